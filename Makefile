@@ -2,7 +2,7 @@
 # make test   every test that needs no real seconds, Rust and Python, on all cores
 # make test-slow  the others: real services, physics, kills; make test-all  both
 # make check  format, lint, words, types, stubs
-# make studies  every shipped study in its quick profile: about 10 min on two cores once built
+# make studies  every shipped study in its quick profile: about 8 min on two cores once built
 # make bench  cost and truth beside other load generators
 # make catalogue  diagnoses services whose flaw is known, and says how often that was right
 # make docs   regenerates the reference pages and the drawings

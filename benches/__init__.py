@@ -1,5 +1,5 @@
-"""What a request costs and what is said of it, beside other load generators.
+"""CPU cost per request and accuracy of reported times, compared with other load generators.
 
-`python -m benches` measures everything that is installed and writes docs/benchmarks.md from the data. Here is
-no part of the product: nothing of Loadlens is imported but the looks of its charts.
+`python -m benches` measures everything that is installed and writes docs/benchmarks.md from the data. This
+package is not part of the product: it imports nothing of Loadlens but the chart styles.
 """

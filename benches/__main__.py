@@ -1,14 +1,14 @@
-"""Measure Loadlens beside other load generators, and write docs/benchmarks.md from the data.
+"""Measure Loadlens alongside other load generators, and write docs/benchmarks.md from the data.
 
     python -m benches                    all parts below in turn, over an hour with all peers installed
     python -m benches main flow page     some of them
 
-  main    CPU per request beside wrk, ab and the bare loop: what the bars are about, 8 rounds, about 18 min
-  flow    five steps with an extraction beside k6 and locust, about 3 min
+  main    CPU per request next to wrk, ab and the bare loop: what the bars are about, 8 rounds, about 18 min
+  flow    five steps with an extraction, next to k6 and locust, about 3 min
   limits  start-up, memory of idle connections, the open loop's clock, about 4 min
-  laws    our quantiles of a million requests beside the server's own, four laws, about 7 min
-  truth   what each generator says of a service whose times are known, about 8 min
-  slow    the other peers beside wrk, about 25 min
+  laws    our quantiles of a million requests against the server's own, four laws, about 7 min
+  truth   times that each generator reports for a service of known times, about 8 min
+  slow    the other peers next to wrk, about 25 min
   grid    POST, TLS and new connections at other connection counts, about 12 min
   soak    half an hour of `hit` at 10,000/s: memory, descriptors, threads and rate; only when it is named
   cost    your own choice of --cases and --peers
@@ -133,16 +133,16 @@ def present(wanted: Iterable[str]) -> list[Generator]:
     Raises:
         ValueError: A name that is no generator's.
     """
-    found = []
+    installed = []
     for name in wanted:
         if name not in GENERATORS:
             raise ValueError(f"no such generator: {name}; there are {', '.join(GENERATORS)}")
         why = GENERATORS[name].why_missing()
         if why is None:
-            found.append(GENERATORS[name])
+            installed.append(GENERATORS[name])
         else:
             print(f"skipped {name}: {why}", file=sys.stderr)
-    return found
+    return installed
 
 
 def measure(part: str, options: argparse.Namespace) -> None:
@@ -183,49 +183,49 @@ def measure_cost(suite: Suite, options: argparse.Namespace, book: results.Result
     """One suite, round by round."""
     works, peers = chosen(suite.cases), present(suite.peers)
     series = cost.Series(suite.rounds, options.short, suite.long_s, options.busy)
-    told: dict[str, object] = {"cases": [work.name for work in works], "rounds": series.rounds}
-    told |= {"short_s": series.short_s, "long_s": series.long_s, "busy": series.busy}
-    number = book.begin_set("cost", told, _versions(peers))
+    settings: dict[str, object] = {"cases": [work.name for work in works], "rounds": series.rounds}
+    settings |= {"short_s": series.short_s, "long_s": series.long_s, "busy": series.busy}
+    number = book.begin_set("cost", settings, _versions(peers))
     cost.measure_all(book, number, works, peers, series, program)
-    print(cost.table(cost.summary(book, works, [one.name for one in peers])))
+    print(cost.table(cost.summary(book, works, [peer.name for peer in peers])))
 
 
 def measure_truth(options: argparse.Namespace, book: results.Results, program: Path) -> None:
-    """Every generator beside known times."""
+    """Compare every generator with known times."""
     works = chosen(
         options.cases or (["mix-2-*"] if options.quick else ["*"]), [case.work for case in truth.CASES]
     )
     cases = [case for case in truth.CASES if case.work in works]
     peers = present(options.peers or DEFAULT_PEERS)
     rounds, seconds = options.rounds or 1, options.seconds or truth.SECONDS
-    told = {"cases": [case.work.name for case in cases], "rounds": rounds, "seconds": seconds}
-    number = book.begin_set("truth", told, _versions(peers))
+    settings = {"cases": [case.work.name for case in cases], "rounds": rounds, "seconds": seconds}
+    number = book.begin_set("truth", settings, _versions(peers))
     truth.measure_all(book, number, cases, peers, rounds, seconds, program)
 
 
 def measure_limits(options: argparse.Namespace, book: results.Results, program: Path) -> None:
-    """What has a bar of its own."""
+    """Measure start-up, memory of idle connections and the open loop's clock."""
     rounds = options.rounds or (1 if options.quick else 3)
     number = book.begin_set("limits", {"rounds": rounds}, _versions(present(["loadlens"])))
     limits.measure_all(book, number, rounds, program)
 
 
 def measure_laws(options: argparse.Namespace, book: results.Results, program: Path) -> None:
-    """Our quantiles beside the server's own."""
+    """Compare our quantiles with the server's own."""
     seconds = 2 if options.quick else options.seconds or laws.SECONDS
     number = book.begin_set("laws", {"seconds": seconds}, _versions(present(["loadlens"])))
     laws.measure_all(book, number, seconds, program)
 
 
 def measure_soak(options: argparse.Namespace, book: results.Results, program: Path) -> None:
-    """A long run, looked at from outside."""
+    """Measure a long run from outside the process."""
     seconds, rate = options.seconds or soak.SECONDS, options.rate or soak.RATE
     number = book.begin_set("soak", {"seconds": seconds, "rate": rate}, _versions(present(["loadlens"])))
     soak.measure_all(book, number, seconds, rate, program)
 
 
 def _versions(peers: Iterable[Generator]) -> dict[str, str]:
-    return {one.name: one.version() for one in peers}
+    return {peer.name: peer.version() for peer in peers}
 
 
 def write_page(options: argparse.Namespace) -> None:

@@ -1,4 +1,4 @@
-"""What we hold ourselves to, and whether it was met by the data at hand."""
+"""The bars for our own performance, and a verdict on each from the data at hand."""
 
 from __future__ import annotations
 
@@ -111,17 +111,17 @@ def _cost(rows: Sequence[Row]) -> Iterator[Verdict]:
 def _limits(results: Results) -> Iterator[Verdict]:
     for bar in LIMITS:
         values = [
-            abs(one.value - bar.less) * bar.per
-            for one in results.limits
-            if one.name == bar.name and not one.left_out
+            abs(limit_row.value - bar.less) * bar.per
+            for limit_row in results.limits
+            if limit_row.name == bar.name and not limit_row.left_out
         ]
-        found = middle(values)
+        measured = middle(values)
         limit = f"≤ {bar.at_most:.3g} {bar.unit}"
-        if found is None:
+        if measured is None:
             yield Verdict(bar.words, limit, "not measured", "")
             continue
-        spread = f"{found.value:.3g} {bar.unit} ({min(values):.3g}–{max(values):.3g} in {len(values)})"
-        yield Verdict(bar.words, limit, spread, "met" if found.value <= bar.at_most else "**missed**")
+        spread = f"{measured.value:.3g} {bar.unit} ({min(values):.3g}–{max(values):.3g} in {len(values)})"
+        yield Verdict(bar.words, limit, spread, "met" if measured.value <= bar.at_most else "**missed**")
 
 
 def _accuracy(results: Results) -> Iterator[Verdict]:
@@ -133,25 +133,25 @@ def _accuracy(results: Results) -> Iterator[Verdict]:
         fields = ("p99_s",) if is_freeze else ("p50_s", "p99_s", "p999_s")
         at_most = 2.0 if is_freeze else 1.0
         against = "the analytic truth" if is_freeze else "the server's log"
-        said = {"p50_s": "p50", "p99_s": "p99", "p999_s": "p99.9"}
-        name = f"{', '.join(said[field] for field in fields)}, {case.work.name}"
+        labels = {"p50_s": "p50", "p99_s": "p99", "p999_s": "p99.9"}
+        name = f"{', '.join(labels[field] for field in fields)}, {case.work.name}"
         limit = f"within {at_most:g} % of {against}"
-        ours = [one for one in results.claims if one.case == case.work.name and one.generator == OURS]
+        ours = [claim for claim in results.claims if claim.case == case.work.name and claim.generator == OURS]
         if not ours:
             yield Verdict(name, limit, "not measured", "")
             continue
-        unsaid = [said[field] for field in fields if any(getattr(claim, field) is None for claim in ours)]
+        unsaid = [labels[field] for field in fields if any(getattr(claim, field) is None for claim in ours)]
         if unsaid:
             yield Verdict(name, limit, f"{', '.join(unsaid)} undecided", "**missed**")
             continue
-        logs = [one for one in results.claims if one.case == case.work.name and one.generator == truth.SERVER]
+        logs = [log for log in results.claims if log.case == case.work.name and log.generator == truth.SERVER]
         worst = max(_error(case, claim, logs[i], field) for i, claim in enumerate(ours) for field in fields)
         measured = f"{worst * 100:.2f} % at most"
         yield Verdict(name, limit, measured, "met" if worst * 100 <= at_most else "**missed**")
 
 
 def _error(case: truth.Case, claim: Claim, log: Claim, field: str) -> float:
-    """How far a claim is from the truth, as a share of it; on a jump all that the jump passes is true."""
+    """Relative error of a claim; at a jump, every value that the jump spans counts as true."""
     analytic: float | None = getattr(case.truth, field)
     claimed: float = getattr(claim, field)
     if case.work.name.startswith("freeze"):

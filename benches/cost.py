@@ -1,4 +1,4 @@
-"""CPU per request, beside other generators in the same round.
+"""CPU per request, compared with other generators in the same round.
 
 For each piece of work and each round every generator runs twice, briefly and longer, against one origin;
 what the long run used beyond the short one is the cost without start-up. A round gives ratios to the peer;
@@ -29,7 +29,7 @@ ALLOWANCE_S = 60  # for start-up and the end, before a generator counts as hung
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """How often and how long one set of works is measured."""
+    """Rounds and durations for one set of works."""
 
     rounds: int  # that count; up to as many again make up for those that do not
     short_s: int
@@ -68,7 +68,7 @@ def measure_all(
         secured = held.enter_context(origin(program, SERVER_CPU, "--tls")) if is_secured else None
         stage = Stage(results, set_number, plain, secured, program, Path(folder), series)
         able = _able(works, peers, stage)
-        count = sum(len(one) for one in able.values()) * series.rounds
+        count = sum(len(peers_able) for peers_able in able.values()) * series.rounds
         pace = Pace(count, series.short_s + series.long_s + 1.0)
         whole = dict.fromkeys(able, 0)  # rounds in which everything counted
         for number in range(2 * series.rounds):
@@ -76,14 +76,14 @@ def measure_all(
                 if whole[work.name] >= series.rounds:
                     continue
                 costs = _round(work, number, able[work.name], stage)
-                whole[work.name] += all(one.left_out is None for one in costs)
+                whole[work.name] += all(cost.left_out is None for cost in costs)
                 results.cost += costs
                 results.write()  # what was measured so far survives Ctrl-C
                 _tell(work, number, series.rounds, costs, pace)
 
 
 class Pace:
-    """How long the rest will take, from how long the part before it took."""
+    """Estimate of the time left, from the time that the measurements so far took."""
 
     def __init__(self, count: int, guess_s: float) -> None:
         self.count, self.done, self.guess_s = count, 0, guess_s
@@ -111,29 +111,29 @@ class Stage:
     series: Series
 
     def scene(self, seconds: int) -> Scene:
-        """What a generator is told."""
+        """The port, duration and folder that a generator gets."""
         tls_port = self.secured.port if self.secured else None
         return Scene(self.plain.port, seconds, self.folder, self.program, GENERATOR_CPU, tls_port)
 
     def server(self, work: Work) -> Origin:
-        """Which origin serves a piece of work."""
+        """The origin that serves a piece of work."""
         return self.secured if work.is_tls and self.secured else self.plain
 
 
 def _able(works: Sequence[Work], peers: Sequence[Generator], stage: Stage) -> dict[str, list[Generator]]:
-    """Which generators can do which work; commands are kept, refusals said aloud."""
+    """Return the generators able to do each work; keep their commands, print refusals."""
     able: dict[str, list[Generator]] = {work.name: [] for work in works}
     refusals: dict[tuple[str, str], list[str]] = {}
     for work in works:
-        for one in peers:
+        for peer in peers:
             scene = stage.scene(stage.series.long_s)
             try:
-                command = one.command(work, scene)
+                command = peer.command(work, scene)
             except CannotDo as refusal:
-                refusals.setdefault((one.name, str(refusal)), []).append(work.name)
+                refusals.setdefault((peer.name, str(refusal)), []).append(work.name)
                 continue
-            able[work.name].append(one)
-            stage.results.command(work.name, one.name, shown(command, scene), shown_files(scene))
+            able[work.name].append(peer)
+            stage.results.command(work.name, peer.name, shown(command, scene), shown_files(scene))
     for (name, why), names in refusals.items():
         print(f"skipped {name} for {', '.join(names)}: {why}", file=sys.stderr)
     return able
@@ -162,22 +162,22 @@ def _neutral(text: str, scene: Scene) -> str:
     }
     if scene.tls_port is not None:
         named |= {f":{scene.tls_port}": ":TLS_PORT", f'"port": {scene.tls_port}': '"port": TLS_PORT'}
-    for found, name in named.items():
-        text = text.replace(found, name)
+    for value, name in named.items():
+        text = text.replace(value, name)
     return text
 
 
 def _round(work: Work, number: int, peers: Sequence[Generator], stage: Stage) -> list[Cost]:
-    """One round: every generator once, in random order, so that no one always follows the same one."""
+    """One round: every generator once, in random order, so that none always follows the same other."""
     costs = []
-    for one in random.Random(f"{work.name} {number}").sample(peers, len(peers)):
+    for peer in random.Random(f"{work.name} {number}").sample(peers, len(peers)):
         runs: list[Used] = []
         for seconds in (stage.series.short_s, stage.series.long_s):
-            command = one.command(work, stage.scene(seconds))
+            command = peer.command(work, stage.scene(seconds))
             limit_s = 3 * seconds + ALLOWANCE_S
-            used = measure(command, stage.server(work), GENERATOR_CPU, limit_s, one.counted)
+            used = measure(command, stage.server(work), GENERATOR_CPU, limit_s, peer.counted)
             if isinstance(used, str):
-                failed = f"{work.name} round {number + 1}: {one.name} {used}"
+                failed = f"{work.name} round {number + 1}: {peer.name} {used}"
                 print(failed, file=sys.stderr)
                 stage.results.sets[stage.set_number].setdefault("failed", []).append(failed)
                 break
@@ -185,12 +185,12 @@ def _round(work: Work, number: int, peers: Sequence[Generator], stage: Stage) ->
         if len(runs) == 2:
             short, long = runs
             why = fault(work, long.minus(short), stage.series.busy)
-            costs.append(Cost(work.name, one.name, stage.set_number, number, short, long, why))
+            costs.append(Cost(work.name, peer.name, stage.set_number, number, short, long, why))
     return costs
 
 
 def fault(work: Work, used: Used, busy: float) -> str | None:
-    """Why a measurement does not count; none: it does."""
+    """Return the reason to leave a measurement out, or None if it counts."""
     if used.unexplained:
         return (
             f"{used.unexplained} requests of its own counts are not in the server's books, or the other way"
@@ -212,23 +212,23 @@ def fault(work: Work, used: Used, busy: float) -> str | None:
 
 def _tell(work: Work, number: int, rounds: int, costs: Sequence[Cost], pace: Pace) -> None:
     """A line of progress, and what was left out and why."""
-    kept = [f"{one.generator} {one.marginal.cpu_us_per_request:.2f}" for one in costs if not one.left_out]
+    kept = [f"{cost.generator} {cost.marginal.cpu_us_per_request:.2f}" for cost in costs if not cost.left_out]
     rest = pace.step(len(costs))
     print(f"round {number + 1}/{rounds} {work.name}: us/request {', '.join(kept)}; {rest}", file=sys.stderr)
-    for one in costs:
-        if one.left_out:
-            print(f"  left out {one.generator}: {one.left_out}", file=sys.stderr)
+    for cost in costs:
+        if cost.left_out:
+            print(f"  left out {cost.generator}: {cost.left_out}", file=sys.stderr)
 
 
 def summary(results: Results, works: Sequence[Work], names: Iterable[str]) -> list[Row]:
     """Medians over the rounds that count, of all sets; ratios only within a round."""
     rows = []
     for work in works:
-        mine = [one for one in results.cost if one.work == work.name]
-        kept = [one for one in mine if one.left_out is None]
-        by_round = {(one.set, one.round, one.generator): one.marginal.cpu_us_per_request for one in kept}
+        mine = [cost for cost in results.cost if cost.work == work.name]
+        kept = [cost for cost in mine if cost.left_out is None]
+        by_round = {(cost.set, cost.round, cost.generator): cost.marginal.cpu_us_per_request for cost in kept}
         for name in names:
-            costs = [one.marginal for one in kept if one.generator == name]
+            costs = [cost.marginal for cost in kept if cost.generator == name]
             cpu = middle([used.cpu_us_per_request for used in costs])
             rate = middle([used.requests_per_s for used in costs])
             if cpu is None or rate is None:
@@ -243,7 +243,7 @@ def summary(results: Results, works: Sequence[Work], names: Iterable[str]) -> li
                     busy_server=_median(used.server_cpu_s / used.wall_s for used in costs),
                     to_peer=_ratio(by_round, name, work.peer),
                     to_floor=_ratio(by_round, name, "floor"),
-                    left_out=sum(one.generator == name and one.left_out is not None for one in mine),
+                    left_out=sum(cost.generator == name and cost.left_out is not None for cost in mine),
                 )
             )
     return rows
@@ -259,8 +259,8 @@ def _ratio(by_round: dict[tuple[int, int, str], float], name: str, to: str) -> M
 
 
 def _median(values: Iterable[float]) -> float:
-    found = middle(list(values))
-    return found.value if found else float("nan")
+    median = middle(list(values))
+    return median.value if median else float("nan")
 
 
 def table(rows: Sequence[Row]) -> str:

@@ -15,11 +15,11 @@ PACKAGE = Path(__file__).parent.parent / "python" / "loadlens"
 
 
 def engine() -> ModuleType:
-    """The compiled module beside the Python sources, loaded without the package around it."""
-    found = sorted(PACKAGE.glob("_engine*.so"))
-    if not found:
+    """Load the compiled module next to the Python sources, without the package around it."""
+    built = sorted(PACKAGE.glob("_engine*.so"))
+    if not built:
         sys.exit(f"no engine in {PACKAGE}: build it with `make install`")
-    loader = importlib.machinery.ExtensionFileLoader("_engine", str(found[0]))
+    loader = importlib.machinery.ExtensionFileLoader("_engine", str(built[0]))
     spec = importlib.util.spec_from_loader("_engine", loader)
     assert spec is not None
     module = importlib.util.module_from_spec(spec)

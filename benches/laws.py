@@ -1,7 +1,7 @@
-"""Whether every quantile is the server's own: service times of four laws, held against the server's log.
+"""Our quantiles against the server's log, for service times of four laws.
 
 The server draws a time for each request and writes down how long it took. Ours may be above it by the way
-there and back, and never below it.
+there and back, and is never below it.
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ def measure_all(results: Results, set_number: int, seconds: int, program: Path) 
         for what, value in (("above", above), ("below", below)):
             results.limits.append(Limit(f"law_{name}_{what}", set_number, value, why_not))
         results.write()
-        said = f"{above:.3g} of what is allowed above the server's quantiles, {below:.3g} of them below"
-        said += f"; left out: {why_not}" if why_not else ""
-        print(f"{name}: {len(servers)} requests, {said}", file=sys.stderr)
+        summary = f"{above:.3g} of what is allowed above the server's quantiles, {below:.3g} of them below"
+        summary += f"; left out: {why_not}" if why_not else ""
+        print(f"{name}: {len(servers)} requests, {summary}", file=sys.stderr)
 
 
 def _driven(server: Origin, scene: Scene) -> tuple[dict[str, float], list[float]]:
     """Our quantiles of response times, and every time that the server wrote down, sorted; seconds."""
-    told = plan(Work("law", PLACES, rate=RATE), scene)
-    (stream,) = drive(told, scene, 3 * scene.seconds + 60)["streams"]
-    found = stream["response_time_s"]
-    return {name: found[name]["value"] for name in QUANTILES}, taken_s(server.log())
+    law_plan = plan(Work("law", PLACES, rate=RATE), scene)
+    (stream,) = drive(law_plan, scene, 3 * scene.seconds + 60)["streams"]
+    times = stream["response_time_s"]
+    return {name: times[name]["value"] for name in QUANTILES}, taken_s(server.log())
 
 
 def worst(ours: Mapping[str, float], servers: Sequence[float]) -> tuple[float, float]:

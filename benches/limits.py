@@ -47,9 +47,9 @@ def measure_all(results: Results, set_number: int, rounds: int, program: Path, i
                 keep("hit_resident_bytes", hit_resident_bytes(server, idle), None)
             with origin(program, SERVER_CPU, "--log-rows", "200000") as server:
                 host.why_not()
-                found = open_loop(server, program, Path(folder))
+                measured = open_loop(server, program, Path(folder))
                 why_not = host.why_not()
-                for name, value in found.items():
+                for name, value in measured.items():
                     keep(name, value, why_not)
                 for arrivals in ("constant", "poisson"):
                     try:
@@ -62,7 +62,7 @@ def measure_all(results: Results, set_number: int, rounds: int, program: Path, i
 
 
 def hit_cpu_s(server: Origin, folder: str) -> float:
-    """CPU of the whole `hit -d 0`: what every use of the command costs beside its load.
+    """CPU of the whole `hit -d 0`: the cost of every use of the command apart from its load.
 
     Its Python is compiled beforehand, as an installer leaves it.
     """
@@ -106,9 +106,9 @@ def _running(command: list[str], server: Origin, count: int) -> Iterator[subproc
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         until = time.monotonic() + 30
-        while (books := server.books())["open"] < count or books["answered"] < count:
+        while (counts := server.books())["open"] < count or counts["answered"] < count:
             if time.monotonic() > until or process.poll() is not None:
-                raise RuntimeError(f"{books['open']} of {count} connections were opened: {command}")
+                raise RuntimeError(f"{counts['open']} of {count} connections were opened: {command}")
             time.sleep(0.05)
         time.sleep(1.0)
         yield process
@@ -119,13 +119,13 @@ def _running(command: list[str], server: Origin, count: int) -> Iterator[subproc
 
 def _status_bytes(process: subprocess.Popen[bytes], name: str) -> int:
     status = Path(f"/proc/{process.pid}/status").read_text()
-    found = re.search(rf"^{name}:\s+(\d+) kB", status, re.MULTILINE)
-    assert found is not None, status
-    return int(found[1]) * 1024
+    match = re.search(rf"^{name}:\s+(\d+) kB", status, re.MULTILINE)
+    assert match is not None, status
+    return int(match[1]) * 1024
 
 
 def open_loop(server: Origin, program: Path, folder: Path) -> dict[str, float]:
-    """How well a rate is kept: by the server's log, and by the engine's own lateness."""
+    """Error of an open loop's rate, by the server's log, and the engine's own lateness."""
     scene = Scene(server.port, OPEN_SECONDS, folder, program)
     server.new_books()
     result = drive(plan(Work("open", 100, rate=OPEN_RATE), scene), scene, LIMIT_S)
@@ -140,11 +140,11 @@ def gaps_cv(arrivals: str, server: Origin, program: Path, folder: Path) -> float
     The server's own stamps would hold its waking: on this bench they alone vary by 0.05.
     """
     scene = Scene(server.port, GAPS_SECONDS, folder, program)
-    told = plan(Work("gaps", 100, rate=GAPS_RATE), scene)
-    told["streams"][0]["workload"]["arrivals"] = arrivals
+    gaps_plan = plan(Work("gaps", 100, rate=GAPS_RATE), scene)
+    gaps_plan["streams"][0]["workload"]["arrivals"] = arrivals
     server.new_books()
     with arrivals_ns(server.port) as times:
-        drive(told, scene, LIMIT_S)
+        drive(gaps_plan, scene, LIMIT_S)
     received = server.books()["received"]
     if len(times) != received:
         raise RuntimeError(f"{len(times)} requests passed the wire and the server received {received}")
@@ -153,9 +153,9 @@ def gaps_cv(arrivals: str, server: Origin, program: Path, folder: Path) -> float
 
 
 def _lateness(lag: dict[str, Any]) -> dict[str, float]:
-    found = {}
+    late = {}
     for name in ("p50", "p90", "p99"):
         value = lag[name]["value"]
         if value is not None:
-            found[f"open_late_{name}_s"] = value
-    return found
+            late[f"open_late_{name}_s"] = value
+    return late

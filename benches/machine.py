@@ -1,4 +1,4 @@
-"""Where and on what was measured: enough to tell two environments apart, and to distrust one."""
+"""The environment of a measurement: enough to distinguish two environments, and to distrust one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ QUIET_BELOW = 0.05  # pressure above it at the start means that something else i
 
 
 def facts() -> dict[str, Any]:
-    """What stays the same while nothing is installed or rebooted."""
+    """Facts that stay the same while nothing is installed or rebooted."""
     return {
         "processor": _found(r"^model name\s*:\s*(.+)$", "/proc/cpuinfo") or platform.machine(),
         "processors": os.cpu_count(),
@@ -32,7 +32,7 @@ def facts() -> dict[str, Any]:
 
 
 def state() -> dict[str, Any]:
-    """What can change from one minute to the next and spoils measurements."""
+    """Conditions that change from minute to minute and spoil measurements."""
     at_start = pressure()
     return {
         "pressure_at_start": at_start,
@@ -44,7 +44,7 @@ def state() -> dict[str, Any]:
 
 
 def subject() -> dict[str, str]:
-    """What is measured: the engine as it was built, and the commit that the tree stands on."""
+    """The subject of measurement: the engine as built, and the commit of the tree."""
     engine = sorted((DRIVE.parent.parent / "python" / "loadlens").glob("_engine*.so"))
     if not engine:
         sys.exit("no engine: build it with `make install`")
@@ -71,8 +71,8 @@ def _word(path: str) -> str | None:
 
 
 def _found(pattern: str, path: str) -> str | None:
-    found = re.search(pattern, _word(path) or "", re.MULTILINE)
-    return found[1].strip() if found else None
+    match = re.search(pattern, _word(path) or "", re.MULTILINE)
+    return match[1].strip() if match else None
 
 
 def _git(*arguments: str) -> str:

@@ -1,7 +1,7 @@
-"""What a measured run is: a generator on its core, the origin on another, and what each of them used.
+"""A measured run: a generator on its core, the origin on another, and the resources that each used.
 
-Counts come from the origin's books, CPU time from the kernel; nothing that a generator says about itself
-is used.
+Counts come from the origin's books, CPU time from the kernel; a generator's own figures are not
+used.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ SERVER_CPU, GENERATOR_CPU = 0, 1
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What a generator says of its own requests, over all its streams."""
+    """Requests that a generator counted itself, over all its streams."""
 
     issued: int
     answered: int
     in_flight: int  # issued and not ended when it stopped
 
-    def unexplained(self, books: Mapping[str, Any]) -> int:
+    def unexplained(self, server_counts: Mapping[str, Any]) -> int:
         """Requests lost, doubled or invented, by the server's books, which may hold what was in flight."""
-        received, answered = books["received"], books["answered"]
+        received, answered = server_counts["received"], server_counts["answered"]
         return sum(
             max(0, count)
             for count in (
@@ -47,7 +47,7 @@ class Counted:
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """What one run used, and what the server saw of it."""
+    """Resources that one run used, and the requests that the server saw."""
 
     requests: int  # answered, by the server's books
     generator_cpu_s: float  # user and system, the generator's whole process tree
@@ -154,13 +154,13 @@ def origin(program: Path, cpu: int, *arguments: str) -> Iterator[Origin]:
 
 
 def taken_s(log: Mapping[str, Any]) -> list[float]:
-    """How long the server took for each request of its log, from whole request to whole answer; sorted."""
+    """Seconds per request in the server's log, from whole request to whole answer, sorted."""
     return sorted((row["answered_ns"] - row["received_ns"]) / 1e9 for row in log["rows"])
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a process ended, what it used and what it printed."""
+    """Exit status, resource use and output of a process."""
 
     status: int
     cpu_s: float  # user and system, its waited-for children included
@@ -170,7 +170,7 @@ class Ended:
 
     @property
     def fault(self) -> str | None:
-        """Why it cannot be used; none: it ended well."""
+        """The reason that the run cannot be used; None if it ended well."""
         return f"ended with {self.status}: {self.stderr.strip()[-300:]}" if self.status else None
 
 
@@ -178,7 +178,7 @@ def run(
     command: list[str], cpu: int | None, limit_s: float, environment: Mapping[str, str] | None = None
 ) -> Ended:
     """Run a command, on one core if given, and end it when it is late; our environment if none is given."""
-    # Files and not pipes: a pipe that nobody reads would hold the generator up.
+    # Files and not pipes: a pipe that is not read would hold the generator up.
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         began = time.monotonic()
         process = subprocess.Popen(
@@ -200,11 +200,11 @@ def run(
         _, status, used = os.wait4(process.pid, 0)
         wall_s = time.monotonic() - began
         process.returncode = os.waitstatus_to_exitcode(status)
-        said = []
+        outputs = []
         for file in (out, err):
             file.seek(0)
-            said.append(file.read().decode(errors="replace"))
-    return Ended(process.returncode, used.ru_utime + used.ru_stime, wall_s, *said)
+            outputs.append(file.read().decode(errors="replace"))
+    return Ended(process.returncode, used.ru_utime + used.ru_stime, wall_s, *outputs)
 
 
 def measure(
@@ -223,25 +223,25 @@ def measure(
     ended = run(command, cpu, limit_s)
     if ended.fault is not None:
         return ended.fault
-    books = server.books()
+    counts = server.books()
     waited = (waited_s() - waited_before) / ended.wall_s
     server_s = server.cpu_s() - server_before
     stolen = (stolen_s() - stolen_before) / ended.wall_s / (os.cpu_count() or 1)
     return Used(
-        books["answered"],
+        counts["answered"],
         ended.cpu_s,
         server_s,
         ended.wall_s,
         waited,
-        violations=books["violations"],
-        connections=books["connections"]["accepted"],
+        violations=counts["violations"],
+        connections=counts["connections"]["accepted"],
         stolen=stolen,
-        unexplained=None if counted is None else counted(ended.stdout).unexplained(books),
+        unexplained=None if counted is None else counted(ended.stdout).unexplained(counts),
     )
 
 
 def stolen_s() -> float:
-    """Seconds of all processors, since boot, that the host gave to others; 0 where it does not tell."""
+    """Seconds of all processors, since boot, that the host gave to others; 0 where not reported."""
     try:
         fields = Path("/proc/stat").read_text().split("\n", 1)[0].split()
     except OSError:
@@ -250,7 +250,7 @@ def stolen_s() -> float:
 
 
 class Host:
-    """How much of the processors the host of this machine gave to others since the last look."""
+    """Share of processor time that this machine's host gave to others since the last reading."""
 
     MOST = 0.02  # beyond it a time is the host's and not ours
 
@@ -258,7 +258,7 @@ class Host:
         self._at, self._stolen_s = time.monotonic(), stolen_s()
 
     def why_not(self) -> str | None:
-        """Why what was measured since the last look does not count; none: it does."""
+        """Return the reason to leave out what was measured since the last reading, or None."""
         at, stolen = time.monotonic(), stolen_s()
         share = (stolen - self._stolen_s) / max(1e-9, at - self._at) / (os.cpu_count() or 1)
         self._at, self._stolen_s = at, stolen
@@ -266,7 +266,7 @@ class Host:
 
 
 def waited_s() -> float:
-    """Seconds since boot in which some task waited for a processor; 0 where the kernel does not tell."""
+    """Seconds since boot in which some task waited for a processor; 0 where not reported."""
     try:
         line = Path("/proc/pressure/cpu").read_text().splitlines()[0]
     except OSError:
@@ -275,7 +275,7 @@ def waited_s() -> float:
 
 
 def pressure() -> float | None:
-    """Share of the last ten seconds in which some task waited for a processor, where the kernel tells."""
+    """Share of the last ten seconds in which some task waited for a processor, if the kernel reports it."""
     try:
         line = Path("/proc/pressure/cpu").read_text().splitlines()[0]
     except OSError:

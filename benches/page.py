@@ -71,7 +71,7 @@ def picture(rows: Sequence[Row]) -> str:
 
 
 def environment(results: Results) -> str:
-    """Where it was measured, and how quiet it was."""
+    """The machine and versions of the measurement, and the disturbance during it."""
     about = results.machine
     first, last = results.sets[0]["began"], results.sets[-1].get("ended", results.sets[-1]["began"])
     virtual = "virtual " if about["hypervisor"] else ""
@@ -82,7 +82,7 @@ def environment(results: Results) -> str:
             f"{about['distribution']}, kernel {about['kernel']}, {about['congestion_control']}, loopback."
         ),
     ]
-    waits = sorted(one.marginal.waited for one in results.cost if one.left_out is None)
+    waits = sorted(cost.marginal.waited for cost in results.cost if cost.left_out is None)
     if waits:
         middle, most = waits[len(waits) // 2], waits[-1]
         lines.append(
@@ -90,23 +90,23 @@ def environment(results: Results) -> str:
             f"median and {most:.0%} at most (pressure stall information; threads of a generator that share "
             "its core count too)."
         )
-        most_stolen = max(one.marginal.stolen for one in results.cost if one.left_out is None)
+        most_stolen = max(cost.marginal.stolen for cost in results.cost if cost.left_out is None)
         lines.append(f"The machine's host gave at most {most_stolen:.0%} of its processor time to others.")
-    left_out = sum(one.left_out is not None for one in results.cost)
-    failed = sum(len(one.get("failed", ())) for one in results.sets)
+    left_out = sum(cost.left_out is not None for cost in results.cost)
+    failed = sum(len(series.get("failed", ())) for series in results.sets)
     lines.append(f"{len(results.cost)} measurements, {left_out} of them left out; {failed} runs failed.")
-    if told := books(results):
-        lines.append(told)
+    if counts := books(results):
+        lines.append(counts)
     versions: dict[str, str] = {}
-    for one in results.sets:
-        versions |= {name: version for name, version in one["versions"].items() if version}
+    for series in results.sets:
+        versions |= {name: version for name, version in series["versions"].items() if version}
     lines.append(f"Versions: {'; '.join(version for version in versions.values())}.")
     return "\n".join(lines)
 
 
 def books(results: Results) -> str:
-    """Our own counts beside the server's books, over every run, also those left out; empty without any."""
-    runs = [run for one in results.cost for run in (one.short, one.long) if run.unexplained is not None]
+    """Compare our counts with the server's books over every run, left-out ones too; empty without runs."""
+    runs = [run for cost in results.cost for run in (cost.short, cost.long) if run.unexplained is not None]
     if not runs:
         return ""
     answered, violations = sum(run.requests for run in runs), sum(run.violations for run in runs)
@@ -119,10 +119,11 @@ def books(results: Results) -> str:
 
 
 def bars(results: Results, rows: Sequence[Row]) -> str:
-    """What we hold ourselves to."""
+    """The table of bars, measured values and verdicts."""
     head = "| | bar | measured | |\n| --- | --- | --- | --- |\n"
     return head + "\n".join(
-        f"| {one.name} | {one.bar} | {one.measured} | {one.verdict} |" for one in verdicts(results, rows)
+        f"| {verdict.name} | {verdict.bar} | {verdict.measured} | {verdict.verdict} |"
+        for verdict in verdicts(results, rows)
     )
 
 
@@ -152,10 +153,10 @@ def _tables(rows: Sequence[Row], cell: Callable[[Row], str], what: str) -> str:
             head.replace("1 connections", "1 connection") if head[:2] == "1 " else head for head in heads
         ]
         lines = [f"**{title}**, {what}:", "", f"| | {' | '.join(heads)} |", "| --- |" + " --- |" * len(heads)]
-        for name, one in GENERATORS.items():
+        for name, generator in GENERATORS.items():
             if not any((work.name, name) in at for work in measured):
                 continue
-            is_fixed = works is POST and not one.has_random_body
+            is_fixed = works is POST and not generator.has_random_body
             shown = f"{name} (fixed body)" if is_fixed else name
             cells = [cell(at[work.name, name]) if (work.name, name) in at else ALONE for work in measured]
             lines.append(f"| {shown} | {' | '.join(cells)} |")
@@ -172,7 +173,7 @@ def _ratio(ratio: Middle | None) -> str:
 
 
 def truth_tables(claims: Sequence[Claim]) -> str:
-    """What was said beside what is true, in milliseconds."""
+    """Reported times next to true ones, in milliseconds."""
     parts = []
     for case in truth.CASES:
         mine = [claim for claim in claims if claim.case == case.work.name]
@@ -190,7 +191,7 @@ def truth_tables(claims: Sequence[Claim]) -> str:
         if case.work.name == "freeze-closed":
             steady = [truth.steady_quantile(share) for share in (0.5, 0.99, 0.999)]
             lines.append(
-                f"| *true for users who arrive steadily* | {' | '.join(f'*{_ms(one)}*' for one in steady)} "
+                f"| *true for users who arrive steadily* | {' | '.join(f'*{_ms(at)}*' for at in steady)} "
                 f"| *{_ms(true.max_s)}* | |"
             )
         names = list(dict.fromkeys(claim.generator for claim in mine))
@@ -203,8 +204,8 @@ def truth_tables(claims: Sequence[Claim]) -> str:
 def _claimed(name: str, claims: Sequence[Claim]) -> str:
     cells = []
     for field in ("p50_s", "p99_s", "p999_s", "max_s"):
-        said = [value for claim in claims if (value := getattr(claim, field)) is not None]
-        low, high = (_ms(min(said)), _ms(max(said))) if said else (ALONE, ALONE)
+        claimed = [value for claim in claims if (value := getattr(claim, field)) is not None]
+        low, high = (_ms(min(claimed)), _ms(max(claimed))) if claimed else (ALONE, ALONE)
         cells.append(low if low == high else f"{low}–{high}")
     notes = "; ".join(dict.fromkeys(claim.note for claim in claims if claim.note))
     return f"| {name} | {' | '.join(cells)} | {notes} |"
@@ -216,10 +217,10 @@ def _ms(seconds: float) -> str:
 
 
 def commands(results: Results) -> str:
-    """How each generator was told, word by word, and the files that it was given."""
+    """The command of each generator, verbatim, and the files that it was given."""
     parts = []
-    for work, told in results.commands.items():
-        lines = "\n".join(told.values())
+    for work, by_generator in results.commands.items():
+        lines = "\n".join(by_generator.values())
         parts.append(f"<details><summary>{work}</summary>\n\n```\n{lines}\n```\n\n</details>")
     for name, content in sorted(results.files.items()):
         parts.append(f"<details><summary>{name}</summary>\n\n```\n{content.strip()}\n```\n\n</details>")

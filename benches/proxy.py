@@ -1,4 +1,4 @@
-"""What the fault proxy costs: `python -m benches.proxy ORIGIN`, ORIGIN being the program `loadlens-origin`.
+"""Cost of the fault proxy: `python -m benches.proxy ORIGIN`, ORIGIN being the program `loadlens-origin`.
 
 Loads go to the origin and through a proxy without faults to the same origin, in turn, so that what else the
 machine does meets both. The CPU is what the scheduler gave the proxy's process.
@@ -66,8 +66,8 @@ def main(origin: str) -> None:
             json.dumps({"listen": anywhere, "control": anywhere, "upstreams": [f"127.0.0.1:{port}"]})
         )
         proxy = [sys.executable, "-m", "loadlens.testbed.proxy_process", str(file)]
-        with _running(proxy) as (pid, said):
-            own = int(said.split()[4].rstrip(","))
+        with _running(proxy) as (pid, first_line):
+            own = int(first_line.split()[4].rstrip(","))
             for connections in (1, 32):
                 added, cpu = [], []
                 for _ in range(ROUNDS):

@@ -35,13 +35,13 @@ class Cost:
 
     @property
     def marginal(self) -> Used:
-        """What the longer run used beyond the short one."""
+        """Resources that the longer run used beyond the short one."""
         return self.long.minus(self.short)
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What one generator printed in one run against a service of known times; seconds."""
+    """Times that one generator printed in one run against a service of known times, in seconds."""
 
     case: str
     generator: str
@@ -84,12 +84,12 @@ class Results:
         return len(self.sets) - 1
 
     def command(self, work: str, generator: str, command: str, files: Mapping[str, str]) -> None:
-        """Keep how a generator was told to do a piece of work."""
+        """Keep the command of a generator for a piece of work, and its files."""
         self.commands.setdefault(work, {})[generator] = command
         self.files.update(files)
 
     def write(self) -> None:
-        """Write the file whole, one measurement a line."""
+        """Write the file whole, one measurement per line."""
         if self.sets:
             self.sets[-1]["ended"] = _now()
         head = {
@@ -102,7 +102,7 @@ class Results:
         }
         parts = [f"{json.dumps(name)}: {json.dumps(value, indent=1)}" for name, value in head.items()]
         for name in ("cost", "claims", "limits"):
-            lines = ",\n".join(json.dumps(_rounded(asdict(one))) for one in getattr(self, name))
+            lines = ",\n".join(json.dumps(_rounded(asdict(entry))) for entry in getattr(self, name))
             parts.append(f'"{name}": [\n{lines}\n]')
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self.path.write_text("{\n" + ",\n".join(parts) + "\n}\n")
@@ -111,9 +111,9 @@ class Results:
 def current(folder: Path = FOLDER, *, anew: bool = False) -> Results:
     """The results of this engine on this machine, to be added to; empty ones when there are none."""
     subject = machine.subject()
-    found = sorted(folder.glob(f"*-{subject['digest']}.json"))
-    if found and not anew:
-        results = read(found[-1])
+    paths = sorted(folder.glob(f"*-{subject['digest']}.json"))
+    if paths and not anew:
+        results = read(paths[-1])
         results.subject = subject
         return results
     path = folder / f"{time.strftime('%Y-%m-%d')}-{subject['digest']}.json"
@@ -131,16 +131,16 @@ def read(path: Path) -> Results:
     Raises:
         ValueError: It was written by another version of the bench.
     """
-    said = json.loads(path.read_text())
-    if said.pop("schema_version") != SCHEMA_VERSION:
+    document = json.loads(path.read_text())
+    if document.pop("schema_version") != SCHEMA_VERSION:
         raise ValueError(f"{path}: not a data file of version {SCHEMA_VERSION}")
     cost = [
-        Cost(**{**one, "short": Used(**one["short"]), "long": Used(**one["long"])})
-        for one in said.pop("cost")
+        Cost(**{**row, "short": Used(**row["short"]), "long": Used(**row["long"])})
+        for row in document.pop("cost")
     ]
-    claims = [Claim(**one) for one in said.pop("claims")]
-    limits = [Limit(**one) for one in said.pop("limits")]
-    return Results(path, cost=cost, claims=claims, limits=limits, **said)
+    claims = [Claim(**row) for row in document.pop("claims")]
+    limits = [Limit(**row) for row in document.pop("limits")]
+    return Results(path, cost=cost, claims=claims, limits=limits, **document)
 
 
 def _now() -> str:
@@ -150,5 +150,5 @@ def _now() -> str:
 def _rounded(value: Any) -> Any:
     """Six significant digits are more than any clock here is good for."""
     if isinstance(value, dict):
-        return {name: _rounded(one) for name, one in value.items() if name not in OPTIONAL or one}
+        return {name: _rounded(item) for name, item in value.items() if name not in OPTIONAL or item}
     return float(f"{value:.6g}") if isinstance(value, float) else value

@@ -1,4 +1,4 @@
-"""Whether a long run stays as it was: memory, descriptors, threads, rate and times of `hit` while it goes on.
+"""Drift of a long run: memory, descriptors, threads, rate and times of `hit` while it runs.
 
 A slope is the median of the slopes between all pairs of readings (Theil and Sen), so that one odd reading
 does not make it.
@@ -62,7 +62,7 @@ def measure_all(results: Results, set_number: int, seconds: int, rate: int, prog
         finally:
             process.kill()
             process.wait()
-    settled = [one for one in readings if one.at_s >= SETTLES_S]
+    settled = [reading for reading in readings if reading.at_s >= SETTLES_S]
     if process.returncode or len(settled) < 3:
         raise RuntimeError(f"the soak ended with {process.returncode} after {len(readings)} readings")
     for name, value in changes(settled).items():
@@ -90,7 +90,7 @@ def _readings(process: subprocess.Popen[bytes], server: Origin) -> list[Reading]
 
 def changes(readings: Sequence[Reading]) -> dict[str, float]:
     """The slope of memory, spans of counts, and how the last third's rate departs from the first's."""
-    memory = [(one.at_s, float(one.memory_bytes)) for one in readings]
+    memory = [(reading.at_s, float(reading.memory_bytes)) for reading in readings]
     pairs = itertools.pairwise(readings)
     rates = [(after.answered - before.answered) / (after.at_s - before.at_s) for before, after in pairs]
     third = max(1, len(rates) // 3)
@@ -99,8 +99,8 @@ def changes(readings: Sequence[Reading]) -> dict[str, float]:
         "hours": (readings[-1].at_s - readings[0].at_s) / 3600,
         "memory_bytes": statistics.median(value for _, value in memory),
         "memory_slope_bytes_per_day": slope(memory) * DAY_S,
-        "descriptors_span": float(_span([one.descriptors for one in readings])),
-        "threads_span": float(_span([one.threads for one in readings])),
+        "descriptors_span": float(_span([reading.descriptors for reading in readings])),
+        "threads_span": float(_span([reading.threads for reading in readings])),
         "rate_drift": late / early - 1,
     }
 

@@ -1,8 +1,8 @@
-"""What generators say of a service whose times are known.
+"""Times that generators report for a service of known times.
 
 Two kinds of service: one whose answers take 10 ms or 200 ms in a fixed rotation, and one that takes 2 ms but
-freezes for a second in every ten. What is true follows from that by hand; what each generator printed stands
-beside it. Closed loops are shown too: they cannot see a freeze as users with a rate of their own do.
+freezes for a second in every ten. What is true follows from that by hand; what each generator printed is
+shown next to it. Closed loops are shown too: they cannot see a freeze as users with a rate of their own do.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from benches.cost import ALLOWANCE_S, Pace, shown, shown_files
-from benches.generators import CannotDo, Generator, Scene, Told
+from benches.generators import CannotDo, Generator, ReportedTimes, Scene
 from benches.generators.loadlens import LOADLENS
 from benches.generators.oha import OHA, command_uncorrected
 from benches.measuring import GENERATOR_CPU, SERVER_CPU, origin, run, taken_s
@@ -33,7 +33,7 @@ OHA_UNCORRECTED = replace(OHA, name="oha, uncorrected", command=command_uncorrec
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """What is true of the response times, in seconds; none: either side of a jump is as true."""
+    """True response times, in seconds; None where the quantile falls on a jump and either side is true."""
 
     p50_s: float
     p99_s: float | None
@@ -100,74 +100,83 @@ def measure_all(
     seconds: int,
     program: Path,
 ) -> None:
-    """Let every generator tell of every service, and add what it said to the results."""
-    peers = [one for one in peers if one.read is not None]
+    """Run every generator on every service, and add the times that it reports to the results."""
+    peers = [peer for peer in peers if peer.read is not None]
     if OHA in peers:
         peers.append(OHA_UNCORRECTED)
-    pairs = [(case, one) for case in cases for one in peers if _can(one, case)]
+    pairs = [(case, peer) for case in cases for peer in peers if _can(peer, case)]
     pace = Pace(len(pairs) * rounds, seconds + 1.5)
     for _ in range(rounds):
-        for case, one in pairs:
-            claims = _tell(case, one, set_number, results, seconds, program)
+        for case, peer in pairs:
+            claims = _tell(case, peer, set_number, results, seconds, program)
             results.claims += claims
             results.write()
-            said = f"p99 {_ms(claims[0].p99_s)}" if claims else "nothing"
+            claimed = f"p99 {_ms(claims[0].p99_s)}" if claims else "nothing"
             true = _ms(case.truth.p99_s) if case.truth.p99_s is not None else "10 or 200 ms"
-            print(f"{case.work.name} {one.name}: {said}, true {true}; {pace.step(1)}", file=sys.stderr)
+            print(f"{case.work.name} {peer.name}: {claimed}, true {true}; {pace.step(1)}", file=sys.stderr)
 
 
-def _can(one: Generator, case: Case) -> bool:
-    if one is OHA_UNCORRECTED and case.work.rate is None:
+def _can(peer: Generator, case: Case) -> bool:
+    if peer is OHA_UNCORRECTED and case.work.rate is None:
         return False  # the same as oha
     with tempfile.TemporaryDirectory() as folder:
         try:
-            one.command(case.work, Scene(0, 1, Path(folder), Path()))
+            peer.command(case.work, Scene(0, 1, Path(folder), Path()))
         except CannotDo as why:
-            print(f"skipped {one.name} for {case.work.name}: {why}", file=sys.stderr)
+            print(f"skipped {peer.name} for {case.work.name}: {why}", file=sys.stderr)
             return False
     return True
 
 
 def _tell(
-    case: Case, one: Generator, set_number: int, results: Results, seconds: int, program: Path
+    case: Case, peer: Generator, set_number: int, results: Results, seconds: int, program: Path
 ) -> list[Claim]:
-    """Run one generator on one service and read what it prints; beside ours, what the server wrote itself."""
-    logs = ("--log-rows", "500000") if one is LOADLENS else ()
+    """Run one generator on one service and read what it prints; for ours, add the server's log."""
+    logs = ("--log-rows", "500000") if peer is LOADLENS else ()
     with (
         tempfile.TemporaryDirectory(prefix="loadlens-bench-") as folder,
         origin(program, SERVER_CPU, *case.arguments, *logs) as server,
     ):
         scene = Scene(server.port, seconds, Path(folder), program, tells_times=True)
-        command = one.command(case.work, scene)
-        results.command(case.work.name, one.name, shown(command, scene), shown_files(scene))
+        command = peer.command(case.work, scene)
+        results.command(case.work.name, peer.name, shown(command, scene), shown_files(scene))
         ended = run(command, GENERATOR_CPU, limit_s=3 * seconds + ALLOWANCE_S)
         if ended.fault is not None:
-            print(f"{case.work.name}: {one.name} {ended.fault}", file=sys.stderr)
+            print(f"{case.work.name}: {peer.name} {ended.fault}", file=sys.stderr)
             return []
-        assert one.read is not None
+        assert peer.read is not None
         try:
-            told = one.read(ended.stdout, Path(folder))
+            reported = peer.read(ended.stdout, Path(folder))
         except (AssertionError, KeyError, ValueError) as fault:
-            print(f"{case.work.name}: {one.name} printed something else: {fault!r:.300}", file=sys.stderr)
+            print(f"{case.work.name}: {peer.name} printed something else: {fault!r:.300}", file=sys.stderr)
             return []
-        claims = [_claim(case, one.name, set_number, told)]
+        claims = [_claim(case, peer.name, set_number, reported)]
         if logs:
-            claims.append(_claim(case, SERVER, set_number, told_by_log(server.log())))
+            claims.append(_claim(case, SERVER, set_number, times_by_log(server.log())))
     return claims
 
 
-def told_by_log(log: Mapping[str, Any]) -> Told:
-    """What the server took, from a whole request to a whole answer; a freeze is not in it."""
+def times_by_log(log: Mapping[str, Any]) -> ReportedTimes:
+    """Service times from whole request to whole answer; a freeze is not in them."""
     taken = taken_s(log)
 
     def quantile(share: float) -> float:
         return taken[min(len(taken) - 1, max(0, math.ceil(share * len(taken)) - 1))]
 
-    return Told(quantile(0.5), quantile(0.99), quantile(0.999), taken[-1])
+    return ReportedTimes(quantile(0.5), quantile(0.99), quantile(0.999), taken[-1])
 
 
-def _claim(case: Case, name: str, set_number: int, told: Told) -> Claim:
-    return Claim(case.work.name, name, set_number, told.p50_s, told.p99_s, told.p999_s, told.max_s, told.note)
+def _claim(case: Case, name: str, set_number: int, reported: ReportedTimes) -> Claim:
+    return Claim(
+        case.work.name,
+        name,
+        set_number,
+        reported.p50_s,
+        reported.p99_s,
+        reported.p999_s,
+        reported.max_s,
+        reported.note,
+    )
 
 
 def _ms(value: float | None) -> str:

@@ -1,4 +1,4 @@
-"""When requests came over the wire: the kernel's own stamps, whoever was awake to read them."""
+"""Times of requests on the wire: the kernel's own stamps, independent of when a process reads them."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _read(tap: socket.socket, port: int, seen: list[int], ended: threading.Event
 
 
 def _bytes_for(port: int, packet: bytes) -> int:
-    """How many bytes of TCP's payload a packet of IPv4 carries to `port`."""
+    """Number of TCP payload bytes that an IPv4 packet carries to `port`."""
     ip = packet[_ETHERNET:]
     header = 4 * (ip[0] & 15)
     tcp = ip[header:]

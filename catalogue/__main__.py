@@ -1,20 +1,20 @@
-"""Diagnose the catalogue's services, unattended, and print how right that was.
+"""Diagnose services with known flaws, unattended, and print how often the diagnosis was right.
 
-    python -m catalogue                         every family, one development seed, each with its twin
+    python -m catalogue                           every family, one development seed, each with its twin
     python -m catalogue --families 'db-*,loop-*' --seeds 3
     python -m catalogue --split hold-out --seeds 12 --within 4h
-    python -m catalogue --quick                 six families, a short budget: to see that it works
-    python -m catalogue judge                   what today's rules say of the records that are kept
-    python -m catalogue judge --rule db.lock    the same, and what this rule said of each
-    python -m catalogue why db-lock/1/twin      why each rule spoke or was silent about that record
-    python -m catalogue list                    all families
-    python -m catalogue show db-lock/3/flawed   what is started, and what is true of it
-    python -m catalogue serve db-lock/1/mended  start one with a remedy and leave it alone, until Ctrl-C
-    python -m catalogue page                    docs/explain/catalogue.md from the data
+    python -m catalogue --quick                   six families, a short budget: to see that it works
+    python -m catalogue judge                     apply today's rules to the kept records
+    python -m catalogue judge --rule db.lock      the same, with the result of this rule for each record
+    python -m catalogue why db-lock/1/twin        why each rule fired or not on that record
+    python -m catalogue list                      all families
+    python -m catalogue show db-lock/3/flawed     the setup of a service, and its true numbers
+    python -m catalogue serve db-lock/1/repaired  start a service (here with the fix applied) until Ctrl-C
+    python -m catalogue page                      write the tables of docs/explain/catalogue.md again
 
-Each diagnosis is kept in catalogue/results as it comes and its record in --records; a run that was broken off
-goes on where it was. What was measured by an older commit is measured again with --anew. Judging measures
-nothing: it reads the records again, and takes seconds each.
+Each diagnosis is stored in catalogue/results when it is made, and its record in --records; an interrupted run
+continues where it stopped. --anew also measures services that are stored already. `judge` measures nothing:
+it reads the records, a few seconds each.
 """
 
 from __future__ import annotations
@@ -28,11 +28,13 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Final
 
 from catalogue import asking, judging, keeping, page, rows
 from catalogue.cases import case_of
 from catalogue.families import FAMILIES
-from catalogue.keeping import Kept
+from catalogue.family import Tier
+from catalogue.keeping import KeptRecord
 from catalogue.rows import Task
 from catalogue.running import CannotRun, lacks, others_busy, program, running
 from catalogue.why import status, why
@@ -40,12 +42,13 @@ from loadlens import units
 
 QUICK = ("healthy-threads", "loop-blocked", "cpu-threads", "db-lock", "worker-pool", "slow-path")
 VERBS = ("run", "judge", "why", "list", "show", "serve", "page")
-TIER, BUDGET = "C", "90s"
+TIER: Final[Tier] = "C"
+BUDGET = "90s"
 
 
 def main() -> int:
     options = read_options()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # what was started ends with us either way
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: ends everything that was started
     try:
         if options.verb == "list":
             print(page.families_table())
@@ -65,7 +68,7 @@ def main() -> int:
         print(fault, file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("\nstopped; what was diagnosed so far is kept", file=sys.stderr)
+        print("\nstopped; diagnoses made so far are kept", file=sys.stderr)
         return 130
     return 0
 
@@ -75,26 +78,28 @@ def read_options() -> argparse.Namespace:
     shape = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser("python -m catalogue", description=__doc__, formatter_class=shape)
     parser.add_argument("verb", nargs="?", choices=VERBS, default="run")
-    parser.add_argument("family", nargs="?", help="of show, serve and why: FAMILY or FAMILY/SEED/SIDE")
-    parser.add_argument("--families", default="*", help="names or patterns between commas")
-    parser.add_argument("--seeds", type=int, default=1, help="specimens of each family (default 1)")
-    parser.add_argument("--seed", type=int, default=1, help="of show, serve and why")
+    parser.add_argument("family", nargs="?", help="for show, serve and why: FAMILY or FAMILY/SEED/SIDE")
+    parser.add_argument("--families", default="*", help="names or patterns, comma-separated (default all)")
+    parser.add_argument("--seeds", type=int, default=1, help="number of specimens per family (default 1)")
+    parser.add_argument("--seed", type=int, default=1, help="for show, serve and why: the seed (default 1)")
     parser.add_argument("--split", choices=tuple(rows.FIRST_SEED), default="development")
     parser.add_argument(
         "--tier",
         choices=("A", "B", "C"),
-        help=f"what may be seen (default {TIER}: all); of judge and why: only records of it",
+        help=f"sources that the diagnosis may use: A responses, B also processes, C also metrics "
+        f"(default {TIER}); for judge and why: only records of this tier",
     )
     parser.add_argument(
-        "--budget", help=f"of each diagnosis (default {BUDGET}); of judge and why: only records of it"
+        "--budget",
+        help=f"time per diagnosis (default {BUDGET}); for judge and why: only records of this budget",
     )
-    parser.add_argument("--within", default="24h", help="begin no further diagnosis after that")
-    parser.add_argument("--no-twins", action="store_true", help="leave twins and mended services out")
-    parser.add_argument("--twin", action="store_true", help="of show, serve and why: the twin")
-    parser.add_argument("--anew", action="store_true", help="also what the data hold already")
-    parser.add_argument("--rule", help="of judge: print what this rule says of each record")
-    parser.add_argument("--results", type=Path, default=rows.FOLDER, help="folder of the data")
-    parser.add_argument("--records", type=Path, default=keeping.RECORDS, help="folder of the records")
+    parser.add_argument("--within", default="24h", help="start no further diagnosis after this time")
+    parser.add_argument("--no-twins", action="store_true", help="leave out twins and repaired services")
+    parser.add_argument("--twin", action="store_true", help="for show, serve and why: the twin")
+    parser.add_argument("--anew", action="store_true", help="measure stored services again")
+    parser.add_argument("--rule", help="for judge: print the result of this rule for each record")
+    parser.add_argument("--results", type=Path, default=rows.FOLDER, help="folder of stored diagnoses")
+    parser.add_argument("--records", type=Path, default=keeping.RECORDS, help="folder of records")
     parser.add_argument("--quick", action="store_true", help=f"{', '.join(QUICK)}; a budget of 20 s")
     options = parser.parse_args()
     if options.verb in ("show", "serve", "why"):
@@ -103,16 +108,17 @@ def read_options() -> argparse.Namespace:
         parser.error(f"no such rule: {options.rule}; there are {', '.join(page.existing_rules())}")
     budget = "20s" if options.quick else options.budget
     try:
-        options.asked_s = None if budget is None else units.duration_ns(budget) / 1e9
+        options.only_budget_s = None if budget is None else units.duration_ns(budget) / 1e9
         options.within_s = units.duration_ns(options.within) / 1e9
     except ValueError as fault:
         parser.error(str(fault))
-    options.budget_s = units.duration_ns(BUDGET) / 1e9 if options.asked_s is None else options.asked_s
+    is_default = options.only_budget_s is None
+    options.budget_s = units.duration_ns(BUDGET) / 1e9 if is_default else options.only_budget_s
     return options
 
 
 def _take_apart(options: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
-    """`db-lock/3/twin` is db-lock with --seed 3 and --twin."""
+    """Read FAMILY/SEED/SIDE: `db-lock/3/twin` is `db-lock --seed 3 --twin`."""
     options.family, _, rest = (options.family or "").partition("/")
     seed, _, side = rest.partition("/")
     if options.family not in FAMILIES:
@@ -126,15 +132,15 @@ def _take_apart(options: argparse.Namespace, parser: argparse.ArgumentParser) ->
 
 
 def chosen(options: argparse.Namespace) -> list[str]:
-    """Families that were asked for, in the catalogue's order.
+    """Return the selected families, in the catalogue's order.
 
     Raises:
-        CannotRun: There are none.
+        CannotRun: No family matches.
     """
     patterns = QUICK if options.quick else [word.strip() for word in options.families.split(",")]
     names = [name for name in FAMILIES if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)]
     if not names:
-        raise CannotRun(f"no family is called like {options.families}")
+        raise CannotRun(f"no family matches {options.families}; `python -m catalogue list` names all")
     return names
 
 
@@ -142,11 +148,12 @@ def chosen(options: argparse.Namespace) -> list[str]:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Diagnose what has not been; print the table of the split."""
-    if not asking.is_there():
-        raise CannotRun("there is no `loadlens explain` to ask")
-    program()  # without it nothing can be started
-    names, tier = chosen(options), options.tier or TIER
+    """Diagnose services without a stored diagnosis; print the table of the split."""
+    if not asking.has_explain():
+        raise CannotRun("`loadlens explain` does not start; try `make install`")
+    program()  # fails early if the specimen program is not built
+    tier: Tier = options.tier or TIER
+    names = chosen(options)
     for name in [name for name in names if lacks(FAMILIES[name].wants)]:
         print(f"skipped {name}: {lacks(FAMILIES[name].wants)}", file=sys.stderr)
         names.remove(name)
@@ -160,27 +167,27 @@ def run(options: argparse.Namespace) -> None:
     subject = rows.subject()
     for at, task in enumerate(todo, 1):
         if time.monotonic() > until:
-            print(f"{len(todo) - at + 1} are left for the next time", file=sys.stderr)
+            print(f"time is up: {len(todo) - at + 1} diagnoses are left for the next run", file=sys.stderr)
             break
         try:
             row = diagnose(task, subject, options.records)
-        except CannotRun as fault:  # one service that does not come up is no reason to leave all others
+        except CannotRun as fault:  # one service that does not start must not stop the others
             print(f"{at}/{len(todo)} {task.place}: {fault}", file=sys.stderr, flush=True)
             continue
         rows.append(file, row)
         print(f"{at}/{len(todo)} {task.place}: {_in_short(row)}", file=sys.stderr, flush=True)
-    asked = (tier, options.budget_s)
-    print(page.table([row for row in rows.read(file) if (row["tier"], row["budget_s"]) == asked]))
+    selected = (tier, options.budget_s)
+    print(page.table([row for row in rows.read(file) if (row["tier"], row["budget_s"]) == selected]))
 
 
 def diagnose(task: Task, subject: str, records: Path) -> rows.Row:
-    """One service: started, diagnosed, ended, kept."""
-    known = task.known
+    """Start a service, diagnose it, end it; keep the record and return the row."""
+    setup = task.specimen.setup
     busy, began = others_busy(), time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    with running(known.setup, task.tier) as service:
+    with running(setup, task.tier) as service:
         record = keeping.room(records, task)
         answer = asking.ask(
-            service, task.tier, known.setup.around, budget_s=task.budget_s, seed=task.seed, record=record
+            service, task.tier, setup.environment, budget_s=task.budget_s, seed=task.seed, record=record
         )
         lasted = service.lasted()
     row = rows.row(task, answer, subject=subject, others_busy=busy, began=began, lasted=lasted)
@@ -189,94 +196,98 @@ def diagnose(task: Task, subject: str, records: Path) -> rows.Row:
 
 
 def _in_short(row: rows.Row) -> str:
-    found = ", ".join(f"{one['rule']} ({one['grade']})" for one in row["said"].get("findings", ()))
-    return f"{row['failure'] or found or 'nothing'} [{row['seconds']:.0f} s]"
+    findings = row["said"].get("findings", ())
+    names = ", ".join(f"{finding['rule']} ({finding['grade']})" for finding in findings)
+    return f"{row['failure'] or names or 'no finding'} [{row['seconds']:.0f} s]"
 
 
 # --- judging again ---------------------------------------------------------------------------------------
 
 
 def judge(options: argparse.Namespace) -> None:
-    """Ask today's rules about every record that is kept; print the table of those."""
+    """Apply today's rules to the kept records; print their table."""
     names = set(chosen(options))
-    wanted = [
-        one
-        for one in _kept(options)
-        if one.task.family in names and rows.split_of(one.task.seed) == options.split
+    selected = [
+        kept
+        for kept in _kept(options)
+        if kept.task.family in names and rows.split_of(kept.task.seed) == options.split
     ]
-    if not wanted:
+    if not selected:
         raise CannotRun(f"{options.records} holds no record of these families")
-    found = judging.judge_all(wanted)
+    all_judged = judging.judge_all(selected)
     subject = rows.subject()
-    judged = [one.row(subject) for one in found]
-    rows.replace(rows.judged_file_of(options.split, options.results), judged)
-    print(page.table(rows.of_latest_budget(judged)))
-    for one in found:
-        if one.answer.failure:
-            print(f"failed {one.kept.record}: {one.answer.failure}", file=sys.stderr)
+    new_rows = [judged.row(subject) for judged in all_judged]
+    rows.replace(rows.judged_file_of(options.split, options.results), new_rows)
+    print(page.table(rows.of_latest_budget(new_rows)))
+    for judged in all_judged:
+        if judged.answer.failure:
+            print(f"failed {judged.kept.record}: {judged.answer.failure}", file=sys.stderr)
     if options.rule is not None:
-        print("\n".join(_said_by(options.rule, found)))
+        print("\n".join(_results_of(options.rule, all_judged)))
 
 
-def _kept(options: argparse.Namespace) -> list[Kept]:
-    """Records, of one tier and budget where those were asked for."""
+def _kept(options: argparse.Namespace) -> list[KeptRecord]:
+    """Return the kept records, of one tier and budget if those are given."""
     return [
-        one
-        for one in keeping.kept(options.records)
-        if options.tier in (None, one.task.tier) and options.asked_s in (None, one.task.budget_s)
+        kept
+        for kept in keeping.kept(options.records)
+        if options.tier in (None, kept.task.tier) and options.only_budget_s in (None, kept.task.budget_s)
     ]
 
 
-def _said_by(rule: str, found: Sequence[judging.Judged]) -> list[str]:
-    """What one rule says of each record, where it is needed, allowed, or neither."""
+def _results_of(rule: str, all_judged: Sequence[judging.Judged]) -> list[str]:
+    """Return one line per record: whether the rule is needed, allowed or untrue there, and its result."""
     lines = []
-    for one in found:
-        case = case_of(one.row(""))
+    for judged in all_judged:
+        case = case_of(judged.row(""))
         needed = any(rule in rules for rules in case.needs)
-        place = "needed" if needed else "allowed" if rule in case.known.label.true else "untrue"
-        lines.append(f"{case.place} [{place}] {status(rule, one.answer.said)}")
+        place = "needed" if needed else "allowed" if rule in case.truth.label.true else "untrue"
+        lines.append(f"{case.place} [{place}] {status(rule, judged.answer.explanation)}")
     return lines
 
 
 def explain_why(options: argparse.Namespace) -> None:
-    """Print what each needed rule said of one record, and each false finding with its evidence."""
+    """Print the result of each needed rule on one record, and each false finding with its evidence."""
     wanted = (options.family, options.seed, options.side)
-    found = [one for one in _kept(options) if (one.task.family, one.task.seed, one.task.side) == wanted]
-    if not found:
+    records = [
+        kept for kept in _kept(options) if (kept.task.family, kept.task.seed, kept.task.side) == wanted
+    ]
+    if not records:
         raise CannotRun(f"{options.records} holds no record of {'/'.join(map(str, wanted))}")
-    for one in found:
-        judged = judging.judge(one)
-        print(why(case_of(judged.row("")), judged.answer.said))
+    for kept in records:
+        judged = judging.judge(kept)
+        print(why(case_of(judged.row("")), judged.answer.explanation))
 
 
 # --- looking ---------------------------------------------------------------------------------------------
 
 
 def _task(options: argparse.Namespace) -> Task:
-    return Task(options.family, options.seed, options.side, options.tier or TIER, options.budget_s)
+    tier: Tier = options.tier or TIER
+    return Task(options.family, options.seed, options.side, tier, options.budget_s)
 
 
 def show(options: argparse.Namespace) -> None:
-    """Print what a specimen is and what is true of it."""
-    known = _task(options).known
-    label = known.label
-    told = {
-        "setup": asdict(known.setup),
+    """Print the setup of a specimen, its label and its true numbers."""
+    specimen = _task(options).specimen
+    label = specimen.label
+    description = {
+        "setup": asdict(specimen.setup),
         "needs": [dict(need.by_tier) for need in label.needs],
         "allowed": sorted(label.allowed),
-        "numbers": {name: f"{number.value:g} {number.unit}" for name, number in known.numbers.items()},
+        "numbers": {name: f"{number.value:g} {number.unit}" for name, number in specimen.numbers.items()},
     }
-    print(json.dumps(told, indent=1))
+    print(json.dumps(description, indent=1))
 
 
 def serve(options: argparse.Namespace) -> None:
-    """Start a specimen, say where it is, and wait."""
+    """Start a specimen, print its URLs, and wait."""
     show(options)
     task = _task(options)
-    with running(task.known.setup, task.tier) as service:
+    with running(task.specimen.setup, task.tier) as service:
         print(
             f"{service.work_url}\n{service.ping_url}\n{service.metrics_url}\npids {service.pids}",
-            *([f"\nin a network of its own: {' '.join(service.enter)} curl ..."] if service.enter else []),
+            *([f"\nin its own network: {' '.join(service.enter)} curl ..."] if service.enter else []),
             flush=True,
         )
         while True:

@@ -1,4 +1,4 @@
-"""Asking for a diagnosis, as a user would, and reading what it says."""
+"""Runs `loadlens explain` on a service, as a user would, and reads its JSON."""
 
 from __future__ import annotations
 
@@ -12,24 +12,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from catalogue.family import Around, Tier
+from catalogue.family import Environment, Tier
 from catalogue.running import ROOT, Service
 
-PATIENCE = 1.5  # times the budget, and the rest
-REST_S = 60.0
+PATIENCE = 1.5  # time limit: this many times the budget,
+REST_S = 60.0  # and this on top
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a diagnosis said."""
+    """A diagnosis, or why there is none."""
 
-    said: Mapping[str, Any]  # the JSON of `explain --json`; empty: it gave none
-    failure: str | None  # why there is none
+    explanation: Mapping[str, Any]  # the JSON of `explain --json`; empty: it gave none
+    failure: str | None
     seconds: float
 
 
-def ask(service: Service, tier: Tier, around: Around, *, budget_s: float, seed: int, record: Path) -> Answer:
-    """Run `loadlens explain` over a service with what the tier allows it to see; its record stays."""
+def ask(
+    service: Service, tier: Tier, environment: Environment, *, budget_s: float, seed: int, record: Path
+) -> Answer:
+    """Run `loadlens explain` on a service, with the sources that the tier allows; the record is kept."""
     command = ["explain", service.work_url, "--probe", service.ping_url, "--json"]
     command += ["--budget", f"{budget_s:g}s", "--seed", str(seed), "--out", str(record)]
     if tier != "A":
@@ -38,25 +40,25 @@ def ask(service: Service, tier: Tier, around: Around, *, budget_s: float, seed: 
         command += ["--metrics", service.metrics_url, "--requests", service.requests_metric]
     began = time.monotonic()
     try:
-        done = _run(command, around, PATIENCE * budget_s + REST_S, service.enter)
+        done = _run(command, environment, PATIENCE * budget_s + REST_S, service.enter)
     except subprocess.TimeoutExpired:
         return Answer({}, f"no answer within {PATIENCE * budget_s + REST_S:.0f} s", time.monotonic() - began)
     seconds = time.monotonic() - began
     try:
-        said = json.loads(done.stdout)
+        explanation = json.loads(done.stdout)
     except json.JSONDecodeError:
-        why = " ".join(done.stderr.split()) or "nothing was said"
+        why = " ".join(done.stderr.split()) or "no output"
         return Answer({}, f"exit {done.returncode}: {why[:200]}", seconds)
     failure = None if done.returncode == 0 else f"exit {done.returncode}"
-    return Answer(said, failure, seconds)
+    return Answer(explanation, failure, seconds)
 
 
 def _run(
-    command: list[str], around: Around, limit_s: float, enter: Sequence[str] = ()
+    command: list[str], environment: Environment, limit_s: float, enter: Sequence[str] = ()
 ) -> subprocess.CompletedProcess[str]:
     place: list[str] = []
-    if around.generator_cpus:
-        place = ["taskset", "-c", ",".join(map(str, around.generator_cpus))]
+    if environment.generator_cpus:
+        place = ["taskset", "-c", ",".join(map(str, environment.generator_cpus))]
     path = os.pathsep.join([str(ROOT / "python"), *filter(None, [os.environ.get("PYTHONPATH")])])
     return subprocess.run(
         [*enter, *place, sys.executable, "-m", "loadlens", *command],
@@ -68,6 +70,6 @@ def _run(
     )
 
 
-def is_there() -> bool:
-    """Whether there is anything to ask."""
-    return _run(["explain", "--help"], Around(), REST_S).returncode == 0
+def has_explain() -> bool:
+    """Return True if `loadlens explain` can be run."""
+    return _run(["explain", "--help"], Environment(), REST_S).returncode == 0

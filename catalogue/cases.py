@@ -1,7 +1,7 @@
-"""One diagnosis beside the truth: what it claimed, what of that is true, what it missed.
+"""One diagnosis compared with the truth: its claims, which of them are true, which needs it missed.
 
-A finding that stands at least probable is a claim. A claim is right when its rule is true of the service; a
-need is met when any of its rules is claimed. What is merely suspected counts in the tables of grades alone.
+A finding graded probable or higher is a claim. A claim is right if its rule is true of the service; a need is
+met if any of its rules is claimed. Suspected findings count only in the tables of grades.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from catalogue.drawing import Draws
 from catalogue.families import FAMILIES
-from catalogue.family import ABOUT_THE_MEASUREMENT, Known, Tier
-from catalogue.lasted import really
+from catalogue.family import ABOUT_THE_MEASUREMENT, Specimen, Tier
+from catalogue.lasted import as_measured
 
 CLAIMED: Final = frozenset({"probable", "strong", "confirmed"})
 HEALTH: Final = "no-finding.healthy"
@@ -24,19 +24,19 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A share with its interval of confidence (Wilson 1927), 95 %."""
+    """A proportion with its 95 % confidence interval (Wilson 1927)."""
 
     part: int
     whole: int
 
     @property
     def value(self) -> float | None:
-        """None when nothing was counted."""
+        """The proportion; None if nothing was counted."""
         return self.part / self.whole if self.whole else None
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Bounds; everything is possible when nothing was counted."""
+        """Bounds of the interval; 0 to 1 if nothing was counted."""
         if not self.whole:
             return 0.0, 1.0
         z = 1.959963984540054
@@ -47,79 +47,81 @@ class Share:
 
 
 def share(hits: Iterable[bool]) -> Share:
-    """How many of some are so."""
-    all_of_them = list(hits)
-    return Share(sum(all_of_them), len(all_of_them))
+    """Return the proportion of true values."""
+    values = list(hits)
+    return Share(sum(values), len(values))
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One diagnosis and the truth."""
+    """One diagnosis and the ground truth of its service."""
 
     family: str
     seed: int
-    side: str  # flawed, twin, mended
+    side: str  # flawed, twin, repaired
     tier: Tier
-    known: Known
-    said: Json
+    truth: Specimen
+    explanation: Json  # the parts of `explain --json` that are scored; empty: no answer
     failure: str | None = None
     severity: float = 0.5
     budget_s: float = 30.0
 
     @property
     def place(self) -> str:
-        """What people call it: `db-lock/1/twin`."""
+        """Name in messages and tables: `db-lock/1/twin`."""
         return f"{self.family}/{self.seed}/{self.side}"
 
     @property
     def findings(self) -> tuple[Json, ...]:
-        """Those that the catalogue can judge, of any grade.
+        """Findings of any grade that the catalogue can judge.
 
-        Health is no finding; and how good the measurement was is known only where it was made bad on purpose.
+        "Healthy" is not a finding. Findings about the measurement can be judged only where the family
+        disturbs it on purpose.
         """
-        untold = {HEALTH, *(ABOUT_THE_MEASUREMENT - self.known.label.needed)}
-        return tuple(one for one in self.said.get("findings", ()) if one["rule"] not in untold)
+        not_judged = {HEALTH, *(ABOUT_THE_MEASUREMENT - self.truth.label.needed)}
+        findings = self.explanation.get("findings", ())
+        return tuple(finding for finding in findings if finding["rule"] not in not_judged)
 
     @property
     def claims(self) -> tuple[str, ...]:
-        """Rules that were found at least probable, in their order."""
-        return tuple(one["rule"] for one in self.findings if one["grade"] in CLAIMED)
+        """Rules with a finding that is at least probable, in the order of the answer."""
+        return tuple(finding["rule"] for finding in self.findings if finding["grade"] in CLAIMED)
 
     @property
     def false_claims(self) -> tuple[str, ...]:
-        """Claims that are not true of it."""
-        return tuple(rule for rule in self.claims if rule not in self.known.label.true)
+        """Claims that are not true of this service."""
+        return tuple(rule for rule in self.claims if rule not in self.truth.label.true)
 
     @property
     def needs(self) -> tuple[tuple[str, ...], ...]:
-        """What had to be found in its tier, each by any of some rules."""
-        told = (need.rules(self.tier) for need in self.known.label.needs)
-        return tuple(rules for rules in told if rules)
+        """Required findings in this tier, each as the rules that meet it."""
+        required = (need.rules(self.tier) for need in self.truth.label.needs)
+        return tuple(rules for rules in required if rules)
 
     @property
     def missed(self) -> tuple[tuple[str, ...], ...]:
-        """Needs that no claim meets."""
+        """Required findings that no claim meets."""
         return tuple(rules for rules in self.needs if not set(rules) & set(self.claims))
 
     @property
     def first(self) -> str | None:
-        """The cause that it names first."""
-        limit: str | None = self.said.get("limit")
+        """Rule that the answer names as the limit."""
+        limit: str | None = self.explanation.get("limit")
         return limit
 
 
 def case_of(row: Json) -> Case:
-    """A row of the results beside the truth, which is drawn again."""
+    """Return a row of the results with its ground truth, drawn again from the seed."""
     drawn = FAMILIES[row["family"]].drawn(row["seed"], row.get("severity"))
-    known: Known | None = getattr(drawn, row["side"])
-    assert known is not None, f"{row['family']} has no {row['side']}"
+    specimen: Specimen | None = getattr(drawn, row["side"])
+    assert specimen is not None, f"{row['family']} has no {row['side']}"
     severity = Draws(row["family"], row["seed"], row.get("severity")).severity
     return Case(
         row["family"],
         row["seed"],
         row["side"],
         row["tier"],
-        really(known, row.get("lasted")),
+        as_measured(specimen, row.get("lasted")),
         row["said"],
         row["failure"],
         severity,

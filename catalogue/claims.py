@@ -1,7 +1,7 @@
-"""Where a diagnosis claims which number, so that it can be held against the truth.
+"""Table of the evidence that claims each number, so that the number can be compared with the truth.
 
-The capacity stands by itself in the answer of `explain`. Every other number is a piece of evidence of a
-finding, known by its signal; a rule that learns to state one of these uses the name that stands here.
+The capacity is a field of its own in the answer of `explain`. Every other number is evidence of a finding and
+is identified by its signal; a rule that starts to report one of these uses the signal named here.
 """
 
 from __future__ import annotations

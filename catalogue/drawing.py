@@ -1,4 +1,4 @@
-"""Draws of a family: a function of its name and a seed."""
+"""Random draws of a family, determined by its name and a seed."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class Draws:
     """The random choices of one specimen.
 
     Args:
-        family: Its name, so that families with one seed do not draw alike.
-        seed: Of this specimen.
-        severity: How grave the flaw is, from 0 (hardly) to 1; none: drawn too.
+        family: Name of the family, so that families with the same seed draw differently.
+        seed: Seed of this specimen.
+        severity: Severity of the flaw, from 0 (hardly noticeable) to 1; None: drawn as well.
     """
 
     def __init__(self, family: str, seed: int, severity: float | None = None) -> None:
@@ -25,27 +25,27 @@ class Draws:
         self._random = random.Random(int.from_bytes(digest[:8], "big"))
         drawn = self._random.random()
         self.severity = drawn if severity is None else severity
-        self.seed = int.from_bytes(digest[8:12], "big")  # of the draws that the specimen makes itself
+        self.seed = int.from_bytes(digest[8:12], "big")  # for the draws of the running specimen
 
     def between(self, low: float, high: float) -> float:
-        """Anything between two bounds, with three digits: they are printed."""
+        """Draw uniformly between two bounds; three digits, because the value is printed."""
         return _rounded(self._random.uniform(low, high))
 
     def scaled(self, low: float, high: float) -> float:
-        """Between two bounds, each factor being as likely as any other."""
+        """Draw between two bounds, uniformly on a logarithmic scale."""
         return _rounded(math.exp(self._random.uniform(math.log(low), math.log(high))))
 
     def whole(self, low: int, high: int) -> int:
-        """A whole number, both bounds included."""
+        """Draw an integer, both bounds included."""
         return self._random.randint(low, high)
 
     def one_of(self, choices: Sequence[Choice]) -> Choice:
-        """One of some."""
+        """Draw one of the choices."""
         return self._random.choice(choices)
 
-    def graver(self, mild: float, grave: float) -> float:
-        """Between two bounds, as grave as the severity says."""
-        return _rounded(mild + (grave - mild) * self.severity)
+    def by_severity(self, mild: float, severe: float) -> float:
+        """Interpolate between two values by the severity; draws nothing."""
+        return _rounded(mild + (severe - mild) * self.severity)
 
 
 def _rounded(value: float) -> float:

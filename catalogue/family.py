@@ -1,7 +1,7 @@
-"""What a family is: a flaw, how a specimen and its twin are drawn, and what is true of each.
+"""Family: a flaw, the function that draws services with and without it, and the ground truth of each.
 
-A *need* is satisfied by any of its rules. What can be told depends on what was looked at: tier A sees answers
-only, B the processes too, C the service's own metrics as well.
+A diagnosis meets a `Need` with any of its rules. Which rules can fire depends on the tier: A sees responses
+only, B also the processes, C also the service's own metrics.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ from catalogue.drawing import Draws
 Tier = Literal["A", "B", "C"]
 TIERS: Final[tuple[Tier, ...]] = ("A", "B", "C")
 
-# What is true of any service that is driven to its end on a small machine, flaw or not: its throughput stops
-# somewhere, because the processor, the generator or the load has come to an end. None of it names a flaw of
-# the service.
+# True of any service that is loaded up to its limit on a small machine, with or without a flaw: throughput
+# stops growing because the processor, the generator or the load is exhausted. None of these names a flaw.
 LIMITS_OF_THE_MACHINE: Final = frozenset(
     {
         "saturation.plateau",
@@ -28,7 +27,7 @@ LIMITS_OF_THE_MACHINE: Final = frozenset(
         "no-finding.healthy",
     }
 )
-# What says how much the measurement can be trusted, and is judged apart.
+# Rules about the quality of the measurement, which are scored separately.
 ABOUT_THE_MEASUREMENT: Final = frozenset(
     {
         "co.omission",
@@ -43,29 +42,29 @@ ABOUT_THE_MEASUREMENT: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """One thing that must be found; at a tier, any of the rules under the highest tier up to it."""
+    """A required finding; in a tier, any rule listed under the highest tier up to it."""
 
     by_tier: Mapping[Tier, tuple[str, ...]]
 
     def rules(self, tier: Tier) -> tuple[str, ...]:
-        """What satisfies it; nothing: it cannot be told in this tier."""
-        known = [step for step in TIERS[: TIERS.index(tier) + 1] if step in self.by_tier]
-        return self.by_tier[known[-1]] if known else ()
+        """Return the rules that meet the need in this tier; empty if the tier does not show enough."""
+        listed = [step for step in TIERS[: TIERS.index(tier) + 1] if step in self.by_tier]
+        return self.by_tier[listed[-1]] if listed else ()
 
     @property
     def all_rules(self) -> frozenset[str]:
-        """Its rules in any tier: true, even where they are not asked for."""
+        """Its rules in any tier: true, even where they are not required."""
         return frozenset(rule for rules in self.by_tier.values() for rule in rules)
 
 
 def need(*rules: str, tier: Tier = "A") -> Need:
-    """Any of these, from a tier on."""
+    """Require any of these rules from a tier on."""
     return Need({tier: rules})
 
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """What a diagnosis of one service must and may say; the first need is the cause that comes first."""
+    """Rules that a diagnosis of one service must or may report; the first need is the primary cause."""
 
     needs: tuple[Need, ...] = ()
     allowed: frozenset[str] = frozenset()  # true as well, and secondary
@@ -73,11 +72,11 @@ class Label:
     @property
     def needed(self) -> frozenset[str]:
         """Every rule that any need names, in any tier."""
-        return frozenset(rule for one in self.needs for rule in one.all_rules)
+        return frozenset(rule for need in self.needs for rule in need.all_rules)
 
     @property
     def true(self) -> frozenset[str]:
-        """Every rule that would be no false finding."""
+        """Every rule that would not be a false finding."""
         return self.needed | self.allowed | ABOUT_THE_MEASUREMENT
 
 
@@ -94,41 +93,41 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Front:
-    """The fault proxy before the servers."""
+    """The fault proxy in front of the servers."""
 
-    turns: tuple[int, ...]  # which server each turn of the round goes to
+    turns: tuple[int, ...]  # index of the server for each turn of the round-robin
     faults: Mapping[str, Any] = field(default_factory=dict)  # settings of crates/proxy
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
-    """What happens beside the service."""
+class Environment:
+    """Conditions outside the service."""
 
-    neighbour_cores: int = 0  # computing for nobody
-    neighbour_cpus: tuple[int, ...] = ()  # where; empty: anywhere
+    neighbour_cores: int = 0  # cores that another program keeps busy
+    neighbour_cpus: tuple[int, ...] = ()  # where that program runs; empty: anywhere
     generator_cpus: tuple[int, ...] = ()  # where the diagnosis itself runs; empty: anywhere
-    quota_cores: float | None = None  # of a control group around the servers
+    quota_cores: float | None = None  # of the servers' control group
     quota_period_s: float = 0.1
-    memory_bytes: int | None = None  # of the same group, pages of files included
-    ports: int | None = None  # local ports, in a network of their own; none: the machine's
+    memory_bytes: int | None = None  # of the same group, page cache included
+    ports: int | None = None  # local ports of the service's own network; None: the machine's network
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What is started: servers in order, the last of which is asked unless a front stands before them.
+    """Servers to start, in order. Load goes to the front if there is one, else to the last server.
 
-    In settings, `"@0"` where a port is wanted is the port of the first server.
+    In settings, `"@0"` in place of a port is the port of the first server, `"@1"` of the second.
     """
 
     servers: tuple[Mapping[str, Any], ...]  # settings of crates/lab/specimen
     front: Front | None = None
-    around: Around = Around()
-    told_by: int | None = -1  # the server whose metrics are given to the diagnosis
+    environment: Environment = Environment()
+    metrics_from: int | None = -1  # index of the server whose metrics the diagnosis gets
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """A service and what is true of it."""
+class Specimen:
+    """A service with its ground truth."""
 
     setup: Setup
     label: Label
@@ -136,30 +135,30 @@ class Known:
 
     @property
     def capacity_per_s(self) -> float | None:
-        """The most that it can answer in a second; none: nobody knows."""
+        """Highest throughput in responses per second; None if there is no formula for it."""
         return self.numbers["capacity"].value if "capacity" in self.numbers else None
 
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A specimen and its twin, which lacks the flaw and differs in nothing else."""
+    """A specimen with the flaw, and its twin, which lacks the flaw and is otherwise identical."""
 
-    flawed: Known
-    twin: Known | None = None  # none: there is no flaw to take away
-    mended: Known | None = None  # with one remedy, which leaves the flaw and lets it matter less
+    flawed: Specimen
+    twin: Specimen | None = None  # None: there is no flaw to remove
+    repaired: Specimen | None = None  # with one remedy: the flaw is still there but costs less
 
 
 @dataclass(frozen=True, slots=True)
-class Mend:
-    """What somebody does who follows the advice, where a service is known of which that was done.
+class Fix:
+    """The change that the advice amounts to, for families with a service to which it was applied.
 
-    That is the mended one, or where there is none the twin: its measured capacity is what the fix brought,
-    and a prediction can be held against it. Most twins have no limit within reach, and say nothing of one.
+    That service is the repaired specimen if there is one, else the twin. Predictions of the fix are compared
+    with its measured capacity. Most twins have no limit within reach, so there is nothing to compare.
     """
 
-    what: str  # what is changed
-    rules: tuple[str, ...]  # whose advice it is
-    words: tuple[str, ...] = ()  # a prediction is of this change if it has any of them; none: any is
+    what: str  # the change
+    rules: tuple[str, ...]  # rules that advise it
+    words: tuple[str, ...] = ()  # a prediction is about this change if it contains any of them; empty: always
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,13 +166,13 @@ class Family:
     """A flaw, and services that have it."""
 
     name: str
-    flaw: str  # one sentence; of a healthy family what might be taken for a flaw
+    flaw: str  # one sentence; for a healthy family, what might be mistaken for a flaw
     draw: Callable[[Draws], Drawn]
     kind: Literal["flaw", "healthy", "decoy", "composite"] = "flaw"
     looks_like: tuple[str, ...] = ()  # families with the same curve and another cause
     wants: tuple[Literal["control groups", "memory groups", "networks", "two processors"], ...] = ()
-    mend: Mend | None = None  # none: no service is known of which the advice was followed
+    fix: Fix | None = None  # None: no service has the advice applied
 
     def drawn(self, seed: int, severity: float | None = None) -> Drawn:
-        """The specimen of a seed, with its twin."""
+        """Return the specimen of a seed, with its twin."""
         return self.draw(Draws(self.name, seed, severity))

@@ -1,4 +1,4 @@
-"""Today's rules over records of earlier diagnoses: what they say now, without measuring anything again."""
+"""Applies the rules of this commit to kept records, without measuring again."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from pathlib import Path
 from typing import Any, Final
 
 from catalogue.asking import Answer
-from catalogue.keeping import Kept
+from catalogue.keeping import KeptRecord
 from catalogue.rows import Row, row
 
 PROCESSES: Final = 2
 
-Say = Callable[[Path], dict[str, Any]]
+Explain = Callable[[Path], dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One record as today's rules see it."""
+    """One kept record with the answer of today's rules."""
 
-    kept: Kept
+    kept: KeptRecord
     answer: Answer  # the whole answer, as `explain --json` gives it
 
     def row(self, subject: str) -> Row:
-        """What is kept of it: measured then, judged by the rules of this commit."""
+        """Return the stored form: measured by an earlier commit, judged by this one."""
         then = self.kept.row
         now = row(
             self.kept.task,
@@ -41,8 +41,8 @@ class Judged:
         return now | {"seconds": then["seconds"], "judged": subject}
 
 
-def say(record: Path) -> dict[str, Any]:
-    """The answer of a record, as JSON has it."""
+def explain(record: Path) -> dict[str, Any]:
+    """Return the answer for a record, as in `explain --json`."""
     from loadlens.record import open_run
     from loadlens.report.write.json import explanation_as_dict
     from loadlens.search import explanation
@@ -50,56 +50,47 @@ def say(record: Path) -> dict[str, Any]:
     return explanation_as_dict(explanation(open_run(record)))
 
 
-def judge(kept: Kept, say: Say = say) -> Judged:
-    """One record; whatever goes wrong with it is its failure, and no other's."""
+def judge(kept: KeptRecord, explain: Explain = explain) -> Judged:
+    """Judge one record; an error becomes its failure and does not affect other records."""
     began = time.monotonic()
     try:
-        said = say(kept.record)
-    except Exception as fault:  # any rule may have any defect: it is told with the record's name
+        explanation = explain(kept.record)
+    except Exception as fault:  # a rule may have any defect: it is reported with the record's name
         why = " ".join(str(fault).split())
         answer = Answer({}, f"{type(fault).__name__}: {why[:200]}", time.monotonic() - began)
     else:
-        answer = Answer(said, _unfinished(kept, said), time.monotonic() - began)
+        answer = Answer(explanation, _unfinished(kept, explanation), time.monotonic() - began)
     return Judged(kept, answer)
 
 
-def _unfinished(kept: Kept, said: dict[str, Any]) -> str | None:
-    """Why the measuring did not come to its end; none: it did, whatever its rules said of it then."""
-    if said.get("stopped_because") not in ("record", "interrupted"):
+def _unfinished(kept: KeptRecord, explanation: dict[str, Any]) -> str | None:
+    """Return why the measurement did not finish; None if it did, even if a rule failed on it then."""
+    if explanation.get("stopped_because") not in ("record", "interrupted"):
         return None
     return str(kept.row["failure"] or "the search did not end")
 
 
-def judge_all(
-    kept: Sequence[Kept], *, processes: int = PROCESSES, tell: Callable[[str], None] | None = None
-) -> list[Judged]:
-    """All records, a few at once; in their order.
-
-    Args:
-        kept: What was measured.
-        processes: How many at once.
-        tell: Is told how far it is; none: a line on the terminal.
-    """
-    tell = _line if tell is None else tell
-    found: dict[str, Judged] = {}
-    # Not forked: what reads records has threads of its own, which a fork leaves behind with their locks.
+def judge_all(records: Sequence[KeptRecord], *, processes: int = PROCESSES) -> list[Judged]:
+    """Judge records, `processes` at a time, with progress on stderr; return them in the given order."""
+    by_name: dict[str, Judged] = {}
+    # Not forked: the reader of records has threads, and a fork would inherit their locks in a locked state.
     with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
-        asked = {pool.submit(judge, one): one for one in kept}
-        for one in _as_they_come(asked):
-            found[one.kept.task.name] = one
-            failed = sum(1 for other in found.values() if other.answer.failure)
-            tell(f"{len(found)}/{len(kept)} judged" + (f", {failed} failed" if failed else ""))
-    return [found[one.task.name] for one in kept]
+        pending = {pool.submit(judge, record): record for record in records}
+        for judged in _as_completed(pending):
+            by_name[judged.kept.task.name] = judged
+            failed = sum(1 for other in by_name.values() if other.answer.failure)
+            _progress(f"{len(by_name)}/{len(records)} judged" + (f", {failed} failed" if failed else ""))
+    return [by_name[record.task.name] for record in records]
 
 
-def _as_they_come(asked: dict[Future[Judged], Kept]) -> Iterator[Judged]:
-    for future in as_completed(asked):
-        fault = future.exception()  # a process that died takes those with it that it had
+def _as_completed(pending: dict[Future[Judged], KeptRecord]) -> Iterator[Judged]:
+    for future in as_completed(pending):
+        fault = future.exception()  # if a process dies, every record it had fails
         why = f"{type(fault).__name__}: {fault}"
-        yield future.result() if fault is None else Judged(asked[future], Answer({}, why, 0.0))
+        yield future.result() if fault is None else Judged(pending[future], Answer({}, why, 0.0))
 
 
-def _line(text: str) -> None:
+def _progress(text: str) -> None:
     done, _, whole = text.split(" ", 1)[0].partition("/")
     if sys.stderr.isatty():
         end = "\n" if done == whole else ""

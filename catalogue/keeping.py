@@ -1,7 +1,7 @@
-"""Records of diagnoses, so that what was measured once can be judged by any later rule.
+"""Keeps the records of diagnoses, so that later rules can judge them without measuring again.
 
-One folder for each task, a record as any other (`loadlens explain FOLDER` reads it), and beside it what the
-record does not say: who measured, beside how much other work, how it ended.
+Each task has a folder, which is an ordinary record (`loadlens explain FOLDER` reads it). A JSON file with the
+same name holds what the record does not: the commit, how busy the machine was, how the diagnosis ended.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from pathlib import Path
 from typing import Final
 
 from catalogue.families import FAMILIES
-from catalogue.rows import Row, Task, task_of
+from catalogue.rows import Row, Task, parse, task_of
 
 RECORDS: Final = Path(__file__).parent / "records"
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """A task that was measured, and where its record is."""
+class KeptRecord:
+    """A task that was measured, with its record."""
 
     task: Task
-    row: Row  # of the measuring
+    row: Row  # of the measurement
     record: Path
 
 
 def room(records: Path, task: Task) -> Path:
-    """An empty place for the record of a task; what was there of an earlier time is removed."""
+    """Return the folder for a task's record, after removing an earlier record."""
     records.mkdir(parents=True, exist_ok=True)
     record = records / task.name
     _note(record).unlink(missing_ok=True)
@@ -38,18 +38,19 @@ def room(records: Path, task: Task) -> Path:
 
 
 def note(record: Path, row: Row) -> None:
-    """Write down what a record is of, when it is whole."""
+    """Write the row next to a finished record."""
     _note(record).write_text(json.dumps(row, sort_keys=True) + "\n")
 
 
-def kept(records: Path) -> Iterator[Kept]:
-    """All that were measured to their end, in the order of the catalogue."""
-    found = [json.loads(path.read_text()) for path in records.glob("*.json")]
-    known = [row for row in found if row["family"] in FAMILIES]
+def kept(records: Path) -> Iterator[KeptRecord]:
+    """Yield every finished record, in the order of the catalogue."""
+    notes = [(parse(path.read_text()), path.with_suffix("")) for path in records.glob("*.json")]
+    finished = [KeptRecord(task_of(row), row, record) for row, record in notes if row["family"] in FAMILIES]
     order = {name: at for at, name in enumerate(FAMILIES)}
-    for row in sorted(known, key=lambda row: (row["seed"], order[row["family"]], row["side"], row["tier"])):
-        task = task_of(row)
-        yield Kept(task, row, records / task.name)
+    yield from sorted(
+        finished,
+        key=lambda kept: (kept.task.seed, order[kept.task.family], kept.task.side, kept.task.tier),
+    )
 
 
 def _note(record: Path) -> Path:

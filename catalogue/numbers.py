@@ -1,7 +1,6 @@
-"""Numbers that were claimed, beside the true ones; and what a fix was said to bring, beside what it brings.
+"""Compares claimed numbers with the true ones, and predicted gains of fixes with measured ones.
 
-A fix is known where a service is what somebody makes of the specimen who follows the advice (`Family.mend`):
-then the capacity of that one, as it was measured, is what the fix brought.
+A family with a `fix` has a service to which the advice was applied; its measured capacity is the true gain.
 """
 
 from __future__ import annotations
@@ -15,13 +14,13 @@ from catalogue.claims import CLAIMS
 from catalogue.families import FAMILIES
 
 CAPACITY: Final = "capacity"
-NEAR: Final = 0.10  # a capacity is right within that
-FIX_NEAR: Final = 0.15  # and the prediction of a fix within this: two measurements stand against each other
+NEAR: Final = 0.10  # relative error up to which a number is right
+FIX_NEAR: Final = 0.15  # the same for predictions of fixes: wider, as they rest on two measurements
 
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """A number as it was said."""
+    """A number that a diagnosis claimed."""
 
     point: float
     low: float | None
@@ -29,66 +28,66 @@ class Claimed:
 
     @property
     def has_interval(self) -> bool:
-        """Whether anything is said of how far it may be off."""
+        """True if the claim has a bound on either side."""
         return self.low is not None or self.high is not None
 
     @property
     def is_bound(self) -> bool:
-        """Whether it says `at least` or `at most` and no number: then it is true or not, and never near."""
+        """True if it claims only `at least` or `at most`; such a claim is true or false, and has no error."""
         return (self.point == self.low and self.high is None) or (
             self.point == self.high and self.low is None
         )
 
     def holds(self, truth: float) -> bool:
-        """Whether its interval does; a bound that is missing leaves that side open."""
+        """Return True if the interval holds the truth; a missing bound leaves that side open."""
         return (self.low is None or self.low <= truth) and (self.high is None or truth <= self.high)
 
 
 @dataclass(frozen=True, slots=True)
 class NumberScore:
-    """How claims of one number did."""
+    """Score of the claims of one number."""
 
     name: str
-    errors: tuple[float, ...]  # relative, signed; of bounds none
-    covered: Share  # intervals that hold the truth, of those that were given
-    silent: int  # truths that nobody claimed
+    errors: tuple[float, ...]  # relative, signed; bounds have none
+    covered: Share  # intervals that hold the truth, among claims with an interval
+    silent: int  # services with this number where it was not claimed
 
     @property
     def near(self) -> Share:
-        """Claims within a tenth of the truth."""
+        """Claims within 10 % of the truth."""
         return share(abs(error) <= NEAR for error in self.errors)
 
 
 @dataclass(frozen=True, slots=True)
 class FixScore:
-    """How predictions of a fix did."""
+    """Score of the predicted gains of fixes."""
 
-    seen: Mapping[str, tuple[float, float]]  # (predicted, measured) per second, by place of the flawed
-    covered: Share  # of the predictions' intervals that were given, those that hold what was measured
-    silent: tuple[str, ...]  # nobody said what the fix brings
-    unmeasured: tuple[str, ...]  # said, and the mended one was not measured or showed no capacity but a bound
+    seen: Mapping[str, tuple[float, float]]  # (predicted, measured) per second, by flawed service
+    covered: Share  # intervals that hold the measured capacity, among predictions with an interval
+    silent: tuple[str, ...]  # no gain was predicted
+    unmeasured: tuple[str, ...]  # predicted, but not measured with the fix, or only a bound was
 
     @property
     def errors(self) -> dict[str, float]:
-        """Relative, signed."""
-        return {place: said / true - 1 for place, (said, true) in self.seen.items()}
+        """Relative errors, signed, by place."""
+        return {place: predicted / measured - 1 for place, (predicted, measured) in self.seen.items()}
 
     @property
     def near(self) -> Share:
-        """Of those that could be compared, the right ones."""
+        """Predictions that are right, among those that could be compared."""
         return share(abs(error) <= FIX_NEAR for error in self.errors.values())
 
 
 def numbers_of(cases: Sequence[Case]) -> tuple[NumberScore, ...]:
-    """Each number that is true of any service."""
-    names = [CAPACITY, *CLAIMS]
-    return tuple(found for name in names if (found := _number(cases, name)) is not None)
+    """Return the score of each number that any service has."""
+    scores = (_number(cases, name) for name in (CAPACITY, *CLAIMS))
+    return tuple(score for score in scores if score is not None)
 
 
 def _number(cases: Sequence[Case], name: str) -> NumberScore | None:
     errors, inside, silent = [], [], 0
     for case in cases:
-        truth = case.known.numbers.get(name)
+        truth = case.truth.numbers.get(name)
         if truth is None or case.failure:
             continue
         claim = claim_of(case, name)
@@ -105,10 +104,10 @@ def _number(cases: Sequence[Case], name: str) -> NumberScore | None:
 
 
 def claim_of(case: Case, name: str) -> Claimed | None:
-    """What was claimed of a number; none: nothing."""
+    """Return the claim of a number; None if there is none."""
     if name == CAPACITY:
-        return _figure(case.said.get("capacity"))
-    for finding in case.said.get("findings", ()):
+        return _figure(case.explanation.get("capacity"))
+    for finding in case.explanation.get("findings", ()):
         for part in finding.get("evidence") or ():
             is_meant = (finding["rule"], part.get("signal")) in CLAIMS[name]
             if is_meant and part.get("value") is not None and finding["grade"] in CLAIMED:
@@ -116,53 +115,54 @@ def claim_of(case: Case, name: str) -> Claimed | None:
     return None
 
 
-def _figure(told: Json | None) -> Claimed | None:
-    if not told or told.get("point") is None:
+def _figure(figure: Json | None) -> Claimed | None:
+    if not figure or figure.get("point") is None:
         return None
-    return Claimed(told["point"], told.get("low"), told.get("high"))
+    return Claimed(figure["point"], figure.get("low"), figure.get("high"))
 
 
 def fixes_of(cases: Sequence[Case]) -> FixScore:
-    """Predictions of families that can be mended, beside the mended one of the same seed, tier and budget."""
-    mended = {_pair(case): case for case in cases if _is_mended(case) and not case.failure}
+    """Compare predictions with the repaired service of the same family, seed, tier and budget."""
+    repaired = {_pair(case): case for case in cases if _is_repaired(case) and not case.failure}
     seen: dict[str, tuple[float, float]] = {}
     inside, silent, unmeasured = [], [], []
     for case in cases:
-        if case.side != "flawed" or FAMILIES[case.family].mend is None:
+        if case.side != "flawed" or FAMILIES[case.family].fix is None:
             continue
-        said = foretold(case)
-        after = mended.get(_pair(case))
+        predicted = predicted_capacity(case)
+        after = repaired.get(_pair(case))
         measured = None if after is None else claim_of(after, CAPACITY)
-        if said is None:
+        if predicted is None:
             silent.append(case.place)
         elif measured is None or measured.is_bound:
             unmeasured.append(case.place)
         else:
-            if not said.is_bound:
-                seen[case.place] = said.point, measured.point
-            if said.has_interval:
-                inside.append(said.holds(measured.point))
+            if not predicted.is_bound:
+                seen[case.place] = predicted.point, measured.point
+            if predicted.has_interval:
+                inside.append(predicted.holds(measured.point))
     return FixScore(seen, share(inside), tuple(silent), tuple(unmeasured))
 
 
-def foretold(case: Case) -> Claimed | None:
-    """The throughput that a claim says the fix brings; none: no claim of this flaw says one."""
-    mend = FAMILIES[case.family].mend
-    for finding in case.said.get("findings", ()):
-        if mend is None or finding["rule"] not in mend.rules or finding["grade"] not in CLAIMED:
+def predicted_capacity(case: Case) -> Claimed | None:
+    """Return the throughput that a claim predicts for the fix; None if no claim does."""
+    fix = FAMILIES[case.family].fix
+    for finding in case.explanation.get("findings", ()):
+        if fix is None or finding["rule"] not in fix.rules or finding["grade"] not in CLAIMED:
             continue
-        for one in finding.get("predictions") or ():
-            after, words = one.get("after") or {}, f"{one.get('remedy') or ''} {one['what']}"
-            is_meant = not mend.words or any(part in words for part in mend.words)
+        for prediction in finding.get("predictions") or ():
+            after = prediction.get("after") or {}
+            words = f"{prediction.get('remedy') or ''} {prediction['what']}"
+            is_meant = not fix.words or any(part in words for part in fix.words)
             if is_meant and after.get("unit") == "1/s" and after.get("point") is not None:
                 return _figure(after)
     return None
 
 
-def _is_mended(case: Case) -> bool:
-    """Whether the fix was made here: of a family with a mended one that is it, else the twin."""
-    has_own = FAMILIES[case.family].drawn(case.seed).mended is not None
-    return case.side == ("mended" if has_own else "twin")
+def _is_repaired(case: Case) -> bool:
+    """Return True for the service that has the fix: the repaired one if the family has it, else the twin."""
+    has_own = FAMILIES[case.family].drawn(case.seed).repaired is not None
+    return case.side == ("repaired" if has_own else "twin")
 
 
 def _pair(case: Case) -> tuple[object, ...]:

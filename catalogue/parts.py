@@ -1,4 +1,4 @@
-"""The parts that settings of specimens are put together from."""
+"""Building blocks for the settings of specimens."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ from collections.abc import Mapping
 from typing import Any
 
 from catalogue.drawing import Draws
-from catalogue.family import LIMITS_OF_THE_MACHINE, Drawn, Known, Label, Number, Setup
+from catalogue.family import LIMITS_OF_THE_MACHINE, Drawn, Label, Number, Setup, Specimen
 
 Op = dict[str, Any]
 Ops = list[Op]
 
-WAY_IS_NOTHING_MS = 10.0
-WORK, PING = "/work", "/ping"  # what costs something, and what touches nothing
+NEGLIGIBLE_ROUND_TRIP_MS = 10.0  # from this service time on, a round trip of 0.1 ms is below 1 %
+WORK, PING = "/work", "/ping"  # the expensive path, and one that uses no resource
 
 
 def burn(ms: float, **more: Any) -> Op:
-    """Compute, in processor time."""
+    """Compute for this much CPU time."""
     return {"do": "burn", "ms": ms, **more}
 
 
 def wait(ms: float, **more: Any) -> Op:
-    """Wait for something elsewhere."""
+    """Wait without using a resource."""
     return {"do": "wait", "ms": ms, **more}
 
 
 def holding(resource: str, *inner: Op, **more: Any) -> Ops:
-    """Hold a place of a resource meanwhile."""
+    """Hold a place of a resource during the inner operations."""
     return [
         {"do": "take", "resource": resource, **more},
         *inner,
@@ -35,35 +35,35 @@ def holding(resource: str, *inner: Op, **more: Any) -> Ops:
 
 
 def threads(most: int = 2_000) -> dict[str, Any]:
-    """Served by threads."""
+    """Serve with threads."""
     return {"by": "threads", "most": most}
 
 
 def loops(processes: int = 1) -> dict[str, Any]:
-    """Served by event loops."""
+    """Serve with event loops."""
     return {"by": "loop", "processes": processes}
 
 
 def server(draws: Draws, *ops: Op, **rest: Any) -> dict[str, Any]:
-    """Settings of a server whose work is this; threads unless said otherwise.
+    """Return the settings of a server that does these operations per request; with threads by default.
 
-    It has the same seed as its twin, so that chance is the same too.
+    A specimen and its twin have the same seed, so that random draws are the same too.
     """
     return {"seed": draws.seed, "serve": threads(), "routes": {WORK: list(ops), PING: []}} | rest
 
 
 def lock(size: int = 1) -> dict[str, Any]:
-    """A lock, in its metrics too."""
+    """A lock that the metrics show."""
     return {"size": size, "kind": "lock"}
 
 
 def pool(size: int) -> dict[str, Any]:
-    """A pool of connections, in its metrics too."""
+    """A pool of connections that the metrics show."""
     return {"size": size, "kind": "pool"}
 
 
 def hidden(size: int) -> dict[str, Any]:
-    """A resource of which no metric tells."""
+    """A resource that no metric shows."""
     return {"size": size, "kind": "hidden"}
 
 
@@ -93,14 +93,13 @@ def many(value: float) -> Number:
 
 
 def plateau(capacity: float, alone_ms: float, **more: Number) -> dict[str, Number]:
-    """The numbers of a service that saturates: capacity, time of one request alone, and the users who fill
-    it: the knee, X R1, and never fewer than one, who is always answered.
+    """Return the numbers of a service that saturates: capacity, time of a single request, and the knee.
 
-    A client meets the way there and back, too, of 0.1 ms or so: where that is a hundredth of the time and
-    more, nobody knows the knee.
+    The knee is the number of users that saturates it: capacity times time of a single request, at least 1. A
+    client also sees the round trip of about 0.1 ms; where that is 1 % of the time or more, there is no knee.
     """
     numbers = {"capacity": per_s(capacity), "alone": ms(alone_ms), **more}
-    if alone_ms >= WAY_IS_NOTHING_MS:
+    if alone_ms >= NEGLIGIBLE_ROUND_TRIP_MS:
         numbers["knee"] = Number(max(1.0, capacity * alone_ms / 1e3), "users")
     return numbers
 
@@ -112,17 +111,17 @@ def pair(
     twin: Mapping[str, Any],
     twin_label: Label | None = None,
     twin_numbers: Mapping[str, Number] | None = None,
-    mended: Known | None = None,
+    repaired: Specimen | None = None,
 ) -> Drawn:
-    """Two services of one server each, and perhaps one with a remedy."""
+    """Return a specimen and its twin, of one server each, and optionally the repaired service."""
     healthy = Label(allowed=LIMITS_OF_THE_MACHINE) if twin_label is None else twin_label
     return Drawn(
-        Known(Setup((flawed,)), label, numbers),
-        Known(Setup((twin,)), healthy, twin_numbers or {}),
-        mended,
+        Specimen(Setup((flawed,)), label, numbers),
+        Specimen(Setup((twin,)), healthy, twin_numbers or {}),
+        repaired,
     )
 
 
-def remedied(settings: Mapping[str, Any], label: Label, capacity: float, **setup: Any) -> Known:
-    """The specimen with one remedy: the flaw is still there, and so much more gets through."""
-    return Known(Setup((settings,), **setup), label, {"capacity": per_s(capacity)})
+def remedied(settings: Mapping[str, Any], label: Label, capacity: float, **setup: Any) -> Specimen:
+    """Return the specimen with one remedy: the flaw is still there, at this higher capacity."""
+    return Specimen(Setup((settings,), **setup), label, {"capacity": per_s(capacity)})

@@ -1,7 +1,7 @@
-"""Diagnoses on disk: one JSON object a line, so that a run that is broken off goes on where it was.
+"""Diagnoses on disk: one JSON object per line, so that an interrupted run continues where it stopped.
 
-What was measured stays in a record (`keeping.py`), so that today's rules can judge it: what they say is in a
-file of its own, and counts as long as it is about the latest measurement of its task.
+The measurement stays in a record (`keeping.py`), so that later rules can judge it again. Their answers are in
+a separate file, and count as long as they are about the latest measurement of their task.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 
 from catalogue.asking import Answer
 from catalogue.families import FAMILIES
-from catalogue.family import Known, Tier
+from catalogue.family import Specimen, Tier
 from catalogue.running import ROOT
 
 FOLDER: Final = Path(__file__).parent / "results"
@@ -23,15 +23,15 @@ SUBJECT: Final = ("crates", "python/loadlens")  # what a diagnosis depends on
 
 Row = dict[str, Any]
 Key = tuple[object, ...]
-Side = Literal["flawed", "twin", "mended"]
+Side = Literal["flawed", "twin", "repaired"]
 Split = Literal["development", "hold-out"]
-# Thresholds may be tuned on the first, and are judged on the second, which nobody looks at meanwhile.
+# Thresholds may be tuned on development seeds. Hold-out seeds only judge them, and are not looked at before.
 FIRST_SEED: Final[Mapping[Split, int]] = {"development": 1, "hold-out": 10_001}
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One service that is to be diagnosed."""
+    """One service to diagnose."""
 
     family: str
     seed: int
@@ -40,34 +40,35 @@ class Task:
     budget_s: float
 
     @property
-    def known(self) -> Known:
-        """What is started, and what is true of it."""
-        known: Known | None = getattr(FAMILIES[self.family].drawn(self.seed), self.side)
-        assert known is not None
-        return known
+    def specimen(self) -> Specimen:
+        """The service to start, with its ground truth."""
+        specimen: Specimen | None = getattr(FAMILIES[self.family].drawn(self.seed), self.side)
+        assert specimen is not None
+        return specimen
 
     @property
     def key(self) -> Key:
-        """What makes it the same task."""
+        """Identity: two rows with one key are of the same task."""
         return self.family, self.seed, self.side, self.tier, self.budget_s
 
     @property
     def name(self) -> str:
-        """The key as the name of a folder: `db-lock-1-twin-C-30s`."""
+        """The key as a folder name: `db-lock-1-twin-C-30s`."""
         return f"{self.family}-{self.seed}-{self.side}-{self.tier}-{self.budget_s:g}s"
 
     @property
     def place(self) -> str:
-        """What people call it: `db-lock/1/twin`."""
+        """Name in messages and tables: `db-lock/1/twin`."""
         return f"{self.family}/{self.seed}/{self.side}"
 
 
 def tasks(
     families: Sequence[str], split: Split, seeds: int, tier: Tier, budget_s: float, *, twins: bool
 ) -> Iterator[Task]:
-    """Seed by seed through all families, each with its twin, so that a run that ends early is balanced.
+    """Yield tasks seed by seed through all families, so that a run that ends early is balanced.
 
-    Those with a remedy, which serve to check what was predicted of it, come after all others of a seed.
+    Each specimen is followed by its twin. Repaired services only check predictions of fixes, and come after
+    all others of a seed.
     """
     for seed in range(FIRST_SEED[split], FIRST_SEED[split] + seeds):
         for name in mixed(families):
@@ -75,12 +76,12 @@ def tasks(
             if twins and FAMILIES[name].drawn(seed).twin is not None:
                 yield Task(name, seed, "twin", tier, budget_s)
         for name in mixed(families):
-            if twins and FAMILIES[name].drawn(seed).mended is not None:
-                yield Task(name, seed, "mended", tier, budget_s)
+            if twins and FAMILIES[name].drawn(seed).repaired is not None:
+                yield Task(name, seed, "repaired", tier, budget_s)
 
 
 def mixed(families: Sequence[str]) -> list[str]:
-    """Each kind of family spread evenly over the whole, in its own order."""
+    """Return the families with each kind spread evenly, in its own order."""
     of_kind: dict[str, list[str]] = {}
     for name in families:
         of_kind.setdefault(FAMILIES[name].kind, []).append(name)
@@ -89,7 +90,7 @@ def mixed(families: Sequence[str]) -> list[str]:
 
 
 def split_of(seed: int) -> Split:
-    """Which seeds it belongs to."""
+    """Return the split that a seed belongs to."""
     return "hold-out" if seed >= FIRST_SEED["hold-out"] else "development"
 
 
@@ -102,15 +103,15 @@ def row(
     began: str,
     lasted: Sequence[Mapping[str, Any]] | None = None,
 ) -> Row:
-    """What is kept of a diagnosis.
+    """Return the stored form of a diagnosis.
 
     Args:
-        task: What was diagnosed.
-        answer: What was said.
-        subject: The commit that measured and said it.
-        others_busy: Share of the processors that others used before it began.
-        began: When, which tells one measurement of a task from the next.
-        lasted: How long its holds, waits and pauses really were, by server; none: nobody asked.
+        task: The service that was diagnosed.
+        answer: The diagnosis.
+        subject: The commit that measured and diagnosed.
+        others_busy: Share of the processors that other programs used before it began.
+        began: Start time; it distinguishes two measurements of one task.
+        lasted: Actual durations of holds, waits and pauses, by server; None: not recorded.
     """
     return {
         "family": task.family,
@@ -124,106 +125,116 @@ def row(
         "lasted": lasted,
         "seconds": round(answer.seconds, 1),
         "failure": answer.failure,
-        "said": kept(answer.said),
+        "said": scored(answer.explanation),
     }
 
 
-def task_of(found: Mapping[str, Any]) -> Task:
-    """What a row is the result of."""
-    return Task(found["family"], found["seed"], found["side"], found["tier"], found["budget_s"])
+def task_of(row: Mapping[str, Any]) -> Task:
+    """Return the task that a row is the result of."""
+    return Task(row["family"], row["seed"], row["side"], row["tier"], row["budget_s"])
 
 
-def kept(said: Mapping[str, Any]) -> dict[str, Any]:
-    """What of an answer is held against the truth; nothing: there was none."""
-    if not said:
+def scored(explanation: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parts of an answer that are compared with the truth; empty if there was none."""
+    if not explanation:
         return {}
     return {
-        "limit": said.get("limit"),
-        "stopped": said.get("stopped_because"),
-        "capacity": _figure(said.get("capacity")),
-        "brings": said.get("brings"),
-        "findings": [_finding(one) for one in said.get("findings", ())],
-        "absent": [one["rule"] for one in said.get("absent", ())],
-        "not_assessed": [one["rule"] for one in said.get("not_assessed", ())],
+        "limit": explanation.get("limit"),
+        "stopped": explanation.get("stopped_because"),
+        "capacity": _figure(explanation.get("capacity")),
+        "brings": explanation.get("brings"),
+        "findings": [_finding(finding) for finding in explanation.get("findings", ())],
+        "absent": [absent["rule"] for absent in explanation.get("absent", ())],
+        "not_assessed": [skipped["rule"] for skipped in explanation.get("not_assessed", ())],
     }
 
 
-def _figure(told: Any) -> Any:
+def _figure(figure: Any) -> Any:
     return (
-        {key: told.get(key) for key in ("point", "low", "high", "unit")}
-        if isinstance(told, Mapping)
+        {key: figure.get(key) for key in ("point", "low", "high", "unit")}
+        if isinstance(figure, Mapping)
         else None
     )
 
 
-def _finding(told: Mapping[str, Any]) -> dict[str, Any]:
+def _finding(finding: Mapping[str, Any]) -> dict[str, Any]:
     evidence = [
         {key: part.get(key) for key in ("signal", "value", "low", "high")}
-        for part in told.get("evidence") or ()
+        for part in finding.get("evidence") or ()
         if part.get("value") is not None
     ]
     predictions = [
         {
-            "what": one["what"],
-            "remedy": one.get("remedy") or "",
-            "before": _figure(one["before"]),
-            "after": _figure(one["after"]),
+            "what": prediction["what"],
+            "remedy": prediction.get("remedy") or "",
+            "before": _figure(prediction["before"]),
+            "after": _figure(prediction["after"]),
         }
-        for one in told.get("predictions") or ()
+        for prediction in finding.get("predictions") or ()
     ]
     names = ("rule", "grade", "statement", "explained_by")
-    return {**{key: told.get(key) for key in names}, "evidence": evidence, "predictions": predictions}
+    return {**{key: finding.get(key) for key in names}, "evidence": evidence, "predictions": predictions}
 
 
 # --- files -----------------------------------------------------------------------------------------------
 
 
 def file_of(split: Split, folder: Path = FOLDER) -> Path:
-    """Where the diagnoses of a split are."""
+    """Return the file of a split's diagnoses."""
     return folder / f"{split}.jsonl"
 
 
 def judged_file_of(split: Split, folder: Path = FOLDER) -> Path:
-    """Where the same stand as rules judged them again."""
+    """Return the file of a split's diagnoses as later rules judged them again."""
     return folder / f"{split}-judged.jsonl"
 
 
 def read(file: Path) -> list[Row]:
-    """All whole lines; the last diagnosis of a task counts, and families that are gone do not."""
+    """Return the last row of each task; skip incomplete lines and families that no longer exist."""
     if not file.exists():
         return []
-    found = []
+    rows = []
     for line in file.read_text().splitlines():
         try:
-            found.append(json.loads(line))
+            rows.append(parse(line))
         except json.JSONDecodeError:
-            continue  # broken off while it was written
-    return list({task_of(one).key: one for one in found if one["family"] in FAMILIES}.values())
+            continue  # interrupted while it was written
+    return list(_by_task(row for row in rows if row["family"] in FAMILIES).values())
 
 
-def append(file: Path, found: Row) -> None:
-    """Keep one more."""
+def parse(line: str) -> Row:
+    """Return a stored row; the repaired side had another name in rows of earlier commits."""
+    row: Row = json.loads(line)
+    return row if row["side"] in ("flawed", "twin") else row | {"side": "repaired"}
+
+
+def append(file: Path, row: Row) -> None:
+    """Add a row at the end of the file."""
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("a") as data:
-        data.write(_line(found))
+        data.write(_line(row))
 
 
-def replace(file: Path, found: Iterable[Row]) -> None:
-    """Write these in place of older ones of the same tasks; all others stay."""
-    rows = {task_of(one).key: one for one in [*read(file), *found]}
+def replace(file: Path, newer: Iterable[Row]) -> None:
+    """Replace older rows of the same tasks; keep all others."""
+    rows = _by_task([*read(file), *newer])
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text("".join(map(_line, rows.values())))
 
 
-def _line(found: Row) -> str:
-    return json.dumps(found, sort_keys=True) + "\n"
+def _by_task(rows: Iterable[Row]) -> dict[Key, Row]:
+    return {task_of(row).key: row for row in rows}
+
+
+def _line(row: Row) -> str:
+    return json.dumps(row, sort_keys=True) + "\n"
 
 
 def latest(split: Split, folder: Path = FOLDER) -> list[Row]:
-    """Each task as it was diagnosed last, by the rules that judged that measurement last."""
-    measured = {task_of(one).key: one for one in read(file_of(split, folder))}
-    judged = {task_of(one).key: one for one in read(judged_file_of(split, folder))}
-    current = {key: one for key, one in judged.items() if key not in measured or _same(one, measured[key])}
+    """Return the last diagnosis of each task, as judged last if that was the same measurement."""
+    measured = _by_task(read(file_of(split, folder)))
+    judged = _by_task(read(judged_file_of(split, folder)))
+    current = {key: row for key, row in judged.items() if key not in measured or _same(row, measured[key])}
     return list((measured | current).values())
 
 
@@ -231,14 +242,14 @@ def _same(judged: Row, measured: Row) -> bool:
     return bool(judged["began"] == measured.get("began"))
 
 
-def of_latest_budget(found: Sequence[Row]) -> list[Row]:
-    """Of each tier the rows of the budget that was run last: answers of other budgets are others."""
-    budget = {one["tier"]: one["budget_s"] for one in sorted(found, key=lambda one: one.get("began") or "")}
-    return [one for one in found if one["budget_s"] == budget[one["tier"]]]
+def of_latest_budget(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows with the budget used last in their tier: different budgets are not comparable."""
+    budget = {row["tier"]: row["budget_s"] for row in sorted(rows, key=lambda row: row.get("began") or "")}
+    return [row for row in rows if row["budget_s"] == budget[row["tier"]]]
 
 
 def subject() -> str:
-    """The commit that is asked, and whether it was changed since."""
+    """Return the commit that diagnoses, marked if files were changed since."""
     commit = _git("rev-parse", "--short=8", "HEAD")
     return commit + ("+changes" if _git("status", "--porcelain", "--untracked-files=no", *SUBJECT) else "")
 

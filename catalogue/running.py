@@ -1,4 +1,4 @@
-"""Services of a setup, started and watched until they are asked no more."""
+"""Starts the servers of a setup with their environment, and ends everything afterwards."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from catalogue.family import Around, Front, Setup, Tier
+from catalogue.family import Environment, Front, Setup, Tier
 from catalogue.parts import PING, WORK
 from loadlens.errors import TestbedError
 from loadlens.model.topology import Limits
@@ -28,13 +28,13 @@ HOST = "127.0.0.1"
 STARTS_WITHIN_S = 20.0
 ENDS_WITHIN_S = 5.0
 ANSWERS_WITHIN_S = 5.0
-FIRST_PORT = 20_000  # where local ports of a network of its own begin: below those that servers got
+FIRST_PORT = 20_000  # first local port of a network of its own: below the ports of its servers
 
 
-_TRIED = {  # by what is wanted
-    "control groups": Around(quota_cores=0.5),
-    "memory groups": Around(memory_bytes=32 << 20),
-    "networks": Around(ports=1),
+_TRIED = {  # the least environment that shows whether this machine supports a feature
+    "control groups": Environment(quota_cores=0.5),
+    "memory groups": Environment(memory_bytes=32 << 20),
+    "networks": Environment(ports=1),
 }
 REQUESTS_METRIC = {
     "plain": "http_request_duration_seconds_count",
@@ -48,31 +48,31 @@ class CannotRun(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A setup that runs."""
+    """A running setup."""
 
     work_url: str
     ping_url: str
     metrics_url: str | None
-    requests_metric: str  # the counter of requests among them
-    pids: tuple[int, ...]  # that serve, fronts left out
-    hellos: tuple[Mapping[str, Any], ...]  # what each server said of itself
-    neighbours: tuple[int, ...]  # processes that compute beside it
+    requests_metric: str  # name of the counter of requests
+    pids: tuple[int, ...]  # of the servers, without the front
+    hellos: tuple[Mapping[str, Any], ...]  # line that each server printed when it was ready
+    neighbours: tuple[int, ...]  # pids of programs that keep cores busy
     folder: Path  # where servers write their files
     servers: tuple[subprocess.Popen[str], ...]
-    network: int | None = None  # a process in the network where it is; none: the machine's
+    network: int | None = None  # pid of a process in the service's network; None: the machine's network
 
     def lasted(self) -> list[dict[str, Any]]:
-        """How long holds, waits and pauses of each server really were so far."""
-        return [_asked(server) for server in self.servers]
+        """Return the durations of holds, waits and pauses that each server recorded so far."""
+        return [_durations(server) for server in self.servers]
 
     @property
     def enter(self) -> tuple[str, ...]:
-        """What goes before a command that asks it."""
+        """Prefix of a command that has to run in the service's network."""
         return _enter(self.network)
 
 
 def program() -> Path:
-    """The specimen program; built by `make catalogue` and `make test`."""
+    """Return the path of the specimen program, which `make catalogue` and `make test` build."""
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     path = target / "release" / "loadlens-specimen"
     if not path.exists():
@@ -82,21 +82,21 @@ def program() -> Path:
 
 @contextlib.contextmanager
 def running(setup: Setup, tier: Tier = "C") -> Iterator[Service]:
-    """Start a setup; everything ends and is removed with the block.
+    """Start a setup; when the block ends, end all processes and remove all files.
 
     Args:
-        setup: What to start.
-        tier: Servers tell metrics in tier C only.
+        setup: The setup to start.
+        tier: Servers expose metrics in tier C only.
 
     Raises:
-        CannotRun: Something that the setup needs is not to be had here.
+        CannotRun: This machine lacks something that the setup needs.
     """
     with contextlib.ExitStack() as stack:
-        # Not a memory file system: some specimens wait for a disk.
+        # Not a file system in memory: some specimens wait for a disk.
         folder = Path(tempfile.mkdtemp(prefix="loadlens-specimen-", dir="/var/tmp"))
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
-        doors = _control_group(setup.around, stack)
-        network = _network(setup.around, stack)
+        doors = _control_group(setup.environment, stack)
+        network = _network(setup.environment, stack)
         enter = _enter(network)
         hellos: list[dict[str, Any]] = []
         servers: list[subprocess.Popen[str]] = []
@@ -111,15 +111,15 @@ def running(setup: Setup, tier: Tier = "C") -> Iterator[Service]:
         entry = hellos[-1]["port"]
         if setup.front is not None:
             entry = _front(setup.front, hellos, folder, enter, stack)
-        neighbours = (_neighbour(setup.around, stack),) if setup.around.neighbour_cores else ()
-        if network is not None and setup.around.ports is not None:  # now that servers have theirs
-            _leave_ports(network, setup.around.ports)
-        told = None if setup.told_by is None else hellos[setup.told_by].get("metrics_port")
-        dialect = _dialect(setup.servers[setup.told_by or 0])
+        neighbours = (_neighbour(setup.environment, stack),) if setup.environment.neighbour_cores else ()
+        if network is not None and setup.environment.ports is not None:  # not earlier: servers need ports too
+            _leave_ports(network, setup.environment.ports)
+        metrics = None if setup.metrics_from is None else hellos[setup.metrics_from].get("metrics_port")
+        dialect = _dialect(setup.servers[setup.metrics_from or 0])
         yield Service(
             work_url=f"http://{HOST}:{entry}{WORK}",
             ping_url=f"http://{HOST}:{entry}{PING}",
-            metrics_url=None if told is None else f"http://{HOST}:{told}/metrics",
+            metrics_url=None if metrics is None else f"http://{HOST}:{metrics}/metrics",
             requests_metric=REQUESTS_METRIC[dialect],
             pids=tuple(pid for hello in hellos for pid in hello["pids"]),
             hellos=tuple(hellos),
@@ -131,7 +131,7 @@ def running(setup: Setup, tier: Tier = "C") -> Iterator[Service]:
 
 
 def others_busy(seconds: float = 1.0) -> float:
-    """Share of the processors' time that is used while we only wait."""
+    """Return the proportion of CPU time that other programs use while this one sleeps."""
     before = _ticks()
     time.sleep(seconds)
     idle, total = (now - then for now, then in zip(_ticks(), before, strict=True))
@@ -139,33 +139,33 @@ def others_busy(seconds: float = 1.0) -> float:
 
 
 def _ticks() -> tuple[int, int]:
-    """Idle ticks, waiting for disks included, and all; of all processors since the start."""
+    """Return idle ticks (including I/O wait) and total ticks of all processors since boot."""
     ticks = [int(word) for word in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
     return ticks[3] + ticks[4], sum(ticks)
 
 
 def lacks(wants: Sequence[str]) -> str | None:
-    """What of the wanted this machine has not; none: nothing."""
+    """Return why this machine cannot run a setup that wants these; None if it can."""
     if "two processors" in wants and not {0, 1} <= os.sched_getaffinity(0):
-        return "the processors 0 and 1"
-    for want, around in _TRIED.items():
+        return "needs processors 0 and 1"
+    for want, environment in _TRIED.items():
         if want in wants:
             with contextlib.ExitStack() as stack:
                 try:
-                    _control_group(around, stack)
-                    _network(around, stack)
+                    _control_group(environment, stack)
+                    _network(environment, stack)
                 except CannotRun as fault:
                     return str(fault)
     return None
 
 
 def _dialect(settings: Mapping[str, Any]) -> str:
-    """What its metrics are called: it follows the seed, so that no rule learns one vocabulary."""
+    """Return the vocabulary of a server's metrics: it follows the seed, so that no rule relies on one."""
     return "micrometer" if settings["seed"] % 2 else "plain"
 
 
 def _filled(value: Any, ports: Sequence[int], folder: Path) -> Any:
-    """Settings with ports and the folder in place of their names."""
+    """Replace `@0` and `@folder` in settings with the port and the path."""
     if isinstance(value, Mapping):
         return {key: _filled(item, ports, folder) for key, item in value.items()}
     if isinstance(value, list):
@@ -177,35 +177,39 @@ def _filled(value: Any, ports: Sequence[int], folder: Path) -> Any:
     return value
 
 
-def _control_group(around: Around, stack: contextlib.ExitStack) -> tuple[Path, ...]:
-    limits = Limits(cpu=around.quota_cores, period_s=around.quota_period_s, memory_bytes=around.memory_bytes)
+def _control_group(environment: Environment, stack: contextlib.ExitStack) -> tuple[Path, ...]:
+    limits = Limits(
+        cpu=environment.quota_cores,
+        period_s=environment.quota_period_s,
+        memory_bytes=environment.memory_bytes,
+    )
     placement = Placement()
     try:
-        place = placement.place("specimen", limits, where="around")
+        place = placement.place("specimen", limits, where="environment")
     except TestbedError as fault:
         raise CannotRun(fault.message) from fault
-    stack.callback(placement.remove)  # after the processes have ended, which were started later
+    stack.callback(placement.remove)  # runs after the processes have ended: those callbacks are added later
     return place.doors
 
 
 def _within(doors: Sequence[Path], command: list[str]) -> list[str]:
-    """A command that is in control groups before it has pages of its own."""
+    """Wrap a command so that it joins the control groups before it allocates memory."""
     joins = "".join(f"echo $$ > {shlex.quote(str(door))} && " for door in doors)
     return ["sh", "-c", f'{joins}exec "$0" "$@"', *command] if doors else command
 
 
-def _network(around: Around, stack: contextlib.ExitStack) -> int | None:
-    """A network in which there is loopback alone: a process that holds it until the block ends."""
-    if around.ports is None:
+def _network(environment: Environment, stack: contextlib.ExitStack) -> int | None:
+    """Start a process that holds a network with only loopback until the block ends; return its pid."""
+    if environment.ports is None:
         return None
     missing = [name for name in ("unshare", "nsenter", "ip") if shutil.which(name) is None]
     if missing:
-        raise CannotRun(f"no network of its own: there is no {' and no '.join(missing)}")
+        raise CannotRun(f"cannot make a network namespace: {' and '.join(missing)} not installed")
     hold = "ip link set lo up && echo $$ && exec cat"
     try:
         pid: int = _started(["unshare", "--net", "sh", "-c", hold], stack, int)
     except CannotRun as fault:
-        raise CannotRun(f"no network of its own: {fault} (it needs root)") from fault
+        raise CannotRun(f"cannot make a network namespace: {fault} (needs root)") from fault
     return pid
 
 
@@ -236,7 +240,7 @@ def _front(
     file = folder / "front.json"
     file.write_text(json.dumps(settings))
     command = [*enter, sys.executable, "-m", "loadlens.testbed.proxy_process", str(file)]
-    port: int = _started(command, stack, _first_number)  # "passes on from port 4711, books on port 4712"
+    port: int = _started(command, stack, _first_number)  # the port of the proxy is the first number it prints
     return port
 
 
@@ -244,10 +248,10 @@ def _first_number(line: str) -> int:
     return int(next(word for word in line.replace(",", " ").split() if word.isdecimal()))
 
 
-def _neighbour(around: Around, stack: contextlib.ExitStack) -> int:
-    command = [str(program()), "burn", str(around.neighbour_cores)]
-    if around.neighbour_cpus:
-        command = ["taskset", "-c", ",".join(map(str, around.neighbour_cpus)), *command]
+def _neighbour(environment: Environment, stack: contextlib.ExitStack) -> int:
+    command = [str(program()), "burn", str(environment.neighbour_cores)]
+    if environment.neighbour_cpus:
+        command = ["taskset", "-c", ",".join(map(str, environment.neighbour_cpus)), *command]
     pid: int = _started(command, stack, json.loads)["pid"]
     return pid
 
@@ -257,7 +261,7 @@ def _started(command: list[str], stack: contextlib.ExitStack, read: Callable[[st
 
 
 def _begun(command: list[str], stack: contextlib.ExitStack) -> tuple[subprocess.Popen[str], str]:
-    """Start a program that says one line when it is ready and ends with its standard input."""
+    """Start a program that prints one line when it is ready, and ends when its standard input closes."""
     path = os.pathsep.join([str(ROOT / "python"), *filter(None, [os.environ.get("PYTHONPATH")])])
     process = subprocess.Popen(
         command,
@@ -274,17 +278,17 @@ def _begun(command: list[str], stack: contextlib.ExitStack) -> tuple[subprocess.
     return process, line
 
 
-def _asked(server: subprocess.Popen[str]) -> dict[str, Any]:
+def _durations(server: subprocess.Popen[str]) -> dict[str, Any]:
     assert server.stdin is not None
     try:
         print(file=server.stdin, flush=True)
     except BrokenPipeError:
-        raise CannotRun(f"a server ended before it was told to: exit {server.poll()}") from None
+        raise CannotRun(f"a server ended too early: exit {server.poll()}") from None
     line = _line_of(server, ANSWERS_WITHIN_S)
     if not line:
-        raise CannotRun(f"a server says nothing of its books: exit {server.poll()}")
-    books: dict[str, Any] = json.loads(line)
-    return books
+        raise CannotRun(f"a server did not report its durations: exit {server.poll()}")
+    durations: dict[str, Any] = json.loads(line)
+    return durations
 
 
 def _line_of(process: subprocess.Popen[str], within_s: float) -> str:

@@ -1,4 +1,4 @@
-"""How diagnoses are held against the truth: counts of findings, errors of numbers, with intervals."""
+"""Scores diagnoses against the truth: counts of findings and errors of numbers, with intervals."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from catalogue.cases import HEALTH, Case, Share, share
 from catalogue.families import FAMILIES
 from catalogue.numbers import FixScore, NumberScore, fixes_of, numbers_of
 
-# What the grades promise: at least so many of the findings that carry one are true.
+# The promise of each grade: at least this proportion of its findings is true.
 GRADES: Final[Mapping[str, float]] = {"suspected": 0.6, "probable": 0.9, "strong": 0.99, "confirmed": 1.0}
 
 
 @dataclass(frozen=True, slots=True)
 class RuleScore:
-    """How one rule did."""
+    """Score of one rule."""
 
     rule: str
     exists: bool
@@ -25,22 +25,22 @@ class RuleScore:
     wrong: int
     met: int  # needs
     missed: int
-    grades: Mapping[str, Share]  # of its findings of each grade, those that are true
+    grades: Mapping[str, Share]  # true ones among its findings, by grade
 
     @property
     def precision(self) -> Share:
-        """Of its claims, how many were right."""
+        """Right claims among its claims."""
         return Share(self.right, self.right + self.wrong)
 
     @property
     def recall(self) -> Share:
-        """Of the services that needed it, how many got it."""
+        """Needs met among the needs for this rule."""
         return Share(self.met, self.met + self.missed)
 
 
 @dataclass(frozen=True, slots=True)
 class KindScore:
-    """How services of one kind did."""
+    """Score of the services of one kind."""
 
     kind: str  # of the family, or "twin"
     services: int
@@ -59,36 +59,36 @@ class Scores:
     precision: Share
     recall: Share
     recall_of_existing: Share
-    without_a_rule: Mapping[str, int]  # needs that no rule could meet, by the first that would
-    exact: Share  # nothing missed, nothing wrong
-    first_cause: Share  # of the services with a flaw
-    first_of_existing: Share  # of those whose first need some rule could meet
-    healthy_with_claims: Share  # twins and healthy services without a need that got a false claim
-    twins_with_claims: Share  # all twins and healthy services
+    without_a_rule: Mapping[str, int]  # needs for which no rule exists, by their first rule
+    exact: Share  # services with nothing missed and nothing wrong
+    first_cause: Share  # right cause first, among services with a flaw
+    first_of_existing: Share  # the same, among flaws for which a rule exists
+    healthy_with_claims: Share  # services without a need that got a false claim
+    twins_with_claims: Share  # twins and healthy services that got a false claim
     false_findings: Mapping[str, tuple[str, ...]]  # "rule (grade)" by place
     kinds: tuple[KindScore, ...]
-    by_severity: Mapping[str, Share]  # flaws that were found, of mild, middling and grave ones
+    by_severity: Mapping[str, Share]  # flaws that were found, among mild, medium and severe ones
     grades: Mapping[str, Share]
     numbers: tuple[NumberScore, ...]
-    covered: Share  # intervals of all numbers together
+    covered: Share  # intervals of all numbers that hold the truth
     fixes: FixScore
-    confusion: Mapping[tuple[str, str], int]  # (cause that is true, cause named first)
+    confusion: Mapping[tuple[str, str], int]  # (true cause, cause named first)
 
 
 def score(cases: Sequence[Case], existing: Iterable[str]) -> Scores:
-    """Count everything.
+    """Score diagnoses.
 
     Args:
-        cases: Diagnoses with their truths; those of mended services say what a fix brought, and nothing else.
-        existing: Rules that the diagnosis has at all.
+        cases: Diagnoses with their truths; those of repaired services count for the score of fixes only.
+        existing: Rules that exist now.
     """
     there, fixes = set(existing), fixes_of(cases)
-    cases = [case for case in cases if case.side != "mended"]
+    cases = [case for case in cases if case.side != "repaired"]
     needs = [(rules, rules in case.missed) for case in cases for rules in case.needs]
     claims = [(rule, rule in case.false_claims) for case in cases for rule in case.claims]
     flawed = [case for case in cases if case.side == "flawed" and case.needs]
-    calm = [case for case in cases if not case.needs]
-    well = [case for case in cases if case.side == "twin" or FAMILIES[case.family].kind == "healthy"]
+    without_need = [case for case in cases if not case.needs]
+    healthy = [case for case in cases if case.side == "twin" or FAMILIES[case.family].kind == "healthy"]
     numbers = numbers_of(cases)
     return Scores(
         cases=len(cases),
@@ -101,14 +101,16 @@ def score(cases: Sequence[Case], existing: Iterable[str]) -> Scores:
         exact=share(map(_is_exact, cases)),
         first_cause=share(case.first in case.needs[0] for case in flawed),
         first_of_existing=share(case.first in case.needs[0] for case in flawed if there & {*case.needs[0]}),
-        healthy_with_claims=share(bool(case.false_claims) for case in calm),
-        twins_with_claims=share(bool(case.false_claims) for case in well),
+        healthy_with_claims=share(bool(case.false_claims) for case in without_need),
+        twins_with_claims=share(bool(case.false_claims) for case in healthy),
         false_findings={case.place: _named(case) for case in cases if case.false_claims},
         kinds=_kinds(cases),
         by_severity=_by_severity(flawed),
         grades={grade: _grade(cases, grade) for grade in GRADES},
         numbers=numbers,
-        covered=Share(sum(one.covered.part for one in numbers), sum(one.covered.whole for one in numbers)),
+        covered=Share(
+            sum(number.covered.part for number in numbers), sum(number.covered.whole for number in numbers)
+        ),
         fixes=fixes,
         confusion=Counter((_cause(case), case.first or "none named") for case in cases if not case.failure),
     )
@@ -120,7 +122,9 @@ def _is_exact(case: Case) -> bool:
 
 def _named(case: Case) -> tuple[str, ...]:
     return tuple(
-        f"{one['rule']} ({one['grade']})" for one in case.findings if one["rule"] in case.false_claims
+        f"{finding['rule']} ({finding['grade']})"
+        for finding in case.findings
+        if finding["rule"] in case.false_claims
     )
 
 
@@ -137,7 +141,7 @@ def _by_rule(cases: Sequence[Case], there: set[str]) -> tuple[RuleScore, ...]:
         wrong.update(case.false_claims)
         right.update(rule for rule in case.claims if rule not in case.false_claims)
         for rules in case.needs:
-            # A need of several rules counts for the first of those that were claimed, else for the first.
+            # A need with several rules counts for the first that was claimed, else for the first that exists.
             name = next((rule for rule in rules if rule in case.claims), None)
             if name is None:
                 missed[next((rule for rule in rules if rule in there), rules[0])] += 1
@@ -176,17 +180,21 @@ def _kinds(cases: Sequence[Case]) -> tuple[KindScore, ...]:
 
 
 def _by_severity(flawed: Sequence[Case]) -> dict[str, Share]:
-    def found(low: float, high: float) -> Share:
+    def found_between(low: float, high: float) -> Share:
         return share(case.needs[0] not in case.missed for case in flawed if low <= case.severity < high)
 
-    return {"mild": found(0, 1 / 3), "middling": found(1 / 3, 2 / 3), "grave": found(2 / 3, 1.1)}
+    return {
+        "mild": found_between(0, 1 / 3),
+        "medium": found_between(1 / 3, 2 / 3),
+        "severe": found_between(2 / 3, 1.1),
+    }
 
 
 def _grade(cases: Sequence[Case], grade: str, rule: str | None = None) -> Share:
-    """Findings of a grade, of one rule or of all, that are true."""
+    """Return the proportion of true findings with a grade, of one rule or of all."""
     return share(
-        one["rule"] in case.known.label.true
+        finding["rule"] in case.truth.label.true
         for case in cases
-        for one in case.findings
-        if one["grade"] == grade and rule in (None, one["rule"])
+        for finding in case.findings
+        if finding["grade"] == grade and rule in (None, finding["rule"])
     )

@@ -1,4 +1,4 @@
-"""Why a rule spoke or was silent about one record: what somebody needs to see who writes the rule."""
+"""Prints why each rule fired or not on one record, for the author of a rule."""
 
 from __future__ import annotations
 
@@ -7,39 +7,40 @@ from collections.abc import Iterator
 from catalogue.cases import CLAIMED, Case, Json
 from catalogue.claims import CLAIMS
 from catalogue.families import FAMILIES
-from catalogue.numbers import CAPACITY, NEAR, Claimed, claim_of, foretold
+from catalogue.numbers import CAPACITY, NEAR, Claimed, claim_of, predicted_capacity
 
 INDENT = "    "
 
 
-def why(case: Case, said: Json) -> str:
-    """Everything that the rules said of one service, beside the truth.
+def why(case: Case, explanation: Json) -> str:
+    """Return the result of every relevant rule on one service, next to the truth.
 
     Args:
-        case: The truth, with what of the answer is held against it.
-        said: The whole answer, as `explain --json` gives it.
+        case: The truth, with the parts of the answer that are scored.
+        explanation: The whole answer, as in `explain --json`.
     """
-    return "\n".join(_lines(case, said)) + "\n"
+    return "\n".join(_lines(case, explanation)) + "\n"
 
 
-def _lines(case: Case, said: Json) -> Iterator[str]:
+def _lines(case: Case, explanation: Json) -> Iterator[str]:
     yield f"{case.place}, tier {case.tier}, {case.budget_s:g} s: {_truth(case)}"
-    if not said:
+    if not explanation:
         yield f"no answer: {case.failure}"
         return
     if case.failure:
         yield f"failed: {case.failure}"
-    yield f"said: {said.get('answer')}"
-    yield f"stopped: {said.get('stopped_because')}, {said.get('stopped')}; levels {_levels(said)}"
+    yield f"answer: {explanation.get('answer')}"
+    stop = f"{explanation.get('stopped_because')}, {explanation.get('stopped')}"
+    yield f"stopped: {stop}; levels {_levels(explanation)}"
     for rules in case.needs:
         met = any(rule in case.claims for rule in rules)
         yield f"\nneeded, {'found' if met else 'MISSED'}: {' or '.join(rules)}"
         for rule in rules:
-            yield from _of_rule(rule, said)
+            yield from _of_rule(rule, explanation)
     for rule in case.false_claims:
         yield "\nFALSE"
-        yield from _of_rule(rule, said)
-    yield from _besides(case)
+        yield from _of_rule(rule, explanation)
+    yield from _others(case)
     yield from _numbers(case)
     yield from _fix(case)
 
@@ -48,40 +49,44 @@ def _truth(case: Case) -> str:
     flaw = FAMILIES[case.family].flaw
     if case.side == "twin":
         return f'the twin, without "{flaw}"'
-    mend = FAMILIES[case.family].mend
-    if case.side == "mended" and mend is not None:
-        return f"{flaw}, mended: {mend.what}"
+    fix = FAMILIES[case.family].fix
+    if case.side == "repaired" and fix is not None:
+        return f"{flaw}, repaired: {fix.what}"
     return f"{flaw} (severity {case.severity:.2f})"
 
 
-def _levels(said: Json) -> str:
-    levels = [f"{rung['users']:g}x{rung['trials']}" for rung in said.get("ladder") or ()]
+def _levels(explanation: Json) -> str:
+    levels = [f"{rung['users']:g}x{rung['trials']}" for rung in explanation.get("ladder") or ()]
     return " ".join(levels) or "none"
 
 
-def status(rule: str, said: Json) -> str:
-    """What a rule said, in one line: found with its grade, absent, not assessed, or that there is none."""
-    finding = next((one for one in said.get("findings", ()) if one["rule"] == rule), None)
+def status(rule: str, explanation: Json) -> str:
+    """Return the result of a rule in one line: found, absent, not assessed, or no such rule."""
+    finding = _entry(explanation, "findings", rule)
     if finding is not None:
         folded = f", explained by {finding['explained_by']}" if finding.get("explained_by") else ""
         return f"{finding['grade']}{folded}: {finding['statement']}"
     for name, word in (("absent", "absent"), ("not_assessed", "not assessed")):
-        other = next((one for one in said.get(name, ()) if one["rule"] == rule), None)
-        if other is not None:
-            return f"{word}: {other['reason']}"
+        entry = _entry(explanation, name, rule)
+        if entry is not None:
+            return f"{word}: {entry['reason']}"
     return "no such rule"
 
 
-def _of_rule(rule: str, said: Json) -> Iterator[str]:
-    yield f"  {rule}: {status(rule, said)}"
-    finding = next((one for one in said.get("findings", ()) if one["rule"] == rule), None)
+def _entry(explanation: Json, name: str, rule: str) -> Json | None:
+    return next((entry for entry in explanation.get(name, ()) if entry["rule"] == rule), None)
+
+
+def _of_rule(rule: str, explanation: Json) -> Iterator[str]:
+    yield f"  {rule}: {status(rule, explanation)}"
+    finding = _entry(explanation, "findings", rule)
     if finding is None:
         return
     for part in finding.get("evidence") or ():
         sign = {True: "+", False: "-", None: "?"}[part.get("passed")]
         yield f"{INDENT}{sign} {part['signal']}{_figure(part)}: {part['text']}"
     for rival in finding.get("counter") or ():
-        sign = {True: "excluded", False: "NOT EXCLUDED", None: "not looked at"}[rival["ruled_out"]]
+        sign = {True: "excluded", False: "NOT EXCLUDED", None: "not assessed"}[rival["ruled_out"]]
         yield f"{INDENT}rival {rival['rival']}, {sign}: {rival['text']}"
     for text in finding.get("unknown") or ():
         yield f"{INDENT}unknown: {text}"
@@ -101,22 +106,22 @@ def _claimed(claim: Claimed) -> str:
     return f"{claim.point:.4g} ({low} to {high})"
 
 
-def _besides(case: Case) -> Iterator[str]:
-    """What else was found and is true, and what was merely suspected."""
-    needed = {rule for rules in case.needs for rule in rules}
-    others = [
-        f"{one['rule']} ({one['grade']}{'' if one['rule'] in case.known.label.true else ', not true'})"
-        for one in case.findings
-        if one["rule"] not in needed and not (one["rule"] in case.false_claims and one["grade"] in CLAIMED)
-    ]
+def _others(case: Case) -> Iterator[str]:
+    """Yield the findings not printed so far: true but not needed, or only suspected."""
+    printed = {rule for rules in case.needs for rule in rules}
+    others = []
+    for finding in case.findings:
+        rule, grade = finding["rule"], finding["grade"]
+        if rule not in printed and not (rule in case.false_claims and grade in CLAIMED):
+            others.append(f"{rule} ({grade}{'' if rule in case.truth.label.true else ', not true'})")
     if others:
-        yield f"\nbesides: {', '.join(others)}"
+        yield f"\nother findings: {', '.join(others)}"
 
 
 def _numbers(case: Case) -> Iterator[str]:
     yield ""
     for name in (CAPACITY, *CLAIMS):
-        truth = case.known.numbers.get(name)
+        truth = case.truth.numbers.get(name)
         if truth is None:
             continue
         claim = claim_of(case, name)
@@ -125,21 +130,21 @@ def _numbers(case: Case) -> Iterator[str]:
             continue
         out = ", OUTSIDE" if claim.has_interval and not claim.holds(truth.value) else ""
         if claim.is_bound:
-            yield f"{name}: {truth.value:.4g} {truth.unit}, said {_claimed(claim)}{out}"
+            yield f"{name}: {truth.value:.4g} {truth.unit}, claimed {_claimed(claim)}{out}"
             continue
         error = claim.point / truth.value - 1
         far = "" if abs(error) <= NEAR else ", FAR"
-        yield f"{name}: {truth.value:.4g} {truth.unit}, said {_claimed(claim)}: {error:+.1%}{far}{out}"
+        yield f"{name}: {truth.value:.4g} {truth.unit}, claimed {_claimed(claim)}: {error:+.1%}{far}{out}"
 
 
 def _fix(case: Case) -> Iterator[str]:
-    mend = FAMILIES[case.family].mend
-    if mend is None or case.side != "flawed":
+    fix = FAMILIES[case.family].fix
+    if fix is None or case.side != "flawed":
         return
-    said, drawn = foretold(case), FAMILIES[case.family].drawn(case.seed)
-    fixed = drawn.mended or drawn.twin
+    predicted, drawn = predicted_capacity(case), FAMILIES[case.family].drawn(case.seed)
+    fixed = drawn.repaired or drawn.twin
     assert fixed is not None
     yield (
-        f"the fix ({mend.what}): {fixed.capacity_per_s:.4g} 1/s by its formula, "
-        f"said {'nothing' if said is None else _claimed(said)}"
+        f"with the fix ({fix.what}): {fixed.capacity_per_s:.4g} 1/s by its formula, "
+        f"{'not predicted' if predicted is None else f'predicted {_claimed(predicted)}'}"
     )

@@ -2,8 +2,9 @@
 
 What the host gives to others meanwhile, a thread that wakes late, or processors that others use while we
 wait, is no fault of what is tested: a check that fails then, or breaks for want of a figure, is made once
-more, at most twice. On a machine that was calm a failure is one at once. Only slow tests may be judged so;
-each repeat is counted, and the number is printed at the end of a run.
+more, at most twice, after others have left the processors alone or a minute has passed. On a machine that
+was calm a failure is one at once. Only slow tests may be judged so; each repeat is counted, and the number
+is printed at the end of a run.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from catalogue.running import others_busy
 TRIES = 3
 MOST_LATE_S = 0.05  # of a thread that only sleeps: turns of the kernel's scheduler are shorter
 MOST_OTHERS = 0.2  # of the processors, used by others behind a check that failed
+LONGEST_WAIT_S = 60.0  # for others to leave the processors alone
+CALM_LOOKS = 3  # in a row, of half a second each
 _LOOK_S = 0.005
 Given = ParamSpec("Given")
 REPEATED: list[str] = []  # why each check of the running test was made again; tests/conftest.py counts them
@@ -68,6 +71,14 @@ def calmly(check: Callable[[], None]) -> None:
                 raise
             REPEATED.append(why_not)
             print(f"made again: {why_not}")  # shown with a failure
+            _wait_for_calm()
+
+
+def _wait_for_calm() -> None:
+    """Wait until others leave the processors alone: the other tests would disturb a repeat made at once."""
+    end, calm = time.monotonic() + LONGEST_WAIT_S, 0
+    while calm < CALM_LOOKS and time.monotonic() < end:
+        calm = 0 if _others() else calm + 1
 
 
 def _others() -> str | None:

@@ -3,7 +3,7 @@
 docs/reference/study.md, study.schema.json   from the keys of the study file
 docs/reference/findings.md                   from the docstrings of the rules
 docs/reference/cli.md                        from the help texts
-docs/reference/monitors/NAME.md              its table from the monitor's METRICS; the rest is written by hand
+docs/reference/monitors/NAME.md              its table from model/readings.py; the rest is written by hand
 docs/glossary.md                             from the words that reports use
 """
 
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from loadlens.signals.collect.monitor import Metric
+    from loadlens.model.readings import Metric
 
 DOCS = Path(__file__).parent.parent / "docs"
 NOTE = "<!-- made by `make docs`; edit {source} instead -->\n\n"
@@ -104,14 +104,15 @@ def glossary_page() -> str:
 
 
 def monitor_page(name: str) -> str:
-    """A monitor's page with the table of what it reads as its module has it."""
-    module = importlib.import_module(f"loadlens.signals.collect.{name}")
+    """A monitor's page with the table of what it reads as `model/readings.py` has it."""
+    from loadlens.model.readings import METRICS
+
     text = (DOCS / "reference" / "monitors" / f"{name}.md").read_text(encoding="utf-8")
     marked = re.compile(r"(<!-- metrics: [^\n]* -->\n).*?(<!-- end of metrics -->\n)", re.DOTALL)
     if len(marked.findall(text)) != 1:
         raise SystemExit(f"docs/reference/monitors/{name}.md has no place for its table, or several")
-    table = _metrics_table(module.METRICS)
-    return marked.sub(lambda found: f"{found[1]}\n{table}\n{found[2]}", text)
+    table = _metrics_table(METRICS[name])
+    return marked.sub(lambda marks: f"{marks[1]}\n{table}\n{marks[2]}", text)
 
 
 def _metrics_table(metrics: tuple[Metric, ...]) -> str:

@@ -1,7 +1,7 @@
-"""Put what a finished run found into its study's README, between the marks `figures` and `end of figures`.
+"""Write the results of a run into its study's README, between the marks `figures` and `end of figures`.
 
-Where and when it ran, the answer, the findings, the claims and the published figures beside ours, and the
-comparisons that the study asks for: all from the record, nothing by hand, so that it can be done again.
+Time and place, the answer, the findings, the claims, published and measured figures, and the comparisons
+of the study: all from the record, nothing by hand, so that it can be repeated.
 
     python tools/figures.py STUDY [RECORD] [--print]
 
@@ -22,8 +22,9 @@ from loadlens.model.report import Report
 from loadlens.present import charts, numbers, words
 from loadlens.record import RunRecord, latest_run, open_run
 from loadlens.report import build
+from loadlens.report.write import cells
 from loadlens.report.write.markdown.escaping import code, escaped, folded
-from loadlens.report.write.markdown.markdown_tables import claims, figures, with_table
+from loadlens.report.write.markdown.escaping import table as table_lines
 
 ROOT = Path(__file__).parent.parent
 MARKED = re.compile(r"(<!-- figures: [^\n]* -->\n).*?(<!-- end of figures -->\n)", re.DOTALL)
@@ -36,7 +37,7 @@ def main() -> int:
     )
     parser.add_argument("study", metavar="STUDY", help="a folder of studies/")
     parser.add_argument("record", nargs="?", type=Path, metavar="RECORD", help="default: the latest in runs/")
-    parser.add_argument("--print", action="store_true", help="print them and leave the README as it is")
+    parser.add_argument("--print", action="store_true", help="print them and do not change the README")
     asked = parser.parse_args()
     try:
         record = open_run(asked.record or _latest(asked.study))
@@ -54,47 +55,49 @@ def main() -> int:
 
 
 def _latest(study: str) -> Path:
-    found = latest_run(Path("runs"), study)
-    if found is None:
+    latest = latest_run(Path("runs"), study)
+    if latest is None:
         raise UsageError(f"there is no record of {study} in runs/", hint=f"loadlens run studies/{study}")
-    return found
+    return latest
 
 
 def filled(readme: str, text: str) -> str:
-    """The README with these figures in place of those that stood there.
+    """Return the README with these figures instead of its earlier ones.
 
     Raises:
-        UsageError: It has not exactly one place for them.
+        UsageError: The README does not have exactly one place for them.
     """
     if len(MARKED.findall(readme)) != 1:
         raise UsageError(
             "the README has no place for figures, or several",
             hint="<!-- figures: python tools/figures.py STUDY --> and <!-- end of figures -->, a line each",
         )
-    return MARKED.sub(lambda found: f"{found[1]}\n{text}\n{found[2]}", readme)
+    return MARKED.sub(lambda place: f"{place[1]}\n{text}\n{place[2]}", readme)
 
 
 def lines(record: RunRecord, report: Report) -> Iterator[str]:
-    """Where and when, what was found, how it compares with what was published."""
+    """Yield time and place, the findings, and the comparison with the published figures."""
     yield f"{_where_and_when(record, report)}"
     yield ""
     for sentence in report.answer:
         yield f"> {escaped(sentence)}"
     yield ""
     for finding in report.findings:
-        said = f"{escaped(finding.statement)} ({escaped(finding.scope)})"
-        yield f"- **{finding.grade.word}** {code(finding.rule)}: {said}"
+        statement = f"{escaped(finding.statement)} ({escaped(finding.scope)})"
+        yield f"- **{finding.grade.word}** {code(finding.rule)}: {statement}"
     yield ""
     if report.published is not None:
         for line in report.published.agreement:
             yield f"- {escaped(line)}"
         yield ""
-        yield from folded("Claims", claims(report.published.claims))
-        yield from folded("Published figures beside ours", figures(report.published.rows))
+        yield from folded("Claims", table_lines(cells.claims(report.published.claims)))
+        yield from folded(
+            "Published and measured figures", table_lines(cells.published(report.published.rows))
+        )
     for chart in report.charts:
         table = charts.table(chart) if chart.kind == "comparison" else None
         if table is not None:
-            yield from folded(chart.headline, with_table(table))
+            yield from folded(chart.headline, table_lines(cells.table_view(table)))
 
 
 def _where_and_when(record: RunRecord, report: Report) -> str:
@@ -103,13 +106,13 @@ def _where_and_when(record: RunRecord, report: Report) -> str:
     took_s = (max(trial.ended_unix_ns for trial in record.trials) - began) / 1e9
     on = datetime.datetime.fromtimestamp(began / 1e9, tz=datetime.UTC)
     kind = "quick" if record.study.get("quick") else "full"
-    said = [
+    parts = [
         f"A {kind} run of {words.plural(len(report.details), 'case')} on {on.day} {on:%B %Y}",
         f"{numbers.duration(took_s)} from the first trial to the last",
         *report.conditions,
         *(badge.text for badge in report.badges),
     ]
-    return f"{escaped('; '.join(said))}."
+    return f"{escaped('; '.join(parts))}."
 
 
 if __name__ == "__main__":

@@ -14,18 +14,20 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
+PACKAGE = ["pyproject.toml", "--extra", "lab", "--group", "build"]
 # `run` takes the versions of `dev`, so that both install the same.
 LOCKS = {
-    "requirements/dev.txt": ["--group", "build", "--extra", "dev"],
-    "requirements/run.txt": ["--group", "build", "--constraint", "requirements/dev.txt"],
+    "requirements/dev.txt": [*PACKAGE, "--extra", "dev"],
+    "requirements/run.txt": [*PACKAGE, "--constraint", "requirements/dev.txt"],
+    "requirements/wheel.txt": ["--group", "wheel"],
 }
 
 
 def main() -> int:
-    """Write both files again; extra arguments go to uv."""
+    """Write all files again; extra arguments go to uv."""
     for path, wanted in LOCKS.items():
         command = [
-            *(sys.executable, "-m", "uv", "pip", "compile", "pyproject.toml", "--quiet"),
+            *(sys.executable, "-m", "uv", "pip", "compile", "--quiet"),
             *("--universal", "--generate-hashes", "--no-annotate"),
             *("--no-emit-index-url", "--no-emit-find-links", "--no-header"),
             *("--output-file", path, *wanted, *sys.argv[1:]),

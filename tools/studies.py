@@ -30,18 +30,19 @@ from loadlens.model.trial import TrialStatus
 from loadlens.record import RunRecord, is_record, open_run
 from loadlens.report import build
 from loadlens.study import parse, plan
+from loadlens.study.tree import items_at
 from loadlens.testbed.build import missing
 from loadlens.testbed.placement import Placement
 
 ROOT = Path(__file__).parent.parent
 STUDIES = ROOT / "studies"
-MINUTES = 20.0  # for all of them, builds included; about ten on two cores once everything is built
+MINUTES = 20.0  # for all of them, builds included; about eight on two cores once everything is built
 END_WITHIN_S = 60.0  # from the first Ctrl-C to the end: services have their own time to stop
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How one study stands."""
+    """Result of one study."""
 
     name: str
     state: str  # ok, FAILED, skipped
@@ -64,14 +65,14 @@ def main() -> int:
     )
     asked = parser.parse_args()
     until = time.monotonic() + 60 * asked.within
-    found = sorted(path.parent.name for path in STUDIES.glob("*/study.yaml"))
+    shipped = sorted(path.parent.name for path in STUDIES.glob("*/study.yaml"))
     verdicts = []
     with contextlib.ExitStack() as stack:
         runs = asked.keep or Path(
             stack.enter_context(tempfile.TemporaryDirectory(prefix="loadlens-studies-"))
         )
         runs.mkdir(parents=True, exist_ok=True)
-        for name in asked.names or found:
+        for name in asked.names or shipped:
             verdicts.append(verdict_of(name, runs, until))
             print(verdicts[-1].line, flush=True)
             for words in other_variants(name):
@@ -82,32 +83,32 @@ def main() -> int:
 
 
 def verdict_of(name: str, runs: Path, until: float) -> Verdict:
-    """Run one study and look at what it left."""
+    """Run one study and check its record."""
     try:
         study = plan.plan(parse.read(STUDIES / name), quick=True, templates=engine)
     except LoadlensError as fault:
         return Verdict(name, "FAILED", str(fault))
     lacking = missing((s for case in study.cases for s in case.services), STUDIES / name)
     if lacking:
-        programs = ", ".join(sorted({one.program for one in lacking}))
+        programs = ", ".join(sorted({program.program for program in lacking}))
         return Verdict(name, "skipped", f"this machine lacks {programs}")
     if unheld := what_cannot_be_held(study):
-        return Verdict(name, "skipped", f"this machine holds no such limits: {unheld}")
+        return Verdict(name, "skipped", f"this machine cannot enforce its limits: {unheld}")
     record = runs / name
     began = time.monotonic()
-    code, said = run(name, record, until)
+    code, output = run(name, record, until)
     took = time.monotonic() - began
     if code is None:
-        return Verdict(name, "FAILED", f"not done in the time for all studies: ended after {took:.0f} s")
+        return Verdict(name, "FAILED", f"out of the time for all studies: ended after {took:.0f} s")
     if code not in (ExitCode.OK, ExitCode.INVALID, ExitCode.OBJECTIVE) or not is_record(record):
-        return Verdict(name, "FAILED", f"exit {code} after {took:.0f} s\n{said}")
+        return Verdict(name, "FAILED", f"exit {code} after {took:.0f} s\n{output}")
     faults, words = look(study, open_run(record))
     state = "FAILED" if faults else "ok"
     return Verdict(name, state, "\n         ".join((f"{words}, {took:.0f} s", *faults)))
 
 
 def what_cannot_be_held(study: Study) -> str:
-    """The first limit of a service that this machine does not hold, such as control groups without root."""
+    """Return the first limit of a service that this machine cannot enforce (control groups need root)."""
     for limits in dict.fromkeys(service.limits for case in study.cases for service in case.services):
         placement = Placement()
         try:
@@ -120,7 +121,7 @@ def what_cannot_be_held(study: Study) -> str:
 
 
 def other_variants(name: str) -> list[str]:
-    """Variants of its services that were not run: the first whose needs are met stands for all."""
+    """List the variants of its services that were not run: only the first whose needs are met runs."""
     try:
         definition = parse.read(STUDIES / name)
         taken = {s.name: s.variant for case in plan.plan(definition).cases for s in case.services}
@@ -128,22 +129,22 @@ def other_variants(name: str) -> list[str]:
         return []
     return [
         f"{service}={variant}, because {taken[service]} was run"
-        for service, part in definition.services.items()
-        for variant in part.variants
+        for service, part in items_at(definition.tree, "services").items()
+        for variant in items_at(part, "variants")
         if variant != taken.get(service)
     ]
 
 
 def run(name: str, record: Path, until: float) -> tuple[int | None, str]:
-    """`loadlens run --quick` in a process of its own: exit code (none: time was over) and its last words."""
+    """Run `loadlens run --quick`; return its exit code (None: out of time) and its last lines."""
     command = [sys.executable, "-m", "loadlens", "run", str(STUDIES / name), "--quick", "--out", str(record)]
     home = os.pathsep.join((str(ROOT / "python"), os.environ.get("PYTHONPATH", "")))
-    with tempfile.TemporaryFile("w+") as said:
+    with tempfile.TemporaryFile("w+") as output:
         lab = subprocess.Popen(
             command,
             cwd=record.parent,
             stdout=subprocess.DEVNULL,
-            stderr=said,
+            stderr=output,
             env={**os.environ, "PYTHONPATH": home},
         )
         try:
@@ -154,12 +155,12 @@ def run(name: str, record: Path, until: float) -> tuple[int | None, str]:
         except BaseException:
             end(lab)
             raise
-        said.seek(0)
-        return code, "\n".join(f"         {line}" for line in said.read().splitlines()[-30:])
+        output.seek(0)
+        return code, "\n".join(f"         {line}" for line in output.read().splitlines()[-30:])
 
 
 def end(lab: subprocess.Popen[bytes]) -> None:
-    """In order first, then by force: its keeper ends the services in either case."""
+    """End it in order, then by force; its keeper ends the services in either case."""
     lab.send_signal(signal.SIGINT)
     try:
         lab.wait(timeout=END_WITHIN_S)
@@ -169,7 +170,7 @@ def end(lab: subprocess.Popen[bytes]) -> None:
 
 
 def look(study: Study, record: RunRecord) -> tuple[list[str], str]:
-    """What is wrong with the structure and the counts of a record, and how it went in a few words."""
+    """Return the faults in the structure and the counts of a record, and a short summary of the run."""
     report = build.report(record)
     planned = {(trial.case.slug, trial.block) for trial in plan.order(study)}
     tried = {(str(trial.case["slug"]), trial.block) for trial in record.trials}
@@ -197,9 +198,9 @@ def look(study: Study, record: RunRecord) -> tuple[list[str], str]:
 
 
 def broken_books(report: Report) -> list[str]:
-    """Sources whose counts do not add up."""
+    """List the sources whose counts do not add up."""
     if not report.accounting:
-        return ["nobody counted a request"]
+        return ["no source counted a request"]
     return [
         f"the books of {row.source} do not balance: {row.explained_by}"
         for row in report.accounting
@@ -208,7 +209,7 @@ def broken_books(report: Report) -> list[str]:
 
 
 def claims(report: Report) -> str:
-    """How the published claims fared; a quick run contradicts none by itself."""
+    """Count the published claims by verdict; a quick run alone contradicts none."""
     if report.published is None:
         return "nothing published"
     names: Mapping[bool | None, str] = {True: "agree", False: "are contradicted", None: "stay undecided"}

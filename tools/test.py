@@ -1,14 +1,14 @@
 """Run the tests of a tier, Rust then Python, and close with one line that counts both.
 
     python tools/test.py fast   what needs no real seconds, on all cores (`make test`)
-    python tools/test.py slow   the rest, one test at a time: real services, physics, kills (`make test-slow`)
+    python tools/test.py slow   the rest, one file per core: real services, physics, kills (`make test-slow`)
     python tools/test.py all    both (`make test-all`)
 
 Further arguments go to pytest. A Python test is slow by its folder or its mark (tests/conftest.py), a Rust
 test by `test = false` in its target in Cargo.toml, which makes cargo leave it out unless it is named.
 
-No test is run twice. A slow test may repeat a judgement of times or rates while others use the machine
-(tests/calm.py): each repeat is printed and counted, and in the fast tier there must be none.
+No test is run twice. A slow test may repeat a judgement of times or rates while others use the processors
+(`tests/calm.py`): each repeat is printed and counted, and in the fast tier there must be none.
 """
 
 from __future__ import annotations
@@ -96,10 +96,9 @@ def rust(tier: str) -> list[str]:
 
 
 def python(tier: str, cores: int) -> list[str]:
-    """Return pytest's options for a tier: slow tests have the machine to themselves."""
-    if tier == "fast":
-        return ["-m", "not slow", "-n", str(cores), "--dist", "worksteal"]
-    return ["-m", "slow"]
+    """Return pytest's options for a tier: all cores; the tests of a slow file share its services."""
+    chosen = ["-m", "not slow"] if tier == "fast" else ["-m", "slow"]
+    return [*chosen, "-n", str(cores), "--dist", "worksteal" if tier == "fast" else "loadfile"]
 
 
 def run_tier(tier: str, more: list[str]) -> Counts:

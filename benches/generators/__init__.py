@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benches.generators.ab import AB
-from benches.generators.base import CannotDo, Generator, Scene, Told
+from benches.generators.base import CannotDo, Generator, ReportedTimes, Scene
 from benches.generators.bombardier import BOMBARDIER
 from benches.generators.floor import FLOOR
 from benches.generators.h2load import H2LOAD
@@ -15,8 +15,9 @@ from benches.generators.oha import OHA
 from benches.generators.vegeta import VEGETA
 from benches.generators.wrk import WRK
 
-__all__ = ["GENERATORS", "CannotDo", "Generator", "Scene", "Told"]
+__all__ = ["GENERATORS", "CannotDo", "Generator", "ReportedTimes", "Scene"]
 
 GENERATORS: dict[str, Generator] = {
-    one.name: one for one in (LOADLENS, HIT, FLOOR, WRK, AB, H2LOAD, OHA, BOMBARDIER, HEY, VEGETA, K6, LOCUST)
+    peer.name: peer
+    for peer in (LOADLENS, HIT, FLOOR, WRK, AB, H2LOAD, OHA, BOMBARDIER, HEY, VEGETA, K6, LOCUST)
 }

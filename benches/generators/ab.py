@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from benches.generators.base import Generator, Scene, Told, asked, on_path, refuse_flow, refuse_rate
+from benches.generators.base import Generator, ReportedTimes, Scene, asked, on_path, refuse_flow, refuse_rate
 from benches.works import Work
 
 
@@ -20,15 +20,15 @@ def command(work: Work, scene: Scene) -> list[str]:
     return [*command, scene.url(work)]
 
 
-def read(text: str, folder: Path) -> Told:
+def read(text: str, folder: Path) -> ReportedTimes:
     """From `Percentage of the requests served within a certain time (ms)`; no p99.9 is printed."""
 
     def seconds(percent: int) -> float:
-        found = re.search(rf"^\s*{percent}%\s+(\d+)", text, re.MULTILINE)
-        assert found is not None, text
-        return int(found[1]) / 1e3
+        match = re.search(rf"^\s*{percent}%\s+(\d+)", text, re.MULTILINE)
+        assert match is not None, text
+        return int(match[1]) / 1e3
 
-    return Told(seconds(50), seconds(99), None, seconds(100))
+    return ReportedTimes(seconds(50), seconds(99), None, seconds(100))
 
 
 def _version() -> str:

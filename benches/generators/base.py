@@ -1,4 +1,4 @@
-"""What a generator is to the bench: a command for a piece of work, and a reader of what it printed."""
+"""A generator as the bench sees it: a command for a piece of work, and a reader of its output."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class CannotDo(Exception):
 
 @dataclass
 class Scene:
-    """Where a piece of work is done, and for how long."""
+    """Target, duration and working folder for a piece of work."""
 
     port: int
     seconds: int
@@ -42,7 +42,7 @@ class Scene:
         return f"https://127.0.0.1:{self.tls_port}"
 
     def url(self, work: Work) -> str:
-        """What a GET or POST asks for."""
+        """The URL of a GET or POST."""
         return f"{self.host(work)}/"
 
     def file(self, name: str, content: str) -> str:
@@ -58,8 +58,8 @@ class Scene:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What a generator printed of response times, in seconds; none: it does not say."""
+class ReportedTimes:
+    """Response times that a generator printed, in seconds; None where it prints none."""
 
     p50_s: float | None
     p99_s: float | None
@@ -76,19 +76,19 @@ class Generator:
     command: Callable[[Work, Scene], list[str]]
     why_missing: Callable[[], str | None]  # none: it can take part
     version: Callable[[], str] = lambda: ""
-    read: Callable[[str, Path], Told] | None = None  # from its stdout and its folder
+    read: Callable[[str, Path], ReportedTimes] | None = None  # from its stdout and its folder
     counted: Callable[[str], Counted] | None = None  # its own counts, from its stdout
     has_random_body: bool = False
     is_slow: bool = False  # several times the cost of the others: measured in a set of its own
 
 
 def on_path(program: str) -> Callable[[], str | None]:
-    """Why a generator is missing whose program is looked for on the PATH."""
+    """A check that returns why a generator's program is missing from the PATH, or None."""
     return lambda: None if shutil.which(program) else "not installed"
 
 
 def asked(*command: str) -> str:
-    """What a program prints when it is asked for its version, on one line; empty when it does not start."""
+    """Return the first line that a version command prints; empty if it does not start."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
     except (OSError, subprocess.TimeoutExpired):

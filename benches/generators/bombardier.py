@@ -6,7 +6,7 @@ import json
 import shutil
 from pathlib import Path
 
-from benches.generators.base import Generator, Scene, Told, asked, refuse_flow
+from benches.generators.base import Generator, ReportedTimes, Scene, asked, refuse_flow
 from benches.generators.go import module_version
 from benches.works import Work
 
@@ -26,11 +26,11 @@ def command(work: Work, scene: Scene) -> list[str]:
     return [*command, scene.url(work)]
 
 
-def read(text: str, folder: Path) -> Told:
+def read(text: str, folder: Path) -> ReportedTimes:
     """From `result.latency` in microseconds; no p99.9 is printed."""
     latency = json.loads(text)["result"]["latency"]
     at = latency["percentiles"]
-    return Told(at["50"] / 1e6, at["99"] / 1e6, None, latency["max"] / 1e6)
+    return ReportedTimes(at["50"] / 1e6, at["99"] / 1e6, None, latency["max"] / 1e6)
 
 
 def _why_missing() -> str | None:

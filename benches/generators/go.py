@@ -13,5 +13,5 @@ def module_version(name: str) -> str:
     if path is None or go is None:
         return f"{name}, version unknown"
     done = subprocess.run([go, "version", "-m", path], capture_output=True, text=True, check=False)
-    found = re.search(r"^\s*mod\s+\S+\s+(\S+)", done.stdout, re.MULTILINE)
-    return f"{name} {found[1]}" if found else f"{name}, version unknown"
+    match = re.search(r"^\s*mod\s+\S+\s+(\S+)", done.stdout, re.MULTILINE)
+    return f"{name} {match[1]}" if match else f"{name}, version unknown"

@@ -5,7 +5,16 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from benches.generators.base import CannotDo, Generator, Scene, Told, asked, on_path, refuse_flow, refuse_rate
+from benches.generators.base import (
+    CannotDo,
+    Generator,
+    ReportedTimes,
+    Scene,
+    asked,
+    on_path,
+    refuse_flow,
+    refuse_rate,
+)
 from benches.works import Work
 
 UNITS_S = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
@@ -22,11 +31,11 @@ def command(work: Work, scene: Scene) -> list[str]:
     return [*command, scene.url(work)]
 
 
-def read(text: str, folder: Path) -> Told:
+def read(text: str, folder: Path) -> ReportedTimes:
     """From the maximum of `time for request`."""
-    found = re.search(r"time for request:\s+\S+\s+([\d.]+)(us|ms|s)\b", text)
-    assert found is not None, text
-    return Told(None, None, None, float(found[1]) * UNITS_S[found[2]])
+    match = re.search(r"time for request:\s+\S+\s+([\d.]+)(us|ms|s)\b", text)
+    assert match is not None, text
+    return ReportedTimes(None, None, None, float(match[1]) * UNITS_S[match[2]])
 
 
 H2LOAD = Generator(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from benches.generators.base import Generator, Scene, Told, on_path, refuse_flow, refuse_rate
+from benches.generators.base import Generator, ReportedTimes, Scene, on_path, refuse_flow, refuse_rate
 from benches.generators.go import module_version
 from benches.works import Work
 
@@ -21,14 +21,14 @@ def command(work: Work, scene: Scene) -> list[str]:
     return [*command, *(["-disable-keepalive"] if work.is_fresh else []), scene.url(work)]
 
 
-def read(text: str, folder: Path) -> Told:
+def read(text: str, folder: Path) -> ReportedTimes:
     """From `Latency distribution` and `Slowest`; no p99.9 is printed, absent where it has too few values."""
 
     def seconds(pattern: str) -> float | None:
-        found = re.search(pattern + r"\s+([\d.]+) secs", text)
-        return float(found[1]) if found else None
+        match = re.search(pattern + r"\s+([\d.]+) secs", text)
+        return float(match[1]) if match else None
 
-    return Told(seconds(r"\b50%+ in"), seconds(r"\b99%+ in"), None, seconds(r"Slowest:"))
+    return ReportedTimes(seconds(r"\b50%+ in"), seconds(r"\b99%+ in"), None, seconds(r"Slowest:"))
 
 
 HEY = Generator(

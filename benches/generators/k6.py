@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from benches.generators.base import Generator, Scene, Told, asked, on_path
+from benches.generators.base import Generator, ReportedTimes, Scene, asked, on_path
 from benches.works import Work
 
 SUMMARY = "k6-summary.json"
@@ -59,13 +59,13 @@ def _options(work: Work, scene: Scene) -> dict[str, object]:
     return {"scenarios": {"open": arrivals}, **options}
 
 
-def read(text: str, folder: Path) -> Told:
+def read(text: str, folder: Path) -> ReportedTimes:
     """From `http_req_duration` of the exported summary in milliseconds, and its dropped iterations."""
     metrics = json.loads((folder / SUMMARY).read_text())["metrics"]
     at = metrics["http_req_duration"]
     dropped = metrics.get("dropped_iterations", {}).get("count", 0)
     note = f"{dropped} dropped" if dropped else ""
-    return Told(at["p(50)"] / 1e3, at["p(99)"] / 1e3, at["p(99.9)"] / 1e3, at["max"] / 1e3, note)
+    return ReportedTimes(at["p(50)"] / 1e3, at["p(99)"] / 1e3, at["p(99.9)"] / 1e3, at["max"] / 1e3, note)
 
 
 K6 = Generator(

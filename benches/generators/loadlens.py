@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from benches.generators.base import CannotDo, Generator, Scene, Told, asked
+from benches.generators.base import CannotDo, Generator, ReportedTimes, Scene, asked
 from benches.measuring import GENERATOR_CPU, Counted, run
 from benches.works import Work
 
@@ -23,13 +23,13 @@ def command(work: Work, scene: Scene) -> list[str]:
     return [sys.executable, "-S", str(DRIVE), path]
 
 
-def drive(told: dict[str, Any], scene: Scene, limit_s: float) -> dict[str, Any]:
+def drive(plan_document: dict[str, Any], scene: Scene, limit_s: float) -> dict[str, Any]:
     """Run the engine on a plan, on the generator's core; its result.
 
     Raises:
         RuntimeError: It did not end, or not well.
     """
-    command = [sys.executable, "-S", str(DRIVE), scene.file("driven.json", json.dumps(told))]
+    command = [sys.executable, "-S", str(DRIVE), scene.file("driven.json", json.dumps(plan_document))]
     ended = run(command, GENERATOR_CPU, limit_s=limit_s)
     if ended.fault is not None:
         raise RuntimeError(f"the engine {ended.fault}")
@@ -61,7 +61,7 @@ def plan(work: Work, scene: Scene) -> dict[str, Any]:
 
 
 def steps(work: Work) -> list[dict[str, Any]]:
-    """What an iteration does."""
+    """The steps of one iteration."""
     if work.kind == "get":
         return [{"name": "step", "method": "GET", "path": "/"}]
     body = {"kind": "text", "text": RANDOM_BODY}
@@ -98,16 +98,16 @@ def _workload(work: Work) -> dict[str, Any]:
     }
 
 
-def read(text: str, folder: Path) -> Told:
+def read(text: str, folder: Path) -> ReportedTimes:
     """From the result of the engine."""
     times = json.loads(text)["streams"][0]["response_time_s"]
-    return Told(times["p50"]["value"], times["p99"]["value"], times["p999"]["value"], times["max"])
+    return ReportedTimes(times["p50"]["value"], times["p99"]["value"], times["p999"]["value"], times["max"])
 
 
 def counted(text: str) -> Counted:
     """All its requests, from the result of the engine."""
     streams = [stream["requests"] for stream in json.loads(text)["streams"]]
-    return Counted(*(sum(one[name] for one in streams) for name in ("issued", "answered", "in_flight")))
+    return Counted(*(sum(stream[name] for stream in streams) for name in ("issued", "answered", "in_flight")))
 
 
 def hit_command(work: Work, scene: Scene) -> list[str]:
@@ -126,10 +126,10 @@ def hit_command(work: Work, scene: Scene) -> list[str]:
     return command
 
 
-def read_hit(text: str, folder: Path) -> Told:
+def read_hit(text: str, folder: Path) -> ReportedTimes:
     """From `--json`."""
     times = json.loads(text)["response_time_s"]
-    return Told(times["p50"]["value"], times["p99"]["value"], times["p999"]["value"], times["max"])
+    return ReportedTimes(times["p50"]["value"], times["p99"]["value"], times["p999"]["value"], times["max"])
 
 
 def _why_missing() -> str | None:

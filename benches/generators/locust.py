@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-from benches.generators.base import CannotDo, Generator, Scene, Told, asked, on_path, refuse_rate
+from benches.generators.base import CannotDo, Generator, ReportedTimes, Scene, asked, on_path, refuse_rate
 from benches.works import Work
 
 PREFIX = "locust"
@@ -47,7 +47,7 @@ def command(work: Work, scene: Scene) -> list[str]:
     return [*command, "-t", f"{scene.seconds}s", "-H", scene.host(work)]
 
 
-def read(text: str, folder: Path) -> Told:
+def read(text: str, folder: Path) -> ReportedTimes:
     """From the line `Aggregated` of its CSV of statistics, in whole milliseconds."""
     with (folder / f"{PREFIX}_stats.csv").open() as file:
         row = next(row for row in csv.DictReader(file) if row["Name"] == "Aggregated")
@@ -55,7 +55,7 @@ def read(text: str, folder: Path) -> Told:
     def seconds(column: str) -> float | None:
         return None if row[column] == "N/A" else float(row[column]) / 1e3  # N/A: no answer came
 
-    return Told(seconds("50%"), seconds("99%"), seconds("99.9%"), seconds("100%"))
+    return ReportedTimes(seconds("50%"), seconds("99%"), seconds("99.9%"), seconds("100%"))
 
 
 LOCUST = Generator(

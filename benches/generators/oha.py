@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from benches.generators.base import Generator, Scene, Told, asked, on_path, refuse_flow
+from benches.generators.base import Generator, ReportedTimes, Scene, asked, on_path, refuse_flow
 from benches.works import Work
 
 
@@ -30,11 +30,11 @@ def _command(work: Work, scene: Scene, with_rate: list[str]) -> list[str]:
     return [*command, *(["--disable-keepalive"] if work.is_fresh else []), scene.url(work)]
 
 
-def read(text: str, folder: Path) -> Told:
+def read(text: str, folder: Path) -> ReportedTimes:
     """From `latencyPercentiles` and `summary.slowest`."""
-    said = json.loads(text)
-    at = said["latencyPercentiles"]
-    return Told(at["p50"], at["p99"], at["p99.9"], said["summary"]["slowest"])
+    report = json.loads(text)
+    at = report["latencyPercentiles"]
+    return ReportedTimes(at["p50"], at["p99"], at["p99.9"], report["summary"]["slowest"])
 
 
 OHA = Generator("oha", command, on_path("oha"), lambda: asked("oha", "--version"), read, is_slow=True)

@@ -6,7 +6,7 @@ import json
 import shlex
 from pathlib import Path
 
-from benches.generators.base import Generator, Scene, Told, on_path, refuse_flow
+from benches.generators.base import Generator, ReportedTimes, Scene, on_path, refuse_flow
 from benches.generators.go import module_version
 from benches.works import Work
 
@@ -32,10 +32,10 @@ def command(work: Work, scene: Scene) -> list[str]:
     return [*command, "-output=/dev/null"]
 
 
-def read(text: str, folder: Path) -> Told:
+def read(text: str, folder: Path) -> ReportedTimes:
     """From `latencies` in nanoseconds; no p99.9 is printed."""
     at = json.loads(text)["latencies"]
-    return Told(at["50th"] / 1e9, at["99th"] / 1e9, None, at["max"] / 1e9)
+    return ReportedTimes(at["50th"] / 1e9, at["99th"] / 1e9, None, at["max"] / 1e9)
 
 
 VEGETA = Generator(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from benches.generators.base import Generator, Scene, Told, asked, on_path, refuse_flow, refuse_rate
+from benches.generators.base import Generator, ReportedTimes, Scene, asked, on_path, refuse_flow, refuse_rate
 from benches.works import Work
 
 POST = """\
@@ -31,15 +31,15 @@ def command(work: Work, scene: Scene) -> list[str]:
     return [*command, scene.url(work)]
 
 
-def read(text: str, folder: Path) -> Told:
+def read(text: str, folder: Path) -> ReportedTimes:
     """From the `Latency Distribution` and the `Max` of `Thread Stats`; no p99.9 is printed."""
 
     def seconds(pattern: str) -> float:
-        found = re.search(pattern + r"\s+([\d.]+)(us|ms|s|m)\b", text)
-        assert found is not None, text
-        return float(found[1]) * UNITS_S[found[2]]
+        match = re.search(pattern + r"\s+([\d.]+)(us|ms|s|m)\b", text)
+        assert match is not None, text
+        return float(match[1]) * UNITS_S[match[2]]
 
-    return Told(seconds(r"\b50%"), seconds(r"\b99%"), None, seconds(r"Latency\s+\S+\s+\S+"))
+    return ReportedTimes(seconds(r"\b50%"), seconds(r"\b99%"), None, seconds(r"Latency\s+\S+\s+\S+"))
 
 
 WRK = Generator(

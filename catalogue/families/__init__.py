@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from catalogue.families import (
-    around,
     backends,
     composites,
     connections,
+    environment,
     healthy,
     limits,
     loops,
@@ -18,6 +18,6 @@ from catalogue.families import (
 )
 from catalogue.family import Family
 
-_FILES = (healthy, loops, waiting, limits, connections, backends, shapes, around, composites)
+_FILES = (healthy, loops, waiting, limits, connections, backends, shapes, environment, composites)
 
 FAMILIES: Final[Mapping[str, Family]] = {family.name: family for file in _FILES for family in file.FAMILIES}

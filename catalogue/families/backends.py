@@ -5,30 +5,30 @@ from __future__ import annotations
 from typing import Any, Final
 
 from catalogue.drawing import Draws
-from catalogue.families.loops import BESIDE_A_LOOP, BLOCKED
+from catalogue.families.loops import ALLOWED_WITH_A_LOOP, BLOCKED
 from catalogue.family import (
     LIMITS_OF_THE_MACHINE,
-    Around,
     Drawn,
+    Environment,
     Family,
+    Fix,
     Front,
-    Known,
     Label,
-    Mend,
     Number,
     Setup,
+    Specimen,
     need,
 )
 from catalogue.parts import PING, WORK, burn, loops, ms, per_s, plateau, server, share, threads, wait
 
-# A replica that waits with a thread for each request is limited by its threads, in twins as well.
+# A replica that holds a thread per waiting request is limited by its threads, in twins as well.
 OF_REPLICAS: Final = frozenset(
     {"saturation.plateau", "threads.pool-limit", "outside.handler-wait", "downstream.serialised"}
 )
 
 
 def _replicas(draws: Draws, times_ms: list[float], most: int) -> tuple[dict[str, Any], ...]:
-    """Servers that differ in how long they wait, and in their names."""
+    """Return servers that differ in how long they wait, and in their names."""
     return tuple(
         server(draws, wait(time), serve=threads(most), backend=name)
         for time, name in zip(times_ms, "abcdef", strict=False)
@@ -39,35 +39,35 @@ def _skewed(draws: Draws) -> Drawn:
     work, most, turns = draws.scaled(10, 40), draws.whole(2, 6), draws.whole(3, 6)
     replicas = _replicas(draws, [work] * 3, most)
     hot = turns / (turns + 2)
-    one = most * 1e3 / work
+    of_replica = most * 1e3 / work
     return Drawn(
-        Known(
-            Setup(replicas, Front((0,) * turns + (1, 2)), told_by=None),
+        Specimen(
+            Setup(replicas, Front((0,) * turns + (1, 2)), metrics_from=None),
             Label((need("lb.imbalance", tier="B"),), OF_REPLICAS | LIMITS_OF_THE_MACHINE),
-            plateau(one / hot, work, hottest=share(hot), imbalance=Number(3 * hot, "ratio")),
+            plateau(of_replica / hot, work, hottest=share(hot), imbalance=Number(3 * hot, "ratio")),
         ),
-        Known(
-            Setup(replicas, Front((0, 1, 2)), told_by=None),
+        Specimen(
+            Setup(replicas, Front((0, 1, 2)), metrics_from=None),
             Label((), OF_REPLICAS | LIMITS_OF_THE_MACHINE),
-            plateau(3 * one, work),
+            plateau(3 * of_replica, work),
         ),
     )
 
 
 def _slow_one(draws: Draws) -> Drawn:
-    work, slower, most = draws.scaled(10, 30), draws.graver(1.5, 4), draws.whole(8, 16)
+    work, slower, most = draws.scaled(10, 30), draws.by_severity(1.5, 4), draws.whole(8, 16)
     slow = work * slower
     return Drawn(
-        Known(
-            Setup(_replicas(draws, [work, work, slow], most), Front((0, 1, 2)), told_by=None),
+        Specimen(
+            Setup(_replicas(draws, [work, work, slow], most), Front((0, 1, 2)), metrics_from=None),
             Label(
                 (need("backend.slow-one", tier="B"),),
                 OF_REPLICAS | LIMITS_OF_THE_MACHINE | {"mixture.slow-path"},
             ),
             plateau(3 * most * 1e3 / slow, (2 * work + slow) / 3, slower=Number(slower, "ratio")),
         ),
-        Known(
-            Setup(_replicas(draws, [work] * 3, most), Front((0, 1, 2)), told_by=None),
+        Specimen(
+            Setup(_replicas(draws, [work] * 3, most), Front((0, 1, 2)), metrics_from=None),
             Label((), OF_REPLICAS | LIMITS_OF_THE_MACHINE),
             plateau(3 * most * 1e3 / work, work),
         ),
@@ -75,16 +75,16 @@ def _slow_one(draws: Draws) -> Drawn:
 
 
 def _hashed(draws: Draws) -> Drawn:
-    work, many = draws.graver(6, 20), draws.whole(2, 3)
-    # Whether few connections fall unevenly is chance: it may be told, it need not.
-    label = Label((BLOCKED,), BESIDE_A_LOOP | LIMITS_OF_THE_MACHINE | {"lb.imbalance"})
+    work, many = draws.by_severity(6, 20), draws.whole(2, 3)
+    # With few connections, an uneven split is chance: the finding is allowed but not needed.
+    label = Label((BLOCKED,), ALLOWED_WITH_A_LOOP | LIMITS_OF_THE_MACHINE | {"lb.imbalance"})
     settings = server(draws, burn(work), listen={"hashed": True}, serve=loops(many))
     numbers = {"alone": ms(work), "work": ms(work), "processes": Number(many, "processes")}
-    return Drawn(Known(Setup((settings,)), label, numbers))
+    return Drawn(Specimen(Setup((settings,)), label, numbers))
 
 
 def _retries(draws: Draws) -> Drawn:
-    base, fails, tries = draws.scaled(3, 10), draws.graver(0.04, 0.2), draws.whole(2, 4)
+    base, fails, tries = draws.scaled(3, 10), draws.by_severity(0.04, 0.2), draws.whole(2, 4)
     behind = server(draws, wait(base), {"do": "fail", "share": fails, "status": 503})
 
     def front(times: int) -> dict[str, Any]:
@@ -95,13 +95,13 @@ def _retries(draws: Draws) -> Drawn:
 
     excess = sum(fails**n for n in range(1, tries))
     return Drawn(
-        Known(
-            Setup((behind, front(tries)), told_by=0),
+        Specimen(
+            Setup((behind, front(tries)), metrics_from=0),
             Label((need("retry.amplification", tier="C"),), LIMITS_OF_THE_MACHINE | {"accounting.excess"}),
             {"excess": share(excess), "alone": ms(base * (1 + excess))},
         ),
-        Known(
-            Setup((behind, front(1)), told_by=0),
+        Specimen(
+            Setup((behind, front(1)), metrics_from=0),
             Label((), LIMITS_OF_THE_MACHINE),
             {"fails": share(fails), "alone": ms(base)},
         ),
@@ -109,8 +109,8 @@ def _retries(draws: Draws) -> Drawn:
 
 
 def _unpooled(draws: Draws) -> Drawn:
-    """On loopback Linux uses a port again after it has rested 1 s: so many ports, so many calls a second."""
-    base, ports = draws.scaled(2, 6), round(draws.graver(1_200, 400))
+    """On loopback, Linux reuses a port after 1 s, so calls per second cannot exceed the number of ports."""
+    base, ports = draws.scaled(2, 6), round(draws.by_severity(1_200, 400))
     behind = server(draws, wait(base))
 
     def front(*, keep: bool) -> dict[str, Any]:
@@ -119,16 +119,17 @@ def _unpooled(draws: Draws) -> Drawn:
 
         return server(draws, routes={WORK: [call(WORK)], PING: [call(PING)]})
 
-    around = Around(ports=ports)
-    beside = frozenset({"saturation.plateau", "retrograde.throughput"})  # what fails is cheap and asks again
+    environment = Environment(ports=ports)
+    # Failures are fast, and the user sends the next request at once.
+    allowed = frozenset({"saturation.plateau", "retrograde.throughput"})
     return Drawn(
-        Known(
-            Setup((behind, front(keep=False)), around=around),
-            Label((need("ports.exhausted", tier="B"),), LIMITS_OF_THE_MACHINE | beside),
+        Specimen(
+            Setup((behind, front(keep=False)), environment=environment),
+            Label((need("ports.exhausted", tier="B"),), LIMITS_OF_THE_MACHINE | allowed),
             {"ports": Number(ports, "ports"), "alone": ms(base)},
         ),
-        Known(
-            Setup((behind, front(keep=True)), around=around),
+        Specimen(
+            Setup((behind, front(keep=True)), environment=environment),
             Label((), LIMITS_OF_THE_MACHINE),
             {"alone": ms(base)},
         ),
@@ -137,19 +138,19 @@ def _unpooled(draws: Draws) -> Drawn:
 
 def _thin_pipe(draws: Draws) -> Drawn:
     base, size = draws.scaled(2, 8), draws.whole(50_000, 300_000)
-    # The pipe serves in turns of 5 ms: shorter answers would go one after the other, as through a lock, where
-    # packets of several answers mix on a real one.
-    rate = round(size / draws.graver(0.012, 0.04))
+    # The proxy limits bandwidth in slots of 5 ms. Shorter answers would pass one after the other, as with a
+    # lock, while a real link interleaves the packets of several answers.
+    rate = round(size / draws.by_severity(0.012, 0.04))
     servers = (server(draws, wait(base), {"do": "answer", "bytes": size}),)
     pipe = {"bandwidth": {"rate": rate, "shared": True, "of": "response"}}
     capacity = rate / size
     return Drawn(
-        Known(
+        Specimen(
             Setup(servers, Front((0,), pipe)),
             Label((need("network.bound", tier="B"), need("saturation.plateau"))),
             {"capacity": per_s(capacity), "bandwidth": Number(rate, "bytes/s")},
         ),
-        Known(Setup(servers, Front((0,))), Label((), LIMITS_OF_THE_MACHINE | {"network.bound"})),
+        Specimen(Setup(servers, Front((0,))), Label((), LIMITS_OF_THE_MACHINE | {"network.bound"})),
     )
 
 
@@ -159,17 +160,17 @@ FAMILIES: Final = (
         "one of three replicas gets most of the turns",
         _skewed,
         looks_like=("slow-replica", "worker-pool"),
-        mend=Mend("even turns", ("lb.imbalance",)),
+        fix=Fix("even turns", ("lb.imbalance",)),
     ),
     Family(
         "slow-replica",
         "one of three replicas takes longer",
         _slow_one,
         looks_like=("skewed-turns", "slow-path"),
-        mend=Mend("the slow one as fast as the others", ("backend.slow-one",)),
+        fix=Fix("the slow replica as fast as the others", ("backend.slow-one",)),
     ),
-    Family("hashed-connections", "few connections are hashed over computing event loops", _hashed, "decoy"),
-    Family("retries", "a gateway asks again when the service behind it fails", _retries),
+    Family("hashed-connections", "few connections are hashed to event loops that compute", _hashed, "decoy"),
+    Family("retries", "a gateway retries when the service behind it fails", _retries),
     Family(
         "unpooled-calls",
         "a gateway opens a connection for each call, and its local ports run out",
@@ -177,5 +178,10 @@ FAMILIES: Final = (
         looks_like=("retries", "shedding"),
         wants=("networks",),
     ),
-    Family("thin-pipe", "large answers through a narrow pipe", _thin_pipe, looks_like=("delay-limiter",)),
+    Family(
+        "thin-pipe",
+        "large answers over a link with little bandwidth",
+        _thin_pipe,
+        looks_like=("delay-limiter",),
+    ),
 )

@@ -1,13 +1,13 @@
-"""Two flaws in one service; the twin lacks the second, which hides behind the first."""
+"""Services with two flaws, one hidden behind the other; the twin lacks the second."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from catalogue.drawing import Draws
-from catalogue.families.loops import BESIDE_A_LOOP, BLOCKED
+from catalogue.families.loops import ALLOWED_WITH_A_LOOP, BLOCKED
 from catalogue.families.waiting import LOCK, OUTSIDE, PLATEAU, POOL, WORKERS
-from catalogue.family import LIMITS_OF_THE_MACHINE, Drawn, Family, Label, Mend, need
+from catalogue.family import LIMITS_OF_THE_MACHINE, Drawn, Family, Fix, Label, need
 from catalogue.parts import (
     burn,
     holding,
@@ -31,7 +31,7 @@ FEW: Final = need("http.keepalive-limit")
 
 
 def _lock_and_slow_path(draws: Draws) -> Drawn:
-    hold, shift, weight = draws.scaled(6, 15), draws.scaled(200, 600), draws.graver(0.03, 0.15)
+    hold, shift, weight = draws.scaled(6, 15), draws.scaled(200, 600), draws.by_severity(0.03, 0.15)
     slow = wait(shift, only={"share": weight})
     held = holding("db", wait(hold))
     place = {"resources": {"db": lock()}}
@@ -46,26 +46,26 @@ def _lock_and_slow_path(draws: Draws) -> Drawn:
 
 
 def _loop_and_few(draws: Draws) -> Drawn:
-    work, first, limit = draws.graver(6, 20), draws.scaled(5, 15), draws.whole(2, 8)
+    work, first, limit = draws.by_severity(6, 20), draws.scaled(5, 15), draws.whole(2, 8)
     ops = [wait(first, only={"first": True}), burn(work)]
     numbers = plateau(1e3 / work, work, work=ms(work))
-    # Whoever is alone waits for a connection of his own once in so many requests.
+    # A single user pays for a new connection once per `limit` requests.
     alone = work + first / limit
     return pair(
         server(draws, *ops, serve=loops(), connection={"requests": limit}),
-        Label((BLOCKED, FEW, PLATEAU), BESIDE_A_LOOP),
+        Label((BLOCKED, FEW, PLATEAU), ALLOWED_WITH_A_LOOP),
         plateau(1e3 / work, alone, work=ms(work), limit=many(limit)),
         server(draws, *ops, serve=loops()),
-        Label((BLOCKED, PLATEAU), BESIDE_A_LOOP),
+        Label((BLOCKED, PLATEAU), ALLOWED_WITH_A_LOOP),
         numbers,
     )
 
 
 def _lock_and_pauses(draws: Draws) -> Drawn:
-    hold, length, every = draws.scaled(4, 10), draws.graver(250, 500), draws.scaled(2_000, 4_000)
+    hold, length, every = draws.scaled(4, 10), draws.by_severity(250, 500), draws.scaled(2_000, 4_000)
     held = holding("db", wait(hold))
     place = {"resources": {"db": lock()}}
-    runs = 1 - length / every  # of the time: requests meet pauses alone, too
+    runs = 1 - length / every  # proportion of time without pause; a single request meets pauses too
     return pair(
         server(draws, *held, pauses={"every_ms": every, "length_ms": length}, **place),
         Label((LOCK, PAUSES, PLATEAU)),
@@ -77,23 +77,23 @@ def _lock_and_pauses(draws: Draws) -> Drawn:
 
 
 def _workers_and_slow_path(draws: Draws) -> Drawn:
-    base, shift, weight = draws.scaled(8, 20), draws.scaled(150, 400), draws.graver(0.03, 0.12)
+    base, shift, weight = draws.scaled(8, 20), draws.scaled(150, 400), draws.by_severity(0.03, 0.12)
     most = draws.whole(4, 12)
     mean = base + weight * shift
     slow = wait(shift, only={"share": weight})
-    beside = frozenset({"hol.correlation"})
+    allowed = frozenset({"hol.correlation"})
     return pair(
         server(draws, wait(base), slow, serve=threads(most)),
-        Label((WORKERS, OUTSIDE, SLOW, PLATEAU), beside),
+        Label((WORKERS, OUTSIDE, SLOW, PLATEAU), allowed),
         plateau(most * 1e3 / mean, mean, weight=share(weight), shift=ms(shift)),
         server(draws, wait(base), serve=threads(most)),
-        Label((WORKERS, OUTSIDE, PLATEAU), beside),
+        Label((WORKERS, OUTSIDE, PLATEAU), allowed),
         plateau(most * 1e3 / base, base),
     )
 
 
 def _pauses_and_slow_path(draws: Draws) -> Drawn:
-    base, shift, weight = draws.scaled(4, 12), draws.scaled(150, 500), draws.graver(0.03, 0.12)
+    base, shift, weight = draws.scaled(4, 12), draws.scaled(150, 500), draws.by_severity(0.03, 0.12)
     length, every = draws.scaled(150, 300), draws.scaled(1_500, 3_500)
     pauses = {"every_ms": every, "length_ms": length}
     return pair(
@@ -123,17 +123,17 @@ def _pool_and_few(draws: Draws) -> Drawn:
 
 
 def _bucket_and_slow_path(draws: Draws) -> Drawn:
-    base, shift, weight = draws.scaled(4, 12), draws.scaled(150, 500), draws.graver(0.03, 0.15)
+    base, shift, weight = draws.scaled(4, 12), draws.scaled(150, 500), draws.by_severity(0.03, 0.15)
     rate = draws.scaled(80, 300)
     limit = {"do": "limit", "rate": rate, "burst": 20.0}
     limited = need("ratelimit.active")
-    beside = frozenset({"saturation.plateau"})
+    allowed = frozenset({"saturation.plateau"})
     return pair(
         server(draws, limit, wait(base), wait(shift, only={"share": weight})),
-        Label((limited, SLOW), beside),
+        Label((limited, SLOW), allowed),
         {"capacity": per_s(rate), "rate": per_s(rate), "weight": share(weight), "shift": ms(shift)},
         server(draws, limit, wait(base)),
-        Label((limited,), beside),
+        Label((limited,), allowed),
         {"capacity": per_s(rate), "rate": per_s(rate)},
     )
 
@@ -146,14 +146,14 @@ FAMILIES: Final = (
         "a lock in a process that stops now and then",
         _lock_and_pauses,
         "composite",
-        mend=Mend("no pauses any more", ("pause.periodic",)),
+        fix=Fix("no pauses", ("pause.periodic",)),
     ),
     Family(
         "workers+slow-path",
         "few threads, some of which are held long",
         _workers_and_slow_path,
         "composite",
-        mend=Mend("no slow path any more", ("mixture.slow-path",)),
+        fix=Fix("no slow path", ("mixture.slow-path",)),
     ),
     Family("pauses+slow-path", "pauses and a slow path", _pauses_and_slow_path, "composite"),
     Family("pool+keepalive", "a small pool, and connections that end early", _pool_and_few, "composite"),

@@ -1,4 +1,4 @@
-"""How connections are opened, kept and written to."""
+"""Flaws in how connections are opened, kept and written to."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from catalogue.parts import many, ms, pair, per_s, server, wait
 
 
 def _keepalive(draws: Draws) -> Drawn:
-    base, first, limit = draws.scaled(2, 6), draws.scaled(4, 12), round(draws.graver(20, 2))
+    base, first, limit = draws.scaled(2, 6), draws.scaled(4, 12), round(draws.by_severity(20, 2))
     ops = [wait(first, only={"first": True}), wait(base)]
     return pair(
         server(draws, *ops, connection={"requests": limit}),
@@ -32,7 +32,7 @@ def _no_reuse(draws: Draws) -> Drawn:
 
 
 def _backlog(draws: Draws) -> Drawn:
-    base, every = draws.scaled(2, 8), draws.graver(4, 20)
+    base, every = draws.scaled(2, 8), draws.by_severity(4, 20)
     listen = {"backlog": draws.whole(2, 8), "accept_every_ms": every}
     once = {"requests": 1}
     return pair(
@@ -69,13 +69,13 @@ FAMILIES: Final = (
     Family("no-reuse", "every connection ends after one request", _no_reuse, looks_like=("keepalive-limit",)),
     Family(
         "accept-drops",
-        "connections are accepted too slowly, and few may wait",
+        "connections are accepted too slowly, and the backlog is short",
         _backlog,
         looks_like=("db-lock",),
     ),
     Family(
         "two-writes",
-        "head and body leave in two writes, the second waits for a delayed acknowledgement",
+        "head and body are sent in two writes; the second waits for a delayed ACK",
         _two_writes,
         looks_like=("slow-path",),
     ),

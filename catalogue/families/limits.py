@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Final
 
 from catalogue.drawing import Draws
-from catalogue.family import Drawn, Family, Label, Mend, Need, Number, need
+from catalogue.family import Drawn, Family, Fix, Label, Need, Number, need
 from catalogue.parts import hidden, holding, many, ms, pair, per_s, plateau, remedied, server, wait
 
 PLATEAU: Final = need("saturation.plateau")
 
 
 def _bucket(draws: Draws) -> Drawn:
-    base, rate = draws.scaled(3, 15), draws.graver(300, 60)
+    base, rate = draws.scaled(3, 15), draws.by_severity(300, 60)
     burst = float(draws.whole(5, 50))
     limit = {"do": "limit", "rate": rate, "burst": burst}
     return pair(
@@ -24,15 +24,15 @@ def _bucket(draws: Draws) -> Drawn:
 
 
 def _pace(draws: Draws) -> Drawn:
-    base, rate = draws.scaled(5, 25), draws.graver(250, 50)
-    # From outside, a pace is a lock that is held for one over the rate.
+    base, rate = draws.scaled(5, 25), draws.by_severity(250, 50)
+    # From outside, a limiter that delays looks like a lock that is held for 1 / rate.
     label = Label((Need({"A": ("ratelimit.active", "downstream.serialised")}), PLATEAU))
     return pair(
         server(draws, {"do": "pace", "rate": rate}, wait(base)),
         label,
         plateau(rate, base, rate=per_s(rate)),
         server(draws, wait(base)),
-        mended=remedied(server(draws, {"do": "pace", "rate": 2 * rate}, wait(base)), label, 2 * rate),
+        repaired=remedied(server(draws, {"do": "pace", "rate": 2 * rate}, wait(base)), label, 2 * rate),
     )
 
 
@@ -48,13 +48,13 @@ def _shed(draws: Draws) -> Drawn:
 
 
 FAMILIES: Final = (
-    Family("token-bucket", "more than a rate is answered 429", _bucket, looks_like=("shedding",)),
+    Family("token-bucket", "requests above a rate get a 429", _bucket, looks_like=("shedding",)),
     Family(
         "delay-limiter",
-        "more than a rate is delayed",
+        "requests above a rate are delayed",
         _pace,
         looks_like=("db-lock", "db-pool"),
-        mend=Mend("twice the rate", ("ratelimit.active", "downstream.serialised"), ("a limit of", "twice")),
+        fix=Fix("twice the rate", ("ratelimit.active", "downstream.serialised"), ("a limit of", "twice")),
     ),
-    Family("shedding", "more than so many at once are answered 503", _shed, looks_like=("token-bucket",)),
+    Family("shedding", "requests above a number in flight get a 503", _shed, looks_like=("token-bucket",)),
 )

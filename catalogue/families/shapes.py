@@ -1,4 +1,4 @@
-"""What shows in the shape of response times, or only with time."""
+"""Flaws that show in the distribution of response times, or only over time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _OF_32_THREADS: Final = frozenset({"threads.pool-limit", "outside.handler-wait",
 
 
 def _slow_path(draws: Draws) -> Drawn:
-    base, shift, weight = draws.scaled(5, 25), draws.scaled(150, 600), draws.graver(0.02, 0.2)
+    base, shift, weight = draws.scaled(5, 25), draws.scaled(150, 600), draws.by_severity(0.02, 0.2)
     return pair(
         server(draws, wait(base), wait(shift, only={"share": weight})),
         Label((need("mixture.slow-path"),), LIMITS_OF_THE_MACHINE),
@@ -23,7 +23,7 @@ def _slow_path(draws: Draws) -> Drawn:
 
 
 def _pauses(draws: Draws) -> Drawn:
-    base, length, every = draws.scaled(2, 8), draws.graver(120, 400), draws.scaled(1_000, 4_000)
+    base, length, every = draws.scaled(2, 8), draws.by_severity(120, 400), draws.scaled(1_000, 4_000)
     return pair(
         server(draws, wait(base), pauses={"every_ms": every, "length_ms": length}),
         Label((need("pause.periodic"),), LIMITS_OF_THE_MACHINE),
@@ -33,7 +33,7 @@ def _pauses(draws: Draws) -> Drawn:
 
 
 def _irregular(draws: Draws) -> Drawn:
-    base, length, every = draws.scaled(2, 8), draws.graver(150, 500), draws.scaled(2_000, 5_000)
+    base, length, every = draws.scaled(2, 8), draws.by_severity(150, 500), draws.scaled(2_000, 5_000)
     pauses = {"every_ms": every, "length_ms": length, "law": "exponential"}
     return pair(
         server(draws, wait(base), pauses=pauses),
@@ -44,8 +44,8 @@ def _irregular(draws: Draws) -> Drawn:
 
 
 def _leak(draws: Draws) -> Drawn:
-    # The server keeps 256 MiB at most: a leak that ends within a diagnosis would be a cache.
-    base, kept = draws.scaled(10, 30), round(draws.graver(1_000, 2_500))
+    # The server keeps at most 256 MiB; a leak that stopped during a diagnosis would look like a cache.
+    base, kept = draws.scaled(10, 30), round(draws.by_severity(1_000, 2_500))
     return pair(
         server(draws, wait(base), {"do": "leak", "bytes": kept}, serve=threads(32)),
         Label((need("drift.leak", tier="B"),), LIMITS_OF_THE_MACHINE | _OF_32_THREADS),
@@ -56,7 +56,7 @@ def _leak(draws: Draws) -> Drawn:
 
 
 def _growth(draws: Draws) -> Drawn:
-    base, doubling = draws.scaled(10, 30), draws.graver(12_000, 3_000)
+    base, doubling = draws.scaled(10, 30), draws.by_severity(12_000, 3_000)
     work = wait(base, per_row_us=base * 1e3 / doubling)
     more = {"do": "grow", "rows": 1}
     return pair(
@@ -69,7 +69,7 @@ def _growth(draws: Draws) -> Drawn:
 
 
 def _cold(draws: Draws) -> Drawn:
-    base, factor, time = draws.scaled(5, 20), draws.graver(3, 8), draws.scaled(4, 12)
+    base, factor, time = draws.scaled(5, 20), draws.by_severity(3, 8), draws.scaled(4, 12)
     return pair(
         server(draws, wait(base), warmup={"factor": factor, "time_s": time}),
         Label((need("warmup.incomplete"),), LIMITS_OF_THE_MACHINE),
@@ -79,11 +79,11 @@ def _cold(draws: Draws) -> Drawn:
 
 
 def _starved(draws: Draws) -> Drawn:
-    base, slower, one_in = draws.scaled(3, 10), draws.graver(8, 40), draws.whole(3, 5)
+    base, slower, one_in = draws.scaled(3, 10), draws.by_severity(8, 40), draws.whole(3, 5)
     more = wait(base * (slower - 1), only={"connection_in": one_in})
     return pair(
         server(draws, wait(base), more),
-        # From outside, a balancer that keeps connections with a slow replica looks the same.
+        # From outside, a balancer that keeps connections on a slow replica looks the same.
         Label((need("fairness.starvation", tier="B"),), LIMITS_OF_THE_MACHINE | {"mixture.slow-path"}),
         {"slower": Number(slower, "ratio"), "starved": share(1 / one_in), "alone": ms(base)},
         server(draws, wait(base)),
@@ -105,8 +105,8 @@ def _logged(draws: Draws) -> Drawn:
 
 
 def _disk(draws: Draws) -> Drawn:
-    # Past the cache: what is copied into it first costs a fast disk's processor more time than the disk.
-    base, pages = draws.scaled(2, 6), round(draws.graver(50, 250))
+    # Past the page cache: on a fast disk, copying into the cache takes more time than the disk does.
+    base, pages = draws.scaled(2, 6), round(draws.by_severity(50, 250))
     store = {"do": "store", "file": "table.data", "pages": pages}
     return pair(
         server(draws, wait(base), store, folder="@folder"),
@@ -120,14 +120,14 @@ def _disk(draws: Draws) -> Drawn:
 
 
 def _stored_and_logged(draws: Draws) -> Drawn:
-    # The page is waited for; the line stays in the cache, and the system writes it when it likes.
+    # Requests wait for the page only; the log line stays in the page cache until the kernel writes it.
     base, pages, line = draws.scaled(2, 6), draws.whole(1, 4), draws.whole(80, 400)
     log = {"do": "write", "file": "access.log", "bytes": line}
     store = {"do": "store", "file": "table.data", "pages": pages}
-    beside = LIMITS_OF_THE_MACHINE | {"saturation.plateau", "downstream.serialised", "db.lock"}
+    allowed = LIMITS_OF_THE_MACHINE | {"saturation.plateau", "downstream.serialised", "db.lock"}
     return pair(
         server(draws, wait(base), log, store, folder="@folder"),
-        Label((need("disk.bound", tier="B"),), beside),
+        Label((need("disk.bound", tier="B"),), allowed),
         {"written": Number(4096 * pages, "bytes"), "line": Number(line, "bytes")},
         server(draws, wait(base), log, folder="@folder"),
         Label((), LIMITS_OF_THE_MACHINE),
@@ -135,7 +135,7 @@ def _stored_and_logged(draws: Draws) -> Drawn:
 
 
 def _varied_lock(draws: Draws) -> Drawn:
-    """A near miss of drifts and pauses: a lock whose holding times vary a great deal."""
+    """Draw a near miss of drifts and pauses: a lock whose holding times vary widely."""
     base, hold = draws.scaled(1, 4), draws.scaled(6, 15)
     return pair(
         server(draws, wait(base), *holding("db", wait(hold, law="exponential")), resources={"db": lock()}),
@@ -148,31 +148,32 @@ def _varied_lock(draws: Draws) -> Drawn:
 FAMILIES: Final = (
     Family(
         "slow-path",
-        "a share of the requests takes a fixed time longer",
+        "a proportion of the requests takes a fixed time longer",
         _slow_path,
         looks_like=("pauses", "dear-connections"),
     ),
-    Family("pauses", "everything stops at equal distances", _pauses, looks_like=("slow-path", "quota")),
+    Family("pauses", "all requests stop at regular intervals", _pauses, looks_like=("slow-path", "quota")),
     Family(
-        "irregular-pauses", "everything stops now and then", _irregular, looks_like=("slow-path", "pauses")
+        "irregular-pauses",
+        "all requests stop at irregular intervals",
+        _irregular,
+        looks_like=("slow-path", "pauses"),
     ),
-    Family("leak", "every request leaves memory behind", _leak),
+    Family("leak", "every request leaks memory", _leak),
     Family("data-growth", "every request makes the next ones slower", _growth, looks_like=("cold-start",)),
     Family(
-        "cold-start", "slow at first, as before a compiler has seen it", _cold, looks_like=("data-growth",)
+        "cold-start", "slow at first, as before just-in-time compilation", _cold, looks_like=("data-growth",)
     ),
     Family("starved-connections", "some connections are served last", _starved, looks_like=("slow-path",)),
     Family(
-        "synced-log", "each request waits until its log line is on the disk", _logged, looks_like=("db-lock",)
+        "synced-log", "each request waits until its log line is on disk", _logged, looks_like=("db-lock",)
     ),
-    Family(
-        "disk-bound", "each request waits until its data is on the disk", _disk, looks_like=("synced-log",)
-    ),
+    Family("disk-bound", "each request waits until its data is on disk", _disk, looks_like=("synced-log",)),
     Family(
         "stored-and-logged",
-        "each request waits until its page is on the disk, and adds a line to a log that nobody waits for",
+        "each request waits until its page is on disk, and writes a log line without waiting for it",
         _stored_and_logged,
         looks_like=("synced-log",),
     ),
-    Family("varied-lock", "a lock that is held for memoryless times", _varied_lock, looks_like=("db-pool",)),
+    Family("varied-lock", "a lock with exponential holding times", _varied_lock, looks_like=("db-pool",)),
 )

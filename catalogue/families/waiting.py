@@ -1,11 +1,11 @@
-"""Waiting in line: for a lock, a connection, a thread."""
+"""Queueing: for a lock, a connection, a thread."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from catalogue.drawing import Draws
-from catalogue.family import Drawn, Family, Label, Mend, Need, Number, need
+from catalogue.family import Drawn, Family, Fix, Label, Need, Number, need
 from catalogue.parts import (
     hidden,
     holding,
@@ -27,16 +27,16 @@ LOCK: Final = Need({"A": ("downstream.serialised", "db.lock"), "C": ("db.lock",)
 POOL: Final = Need({"A": ("downstream.serialised", "db.pool"), "C": ("db.pool",)})
 WORKERS: Final = need("threads.pool-limit", tier="B")
 OUTSIDE: Final = need("outside.handler-wait", tier="C")
-MORE_CONNECTIONS: Final = Mend(
+MORE_CONNECTIONS: Final = Fix(
     "twice the connections", ("db.pool",), ("connections in place of", "twice the connections")
 )
-MORE_THREADS: Final = Mend(
+MORE_THREADS: Final = Fix(
     "twice the threads", ("threads.pool-limit",), ("threads in place of", "twice the threads")
 )
 
 
 def _lock(draws: Draws) -> Drawn:
-    base, hold = draws.scaled(1, 5), draws.graver(4, 25)
+    base, hold = draws.scaled(1, 5), draws.by_severity(4, 25)
     serve = draws.one_of([threads(), loops()])
     place, label = {"db": lock()}, Label((LOCK, PLATEAU))
     half = [*holding("db", wait(hold / 2)), wait(hold / 2)]
@@ -45,13 +45,13 @@ def _lock(draws: Draws) -> Drawn:
         label,
         plateau(1e3 / hold, base + hold, hold=ms(hold)),
         server(draws, wait(base), wait(hold), serve=serve),
-        mended=remedied(server(draws, wait(base), *half, serve=serve, resources=place), label, 2e3 / hold),
+        repaired=remedied(server(draws, wait(base), *half, serve=serve, resources=place), label, 2e3 / hold),
     )
 
 
 def _lock_timeouts(draws: Draws) -> Drawn:
     base, patience = draws.scaled(1, 4), draws.one_of([200.0, 300.0, 500.0])
-    hold = round(patience / draws.graver(6, 4.5))  # eight users pass it, as they do a deadline
+    hold = round(patience / draws.by_severity(6, 4.5))  # eight users exceed it, as in `_deadline`
     errors = {"timeout_ms": patience, "status": 500, "words": "OperationalError: database is locked"}
     return pair(
         server(draws, wait(base), *holding("db", wait(hold), **errors), resources={"db": lock()}),
@@ -74,7 +74,7 @@ def _pool(draws: Draws) -> Drawn:
         label,
         plateau(size * 1e3 / hold, base + hold, hold=ms(hold), size=Number(size, "connections")),
         server(draws, *ops, resources={"db": pool(2_000)}),
-        mended=remedied(twice, label, 2 * size * 1e3 / hold),
+        repaired=remedied(twice, label, 2 * size * 1e3 / hold),
     )
 
 
@@ -87,19 +87,19 @@ def _workers(draws: Draws) -> Drawn:
         label,
         plateau(most * 1e3 / work, work, size=Number(most, "threads")),
         server(draws, wait(work), serve=threads()),
-        mended=remedied(twice, label, 2 * most * 1e3 / work),
+        repaired=remedied(twice, label, 2 * most * 1e3 / work),
     )
 
 
 def _single(draws: Draws) -> Drawn:
-    work = draws.graver(5, 30)
+    work = draws.by_severity(5, 30)
     label = Label((WORKERS, OUTSIDE, PLATEAU), frozenset({"hol.correlation"}))
     return pair(
         server(draws, wait(work), serve=threads(1)),
         label,
         plateau(1e3 / work, work, size=Number(1, "threads")),
         server(draws, wait(work), serve=threads()),
-        mended=remedied(server(draws, wait(work), serve=threads(2)), label, 2e3 / work),
+        repaired=remedied(server(draws, wait(work), serve=threads(2)), label, 2e3 / work),
     )
 
 
@@ -107,10 +107,10 @@ def _nested(draws: Draws) -> Drawn:
     base, hold, size = draws.scaled(1, 5), draws.scaled(15, 50), draws.whole(2, 6)
     most = size * draws.whole(3, 5)
     ops = [wait(base), *holding("db", wait(hold))]
-    # There are three threads and more for each connection: twice as many connections are full as well.
+    # There are at least three threads per connection, so twice as many connections are still the limit.
     twice = server(draws, *ops, serve=threads(most), resources={"db": pool(2 * size)})
-    beside = frozenset({"threads.pool-limit", "outside.handler-wait", "hol.correlation"})
-    label = Label((POOL, PLATEAU), beside)
+    allowed = frozenset({"threads.pool-limit", "outside.handler-wait", "hol.correlation"})
+    label = Label((POOL, PLATEAU), allowed)
     return pair(
         server(draws, *ops, serve=threads(most), resources={"db": pool(size)}),
         label,
@@ -118,12 +118,12 @@ def _nested(draws: Draws) -> Drawn:
         server(draws, *ops, serve=threads(most), resources={"db": pool(2_000)}),
         Label((WORKERS, OUTSIDE, PLATEAU), frozenset({"hol.correlation"})),
         plateau(most * 1e3 / (base + hold), base + hold, size=Number(most, "threads")),
-        mended=remedied(twice, label, 2 * size * 1e3 / hold),
+        repaired=remedied(twice, label, 2 * size * 1e3 / hold),
     )
 
 
 def _contended(draws: Draws) -> Drawn:
-    base, hold, more = draws.scaled(20, 60), draws.scaled(4, 10), draws.graver(0.02, 0.08)
+    base, hold, more = draws.scaled(20, 60), draws.scaled(4, 10), draws.by_severity(0.02, 0.08)
     flawed = wait(hold, contended={"resource": "db", "share": more})
     best = 1e3 / hold
     return pair(
@@ -141,8 +141,8 @@ def _contended(draws: Draws) -> Drawn:
 
 def _deadline(draws: Draws) -> Drawn:
     base, patience = draws.scaled(1, 4), draws.one_of([500.0, 1_000.0])
-    # Eight users who wait for each other pass it: what only a hundred would meet no diagnosis sees.
-    hold = round(patience / draws.graver(6, 4.5))
+    # Eight queueing users exceed the deadline; one that only a hundred users reach would not be seen.
+    hold = round(patience / draws.by_severity(6, 4.5))
     errors = {"timeout_ms": patience, "status": 504, "words": "the deadline has passed"}
     return pair(
         server(draws, wait(base), *holding("work", wait(hold), **errors), resources={"work": hidden(1)}),
@@ -163,43 +163,44 @@ FAMILIES: Final = (
         "one lock lets one request through at a time",
         _lock,
         looks_like=("loop-blocked", "single-worker", "delay-limiter"),
-        mend=Mend("half the time under the lock, the rest of it after", ("db.lock",), ("half the time",)),
+        fix=Fix("the lock held for half the time, the rest done after", ("db.lock",), ("half the time",)),
     ),
     Family(
-        "db-lock-timeouts", "waiting for the lock ends in errors", _lock_timeouts, looks_like=("deadline",)
+        "db-lock-timeouts", "waits for a lock time out with errors", _lock_timeouts, looks_like=("deadline",)
     ),
     Family(
         "db-pool",
         "a pool with too few connections",
         _pool,
         looks_like=("worker-pool", "delay-limiter"),
-        mend=MORE_CONNECTIONS,
+        fix=MORE_CONNECTIONS,
     ),
     Family(
         "worker-pool",
-        "too few threads for the waiting that requests do",
+        "too few threads for requests that wait",
         _workers,
         looks_like=("db-pool",),
-        mend=MORE_THREADS,
+        fix=MORE_THREADS,
     ),
     Family(
         "single-worker",
-        "one thread, which waits with each request",
+        "one thread, blocked while its request waits",
         _single,
         looks_like=("loop-blocked", "db-lock"),
-        mend=MORE_THREADS,
+        fix=MORE_THREADS,
     ),
     Family(
         "nested-pools",
-        "threads fill up behind a small pool of connections",
+        "threads queue for a small pool of connections",
         _nested,
         looks_like=("worker-pool",),
-        mend=MORE_CONNECTIONS,
+        fix=MORE_CONNECTIONS,
     ),
     Family(
-        "contended-lock", "a lock is held longer the more wait for it", _contended, looks_like=("db-lock",)
+        "contended-lock",
+        "a lock is held longer the more requests wait for it",
+        _contended,
+        looks_like=("db-lock",),
     ),
-    Family(
-        "deadline", "requests that waited too long are answered 504", _deadline, looks_like=("slow-path",)
-    ),
+    Family("deadline", "requests that wait too long get a 504", _deadline, looks_like=("slow-path",)),
 )

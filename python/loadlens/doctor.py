@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,12 +19,11 @@ from typing import Any, Literal
 
 from loadlens import engine, testbed
 from loadlens.errors import EngineError
-from loadlens.machine import calibration, inventory
+from loadlens.machine import calibration, cpu_time, inventory
 from loadlens.machine.calibration import Calibration, Ceiling, Lateness, Limit, Timer
 from loadlens.model.study import Study
 from loadlens.model.workload import (
     Closed,
-    Connection,
     Open,
     Plan,
     Scenario,
@@ -33,7 +31,7 @@ from loadlens.model.workload import (
     Stream,
     Target,
 )
-from loadlens.run import external
+from loadlens.run import cautions, external
 
 State = Literal["ok", "caution", "bad", "unknown"]
 
@@ -136,41 +134,26 @@ def _backlog(facts: Mapping[str, Any]) -> Check:
 
 def _background(seconds: float) -> Iterator[Check]:
     """Measure the CPU use of other programs while the lab only waits."""
-    before = _cpu_ticks()
-    time.sleep(seconds)
-    after = _cpu_ticks()
-    if before is None or after is None:
+    use = cpu_time.use_within(seconds)
+    if use is None:
         yield Check("other load", "unknown", "/proc/stat cannot be read")
         return
-    spent = {name: after[name] - before[name] for name in after}
-    total = sum(spent.values()) or 1
-    busy = 1 - (spent["idle"] + spent["iowait"] + spent["steal"]) / total
-    steal = spent["steal"] / total
-    words = f"others use {100 * busy:.1f} % of the CPUs"
-    if busy > BUSY_SHARE:
+    words = f"others use {100 * use.busy:.1f} % of the CPUs"
+    if use.busy > BUSY_SHARE:
         yield Check("other load", "caution", words, "see who: top; or run when it is quiet")
     else:
         yield Check("other load", "ok", words)
-    words = f"the host takes {100 * steal:.1f} % of the CPU time away"
-    if steal > STEAL_SHARE:
+    words = f"the host takes {100 * use.stolen:.1f} % of the CPU time away"
+    if use.stolen > STEAL_SHARE:
         yield Check("steal", "caution", words, "a guest with cores of its own, or more trials")
     else:
         yield Check("steal", "ok", words)
 
 
-def _cpu_ticks() -> dict[str, int] | None:
-    names = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
-    try:
-        first = Path("/proc/stat").read_text().split("\n", 1)[0].split()
-    except OSError:
-        return None
-    return dict(zip(names, (int(part) for part in first[1:9]), strict=False))
-
-
 def _study_checks(study: Study, facts: Mapping[str, Any]) -> list[Check]:
     """Check the needs of the study against the machine."""
     checks = [_programs(study), *([made] if (made := _drivers(study)) is not None else [])]
-    wanted = max((_connections(case.workload, case.connection) for case in study.cases), default=0)
+    wanted = max((cautions.connections_of(case.workload, case.connection) for case in study.cases), default=0)
     soft, hard = facts["max_descriptors"]
     words = f"{wanted} connections at once, {soft} descriptors allowed"
     if wanted + OWN_DESCRIPTORS > soft:
@@ -196,7 +179,7 @@ def _drivers(study: Study) -> Check | None:
     names = dict.fromkeys(case.driver for case in study.cases if case.driver is not None)
     lacking = external.missing(study)
     if lacking:
-        words = f"missing: {', '.join(driver.program for driver in lacking)}"
+        words = f"missing: {', '.join(driver.name for driver in lacking)}"
         return Check("drivers", "bad", words, external.how_to_install(lacking))
     return Check("drivers", "ok", f"nothing is missing of {', '.join(names)}") if names else None
 
@@ -211,11 +194,6 @@ def _programs(study: Study) -> Check:
     if not services:
         return Check("programs", "ok", "the study starts nothing here")
     return Check("programs", "ok", f"nothing is missing for {', '.join(services)}")
-
-
-def _connections(workload: Closed | Open, connection: Connection) -> int:
-    most = workload.users if isinstance(workload, Closed) else workload.max_in_flight
-    return most if connection.pool is None else min(most, connection.pool)
 
 
 # --- with load ---------------------------------------------------------------------------------------

@@ -47,11 +47,8 @@ class Run:
     """
 
     def __init__(self, plan: Plan) -> None:
+        refuse_faults(plan)
         text = plan.to_json()
-        faults = validate(text)
-        if faults:
-            lines = "; ".join(f"{fault.where}: {fault.what}" for fault in faults)
-            raise PlanError(f"the engine refuses the plan: {lines}")
         try:
             self._run = _engine.Run(text)
         except ValueError as told:
@@ -173,6 +170,14 @@ def version() -> str:
 def validate(plan_json: str) -> tuple[PlanFault, ...]:
     """Every fault of a plan at once; empty: it is good."""
     return tuple(PlanFault(where, what) for where, what in _engine.validate(plan_json))
+
+
+def refuse_faults(plan: Plan) -> None:
+    """Raise PlanError if a plan has faults; every fault is named."""
+    faults = validate(plan.to_json())
+    if faults:
+        lines = "; ".join(f"{fault.where}: {fault.what}" for fault in faults)
+        raise PlanError(f"the engine refuses the plan: {lines}")
 
 
 def check_template(text: str, names: Sequence[str] = (), feeds: Sequence[str] = ()) -> str | None:

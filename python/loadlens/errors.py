@@ -44,8 +44,9 @@ class LoadlensError(Exception):
         if self.where:
             parts.append(f"  at {self.where}")
         if self.hint:
-            # A question (did you mean ...?) is answered, not tried.
-            parts.append(f"  {self.hint}" if self.hint.endswith("?") else f"  try {self.hint}")
+            # A question (did you mean ...?) is answered, another tool's word is translated: neither is tried.
+            is_said = self.hint.endswith("?") or "; here: " in self.hint
+            parts.append(f"  {self.hint}" if is_said else f"  try {self.hint}")
         return "\n".join(parts)
 
 

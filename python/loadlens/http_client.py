@@ -1,7 +1,7 @@
 """HTTP client of the control plane, with TLS or without, for readiness and metrics of services.
 
-The load is the engine's affair. What is trusted is the same as there (`crates/transport/src/tls`), and
-what fails is told in its words, so that one table of advice (`present/failure_text.py`) fits both.
+It trusts the same certificates as the engine, which makes the load (`crates/transport/src/tls`), and names
+failures in the same words, so that one table of advice (`present/failure_text.py`) fits both.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import hashlib
 import http.client
 import os
 import ssl
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from loadlens.model.workload import PemFile, Tls
 
@@ -65,13 +65,13 @@ class FileFault(OSError):
 
 
 def connection(host: str, port: int, tls: Tls | None, *, within_s: float) -> http.client.HTTPConnection:
-    """A connection that is not made yet; `connect` shakes hands too where there is TLS.
+    """Return a connection that is not open yet; `connect` includes the TLS handshake.
 
     Args:
         host: A name or an address, without brackets.
-        port: Of the service.
-        tls: How it is secured; none: plain TCP.
-        within_s: How long each wait on it may last.
+        port: Port of the service.
+        tls: TLS settings; None: plain TCP.
+        within_s: Longest wait for each step.
 
     Raises:
         FileFault: A file of certificates cannot be used.
@@ -96,21 +96,21 @@ class _Secured(http.client.HTTPConnection):
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What came back."""
+    """Answer of a service."""
 
     status: int
     text: str  # empty unless the status is 200
 
 
 def metrics(host: str, port: int, path: str, tls: Tls | None, *, within_s: float) -> Page:
-    """Ask once for metrics in the Prometheus text format.
+    """Request metrics in the Prometheus text format, once.
 
     Args:
         host: A name or an address, without brackets.
-        port: Of the service.
-        path: With its query.
-        tls: How it is secured; none: plain TCP.
-        within_s: How long each wait may last.
+        port: Port of the service.
+        path: Path with query.
+        tls: TLS settings; None: plain TCP.
+        within_s: Longest wait for each step.
 
     Raises:
         OSError: No answer, or one of more than 16 MiB; a FileFault: a file of certificates cannot be used.
@@ -128,8 +128,43 @@ def metrics(host: str, port: int, path: str, tls: Tls | None, *, within_s: float
     return Page(answer.status, body.decode(errors="replace"))
 
 
+def status(
+    host: str,
+    port: int,
+    method: Literal["GET", "HEAD"],
+    path: str,
+    headers: Sequence[tuple[str, str]],
+    tls: Tls | None,
+    *,
+    within_s: float,
+) -> int:
+    """Send one request that by RFC 9110 changes nothing, and return the status of its answer.
+
+    Args:
+        host: A name or an address, without brackets.
+        port: Port of the service.
+        method: A safe method; there is no way to send another one.
+        path: Path with query.
+        headers: Names and values.
+        tls: TLS settings; None: plain TCP.
+        within_s: Longest wait for each step.
+
+    Raises:
+        OSError: No answer.
+        HTTPException: An answer that is not HTTP.
+    """
+    made = connection(host, port, tls, within_s=within_s)
+    try:
+        made.request(method, path, headers={**dict(headers), "Connection": "close"})
+        answer = made.getresponse()
+        answer.read(_LARGEST_BYTES)
+    finally:
+        made.close()
+    return answer.status
+
+
 def words(error: OSError | http.client.HTTPException) -> str:
-    """What went wrong with a request, as the engine would say it where it can."""
+    """Describe the failure of a request, in the engine's words where it has some."""
     if isinstance(error, ssl.SSLCertVerificationError):
         unnamed = f"the certificate is not valid: {error.verify_message}"
         return _OF_CERTIFICATES.get(error.verify_code, unnamed)
@@ -146,31 +181,31 @@ def words(error: OSError | http.client.HTTPException) -> str:
 
 
 def is_of_tls(error: Exception | None) -> bool:
-    """Whether TLS is what failed: the class `tls` of the engine."""
+    """True if TLS failed: the class `tls` of the engine."""
     return isinstance(error, ssl.SSLError)
 
 
 def is_distrust(error: Exception | None) -> bool:
-    """Whether the server's certificate was refused, which more time will hardly mend."""
+    """True if the server's certificate was refused, which waiting will hardly fix."""
     return isinstance(error, ssl.SSLCertVerificationError)
 
 
 def content(file: PemFile) -> bytes:
-    """A file of certificates as it was when the plan was made.
+    """Return a file of certificates, unchanged since the plan was made.
 
     Raises:
         FileFault: It cannot be read, or is another one now.
     """
     try:
-        found = Path(file.path).read_bytes()
+        pem = Path(file.path).read_bytes()
     except OSError as error:
         raise FileFault(f"{file.path} cannot be read: {error.strerror}", f"ls -l {file.path}") from None
-    if hashlib.sha256(found).hexdigest() != file.digest:
+    if hashlib.sha256(pem).hexdigest() != file.digest:
         raise FileFault(
             f"{file.path} has changed since the plan was made",
             "a new run, whose plan takes the file as it is",
         )
-    return found
+    return pem
 
 
 @lru_cache(maxsize=8)  # the system's CAs take 10 ms to read, and a scrape comes every second

@@ -184,6 +184,27 @@ def share(value: object, *, at_most: float | None = 1.0) -> float:
     return fraction
 
 
+# -------------------------------------------------------------------------------------------- HTTP statuses
+
+_STATUS_EXAMPLE: Final = "200, 2xx or 200-299"
+
+
+def statuses(value: object) -> tuple[int, ...]:
+    """Statuses of final responses: `200`, `2xx`, `200-299`."""
+    text = str(value).strip().lower()
+    family = re.fullmatch(r"([2-5])xx", text)
+    span = re.fullmatch(r"([0-9]{3})(?:-([0-9]{3}))?", text)
+    if family is not None:
+        first, last = int(family[1]) * 100, int(family[1]) * 100 + 99
+    elif span is not None:
+        first, last = int(span[1]), int(span[2] or span[1])
+    else:
+        raise UnitError(f"{shown(value)} is no status", _STATUS_EXAMPLE)
+    if not 200 <= first <= last <= 599:
+        raise UnitError(f"statuses of responses are from 200 to 599, got {shown(value)}", _STATUS_EXAMPLE)
+    return tuple(range(first, last + 1))
+
+
 # ------------------------------------------------------------------------------------------ plain scalars
 
 _MOST_DIGITS: Final = 40  # far beyond 64 bits, which the caller checks; reading many digits is quadratic

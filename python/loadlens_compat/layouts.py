@@ -110,10 +110,8 @@ def file_body(file: Path, where: str) -> Body:
 
 def own_account(plan: Plan, result: Result, notes: list[str]) -> list[str]:
     """Return Loadlens' own report of the same requests, under a heading of its own."""
-    from loadlens.machine import calibration
     from loadlens.model.result import EngineResult
-    from loadlens.report.write.terminal.hit_summary import summary
+    from loadlens.report.write.terminal.hit_summary import Screen, summary
 
-    lines = summary(EngineResult.from_json(result), plan, calibrated=calibration.of_this_machine())
-    kept = [line for line in lines if not line.startswith("Record ")]  # there is none, and -o is not ours
-    return [TITLE, "=" * len(TITLE), *(f"  {note}" for note in notes), *kept]
+    lines = summary(EngineResult.from_json(result), plan, Screen(has_hint=False))
+    return [TITLE, "=" * len(TITLE), *(f"  {note}" for note in notes), *lines]

@@ -34,8 +34,8 @@ CPUCLOCK_SCHED = 2  # of linux/posix-timers_types.h
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """What the generator and the kernel counted."""
+class Observation:
+    """Counts of the generator and of the kernel for one load."""
 
     result: dict[str, Any]
     cpu_s: float  # of all processes that serve
@@ -78,7 +78,7 @@ class Seen:
 
     @property
     def probe_mean_s(self) -> float:
-        """Mean response time of the cheap path beside the load."""
+        """Mean response time of the cheap path under load."""
         return float(self.result["streams"][1]["response_time_s"]["mean"]["value"])
 
     def status(self, code: int) -> int:
@@ -104,8 +104,8 @@ def drive(
     seconds: float = 0.8,
     requests: int | None = None,
     probed: bool = False,
-) -> Seen:
-    """Ask for work, by users who do not think or at a constant rate, with the cheap path beside it or not.
+) -> Observation:
+    """Send work by users without think time or at a constant rate; if `probed`, probes of the cheap path too.
 
     With a number of requests all of them are in the measured part, however long they take.
     """
@@ -128,7 +128,7 @@ def drive(
     run = engine.Run(plan)
     run.start()
     assert run.wait(30.0)
-    return Seen(run.result(), cpu_s(service.pids) - before)
+    return Observation(run.result(), cpu_s(service.pids) - before)
 
 
 def _enter(network: int) -> None:
@@ -175,28 +175,31 @@ def resident_bytes(service: Service) -> int:
 
 
 def stored_bytes(service: Service) -> int:
-    """What went to the device so far, of the processes that serve."""
-    told = [Path(f"/proc/{pid}/io").read_text() for pid in service.pids]
+    """Bytes that the serving processes have written to the device so far."""
+    counters = [Path(f"/proc/{pid}/io").read_text() for pid in service.pids]
     return sum(
-        int(line.split()[1]) for text in told for line in text.splitlines() if line.startswith("write_bytes")
+        int(line.split()[1])
+        for text in counters
+        for line in text.splitlines()
+        if line.startswith("write_bytes")
     )
 
 
-def told(service: Service, server: int, pattern: str) -> float:
-    """A number of the server's own metrics in any vocabulary, over all statuses that it tells apart."""
+def metric_sum(service: Service, server: int, pattern: str) -> float:
+    """Sum of a server's own metric over its statuses; the pattern fits every naming scheme."""
     port = service.hellos[server]["metrics_port"]
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
         page = answer.read().decode()
-    found = re.findall(pattern + r"\S* (\S+)$", page, re.MULTILINE)
-    assert found, page
-    return sum(map(float, found))
+    samples = re.findall(pattern + r"\S* (\S+)$", page, re.MULTILINE)
+    assert samples, page
+    return sum(map(float, samples))
 
 
 def counted(service: Service, server: int, path: str) -> float:
     """Requests for a path that a server answered."""
-    return told(service, server, rf'_count\{{\w+="{path}"')
+    return metric_sum(service, server, rf'_count\{{\w+="{path}"')
 
 
 def handled_s(service: Service, server: int, path: str) -> float:
     """Time that its handlers of a path took, together."""
-    return told(service, server, rf'_sum\{{\w+="{path}"')
+    return metric_sum(service, server, rf'_sum\{{\w+="{path}"')

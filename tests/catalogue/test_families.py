@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 from catalogue.claims import CLAIMS
 from catalogue.families import FAMILIES
-from catalogue.family import ABOUT_THE_MEASUREMENT, LIMITS_OF_THE_MACHINE, Known
+from catalogue.family import ABOUT_THE_MEASUREMENT, LIMITS_OF_THE_MACHINE, Specimen
 from catalogue.rows import FIRST_SEED, mixed, tasks
 
 from loadlens import diagnose
@@ -20,7 +20,7 @@ SEEDS = (1, 2, 3, 10_001)
 RULE = re.compile(r"^[a-z]+\.[a-z_-]+$|^no-finding\.healthy$")
 
 
-def knowns(name: str) -> Iterator[Known]:
+def specimens(name: str) -> Iterator[Specimen]:
     for seed in SEEDS:
         drawn = FAMILIES[name].drawn(seed)
         yield drawn.flawed
@@ -78,15 +78,17 @@ def test_a_twin_differs_in_little(name: str) -> None:
         about = drawn.flawed.setup, drawn.twin.setup
 
         changed = {key for key in flawed.keys() & twin.keys() if flawed[key] != twin[key]}
-        assert flawed != twin or about[0].front != about[1].front or about[0].around != about[1].around
+        assert (
+            flawed != twin or about[0].front != about[1].front or about[0].environment != about[1].environment
+        )
         assert len(changed) <= 6, (seed, changed)  # one operation with its values, where operations shift
         assert flawed["[0].seed"] == twin["[0].seed"]
 
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_labels_name_rules_and_what_a_twin_lacks_is_needed_of_the_flawed(name: str) -> None:
-    for known in knowns(name):
-        assert all(RULE.match(rule) for rule in known.label.true), known.label.true
+    for specimen in specimens(name):
+        assert all(RULE.match(rule) for rule in specimen.label.true), specimen.label.true
     drawn = FAMILIES[name].drawn(1)
     if drawn.twin is not None:
         gone = [need for need in drawn.flawed.label.needs if need not in drawn.twin.label.needs]
@@ -104,47 +106,47 @@ def test_look_alikes_are_families_with_another_cause(name: str) -> None:
         assert needs != own, f"{name} and {other} need the same"
 
 
-@pytest.mark.parametrize("name", [name for name, family in FAMILIES.items() if family.mend])
+@pytest.mark.parametrize("name", [name for name, family in FAMILIES.items() if family.fix])
 def test_a_fix_brings_more_and_some_needed_rule_may_advise_it(name: str) -> None:
-    mend = FAMILIES[name].mend
-    assert mend is not None
+    fix = FAMILIES[name].fix
+    assert fix is not None
 
     for seed in SEEDS:
         drawn = FAMILIES[name].drawn(seed)
-        fixed = drawn.mended or drawn.twin
+        fixed = drawn.repaired or drawn.twin
         assert fixed is not None
         before, after = drawn.flawed.capacity_per_s, fixed.capacity_per_s
         assert after is not None, "nothing to hold a prediction against"
         assert before is None or after > 1.02 * before, "the fix brings nothing"
-        assert set(mend.rules) <= drawn.flawed.label.needed
+        assert set(fix.rules) <= drawn.flawed.label.needed
 
 
 def test_every_rule_whose_fix_is_known_says_what_it_brings() -> None:
-    rules = {rule for family in FAMILIES.values() if family.mend for rule in family.mend.rules}
+    rules = {rule for family in FAMILIES.values() if family.fix for rule in family.fix.rules}
 
     assert rules <= TREATMENTS.keys() | ARITHMETIC.keys()
 
 
-@pytest.mark.parametrize("name", [name for name, family in FAMILIES.items() if family.drawn(1).mended])
-def test_a_mended_service_has_the_flaw_still_and_differs_in_the_remedy_alone(name: str) -> None:
-    assert FAMILIES[name].mend is not None
+@pytest.mark.parametrize("name", [name for name, family in FAMILIES.items() if family.drawn(1).repaired])
+def test_a_repaired_service_still_has_the_flaw_and_differs_in_the_remedy_alone(name: str) -> None:
+    assert FAMILIES[name].fix is not None
     for seed in SEEDS:
         drawn = FAMILIES[name].drawn(seed)
-        assert drawn.mended is not None
-        flawed, mended = leaves(drawn.flawed.setup.servers), leaves(drawn.mended.setup.servers)
-        before, after = drawn.flawed.capacity_per_s, drawn.mended.capacity_per_s
+        assert drawn.repaired is not None
+        flawed, repaired = leaves(drawn.flawed.setup.servers), leaves(drawn.repaired.setup.servers)
+        before, after = drawn.flawed.capacity_per_s, drawn.repaired.capacity_per_s
         assert before is not None
         assert after is not None
 
-        assert drawn.mended.label == drawn.flawed.label
-        assert len({key for key in flawed.keys() & mended.keys() if flawed[key] != mended[key]}) <= 1
+        assert drawn.repaired.label == drawn.flawed.label
+        assert len({key for key in flawed.keys() & repaired.keys() if flawed[key] != repaired[key]}) <= 1
         assert after == pytest.approx(2 * before) or name == "quota"  # which has one processor at most
 
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_numbers_are_above_nothing(name: str) -> None:
-    for known in knowns(name):
-        for what, number in known.numbers.items():
+    for specimen in specimens(name):
+        for what, number in specimen.numbers.items():
             assert number.value > 0, what
 
 
@@ -157,7 +159,7 @@ def test_more_severity_is_graver() -> None:
 
 
 # What is never asked for and may be found: it needs one service in several sizes, where a diagnosis sees one;
-# it says again what a need says; or it is of what other programs tell.
+# it says again what a need says; or it comes from the output of other programs.
 ALLOWED_ALONE: Final = frozenset({"scaling.workers", "hol.correlation", "failure.misclassified"})
 # What no service here shows, because our own engine loses and misplaces nothing: found, it is false.
 NEVER_TRUE: Final = frozenset({"little.violation", "accounting.deficit"})
@@ -167,21 +169,21 @@ def test_every_rule_that_exists_has_a_specimen() -> None:
     needed = {
         rule
         for name in FAMILIES
-        for known in knowns(name)
-        for need in known.label.needs
+        for specimen in specimens(name)
+        for need in specimen.label.needs
         for rule in need.all_rules
     }
 
     unlabelled = {rule.ID for rule in diagnose.PAGES} - needed - LIMITS_OF_THE_MACHINE - ABOUT_THE_MEASUREMENT
     assert unlabelled <= ALLOWED_ALONE | NEVER_TRUE, "a rule is written after its specimen"
-    allowed = {rule for name in FAMILIES for known in knowns(name) for rule in known.label.allowed}
+    allowed = {rule for name in FAMILIES for specimen in specimens(name) for rule in specimen.label.allowed}
     assert allowed >= ALLOWED_ALONE
     assert not NEVER_TRUE & (allowed | needed)
 
 
 def test_claims_are_of_numbers_that_some_family_knows_and_rules_that_some_family_needs() -> None:
-    numbers = {what for name in FAMILIES for known in knowns(name) for what in known.numbers}
-    rules = {rule for name in FAMILIES for known in knowns(name) for rule in known.label.true}
+    numbers = {what for name in FAMILIES for specimen in specimens(name) for what in specimen.numbers}
+    rules = {rule for name in FAMILIES for specimen in specimens(name) for rule in specimen.label.true}
 
     assert set(CLAIMS) <= numbers
     assert {rule for places in CLAIMS.values() for rule, _ in places} <= rules
@@ -207,11 +209,11 @@ def test_a_run_that_ends_early_has_seen_every_family() -> None:
         ("healthy-threads", 1, "flawed"),
         ("db-lock", 1, "flawed"),
         ("db-lock", 1, "twin"),
-        ("db-lock", 1, "mended"),
+        ("db-lock", 1, "repaired"),
         ("healthy-threads", 2, "flawed"),
         ("db-lock", 2, "flawed"),
         ("db-lock", 2, "twin"),
-        ("db-lock", 2, "mended"),
+        ("db-lock", 2, "repaired"),
     ]
 
 

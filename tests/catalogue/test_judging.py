@@ -10,7 +10,7 @@ import pytest
 from catalogue.__main__ import main
 from catalogue.asking import Answer
 from catalogue.cases import case_of
-from catalogue.keeping import Kept
+from catalogue.keeping import KeptRecord
 from catalogue.rows import Row, Task
 
 from catalogue import judging, keeping, rows, why
@@ -20,18 +20,18 @@ TWIN = Task("db-lock", 1, "twin", "C", 30.0)
 BEGAN = "2026-01-01T00:00:00Z"
 
 
-def measured(task: Task = TASK, *, began: str = BEGAN, failure: str | None = None, **said: Any) -> Row:
-    answer = Answer({"limit": None, "findings": [], **said}, failure, 33.0)
+def measured(task: Task = TASK, *, began: str = BEGAN, failure: str | None = None, **answered: Any) -> Row:
+    answer = Answer({"limit": None, "findings": [], **answered}, failure, 33.0)
     return rows.row(task, answer, subject="older", others_busy=0.01, began=began)
 
 
-def kept(records: Path, task: Task = TASK, **more: Any) -> Kept:
+def kept(records: Path, task: Task = TASK, **more: Any) -> KeptRecord:
     """A task whose record is an empty folder."""
     record = keeping.room(records, task)
     record.mkdir()
     row = measured(task, **more)
     keeping.note(record, row)
-    return Kept(task, row, record)
+    return KeptRecord(task, row, record)
 
 
 def lock(grade: str = "strong") -> dict[str, Any]:
@@ -48,7 +48,7 @@ def lock(grade: str = "strong") -> dict[str, Any]:
         },
         {
             "signal": "lock.waiters",
-            "text": "nobody looked",
+            "text": "not watched",
             "chip": "?",
             "value": None,
             "low": None,
@@ -106,16 +106,16 @@ def test_records_come_back_in_the_order_of_the_catalogue_with_what_was_noted(tmp
         kept(tmp_path, task)
     (tmp_path / "db-lock-3-flawed-C-30s").mkdir()  # broken off while it was measured: there is no note
 
-    found = list(keeping.kept(tmp_path))
+    notes = list(keeping.kept(tmp_path))
 
-    assert [one.task.place for one in found] == [
+    assert [note.task.place for note in notes] == [
         "db-lock/1/flawed",
         "db-lock/1/twin",
         "worker-pool/1/flawed",
         "db-lock/2/flawed",
     ]
-    assert found[2].record == tmp_path / "worker-pool-1-flawed-C-22.5s"
-    assert found[0].row == measured()
+    assert notes[2].record == tmp_path / "worker-pool-1-flawed-C-22.5s"
+    assert notes[0].row == measured()
 
 
 # --- judging -----------------------------------------------------------------------------------------------
@@ -169,7 +169,7 @@ def test_records_that_are_none_are_named_and_do_not_stop_the_rest(
     assert "2/2 judged, 2 failed" in shown.err
     assert f"failed {records / TASK.name}: RecordError" in shown.err
     assert f"failed {records / TWIN.name}: RecordError" in shown.err
-    assert "2 services of 1 of" in shown.out
+    assert "2 services from 1 of" in shown.out
     assert "diagnosed at older, judged again by the rules of" in shown.out
     assert len(rows.read(rows.judged_file_of("development", results))) == 2
 
@@ -194,9 +194,9 @@ def test_a_judgement_counts_until_its_task_is_measured_anew(tmp_path: Path) -> N
 
     rows.append(file, measured(TWIN, began="2026-01-02T00:00:00Z"))
 
-    found = {row["side"]: row for row in rows.latest("development", tmp_path)}
-    assert found["flawed"]["judged"] == "newer"
-    assert "judged" not in found["twin"]
+    by_side = {row["side"]: row for row in rows.latest("development", tmp_path)}
+    assert by_side["flawed"]["judged"] == "newer"
+    assert "judged" not in by_side["twin"]
 
 
 def test_judging_some_leaves_the_judgements_of_others(tmp_path: Path) -> None:
@@ -212,9 +212,9 @@ def test_answers_of_an_earlier_budget_are_left_out_tier_by_tier() -> None:
     def row(tier: Any, budget_s: float, began: str | None) -> Row:
         return measured(Task("db-lock", 1, "flawed", tier, budget_s)) | {"began": began}
 
-    found = rows.of_latest_budget([row("C", 15.0, None), row("C", 30.0, BEGAN), row("A", 15.0, BEGAN)])
+    latest = rows.of_latest_budget([row("C", 15.0, None), row("C", 30.0, BEGAN), row("A", 15.0, BEGAN)])
 
-    assert [(one["tier"], one["budget_s"]) for one in found] == [("C", 30.0), ("A", 15.0)]
+    assert [(answer["tier"], answer["budget_s"]) for answer in latest] == [("C", 30.0), ("A", 15.0)]
 
 
 # --- why ---------------------------------------------------------------------------------------------------
@@ -222,7 +222,7 @@ def test_answers_of_an_earlier_budget_are_left_out_tier_by_tier() -> None:
 
 def looked_into(tmp_path: Path, task: Task, answer: dict[str, Any]) -> str:
     judged = judging.judge(kept(tmp_path, task), says(answer))
-    return why.why(case_of(judged.row("")), judged.answer.said)
+    return why.why(case_of(judged.row("")), judged.answer.explanation)
 
 
 def test_a_need_says_whether_its_rules_fired_were_absent_or_could_not_look(tmp_path: Path) -> None:
@@ -231,8 +231,8 @@ def test_a_need_says_whether_its_rules_fired_were_absent_or_could_not_look(tmp_p
     assert "needed, found: db.lock" in text
     assert "  db.lock: strong: One lock lets 80/s through" in text
     assert "    + lock.hold = 0.0121 (0.0119 to 0.0123), threshold 0.001: held for 12.1 ms" in text
-    assert "    ? lock.waiters: nobody looked" in text
-    assert "    rival a pool, not looked at: no gauge of one" in text
+    assert "    ? lock.waiters: not watched" in text
+    assert "    rival a pool, not assessed: no gauge of one" in text
     assert "needed, MISSED: saturation.plateau" in text
     assert "  saturation.plateau: absent: it grows by 40 % to the end" in text
     assert "levels 1x1 8x3" in text
@@ -247,14 +247,14 @@ def test_a_false_finding_comes_with_its_evidence_and_a_rule_that_is_missing_is_s
 
 
 def test_numbers_stand_beside_the_truth(tmp_path: Path) -> None:
-    truth = TASK.known.numbers["capacity"].value
+    truth = TASK.specimen.numbers["capacity"].value
     answer = {**ANSWER, "capacity": {"point": 1.2 * truth, "low": truth, "high": 2 * truth, "unit": "1/s"}}
 
     text = looked_into(tmp_path, TASK, answer)
 
     # 20 % above, and the interval begins at the truth.
-    said = f"said {1.2 * truth:.4g} ({truth:.4g} to {2 * truth:.4g}): +20.0%, FAR"
-    assert f"capacity: {truth:.4g} 1/s, {said}" in text.splitlines()
+    claimed = f"claimed {1.2 * truth:.4g} ({truth:.4g} to {2 * truth:.4g}): +20.0%, FAR"
+    assert f"capacity: {truth:.4g} 1/s, {claimed}" in text.splitlines()
 
 
 def test_what_gave_no_answer_says_why_not(tmp_path: Path) -> None:
@@ -263,7 +263,7 @@ def test_what_gave_no_answer_says_why_not(tmp_path: Path) -> None:
 
     judged = judging.judge(kept(tmp_path), breaks)
 
-    assert "no answer: ValueError: no trials" in why.why(case_of(judged.row("")), judged.answer.said)
+    assert "no answer: ValueError: no trials" in why.why(case_of(judged.row("")), judged.answer.explanation)
 
 
 def test_a_record_is_asked_for_by_family_seed_and_side(
@@ -282,6 +282,6 @@ def test_a_record_is_asked_for_by_family_seed_and_side(
 
 
 def test_a_note_is_plain_json_beside_the_record(tmp_path: Path) -> None:
-    one = kept(tmp_path)
+    note = kept(tmp_path)
 
-    assert json.loads((tmp_path / "db-lock-1-flawed-C-30s.json").read_text()) == one.row
+    assert json.loads((tmp_path / "db-lock-1-flawed-C-30s.json").read_text()) == note.row

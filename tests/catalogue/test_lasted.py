@@ -1,4 +1,4 @@
-"""What specimens book of how long things really were, and what of it becomes the truth."""
+"""Durations that specimens record while they run, and the true values derived from them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from catalogue.asking import Answer
 from catalogue.cases import case_of
 from catalogue.families import FAMILIES
-from catalogue.lasted import really
+from catalogue.lasted import as_measured
 from catalogue.rows import Task
 from catalogue.running import running
 
@@ -19,62 +19,64 @@ from catalogue import rows
 NOTHING = {"times": 0, "ns": 0}
 
 
-def books(**told: Any) -> dict[str, Any]:
-    return {"holds": {}, "chosen_waits": NOTHING, "pauses": NOTHING, "cpu_ns": 5, "answered": {}} | told
+def durations(**changed: Any) -> dict[str, Any]:
+    return {"holds": {}, "chosen_waits": NOTHING, "pauses": NOTHING, "cpu_ns": 5, "answered": {}} | changed
 
 
 def test_a_hold_that_was_longer_than_asked_for_lowers_the_capacity_with_it() -> None:
-    known = FAMILIES["db-pool"].drawn(1).flawed
-    asked = known.numbers["hold"].value
+    specimen = FAMILIES["db-pool"].drawn(1).flawed
+    asked = specimen.numbers["hold"].value
 
-    real = really(known, [books(holds={"db": {"times": 4, "ns": round(4 * 1.25e9 * asked)}})])
+    real = as_measured(specimen, [durations(holds={"db": {"times": 4, "ns": round(4 * 1.25e9 * asked)}})])
 
     assert real.numbers["hold"].value == pytest.approx(1.25 * asked)
-    assert real.numbers["capacity"].value == pytest.approx(known.numbers["capacity"].value / 1.25)
-    assert real.numbers["size"] == known.numbers["size"]
-    assert known.numbers["hold"].value == asked
+    assert real.numbers["capacity"].value == pytest.approx(specimen.numbers["capacity"].value / 1.25)
+    assert real.numbers["size"] == specimen.numbers["size"]
+    assert specimen.numbers["hold"].value == asked
 
 
 def test_work_is_all_processor_time_by_what_it_was_spent_on() -> None:
-    known = FAMILIES["cpu-threads"].drawn(1).flawed
-    asked = known.numbers["work"].value
+    specimen = FAMILIES["cpu-threads"].drawn(1).flawed
+    asked = specimen.numbers["work"].value
 
-    real = really(known, [books(cpu_ns=round(1e9 * asked * 60), answered={"/work": 50, "/ping": 999})])
+    real = as_measured(
+        specimen, [durations(cpu_ns=round(1e9 * asked * 60), answered={"/work": 50, "/ping": 999})]
+    )
 
     assert real.numbers["work"].value == pytest.approx(1.2 * asked)
-    assert real.numbers["capacity"].value == pytest.approx(known.numbers["capacity"].value / 1.2)
+    assert real.numbers["capacity"].value == pytest.approx(specimen.numbers["capacity"].value / 1.2)
 
 
-def test_chosen_waits_and_pauses_are_told_as_means_of_all_servers() -> None:
-    known = FAMILIES["pauses+slow-path"].drawn(1).flawed
-    first = books(chosen_waits={"times": 1, "ns": 200_000_000}, pauses={"times": 2, "ns": 300_000_000})
-    second = books(chosen_waits={"times": 3, "ns": 900_000_000})
+def test_chosen_waits_and_pauses_are_reported_as_means_over_all_servers() -> None:
+    specimen = FAMILIES["pauses+slow-path"].drawn(1).flawed
+    first = durations(chosen_waits={"times": 1, "ns": 200_000_000}, pauses={"times": 2, "ns": 300_000_000})
+    second = durations(chosen_waits={"times": 3, "ns": 900_000_000})
 
-    real = really(known, [first, second])
+    real = as_measured(specimen, [first, second])
 
     assert real.numbers["shift"].value == pytest.approx(1.1 / 4)
     assert real.numbers["length"].value == pytest.approx(0.15)
 
 
-@pytest.mark.parametrize("lasted", [None, [], [books()]])
-def test_what_never_happened_and_what_nobody_asked_stays_as_it_was_meant(lasted: Any) -> None:
-    known = FAMILIES["pauses+slow-path"].drawn(1).flawed
+@pytest.mark.parametrize("lasted", [None, [], [durations()]])
+def test_what_never_happened_keeps_its_specified_value(lasted: Any) -> None:
+    specimen = FAMILIES["pauses+slow-path"].drawn(1).flawed
 
-    assert really(known, lasted) == known
+    assert as_measured(specimen, lasted) == specimen
 
 
 def test_a_row_of_the_results_brings_its_truth_along() -> None:
     task = Task("db-lock", 1, "flawed", "C", 30.0)
-    held = [books(holds={"db": {"times": 2, "ns": 100_000_000}})]
+    held = [durations(holds={"db": {"times": 2, "ns": 100_000_000}})]
 
     row = rows.row(task, Answer({}, None, 1.0), subject="", others_busy=0.0, began="", lasted=held)
 
-    assert case_of(row).known.numbers["hold"].value == pytest.approx(0.05)
+    assert case_of(row).truth.numbers["hold"].value == pytest.approx(0.05)
 
 
-def test_a_running_service_tells_it_and_what_really_was_is_never_shorter() -> None:
-    known = FAMILIES["db-lock"].drawn(1).flawed
-    with running(known.setup) as service:
+def test_a_running_service_reports_durations_no_shorter_than_specified() -> None:
+    specimen = FAMILIES["db-lock"].drawn(1).flawed
+    with running(specimen.setup) as service:
 
         def ask(_: int) -> None:
             with urllib.request.urlopen(service.work_url, timeout=30) as answer:
@@ -85,4 +87,4 @@ def test_a_running_service_tells_it_and_what_really_was_is_never_shorter() -> No
         lasted = service.lasted()
 
     assert lasted[0]["holds"]["db"]["times"] == 20
-    assert really(known, lasted).numbers["hold"].value >= known.numbers["hold"].value
+    assert as_measured(specimen, lasted).numbers["hold"].value >= specimen.numbers["hold"].value

@@ -12,8 +12,9 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-TO_RUN = [*PYPROJECT["project"]["dependencies"], *PYPROJECT["dependency-groups"]["build"]]
-TO_DEVELOP = [*TO_RUN, *PYPROJECT["project"]["optional-dependencies"]["dev"]]
+EXTRAS, GROUPS = PYPROJECT["project"]["optional-dependencies"], PYPROJECT["dependency-groups"]
+TO_RUN = [*PYPROJECT["project"]["dependencies"], *EXTRAS["lab"], *GROUPS["build"]]
+WANTED = {"run.txt": TO_RUN, "dev.txt": [*TO_RUN, *EXTRAS["dev"]], "wheel.txt": GROUPS["wheel"]}
 
 
 def locked(name: str) -> dict[str, str]:
@@ -22,7 +23,7 @@ def locked(name: str) -> dict[str, str]:
     return {canonicalize_name(package): version for package, version in pins}
 
 
-@pytest.mark.parametrize(("name", "wanted"), [("run.txt", TO_RUN), ("dev.txt", TO_DEVELOP)])
+@pytest.mark.parametrize(("name", "wanted"), WANTED.items())
 def test_every_requirement_is_locked_at_a_version_that_it_allows(name: str, wanted: list[str]) -> None:
     pins = locked(name)
 
@@ -36,6 +37,6 @@ def test_running_and_developing_use_the_same_versions() -> None:
     assert locked("run.txt").items() <= locked("dev.txt").items()
 
 
-@pytest.mark.parametrize("name", ["run.txt", "dev.txt"])
+@pytest.mark.parametrize("name", WANTED)
 def test_the_lock_names_no_package_index(name: str) -> None:
     assert "://" not in (ROOT / "requirements" / name).read_text()

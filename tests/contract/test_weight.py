@@ -21,11 +21,23 @@ def test_the_command_line_loads_nothing_heavy_before_a_verb_runs() -> None:
     assert not modules_after("import loadlens.cli") & HEAVY
 
 
+# Takes every connection and closes it, so that a load gets past its first connection and ends at once.
+CLOSING_SERVER = """
+import socket, threading
+listening = socket.create_server(("127.0.0.1", 0))
+def serve():
+    while True:
+        listening.accept()[0].close()
+threading.Thread(target=serve, daemon=True).start()
+URL = f"http://127.0.0.1:{listening.getsockname()[1]}/"
+"""
+
+
 @pytest.mark.parametrize("more", [[], ["--json"], ["-q"]], ids=["summary", "json", "quiet"])
 def test_a_hit_loads_nothing_heavy(more: list[str]) -> None:
     code = (
-        "import sys\nfrom loadlens.cli import app\n"
-        f"sys.argv = ['loadlens', 'hit', 'http://127.0.0.1:9', '-d', '0', *{more!r}]\n"
+        f"{CLOSING_SERVER}import sys\nfrom loadlens.cli import app\n"
+        f"sys.argv = ['loadlens', 'hit', URL, '-n', '1', '-c', '1', *{more!r}]\n"
         "try:\n    app(standalone_mode=False)\nexcept SystemExit:\n    pass"
     )
 
@@ -35,17 +47,17 @@ def test_a_hit_loads_nothing_heavy(more: list[str]) -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        ["ab", "-q", "-g", "/dev/null", "http://127.0.0.1:9/"],
-        ["hey", "-n", "1", "-c", "1", "http://127.0.0.1:9/"],
-        ["wrk", "-d", "1", "http://127.0.0.1:9/"],
-        ["hit", "http://127.0.0.1:9", "--driver", "ab", "-n", "10", "-r", "5"],
+        ["ab", "-q", "-g", "/dev/null"],
+        ["hey", "-n", "1", "-c", "1"],
+        ["wrk", "-d", "1"],
+        ["hit", "--driver", "ab", "-n", "10", "-r", "5"],
     ],
     ids=["ab", "hey", "wrk", "driver"],
 )
 def test_a_load_in_the_layout_or_by_the_hand_of_another_tool_loads_nothing_heavy(words: list[str]) -> None:
     code = (
-        "import sys\nfrom loadlens.cli import app\n"
-        f"sys.argv = ['loadlens', *{words!r}]\n"
+        f"{CLOSING_SERVER}import sys\nfrom loadlens.cli import app\n"
+        f"sys.argv = ['loadlens', *{words!r}, URL]\n"
         "try:\n    app(standalone_mode=False)\nexcept (SystemExit, Exception):\n    pass"
     )
 

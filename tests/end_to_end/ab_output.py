@@ -1,4 +1,4 @@
-"""Reads what ab prints, whoever printed it: figures by label, and the layout with every figure taken out."""
+"""Output in ab's layout, from ab or from us: figures by label, and the layout without its figures."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ def results(stdout: str) -> list[str]:
 
 
 def figures(stdout: str) -> dict[str, str]:
-    """What stands behind each label; labels that come twice are numbered."""
-    found: dict[str, str] = {}
+    """Text behind each label; repeated labels are numbered."""
+    by_label: dict[str, str] = {}
     for line in results(stdout):
         label, colon, rest = line.partition(":")
         if colon and not label.startswith(" "):
-            twice = f"{label} 2" if label in found else label
-            found[twice] = rest.strip()
-    return found
+            twice = f"{label} 2" if label in by_label else label
+            by_label[twice] = rest.strip()
+    return by_label
 
 
 def number(stdout: str, label: str) -> float:
     """The first number behind a label."""
-    told = FIGURE.search(figures(stdout)[label])
-    assert told is not None, label
-    return float(told[0])
+    figure = FIGURE.search(figures(stdout)[label])
+    assert figure is not None, label
+    return float(figure[0])
 
 
 def layout(stdout: str) -> list[str]:
@@ -49,7 +49,7 @@ def _shape(line: str) -> str:
         return "Server Software:        "  # not read by us
     if re.match(r"(Connect|Processing|Waiting|Total): +\d|^ +\d+% ", line):
         return _columns(line)
-    return FIGURE.sub(lambda found: "#" + "." * bool(found[1]) + "d" * (len(found[1] or ".") - 1), line)
+    return FIGURE.sub(lambda figure: "#" + "." * bool(figure[1]) + "d" * (len(figure[1] or ".") - 1), line)
 
 
 def _columns(line: str) -> str:

@@ -1,4 +1,4 @@
-"""What every test of this folder may ask for."""
+"""Fixtures of the tests of this folder."""
 
 from __future__ import annotations
 

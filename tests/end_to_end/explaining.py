@@ -50,7 +50,7 @@ def free_port() -> int:
 
 def naming(text: str) -> list[int]:
     """Live processes whose command line names a text, but this one."""
-    found = []
+    pids = []
     for folder in Path("/proc").iterdir():
         if not folder.name.isdecimal() or int(folder.name) == os.getpid():
             continue
@@ -59,5 +59,5 @@ def naming(text: str) -> list[int]:
         except OSError:
             continue
         if text in line:
-            found.append(int(folder.name))
-    return found
+            pids.append(int(folder.name))
+    return pids

@@ -1,4 +1,4 @@
-"""Running `loadlens hit` beside an origin, for the tests of this folder."""
+"""Runs of `loadlens hit` against an origin, for the tests of this folder."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def begin(server: Origin, path: str, *arguments: str, accepted: int = 0) -> subp
     server.new_books()
     process = spawned(url_of(server, path), *arguments)
     until = time.monotonic() + LIMIT_S
-    while not (books := server.books())["received"] or books["connections"]["accepted"] < accepted:
+    while not (counts := server.books())["received"] or counts["connections"]["accepted"] < accepted:
         assert time.monotonic() < until, "no request came"
         time.sleep(0.02)
     return process
@@ -95,9 +95,9 @@ def settled_books(server: Origin) -> dict[str, Any]:
     """The books once every connection is closed."""
     until = time.monotonic() + 20
     while time.monotonic() < until:
-        books: dict[str, Any] = server.books()
-        if not books["open"] and not books["accept_queue"]:
-            return books
+        counts: dict[str, Any] = server.books()
+        if not counts["open"] and not counts["accept_queue"]:
+            return counts
         time.sleep(0.01)
     raise AssertionError("connections stay open")
 

@@ -13,7 +13,7 @@ import time
 
 
 def main() -> None:
-    """Behave as told."""
+    """Serve with the odd behaviour of the arguments."""
     port = int(sys.argv[1])
     manners = dict(argument.split("=", 1) for argument in sys.argv[2:])
     if "say" in manners:

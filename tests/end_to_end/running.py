@@ -12,7 +12,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from loadlens.model.trial import Outcome, TrialStatus
-from loadlens.record import RunRecord, TrialRecord, is_record
+from loadlens.record import RunRecord, TrialRecord, is_record, layout
 from tests.end_to_end.testbed_cases import still_there
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -62,10 +62,10 @@ def start(study: Path, record: Path, **environment: str) -> subprocess.Popen[byt
     )
 
 
-def marked(run: str) -> list[int]:
-    """Processes that carry the run's mark."""
-    entry = f"LOADLENS_RUN={run}".encode()
-    found = []
+def marked(record: Path) -> list[int]:
+    """Return the processes that carry the run's mark."""
+    entry = f"LOADLENS_RUN={layout.run_id(record)}".encode()
+    pids = []
     for folder in Path("/proc").iterdir():
         if not folder.name.isdecimal():
             continue
@@ -75,13 +75,13 @@ def marked(run: str) -> list[int]:
         except OSError:
             continue
         if carries and not is_dead:
-            found.append(int(folder.name))
-    return found
+            pids.append(int(folder.name))
+    return pids
 
 
-def left_after(run: str, within_s: float) -> list[int]:
-    """Processes that still carry the mark when the time is over; empty as soon as none does."""
-    return still_there(lambda: marked(run), within_s)
+def left_after(record: Path, within_s: float) -> list[int]:
+    """Return the processes that still carry the mark when the time is over; empty as soon as none does."""
+    return still_there(lambda: marked(record), within_s)
 
 
 def wait_for_samples(record: Path) -> None:

@@ -33,28 +33,28 @@ def test_costs_and_truth_become_data_and_a_page(tmp_path: Path) -> None:
     docs.mkdir()
     shutil.copy(ROOT / "docs" / "benchmarks.md", docs)
     peers = ["--peers", "loadlens,floor", "--results", str(data)]
-    cases = "get-12,post-1,tls-1,fresh-12,flow-100"
+    cases = "get-12,tls-1,flow-100"
 
-    told = bench("cost", "--cases", cases, "--rounds", "1", "--long", "2", "--busy", "0", *peers)
+    printed = bench("cost", "--cases", cases, "--rounds", "1", "--long", "1", "--busy", "0", *peers)
     bench("truth", "--cases", "mix-2-open", "--seconds", "1", *peers)
     bench("page", "--results", str(data), "--docs", str(docs))
 
     path = newest(data)
     assert path is not None
     results = read(path)
-    measured = {(one.work, one.generator) for one in results.cost if one.long.requests}
+    measured = {(row.work, row.generator) for row in results.cost if row.long.requests}
     alone = {(work, "loadlens") for work in cases.split(",")}
-    assert measured == alone | {("get-12", "floor"), ("post-1", "floor")}
-    assert "skipped floor for tls-1, fresh-12, flow-100" in told
-    assert {one.long.violations for one in results.cost} == {0}
-    assert {(one.generator, one.long.unexplained) for one in results.cost} == {
+    assert measured == alone | {("get-12", "floor")}
+    assert "skipped floor for tls-1, flow-100" in printed
+    assert {row.long.violations for row in results.cost} == {0}
+    assert {(row.generator, row.long.unexplained) for row in results.cost} == {
         ("loadlens", 0),
         ("floor", None),
     }
-    runs = 2 * sum(one.generator == "loadlens" for one in results.cost)  # a crowded machine repeats some
-    assert runs >= 10
-    said = f" requests that the server answered to Loadlens in {runs} runs, 0 "
-    assert said in (docs / "benchmarks.md").read_text()
+    runs = 2 * sum(row.generator == "loadlens" for row in results.cost)  # a crowded machine repeats some
+    assert runs >= 6
+    sentence = f" requests that the server answered to Loadlens in {runs} runs, 0 "
+    assert sentence in (docs / "benchmarks.md").read_text()
     assert {claim.generator for claim in results.claims} == {"loadlens", "the server's own log"}
     assert all(claim.p50_s >= 0.010 for claim in results.claims if claim.p50_s is not None)
     assert (docs / "images" / "benchmarks.svg").stat().st_size > 1000

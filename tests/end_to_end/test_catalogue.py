@@ -38,7 +38,7 @@ def test_a_service_is_diagnosed_once_and_its_row_says_what_was_said(tmp_path: Pa
 
     assert first.returncode == 0, first.stderr
     assert "1/1 db-lock/1/flawed: " in first.stderr
-    assert f"1 services of 1 of {len(FAMILIES)} families" in first.stdout
+    assert f"1 services from 1 of {len(FAMILIES)} families" in first.stdout
     assert again.stdout == first.stdout
     assert again.stderr == ""
     (row,) = kept(folder)
@@ -49,22 +49,22 @@ def test_a_service_is_diagnosed_once_and_its_row_says_what_was_said(tmp_path: Pa
 def test_a_service_can_be_looked_at() -> None:
     done = catalogue("show", "db-lock", "--seed", "3")
 
-    told = json.loads(done.stdout)
-    assert told["needs"][0] == {"A": ["downstream.serialised", "db.lock"], "C": ["db.lock"]}
-    (settings,) = told["setup"]["servers"]
+    shown = json.loads(done.stdout)
+    assert shown["needs"][0] == {"A": ["downstream.serialised", "db.lock"], "C": ["db.lock"]}
+    (settings,) = shown["setup"]["servers"]
     hold = next(op for op in settings["routes"]["/work"][2:] if op["do"] == "wait")["ms"]
-    assert told["numbers"]["capacity"] == f"{1e3 / hold:g} 1/s"
+    assert shown["numbers"]["capacity"] == f"{1e3 / hold:g} 1/s"
 
 
 def test_what_is_not_there_is_named() -> None:
-    for arguments, said in {
+    for arguments, message in {
         ("show", "no-such"): "no such family: no-such",
         ("serve", "healthy-loop", "--twin"): "healthy-loop has no twin",
-        ("--families", "nothing"): "no family is called like nothing",
+        ("--families", "nothing"): "no family matches nothing",
         ("--budget", "soon"): "soon",
     }.items():
         done = catalogue(*arguments)
 
         assert done.returncode == 2, arguments
-        assert said in done.stderr
+        assert message in done.stderr
         assert "Traceback" not in done.stderr

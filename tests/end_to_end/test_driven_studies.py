@@ -31,7 +31,7 @@ needs_both = pytest.mark.skipif(
     any(shutil.which(name) is None for name in NEEDED),
     reason="not installed: apt-get install wrk apache2-utils",
 )
-OTHERS = tuple(name for name in DRIVERS if name not in NEEDED and shutil.which(DRIVERS[name].program))
+OTHERS = tuple(name for name in DRIVERS if name not in NEEDED and shutil.which(DRIVERS[name].name))
 STUDY = """\
 schema: 1
 study: several
@@ -104,18 +104,19 @@ def report_of(run: Path) -> Report:
     return build.report(open_run(run))
 
 
-def books_of(folder: Path, driver: str) -> dict[str, Any]:
-    """What the origin wrote down of the load, path by path; readiness has a path of its own."""
-    books: dict[str, Any] = json.loads((folder / f"{driver}.json").read_text())
-    return books["paths"]["/delay/2"]
+def origin_counts(folder: Path, driver: str) -> dict[str, Any]:
+    """Counts of the origin for the path of the load; readiness has a path of its own."""
+    counts = json.loads((folder / f"{driver}.json").read_text())
+    of_path: dict[str, Any] = counts["paths"]["/delay/2"]
+    return of_path
 
 
 @needs_both
 @pytest.mark.parametrize("driver", ["loadlens", *NEEDED, *OTHERS])
-def test_requests_are_those_of_the_origins_books(done: tuple[Path, Any], driver: str) -> None:
+def test_requests_match_those_of_the_origin(done: tuple[Path, Any], driver: str) -> None:
     folder, _ = done
     trial = next(t for t in open_run(folder / "run").trials if t.case["levels"]["driver"] == driver)
-    books = books_of(folder, driver)
+    counts = origin_counts(folder, driver)
 
     assert trial.status is TrialStatus.COMPLETE, trial.reasons
     assert trial.result is not None
@@ -123,13 +124,13 @@ def test_requests_are_those_of_the_origins_books(done: tuple[Path, Any], driver:
     assert requests.failed == requests.unexpected_status == 0
     assert requests.answered > 100
     # Our engine waits for what is in flight; the others may leave one a connection.
-    assert 0 <= books["received"] - requests.answered <= (0 if driver == "loadlens" else 4)
+    assert 0 <= counts["received"] - requests.answered <= (0 if driver == "loadlens" else 4)
     assert (trial.result.driver is None) == (driver == "loadlens")
 
 
 @needs_both
 @pytest.mark.parametrize("driver", ["ab", *(name for name in OTHERS if name != "wrk")])
-def test_a_number_of_requests_is_the_books_to_the_last_one(tmp_path: Path, driver: str) -> None:
+def test_a_number_of_requests_matches_the_origin_exactly(tmp_path: Path, driver: str) -> None:
     write_study(tmp_path, driver, load="requests: 400")
 
     ran = loadlens("run", str(tmp_path), "-q", "-o", str(tmp_path / "run"))
@@ -137,8 +138,8 @@ def test_a_number_of_requests_is_the_books_to_the_last_one(tmp_path: Path, drive
     assert ran.returncode == 0, ran.stderr
     trial = open_run(tmp_path / "run").trials[0]
     assert trial.result is not None
-    books = books_of(tmp_path, driver)
-    assert trial.result.all_loads[0].requests.ok == books["received"] == 400
+    counts = origin_counts(tmp_path, driver)
+    assert trial.result.all_loads[0].requests.ok == counts["received"] == 400
 
 
 @needs_both
@@ -168,8 +169,8 @@ def test_what_a_program_does_not_tell_is_not_measured_and_says_who_does_not(done
         rate = figures["rate"]
         assert isinstance(rate, Estimate)
         assert (rate.low, rate.high) == (None, None)  # one trial, and nothing is known of its course
-        assert "told by" in rate.method
-        assert isinstance(figures["cpu"], Estimate)  # the service is watched whoever asks it
+        assert "reported by" in rate.method
+        assert isinstance(figures["cpu"], Estimate)  # the service is watched whichever program sends the load
 
 
 @needs_both
@@ -227,7 +228,7 @@ def test_every_medium_shows_all_of_them(done: tuple[Path, Any]) -> None:
             assert f"driver={driver}" in medium
         assert "Traceback" not in medium
     assert "wrk does not say when requests were due" in page
-    assert "whose books nobody checked" in page
+    assert "whose accounting was not checked" in page
 
 
 @needs_both
@@ -260,7 +261,7 @@ def test_check_names_every_feature_that_a_program_cannot_do_with_its_line(tmp_pa
         "wrk",
         load="warmup: 2s, duration: 1500ms, think: 10ms, requests: 50",
         request="get: '/{{uuid}}', expect: 200, check: {contains: x}",
-        more="probes: {beside: {get: /}}",
+        more="probes: {ping: {get: /}}",
     )
 
     checked = loadlens("check", str(tmp_path))
@@ -277,7 +278,7 @@ def test_check_names_every_feature_that_a_program_cannot_do_with_its_line(tmp_pa
         ("wrk fills no {{...}}", step, "scenarios.ask"),
         ("wrk checks no answers\n", step, "check"),
         ("for the statuses of the study", step, "expect"),
-        ("wrk sends no probes alongside its load", len(lines), "probes.beside"),
+        ("wrk sends no probes alongside its load", len(lines), "probes.ping"),
     ):
         assert words in checked.stderr, words
         place = checked.stderr.partition(words)[2].partition("  at ")[2].partition("\n")[0]
@@ -312,7 +313,7 @@ def test_nothing_of_a_program_outlives_the_lab(tmp_path: Path, number: signal.Si
     )
     try:
         until = time.monotonic() + LIMIT_S
-        while not any(command_of(pid).startswith("wrk") for pid in running.marked(run.name)):
+        while not any(command_of(pid).startswith("wrk") for pid in running.marked(run)):
             assert lab.poll() is None
             assert time.monotonic() < until, "wrk never ran"
             time.sleep(0.05)
@@ -320,7 +321,7 @@ def test_nothing_of_a_program_outlives_the_lab(tmp_path: Path, number: signal.Si
         lab.send_signal(number)
         lab.wait(LIMIT_S)
 
-        assert running.left_after(run.name, within_s=3) == []
+        assert running.left_after(run, within_s=3) == []
     finally:
         if lab.poll() is None:
             lab.kill()

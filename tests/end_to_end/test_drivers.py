@@ -31,45 +31,47 @@ from tests.end_to_end.hitting import (
 EACH = [
     pytest.param(
         name,
-        marks=pytest.mark.skipif(shutil.which(one.program) is None, reason=f"not installed: {one.install}"),
+        marks=pytest.mark.skipif(
+            shutil.which(driver.name) is None, reason=f"not installed: {driver.install}"
+        ),
     )
-    for name, one in DRIVERS.items()
+    for name, driver in DRIVERS.items()
 ]
 WITH_A_NUMBER = [each for each in EACH if each.values[0] != "wrk"]
 
 
 @pytest.mark.parametrize("name", EACH)
 @where_calm
-def test_answers_are_those_of_the_books(server: Origin, name: str) -> None:
+def test_answers_match_those_of_the_origin(server: Origin, name: str) -> None:
     result = hit(server, "/", "-c", "4", "-d", "1s", "--driver", name)
-    books = settled_books(server)
+    counts = settled_books(server)
 
     requests = result["requests"]
     assert requests["failed"] == requests["unexpected_status"] == 0
     assert requests["ok"] == requests["answered"] > 5  # locust on a busy machine
-    # What was in flight when it stopped was answered and read by nobody: at most one a connection.
-    assert 0 <= books["answered"] - requests["answered"] <= 4
-    assert result["generator"]["cpu_s"] > 0  # the system tells, whatever the program does not
-    assert 4 <= books["connections"]["accepted"] <= 5  # wrk tries the port once before it begins
+    # Requests in flight at the stop were answered but not read: at most one per connection.
+    assert 0 <= counts["answered"] - requests["answered"] <= 4
+    assert result["generator"]["cpu_s"] > 0  # from the system, even where the program does not report it
+    assert 4 <= counts["connections"]["accepted"] <= 5  # wrk tries the port once before it begins
     assert result["throughput_rps"]["value"] == pytest.approx(requests["ok"] / result["duration_s"])
 
 
 @pytest.mark.parametrize("name", WITH_A_NUMBER)
 def test_a_number_of_requests_is_kept_and_every_byte_counted(server: Origin, name: str) -> None:
     result = hit(server, "/", "-c", "3", "-n", "300", "--driver", name)
-    books = settled_books(server)
+    counts = settled_books(server)
 
-    assert result["requests"]["ok"] == books["answered"] == books["received"] == 300
+    assert result["requests"]["ok"] == counts["answered"] == counts["received"] == 300
     if result["bytes"]["in_wire"] is not None:
-        assert result["bytes"]["in_wire"] == books["bytes_out"]
+        assert result["bytes"]["in_wire"] == counts["bytes_out"]
 
 
 @pytest.mark.parametrize("name", EACH)
 def test_new_connections_are_made_where_asked(server: Origin, name: str) -> None:
     result = hit(server, "/delay/20", "-c", "2", "-d", "1s", "--connection", "new", "--driver", name)
-    books = settled_books(server)
+    counts = settled_books(server)
 
-    assert 0 <= books["connections"]["accepted"] - result["requests"]["answered"] <= 3
+    assert 0 <= counts["connections"]["accepted"] - result["requests"]["answered"] <= 3
 
 
 @pytest.mark.parametrize("name", EACH)
@@ -90,12 +92,12 @@ def test_method_headers_and_body_arrive(server: Origin, name: str) -> None:
     flags = ("-m", "POST", "-H", "Content-Type: text/x", "-b", 'a"\\b', "-c", "1", "-d", "1s")
 
     result = hit(server, "/echo", *flags, "--driver", name)
-    books = settled_books(server)
+    counts = settled_books(server)
 
     assert result["requests"]["ok"] > 10
-    assert books["violations"] == 0
-    echoed = 4 * books["received"]
-    assert sum(path["body_bytes_in"] for path in books["paths"].values()) == echoed
+    assert counts["violations"] == 0
+    echoed = 4 * counts["received"]
+    assert sum(path["body_bytes_in"] for path in counts["paths"].values()) == echoed
 
 
 @pytest.mark.parametrize("name", EACH)
@@ -104,7 +106,7 @@ def test_statuses_that_are_not_expected_are_no_successes(server: Origin, name: s
     requests = hit(server, "/status/503", "-c", "1", "-d", "1s", "--driver", name)["requests"]
 
     assert requests["answered"] > 5
-    assert requests["ok"] in (0, None)  # ab tells 3xx and 5xx not apart
+    assert requests["ok"] in (0, None)  # ab does not separate 3xx from 5xx
     assert requests["unexpected_status"] in (requests["answered"], None)
 
 
@@ -118,24 +120,26 @@ def test_the_summary_says_who_told_it_and_what_is_not_told(server: Origin, name:
 
     assert done.returncode == 0, done.stderr
     assert f"answers in 1 s by {name}" in done.stdout or f"s by {name}," in done.stdout
-    assert "its books are not checked" in done.stdout
-    assert f"Not told by {name}: what was due" in done.stdout
+    assert "accounting not checked" in done.stdout
+    assert f"Not reported by {name}: what was due" in done.stdout
 
 
 @where_calm
 def test_one_load_by_two_programs_and_by_us_agrees_where_all_measure(server: Origin) -> None:
-    names = [name for name, one in DRIVERS.items() if shutil.which(one.program)]
+    names = [name for name, driver in DRIVERS.items() if shutil.which(driver.name)]
     results: dict[str, dict[str, Any]] = {
         name: hit(server, "/delay/40", "-c", "4", "-d", "2s", "--driver", name) for name in names
     }
     results["us"] = hit(server, "/delay/40", "-c", "4", "-d", "2s")
 
-    medians = {name: one["service_time_s"]["p50"]["value"] for name, one in results.items()}
-    rates = {name: one["throughput_rps"]["value"] for name, one in results.items()}
+    medians = {name: result["service_time_s"]["p50"]["value"] for name, result in results.items()}
+    rates = {name: result["throughput_rps"]["value"] for name, result in results.items()}
     # 40 ms and what a busy machine adds to it; four users at it make 100 a second at most.
     assert all(0.04 <= median < 0.08 for median in medians.values()), medians
     assert all(50 <= rate <= 101 for rate in rates.values()), rates
-    assert {name: set(one) for name, one in results.items()} == {name: set(results["us"]) for name in results}
+    assert {name: set(result) for name, result in results.items()} == {
+        name: set(results["us"]) for name in results
+    }
 
 
 def test_a_missing_program_is_named_with_what_installs_it_and_nothing_starts(server: Origin) -> None:
@@ -171,8 +175,8 @@ def test_what_is_no_driver_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", EACH)
-def test_a_record_is_kept_of_what_a_driver_tells(server: Origin, name: str, tmp_path: Path) -> None:
-    told = hit(server, "/delay/5", "-c", "4", "-d", "1s", "--driver", name, "-o", str(tmp_path / "kept"))
+def test_a_record_is_kept_of_what_a_driver_reports(server: Origin, name: str, tmp_path: Path) -> None:
+    printed = hit(server, "/delay/5", "-c", "4", "-d", "1s", "--driver", name, "-o", str(tmp_path / "kept"))
 
     record = open_run(tmp_path / "kept")
     trial = record.trials[0]
@@ -183,9 +187,9 @@ def test_a_record_is_kept_of_what_a_driver_tells(server: Origin, name: str, tmp_
     assert trial.result.driver.name == name
     assert trial.result.external is not None
     assert trial.result.streams == ()
-    assert asdict(trial.result.external.requests).items() <= told["requests"].items()
-    # Rows of the sample log only where the program tells each request, and then all that ended.
-    ended = told["requests"]["answered"] + told["requests"]["failed"]
+    assert asdict(trial.result.external.requests).items() <= printed["requests"].items()
+    # Rows of the sample log only where the program reports each request, and then all that ended.
+    ended = printed["requests"]["answered"] + printed["requests"]["failed"]
     assert trial.samples().height == (ended if trial.result.driver.tells_requests else 0)
     assert (trial.counters(), trial.intervals(), trial.connections().height) == (Counters(), [], 0)
 
@@ -195,32 +199,32 @@ def test_literal_credentials_reach_the_server_and_no_file(server: Origin, name: 
     secret = "Bearer s3cr3t-of-nobody"
     flags = ("-H", f"Authorization: {secret}", "-c", "1", "-d", "1s", "-o", str(tmp_path / "kept"))
 
-    told = hit(server, "/", *flags, "--driver", name)
+    printed = hit(server, "/", *flags, "--driver", name)
 
-    assert secret not in json.dumps(told)
+    assert secret not in json.dumps(printed)
     for path in (tmp_path / "kept").rglob("*"):
         assert not path.is_file() or b"s3cr3t" not in path.read_bytes(), path
 
 
 @pytest.mark.parametrize("name", EACH)
-def test_a_kept_record_makes_a_report_of_what_was_told_and_of_nothing_else(
+def test_a_kept_record_makes_a_report_of_the_figures_of_the_driver_and_no_others(
     server: Origin, name: str, tmp_path: Path
 ) -> None:
-    told = hit(server, "/delay/5", "-c", "4", "-d", "1s", "--driver", name, "-o", str(tmp_path / "kept"))
+    printed = hit(server, "/delay/5", "-c", "4", "-d", "1s", "--driver", name, "-o", str(tmp_path / "kept"))
 
     report = build.report(open_run(tmp_path / "kept"))
     cell = next(iter(report.matrices[0].cells.values()))
 
     rate, mean, p99 = (cell.figures[key] for key in ("rate", "service_mean", "service_p99"))
     assert isinstance(rate, Estimate)
-    assert rate.point == pytest.approx(told["throughput_rps"]["value"], rel=0.01)
+    assert rate.point == pytest.approx(printed["throughput_rps"]["value"], rel=0.01)
     assert isinstance(mean, Estimate)
-    assert mean.point == pytest.approx(told["service_time_s"]["mean"]["value"], rel=0.01)
-    if told["driver"]["tells_requests"]:  # then it needs as many as ours does
+    assert mean.point == pytest.approx(printed["service_time_s"]["mean"]["value"], rel=0.01)
+    if printed["driver"]["tells_requests"]:  # then it needs as many as ours does
         assert isinstance(p99, (Estimate, Undecided))
     else:
         assert isinstance(p99, Estimate)
-        assert p99.point == told["service_time_s"]["p99"]["value"]
+        assert p99.point == printed["service_time_s"]["p99"]["value"]
     assert cell.figures["mean"] == NotMeasured(
         "response_time.mean", f"{name} does not say when requests were due"
     )

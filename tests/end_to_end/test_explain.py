@@ -18,8 +18,10 @@ import pytest
 from benches.measuring import Origin
 
 from loadlens.measure import whole_run
+from loadlens.model.finding import Estimate
 from loadlens.model.trial import TrialStatus
 from loadlens.record import open_run
+from loadlens.search.provisional import Judge
 from tests import secured, tiny
 from tests.calm import calmly, where_calm
 from tests.end_to_end.explaining import (
@@ -34,20 +36,21 @@ from tests.end_to_end.explaining import (
 from tests.end_to_end.hitting import environment, settled_books, url_of
 from tests.end_to_end.running import assert_sound
 
+ALONE = ("--no-pid", "--no-metrics", "--no-probe")  # nothing but the URL
 SHORT = ("--budget", "20s", "--seed", "5")
 
 
 def users_of(answer: dict[str, object]) -> list[float]:
-    return [rung["users"] for rung in answer["ladder"]]  # type: ignore[index, attr-defined]
+    return [rung["users"] for rung in answer["ladder"]]  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True)
-class Found:
-    """A search of one server of 10 ms with a cheap endpoint beside it."""
+class Search:
+    """A search of one server of 10 ms, given its URL alone."""
 
     answer: dict[str, Any]
     record: Path
-    received: int  # by the origin's books
+    received: int  # as the origin counted
 
 
 class Searches:
@@ -55,19 +58,18 @@ class Searches:
 
     def __init__(self, server: Origin, folder: Path) -> None:
         self._server, self._folder = server, folder
-        self._made: list[Found] = []
+        self._made: list[Search] = []
 
-    def another(self) -> Found:
-        """One more."""
+    def another(self) -> Search:
+        """Run one more search."""
         self._server.new_books()
         out = self._folder / f"record-{len(self._made)}"
-        urls = url_of(self._server, "/md1?ms=10"), url_of(self._server, "/json")
-        answer = explained(*urls, "--budget", "30s", "-o", str(out))
-        self._made.append(Found(answer, out, settled_books(self._server)["received"]))
+        answer = explained(url_of(self._server, "/md1?ms=10"), "--budget", "30s", "-o", str(out))
+        self._made.append(Search(answer, out, settled_books(self._server)["received"]))
         return self._made[-1]
 
-    def last(self) -> Found:
-        """The last one, or the first."""
+    def last(self) -> Search:
+        """Return the last search; run the first if there is none."""
         return self._made[-1] if self._made else self.another()
 
 
@@ -77,7 +79,7 @@ def searches(server: Origin, tmp_path_factory: pytest.TempPathFactory) -> Search
 
 
 @pytest.fixture
-def found(searches: Searches) -> Found:
+def search(searches: Searches) -> Search:
     return searches.last()
 
 
@@ -92,28 +94,38 @@ def check_a_hundred_a_second(answer: dict[str, Any]) -> None:
     assert capacity["low"] <= 100.0 * 1.02
     assert capacity["high"] >= 100.0 * 0.98
     # The station serves one at a time: a line, where few short trials show it, and a plateau in any case.
-    assert answer["limit"] in ("downstream.serialised", "saturation.plateau")
+    # Other programs on the machine may be a limit, too.
+    assert {"downstream.serialised", "saturation.plateau"} & {each["rule"] for each in answer["findings"]}
     assert answer["stopped_because"] == "saturated"
-    assert answer["tier"] == "A"
     assert users_of(answer) == [2**i for i in range(len(users_of(answer)))]
     assert answer["used_s"] <= answer["budget_s"] + 5
-    # The cheap endpoint has a queue of its own.
+    # A path without a page takes no part in the station's queue.
+    assert answer["others"].startswith("GET /loadlens-no-such-path")
     assert "hardly waits" in answer["others"]
-    assert "--pid" in answer["unknown"][0]["decided_by"]
 
 
-def test_not_a_request_is_sent_beyond_those_that_the_record_accounts_for(found: Found) -> None:
-    record = open_run(found.record)
+def test_the_process_behind_the_port_is_watched_and_goes_on(search: Search, server: Origin) -> None:
+    assert search.answer["tier"] == "B"
+    assert search.answer["found"][0].startswith(f"process {server.process.pid} (")
+    assert all(rung["cpu_cores"] is not None for rung in search.answer["ladder"])
+    assert any("no metrics" in text for text in search.answer["missing"])
+    assert server.process.poll() is None
+
+
+def test_not_a_request_is_sent_beyond_those_that_the_record_accounts_for(search: Search) -> None:
+    record = open_run(search.record)
 
     assert_sound(record)
     assert record.is_complete
     results = [trial.result for trial in record.trials if trial.result is not None]
     sent = sum(stream.requests.issued for result in results for stream in result.streams)
-    assert found.received == sent
+    (end,) = [event for event in record.events() if event.get("event") == "explained"]
+    assert search.received == sent + end["discovery_requests"]
+    assert 0 < end["discovery_requests"] <= 10
 
 
-def test_only_levels_of_load_are_a_curve_to_the_rules(found: Found) -> None:
-    facts = whole_run.facts(open_run(found.record))
+def test_only_levels_of_load_are_a_curve_to_the_rules(search: Search) -> None:
+    facts = whole_run.facts(open_run(search.record))
 
     assert [curve.label for curve in facts.curves] == ["ladder"]
     top = facts.curves[0].steps[-1]
@@ -125,10 +137,20 @@ def test_only_levels_of_load_are_a_curve_to_the_rules(found: Found) -> None:
     assert all(step.probes and step.load == 1 for step in facts.dense)
 
 
-def test_the_record_is_one_like_any_other(found: Found) -> None:
-    again = explained(str(found.record))
+def test_the_provisional_verdict_on_all_trials_is_that_of_the_answer(search: Search) -> None:
+    judgement = Judge(search.record).judge(probe_is_load=False)
+
+    weighty = [each for each in search.answer["findings"] if not each["is_note"]]
+    assert judgement.claims == {each["rule"] for each in weighty if each["grade"] != "suspected"}
+    assert judgement.suspected == {each["rule"] for each in weighty if each["grade"] == "suspected"}
+    assert isinstance(judgement.capacity, Estimate)
+    assert judgement.capacity.point == search.answer["capacity"]["point"]
+
+
+def test_the_record_can_be_explained_and_reported_like_any_other(search: Search) -> None:
+    again = explained(str(search.record))
     page = subprocess.run(
-        [*command()[:-1], "report", str(found.record)],
+        [*command()[:-1], "report", str(search.record)],
         capture_output=True,
         text=True,
         timeout=LIMIT_S,
@@ -136,10 +158,10 @@ def test_the_record_is_one_like_any_other(found: Found) -> None:
     )
 
     assert page.returncode == 0, page.stderr
-    assert (found.record / "report.html").exists()
+    assert (search.record / "report.html").exists()
     for name in ("limit", "capacity", "ladder", "findings", "stopped_because", "used_s", "unknown"):
-        assert again[name] == found.answer[name], name
-    assert again["record"] == str(found.record)
+        assert again[name] == search.answer[name], name
+    assert again["record"] == str(search.record)
 
 
 # --- safe --------------------------------------------------------------------------------------------------
@@ -150,11 +172,12 @@ def test_the_rate_cap_holds_by_the_origins_books(server: Origin) -> None:
     server.new_books()
     began = time.monotonic()
 
-    answer = explained(url_of(server, "/json"), "--budget", "15s", "--rate-cap", "300")
+    answer = explained(url_of(server, "/json"), *ALONE, "--budget", "15s", "--rate-cap", "300")
 
     elapsed = time.monotonic() - began
     received = settled_books(server)["received"]
     assert answer["stopped_because"] == "rate_cap"
+    assert (answer["tier"], answer["found"], answer["missing"]) == ("A", [], [])
     assert "undecided" in answer["capacity"]
     # Whatever the bursts, over the whole time it is below the cap; and no level was above it.
     assert 100 < received < 300 * elapsed
@@ -165,19 +188,12 @@ def test_the_rate_cap_holds_by_the_origins_books(server: Origin) -> None:
 def test_a_service_that_fails_from_the_first_request_is_left_alone(server: Origin) -> None:
     server.new_books()
 
-    answer = explained(url_of(server, "/status/500"), *SHORT)
+    answer = explained(url_of(server, "/status/500"), *ALONE, *SHORT)
 
     assert answer["stopped_because"] == "fails_alone"
     assert "status 500" in answer["answer"]
     assert answer["limit"] is None
     assert settled_books(server)["received"] <= 10
-
-
-def test_failures_above_a_tenth_end_the_climb(server: Origin) -> None:
-    answer = explained(url_of(server, "/status?codes=200:7,500:1"), *SHORT)  # one in eight
-
-    assert answer["stopped_because"] == "fails_alone"
-    assert max(users_of(answer), default=1) == 1
 
 
 def test_a_target_elsewhere_is_refused_before_anything_is_sent(tmp_path: Path) -> None:
@@ -194,7 +210,7 @@ def test_a_port_where_nobody_listens_is_a_fault_and_no_answer() -> None:
     done = tried(f"http://127.0.0.1:{free_port()}/", "--json")
 
     assert done.returncode == 3
-    assert "nobody answers" in done.stderr
+    assert "nothing is listening on 127.0.0.1:" in done.stderr
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
 
@@ -211,17 +227,6 @@ def test_a_certificate_that_is_not_trusted_is_named_with_what_would_help() -> No
 
 
 # --- watched and started -----------------------------------------------------------------------------------
-
-
-@where_calm
-def test_a_process_that_runs_is_watched_and_goes_on(server: Origin) -> None:
-    url = url_of(server, "/md1?ms=10")
-
-    answer = explained(url, url_of(server, "/json"), "--pid", str(server.process.pid), "--budget", "15s")
-
-    assert answer["tier"] == "B"
-    assert all(rung["cpu_cores"] is not None for rung in answer["ladder"])
-    assert server.process.poll() is None
 
 
 @where_calm
@@ -287,9 +292,13 @@ def test_ctrl_c_gives_the_answer_so_far_and_leaves_nothing(tmp_path: Path) -> No
     out, err = process.communicate(timeout=60)
 
     assert process.returncode == 130, err
-    said = " ".join(out.split())
-    assert "capacity undecided: not reached" in said  # whatever else the machine did meanwhile
-    assert "ended on request" in said  # as the reason of no limit, or behind one that the machine had
+    provisional = [line.partition("provisional: ")[2] for line in err.splitlines() if "provisional: " in line]
+    assert provisional[0].startswith("one request alone takes")
+    assert " with 1 user," in provisional[1], "a line for each level"
+    assert not any("block=" in line for line in err.splitlines())
+    shown = " ".join(out.split())
+    assert "capacity undecided: not reached" in shown  # whatever else the machine did meanwhile
+    assert "ended on request" in shown  # as the reason of no limit, or behind one that the machine had
     assert naming(f"{SLOW_SERVICE} {port}") == []
     record = open_run(tmp_path / "record")
     assert sum(trial.status is TrialStatus.COMPLETE for trial in record.trials) >= 3

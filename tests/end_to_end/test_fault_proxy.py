@@ -11,6 +11,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -109,26 +110,27 @@ def test_the_faults_of_a_service_reach_its_proxy(folder: Path, marker: str) -> N
     }
 
 
-def test_a_port_that_is_taken_and_bad_settings_are_told_in_words(tmp_path: Path) -> None:
+def test_a_taken_port_and_bad_settings_end_with_a_message(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        said = {}
-        for name, settings in {
+        runs = {}
+        tried: dict[str, dict[str, Any]] = {
             "port": {"listen": f"127.0.0.1:{port}"},
             "faults": {"listen": "127.0.0.1:0", "faults": {"drop": {"share": 2.0}}},
-        }.items():
+        }
+        for name, settings in tried.items():
             file = tmp_path / f"{name}.json"
             file.write_text(json.dumps({"control": "127.0.0.1:0", "upstreams": ["127.0.0.1:9"], **settings}))
             command = [sys.executable, "-m", "loadlens.testbed.proxy_process", str(file)]
-            said[name] = subprocess.run(command, capture_output=True, text=True, timeout=30)
+            runs[name] = subprocess.run(command, capture_output=True, text=True, timeout=30)
 
-    assert said["port"].returncode == 3
-    assert f"cannot listen on 127.0.0.1:{port}: Address already in use" in said["port"].stderr
-    assert said["faults"].returncode == 2
-    assert "faults.drop.share: 2 is not a share from 0 to 1" in said["faults"].stderr
-    assert "Traceback" not in said["port"].stderr + said["faults"].stderr
+    assert runs["port"].returncode == 3
+    assert f"cannot listen on 127.0.0.1:{port}: Address already in use" in runs["port"].stderr
+    assert runs["faults"].returncode == 2
+    assert "faults.drop.share: 2 is not a share from 0 to 1" in runs["faults"].stderr
+    assert "Traceback" not in runs["port"].stderr + runs["faults"].stderr
 
 
 def test_a_proxy_before_nothing_is_refused(folder: Path, marker: str) -> None:
@@ -148,11 +150,11 @@ def test_a_proxy_ends_with_the_pipe_that_it_was_given(tmp_path: Path) -> None:
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdin is not None
-        said = process.stdout.readline()
+        line = process.stdout.readline()
         process.stdin.close()
         code = process.wait(10)
 
-    assert said.startswith("passes on from port ")
+    assert line.startswith("listens on port ")
     assert code == 0
 
 
@@ -196,9 +198,9 @@ def last_figures(trial: Path) -> dict[str, int]:
     readings = pl.read_parquet(trial / "readings.parquet").filter(
         pl.col("metric").str.starts_with("loadlens_proxy_")
     )
-    found = {}
+    last = {}
     for row in readings.sort("time_ns").iter_rows(named=True):
         name = row["metric"].removeprefix("loadlens_proxy_")
         outcome = json.loads(row["labels"]).get("outcome")
-        found[f"{name} {outcome}" if outcome else name] = int(row["value"])
-    return found
+        last[f"{name} {outcome}" if outcome else name] = int(row["value"])
+    return last

@@ -1,4 +1,4 @@
-"""When the generator is at fault, the result says so and charges nothing to the service."""
+"""Faults of the generator: the result names them and charges nothing to the service."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_answers_that_came_while_the_generator_was_stopped_are_no_time_outs(serv
     process = begin(server, "/delay/30", "-c", "20", "--timeout", "3s", "-d", "6s")
     stop_for(process, 4.0)
     result = ended(process)
-    books = settled_books(server)
+    counts = settled_books(server)
 
     assert result["errors"] == {}
-    assert books["answered"] - result["requests"]["answered"] <= 20  # in flight at the end
+    assert counts["answered"] - result["requests"]["answered"] <= 20  # in flight at the end

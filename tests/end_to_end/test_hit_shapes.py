@@ -37,12 +37,12 @@ def test_as_many_requests_are_sent_as_the_integral_of_the_shape(
     server: Origin, tmp_path: Path, shape: tuple[str, ...], by_half_second: dict[int, int]
 ) -> None:
     result = hit(server, "/", *shape, "-o", str(tmp_path / "record"))
-    books = settled_books(server)
+    counts = settled_books(server)
 
     requests = result["requests"]
     check_law(requests)
     assert requests["due"] == sum(by_half_second.values())
-    assert books["received"] == requests["issued"] == requests["due"] - requests["waiting"]
+    assert counts["received"] == requests["issued"] == requests["due"] - requests["waiting"]
     assert _due_in(tmp_path / "record", 500_000_000) == by_half_second
 
 
@@ -52,20 +52,20 @@ def test_a_replay_sends_one_request_for_each_due_time(server: Origin, tmp_path: 
 
     replay = f"{times},column=time,from=first,speed=2"
     result = hit(server, "/", "--replay", replay, "-o", str(tmp_path / "record"))
-    books = settled_books(server)
+    counts = settled_books(server)
 
-    assert books["received"] == books["answered"] == result["requests"]["ok"] == 4
+    assert counts["received"] == counts["answered"] == result["requests"]["ok"] == 4
     assert _due_in(tmp_path / "record", 50_000_000) == {0: 1, 1: 2, 8: 1}
 
 
 def test_users_at_a_pace_ask_as_often_as_it_says_or_wait(server: Origin) -> None:
     quick = hit(server, "/", "-c", "4", "--pace", "100ms", "-d", "1s")
     slow = hit(server, "/delay/400", "-c", "4", "--pace", "100ms", "-d", "1s")
-    books = settled_books(server)
+    counts = settled_books(server)
 
     for result in (quick, slow):
         check_law(result["requests"])
         assert result["requests"]["due"] == 40
     # Each of 4 users had at most three 400 ms to ask in.
-    assert books["received"] == slow["requests"]["issued"] <= 12
+    assert counts["received"] == slow["requests"]["issued"] <= 12
     assert slow["requests"]["waiting"] >= 28

@@ -94,14 +94,14 @@ def wait_until(is_so: Callable[[], bool], lab: subprocess.Popen[bytes], within_s
 
 
 def phases(record: Path) -> list[str]:
-    """Phases of the second trial, as far as its events tell."""
+    """Phases of the second trial that its events name."""
     whole = [line for line in (record / "events.jsonl").read_text().splitlines() if line.endswith("}")]
     events = [json.loads(line) for line in whole]
     return [str(e["phase"]) for e in events if e["event"] == "phase" and "second" in e["case"]]
 
 
 def assert_nothing_is_left(folder: Path) -> None:
-    """No process, no temporary folder, nothing in the cache that is not whole."""
+    """Check that no process, temporary folder or incomplete cache entry is left."""
 
     def left() -> list[str]:
         half = [
@@ -109,7 +109,8 @@ def assert_nothing_is_left(folder: Path) -> None:
             for path in (folder / "cache").glob("*/*")
             if path.is_dir() and not path.with_name(f"{path.name}.json").exists()
         ]
-        return [*running.marked("run"), *busy_in(folder), *map(str, (folder / "tmp").iterdir()), *half]  # type: ignore[list-item]
+        temporary = map(str, (folder / "tmp").iterdir())
+        return [*map(str, running.marked(folder / "run")), *busy_in(folder), *temporary, *half]
 
     # what is waited for ends by itself after a minute only; how soon is held in test_testbed_death.py
     assert still_there(left, within_s=20.0) == []

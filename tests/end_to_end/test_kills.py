@@ -39,7 +39,7 @@ def test_fifty_kills_lose_nothing_that_was_sealed_and_leave_nothing_behind(tmp_p
             # on average one trial is sealed between two kills
             ended = _ends_by_itself(lab, dice.uniform(0.0, 2.5 * trial_s) if kills < KILLS else 120.0, record)
             kills += not ended
-            assert running.left_after(record.name, within_s=3.0) == []
+            assert running.left_after(record, within_s=3.0) == []
             if is_record(record):
                 opened = open_run(record)
                 running.assert_sound(opened, but=seen)
@@ -53,7 +53,7 @@ def test_fifty_kills_lose_nothing_that_was_sealed_and_leave_nothing_behind(tmp_p
 
 
 def _seconds_a_trial(context: running.Forked, study: Path, record: Path) -> float:
-    """How long a trial takes on this machine now, from a run that nobody kills."""
+    """Seconds that a trial takes on this machine now, from a run that is not killed."""
     lab = context.Process(target=running.run_or_resume, args=(study, record))
     lab.start()
     assert _ends_by_itself(lab, 120.0, record)
@@ -93,7 +93,7 @@ def test_a_signal_ends_in_order_and_the_rest_runs_later(tmp_path: Path, number: 
     assert record.trials[0].is_sealed
     assert record.trials[0].samples().height > 0
     running.assert_sound(record)
-    assert running.left_after("run", within_s=3.0) == []
+    assert running.left_after(tmp_path / "run", within_s=3.0) == []
 
 
 def test_a_second_signal_ends_at_once_and_the_record_opens(tmp_path: Path) -> None:
@@ -115,5 +115,5 @@ def test_a_second_signal_ends_at_once_and_the_record_opens(tmp_path: Path) -> No
     lab.communicate(timeout=30)
 
     assert lab.returncode == 130
-    assert running.left_after("run", within_s=3.0) == []
+    assert running.left_after(tmp_path / "run", within_s=3.0) == []
     running.assert_sound(open_run(tmp_path / "run"))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import json
+import re
 import subprocess
 import sys
 import time
@@ -21,8 +23,11 @@ from loadlens.estimate import within_trial
 from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.estimate.interval_counts import counts_from_histograms
 from loadlens.live.hit_view import frame
+from loadlens.model.finding import Estimate
 from loadlens.model.workload import Closed, Plan, Scenario, Step, Stream, Target
 from loadlens.present import numbers
+from loadlens.report.write.hit_figures import figure
+from loadlens.report.write.terminal.hit_summary import Screen, summary
 from tests.end_to_end import hitting
 
 QUANTILES = {"p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
@@ -135,18 +140,94 @@ def test_the_report_as_json_has_the_figures_of_hit(trial: Trial) -> None:
             assert ends == [quantity[end] for end in ("value", "low", "high")]
 
 
-def test_screens_and_pages_show_the_same_digits(trial: Trial) -> None:
-    times, rate = trial.result["response_time_s"], trial.result["throughput_rps"]
-    speed = numbers.value(rate["value"], numbers.scale("1/s"))
-    mean = numbers.with_unit(times["mean"]["value"], "s")
+SCALES = {
+    "s": [
+        numbers.Scale("ns", 1e-9),
+        numbers.Scale("µs", 1e-6),
+        numbers.Scale("ms", 1e-3),
+        numbers.Scale("s", 1.0),
+    ],
+    "bytes": [numbers.Scale("B", 1.0), numbers.Scale("KiB", 1024.0), numbers.Scale("MiB", 1024.0**2)],
+}
 
+
+def json_figures(part: Any) -> Iterator[dict[str, Any]]:
+    """Every figure of a report as JSON, in whatever table, matrix or finding it is."""
+    if isinstance(part, dict):
+        if "figure" in part:
+            yield part
+        for value in part.values():
+            yield from json_figures(value)
+    elif isinstance(part, list):
+        for value in part:
+            yield from json_figures(value)
+
+
+def texts_of(shown: dict[str, Any]) -> list[str]:
+    """Text of a figure, as `present` writes it: value and interval on each scale of a column of its unit."""
+    if shown["figure"] != "estimate":
+        return [shown["reason"]]
+    names = ("metric", "unit", "point", "low", "high", "trials", "samples", "method")
+    figure = Estimate(**{name: shown[name] for name in names})
+    scales = SCALES.get(figure.unit, [numbers.scale(figure.unit, [figure.point])])
+    made = (numbers.show(figure, on) for on in scales)
+    return [f"{each.value} {each.interval}".strip() for each in made]
+
+
+def in_words(page: str) -> str:
+    """The text of a page without markup, units and brackets, so that values and intervals are neighbours."""
+    text = re.sub(r"<svg.*?</svg>|<style.*?</style>|<script.*?</script>|<[^>]+>", " ", page, flags=re.DOTALL)
+    text = re.sub(r"[()|]|\\", " ", html.unescape(text))
+    return " ".join(
+        re.sub(r" (?:ns|µs|ms|s|/s|B|KiB|MiB|%|cores)(?= )", " ", f" {' '.join(text.split())} ").split()
+    )
+
+
+def test_page_and_markdown_show_every_figure_of_the_json(trial: Trial) -> None:
+    report = json.loads(trial.read("report", "--json"))
     trial.read("report")
-    pages = {name: (trial.record / name).read_text() for name in ("report.md", "report.html")}
+    pages = {name: in_words((trial.record / name).read_text()) for name in ("report.md", "report.html")}
+    columns = {key for matrix in report["matrices"] for key, _, _ in matrix["metrics"]}
+    # service times are columns only where another program made the load
+    figures = [shown for name, shown in figures_of(report) if name in columns]
+    figures += json_figures(report["details"])
 
-    for name, page in pages.items():
-        assert speed in page, name
-        assert mean.split()[0] in page, name
-    assert trial.read("show")
+    missing = [
+        (name, shown)
+        for name, page in pages.items()
+        for shown in figures
+        if not any(in_words(text) in page for text in texts_of(shown))
+    ]
+
+    assert len(figures) > 10
+    assert missing == []
+
+
+def test_show_prints_the_rate_and_the_mean_of_hit(trial: Trial) -> None:
+    figures = dict(figures_of(json.loads(trial.read("report", "--json"))))
+
+    screen = in_words(trial.read("show"))
+
+    for name in ("rate", "mean"):
+        if figures[name]["figure"] == "estimate":
+            assert any(in_words(text) in screen for text in texts_of(figures[name])), name
+
+
+def test_the_screen_of_hit_shows_the_digits_of_its_json(trial: Trial) -> None:
+    (kept,) = loadlens.open(trial.record).trials
+    assert kept.result is not None
+
+    screen = in_words("\n".join(summary(kept.result, kept.plan, Screen(verbose=True))))
+
+    (stream,) = kept.result.streams
+    rows = [("throughput", "1/s", stream.throughput_rps)]
+    rows += [(name, "s", getattr(stream.response_time_s, name)) for name in ("mean", "p50", "p90", "p99")]
+    for name, unit, quantity in rows:
+        shown = figure(name, unit, quantity, stream.response_time_s.count)
+        if isinstance(shown, Estimate):
+            on = SCALES.get(unit, [numbers.scale(unit, [shown.point])])
+            texts = (f"{each.value} {each.interval}" for each in (numbers.show(shown, scale) for scale in on))
+            assert any(in_words(text) in screen for text in texts), name
 
 
 def test_the_live_frame_ends_with_the_values_of_the_result(server: Origin) -> None:

@@ -1,4 +1,4 @@
-"""A held-out case of a real service: foretold before it runs, run, scored, drawn."""
+"""A held-out case of a real service: predicted before it runs, run, scored, drawn."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HERE = Path(__file__).parent
 
 STUDY = """\
 schema: 1
-study: foretold
+study: predicted
 question: what do more users do to one event loop?
 params: {users: 1}
 services:
@@ -50,7 +50,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunRecord:
     """A run whose prediction is one, or the third; another only where the machine was away meanwhile."""
     for left in (2, 1, 0):
         with Machine() as machine:
-            record = run_in(tmp_path_factory.mktemp("foretold"))
+            record = run_in(tmp_path_factory.mktemp("predicted"))
         (content,) = record.predictions.values()
         is_usable = content["undecided"] is None and knows_the_work(content) and knows_the_kind(content)
         if is_usable or not left or machine.why_not() is None:
@@ -107,7 +107,7 @@ def test_it_rests_on_the_other_cases_alone(run: RunRecord) -> None:
 
 
 def test_it_knows_what_the_service_is(run: RunRecord) -> None:
-    """10 ms of work on one loop: 100/s at most, whatever the machine does beside."""
+    """10 ms of work on one loop: 100/s at most, whatever else the machine does."""
     (content,) = run.predictions.values()
 
     assert knows_the_work(content), content["parameters"]
@@ -137,14 +137,14 @@ def test_it_is_drawn_and_listed_in_every_medium(report: Report) -> None:
     assert 'id="predictions"' in html.page(report)
 
 
-def test_a_prediction_that_was_mended_afterwards_is_named(run: RunRecord, tmp_path: Path) -> None:
+def test_a_prediction_that_was_edited_afterwards_is_named(run: RunRecord, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(run.path, copy)
     (slug,) = run.predictions
     path = copy / "predictions" / f"{slug}.json"
     path.write_text(path.read_text().replace('"point": ', '"point": 1'))
 
-    found = open_run(copy)
+    reopened = open_run(copy)
 
-    assert found.predictions == {}
-    assert any(f"predictions/{slug}.json" in words and "SHA-256" in words for words in found.damage)
+    assert reopened.predictions == {}
+    assert any(f"predictions/{slug}.json" in words and "SHA-256" in words for words in reopened.damage)

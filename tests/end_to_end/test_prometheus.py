@@ -1,4 +1,4 @@
-"""Prometheus as a part of the testbed, its answers in the record, and ours beside them."""
+"""Prometheus as a part of the testbed, its answers in the record, next to ours."""
 
 from __future__ import annotations
 
@@ -76,11 +76,11 @@ def test_every_replica_is_scraped_under_its_name_when_the_server_is_ready(folder
     with bed_of(api, prom, folder=folder, marker=marker) as bed:
         bed.start()
         url = bed.metric_servers()["prom"]
-        found = ask(url, "/api/v1/query", query="up")["result"]
+        series = ask(url, "/api/v1/query", query="up")["result"]
         owner = Path(f"/proc/{next(p.pid for p in bed.processes() if p.service == 'prom')}").stat().st_uid
         leaks = bed.stop()
 
-    labels = sorted(tuple(sorted(one["metric"].items())) for one in found)
+    labels = sorted(tuple(sorted(row["metric"].items())) for row in series)
     assert labels == [
         (
             ("__name__", "up"),
@@ -91,7 +91,7 @@ def test_every_replica_is_scraped_under_its_name_when_the_server_is_ready(folder
         )
         for n in (1, 2)
     ]
-    assert {one["value"][1] for one in found} == {"1"}
+    assert {row["value"][1] for row in series} == {"1"}
     assert owner != 0 or os.geteuid() != 0
     assert leaks == ()
     assert carriers(marker) == []
@@ -109,9 +109,9 @@ def test_a_target_over_tls_is_trusted_as_the_load_trusts_it(folder: Path, certif
 
     with bed_of(api, prom, folder=folder, marker=marker) as bed:
         bed.start()  # it is ready once it has scraped
-        found = ask(bed.metric_servers()["prom"], "/api/v1/query", query="up")["result"]
+        series = ask(bed.metric_servers()["prom"], "/api/v1/query", query="up")["result"]
 
-    assert [one["value"][1] for one in found] == ["1"]
+    assert [row["value"][1] for row in series] == ["1"]
 
 
 def test_a_target_without_metrics_is_named_with_what_the_server_saw(
@@ -189,15 +189,15 @@ def test_the_server_answers_the_report_and_our_own_evaluation_says_the_same(fold
     record, report = reported(folder, "prom: {use: prometheus}")
     _, without = reported(folder, "")
     (trial,) = record.trials
-    said, own = figures(report), figures(without)
+    theirs, own = figures(report), figures(without)
 
     assert trial.answers()["by"]["server"] == "prometheus"
     version = trial.answers()["by"]["version"]
     assert f"version {version} " in record.environment["parts"]["prom"]
-    assert {by for _, by in said.values()} == {f"Prometheus {version}"}
+    assert {by for _, by in theirs.values()} == {f"Prometheus {version}"}
     assert {by for _, by in own.values()} == {"Loadlens, from its scrapes"}
     # 40 a second over the 4 s of the window; a scrape may see a request more or less than the ideal
-    for answers in (said, own):
+    for answers in (theirs, own):
         assert answers["received"][0] == pytest.approx(160, abs=8)
         assert answers["rate"][0] == pytest.approx(40, abs=2)
         assert answers["threads"][0] == 7
@@ -265,15 +265,15 @@ def made_up(seed: int, begin: float) -> list[Series]:
     """Counters with resets, gauges and a histogram; scrapes that are late and some that were missed."""
     draw = random.Random(seed)
     times = [round(begin + second + draw.uniform(0, 0.2), 3) for second in range(240) if draw.random() > 0.05]
-    found = []
+    made = []
     for method in ("get", "post"):
         for code in ("200", "500"):
             value, values = float(draw.randrange(3)), []
             for _ in times:
                 value = 0.0 if draw.random() < 0.02 else value + draw.randrange(9)
                 values.append(value)
-            found.append(Series({"__name__": "a_total", "method": method, "code": code}, times, values))
-        found.append(Series({"__name__": "g", "method": method}, times, [draw.gauss(3, 4) for _ in times]))
+            made.append(Series({"__name__": "a_total", "method": method, "code": code}, times, values))
+        made.append(Series({"__name__": "g", "method": method}, times, [draw.gauss(3, 4) for _ in times]))
     counts = [0.0, 0.0, 0.0, 0.0]
     rows: list[list[float]] = []
     for _ in times:
@@ -282,16 +282,16 @@ def made_up(seed: int, begin: float) -> list[Series]:
             counts = [count + (i >= place) for i, count in enumerate(counts)]
         rows.append(list(counts))
     for place, le in enumerate(("0.1", "0.5", "2.0", "+Inf")):
-        found.append(Series({"__name__": "h_bucket", "le": le}, times, [row[place] for row in rows]))
-    return found
+        made.append(Series({"__name__": "h_bucket", "le": le}, times, [row[place] for row in rows]))
+    return made
 
 
 def open_metrics(series: list[Series]) -> str:
     lines = []
-    for one in series:
-        inside = ",".join(f'{k}="{v}"' for k, v in one.labels.items() if k != "__name__")
-        for when, value in zip(one.times, one.values, strict=True):
-            lines.append(f"{one.labels['__name__']}{{{inside}}} {value!r} {when:.3f}")
+    for line in series:
+        inside = ",".join(f'{k}="{v}"' for k, v in line.labels.items() if k != "__name__")
+        for when, value in zip(line.times, line.values, strict=True):
+            lines.append(f"{line.labels['__name__']}{{{inside}}} {value!r} {when:.3f}")
     return "\n".join([*lines, "# EOF", ""])
 
 
@@ -306,7 +306,7 @@ def test_our_evaluation_is_the_servers_on_the_same_samples(folder: Path, server:
         pytest.skip("no promtool to hand samples over with")
     begin = float(int(time.time()) - 3600)
     series = made_up(7, begin)
-    recorded = [since(begin, one) for one in series]
+    recorded = [since(begin, line) for line in series]
     (folder / "samples.om").write_text(open_metrics(series))
     (folder / "empty.yml").write_text("{}")
     subprocess.run(
@@ -339,13 +339,13 @@ def test_our_evaluation_is_the_servers_on_the_same_samples(folder: Path, server:
         for text in EXPRESSIONS:
             expression = promql.parse(text)
             for after in (4.0, 61.123, 120.0, 199.5, 239.0):
-                found = ask(url, "/api/v1/query", query=text, time=f"{begin + after:.3f}")
+                answer = ask(url, "/api/v1/query", query=text, time=f"{begin + after:.3f}")
                 answered = (
-                    found["result"]
-                    if found["resultType"] == "vector"
-                    else [{"metric": {}, "value": found["result"]}]
+                    answer["result"]
+                    if answer["resultType"] == "vector"
+                    else [{"metric": {}, "value": answer["result"]}]
                 )
-                theirs = {tuple(sorted(one["metric"].items())): float(one["value"][1]) for one in answered}
+                theirs = {tuple(sorted(row["metric"].items())): float(row["value"][1]) for row in answered}
                 ours = {
                     point.labels: point.value
                     for point in promql.evaluate(expression, recorded, at_s=after, range_s=60.0)

@@ -1,4 +1,4 @@
-"""What the engine writes into a record, Python's readers give back: every bucket, sum, class and row.
+"""Round trip of a record: Python's readers return every bucket, sum, class and row that the engine wrote.
 
 A script of what happened is drawn by a seed and played to the engine's recorders by the example
 `scripted_record`. What must be in the files is counted here from the same script, by the record's page
@@ -105,8 +105,8 @@ class Drawn:
             self.group()
         self.events.sort(key=lambda event: event["at"])
 
-    def tell(self, at: int, thread: int, what: str, **said: Any) -> None:
-        self.events.append({"at": at, "thread": thread, "what": what, **said})
+    def add_event(self, at: int, thread: int, what: str, **details: Any) -> None:
+        self.events.append({"at": at, "thread": thread, "what": what, **details})
 
     def time(self, at: int, tag: str, value: int) -> None:
         self.timings[at_interval(at), tag].values.append(value)
@@ -124,27 +124,27 @@ class Drawn:
         thread = draw.randrange(self.threads)
         due = draw.randrange(END)
         where = {"stream": stream, "step": step}
-        self.tell(due, thread, "due", **where)
+        self.add_event(due, thread, "due", **where)
         self.count(due, stream, "due")
         if draw.random() < 0.05:
-            self.tell(due, thread, "dropped", **where, due=due, seq=number)
+            self.add_event(due, thread, "dropped", **where, due=due, seq=number)
             self.count(due, stream, "dropped")
             self.row(due, number, due, -1, -1, -1, NONE, NONE, 0, 0, step, 0, 32, stream, 0)
             return
         sent = due + draw.choice([0, self.wide(1e5), self.wide(2e8)])
         if sent >= END:
-            self.tell(END - 1, thread, "censored", **where, due=due, sent=None)
-            self.tell(END - 1, thread, "waiting", **where, due=due, seq=number)
+            self.add_event(END - 1, thread, "censored", **where, due=due, sent=None)
+            self.add_event(END - 1, thread, "waiting", **where, due=due, seq=number)
             self.censor(stream, step, due, None)
             self.row(END - 1, number, due, -1, -1, -1, NONE, NONE, 0, 0, step, 0, 31, stream, 0)
             return
         ready = draw.choice([due, draw.randint(due, sent)])
-        self.tell(sent, thread, "issued", **where, ready=ready)
+        self.add_event(sent, thread, "issued", **where, ready=ready)
         self.count(sent, stream, "issued")
         self.time(sent, f"{STREAMS[stream]['name']}...lag", sent - ready)
         done = sent + 1 + self.wide(3e9 if draw.random() < 0.1 else 3e7)
         if done >= END:
-            self.tell(END - 1, thread, "censored", **where, due=due, sent=sent)
+            self.add_event(END - 1, thread, "censored", **where, due=due, sent=sent)
             self.censor(stream, step, due, sent)
         self.end(stream, step, thread, number, due, sent, done)
 
@@ -172,10 +172,17 @@ class Drawn:
         body, wire = self.wide(1e6), draw.choice([self.wide(1e6), 2**32 + 5])
         user, number, is_first = draw.randrange(50), draw.randrange(80), draw.random() < 0.3
         at = min(done, ENDED - 1)
-        said = {"stream": stream, "step": step, "outcome": outcome, "status": status, "seq": seq, "due": due}
-        said |= {"sent": sent, "asked": asked, "first": first, "user": user, "connection": number}
-        said |= {"first_on_connection": is_first, "wire_bytes": wire, "body_bytes": body}
-        self.tell(at, thread, "unfinished" if is_left else "ended", **said)
+        details = {
+            "stream": stream,
+            "step": step,
+            "outcome": outcome,
+            "status": status,
+            "seq": seq,
+            "due": due,
+        }
+        details |= {"sent": sent, "asked": asked, "first": first, "user": user, "connection": number}
+        details |= {"first_on_connection": is_first, "wire_bytes": wire, "body_bytes": body}
+        self.add_event(at, thread, "unfinished" if is_left else "ended", **details)
         self.flights.append((stream, thread, sent, ENDED if is_left else done))
         end, wire = (-1 if is_left else done), min(wire, NONE)
         self.row(
@@ -208,18 +215,18 @@ class Drawn:
         at = draw.randrange(END)
         took, tls, resumed = self.wide(1e9), self.wide(1e9), draw.random() < 0.5
         sent, received = self.wide(1e9), self.wide(1e9)
-        self.tell(at, thread, "opened", stream=stream)
+        self.add_event(at, thread, "opened", stream=stream)
         self.count(at, stream, "opened")
-        self.tell(at, thread, "established", stream=stream, took=took)
+        self.add_event(at, thread, "established", stream=stream, took=took)
         self.time(at, f"{name}...connect", took)
-        self.tell(at, thread, "secured", stream=stream, took=tls, resumed=resumed)
+        self.add_event(at, thread, "secured", stream=stream, took=tls, resumed=resumed)
         self.time(at, f"{name}...tls", tls)
-        self.tell(at, thread, "bytes_out", stream=stream, bytes=sent)
+        self.add_event(at, thread, "bytes_out", stream=stream, bytes=sent)
         self.count(at, stream, "bytes_out", sent)
-        self.tell(at, thread, "bytes_in", stream=stream, bytes=received)
+        self.add_event(at, thread, "bytes_in", stream=stream, bytes=received)
         self.count(at, stream, "bytes_in_wire", received)
         if draw.random() < 0.1:
-            self.tell(at, thread, "unsolicited", stream=stream)
+            self.add_event(at, thread, "unsolicited", stream=stream)
             self.count(at, stream, "unsolicited")
         closed, side = draw.randrange(at, ENDED), draw.randrange(4)
         if side:
@@ -228,25 +235,27 @@ class Drawn:
         row |= {"closed_ns": closed if side else -1, "requests": draw.randrange(1000), "closed_by": side}
         row |= {"stream": stream, "outcome": draw.choice([0, 11, 14]), "resumed": resumed}
         row |= {"bytes_in": self.wide(1e18), "tls_ns": draw.choice([-1, tls])}
-        self.tell(closed, thread, "closed", **row)
+        self.add_event(closed, thread, "closed", **row)
         self.connections.append(tuple(int(value) for value in row.values()))
 
     def skip(self, stream: int) -> None:
         at, steps = self.random.randrange(END), self.random.randrange(1, 9)
-        self.tell(at, self.random.randrange(self.threads), "skipped", stream=stream, step=0, steps=steps)
+        self.add_event(at, self.random.randrange(self.threads), "skipped", stream=stream, step=0, steps=steps)
         self.count(at, stream, "skipped", steps)
 
     def group(self) -> None:
         draw, thread, at = self.random, self.random.randrange(self.threads), self.random.randrange(ENDED)
         response, service = self.wide(1e10), self.wide(1e10)
-        self.tell(at, thread, "group_due", group=0)
+        self.add_event(at, thread, "group_due", group=0)
         self.count(at, 0, "group.due")
         course = draw.randrange(4)
         if course < 3:
-            self.tell(at, thread, "group_ended", group=0, course=course, response=response, service=service)
+            self.add_event(
+                at, thread, "group_ended", group=0, course=course, response=response, service=service
+            )
             self.count(at, 0, ["group.completed", "group.failed", "group.failed"][course])
         else:
-            self.tell(at, thread, "group_unfinished", group=0, response=response, service=service)
+            self.add_event(at, thread, "group_unfinished", group=0, response=response, service=service)
             self.count(at, 0, "group.unfinished")
         tag = f"load.both_1.{COURSES[min(course, 2)]}"
         self.time(at, f"{tag}.group_response", response)
@@ -258,9 +267,9 @@ class Drawn:
             for check in range(count):
                 for _ in range(30):
                     at, thread = self.random.randrange(ENDED), self.random.randrange(self.threads)
-                    said = {word: self.random.randrange(5) for word in ("passed", "failed", "not_judged")}
-                    self.tell(at, thread, "checked", check=FIRST_CHECK[stream] + at_check, **said)
-                    for word, by in said.items():
+                    verdicts = {word: self.random.randrange(5) for word in ("passed", "failed", "not_judged")}
+                    self.add_event(at, thread, "checked", check=FIRST_CHECK[stream] + at_check, **verdicts)
+                    for word, by in verdicts.items():
                         self.count(at, stream, f"check.{step}.{check}.{word}", by)
                 at_check += 1
 
@@ -321,21 +330,21 @@ class Drawn:
         return max(level.values())
 
     def cells_of(self, interval: int, stream: int) -> dict[str, Any]:
-        found = {}
+        cells = {}
         for (at, of, name), cell in self.cells.items():
             if (at, of) == (interval, stream):
                 (response, response_sq), (service, service_sq) = (
                     cell["response"].sums(),
                     cell["service"].sums(),
                 )
-                found[name] = {
+                cells[name] = {
                     "count": len(cell["response"].values),
                     "response_sum_s": response,
                     "response_sumsq_s2": response_sq,
                     "service_sum_s": service,
                     "service_sumsq_s2": service_sq,
                 }
-        return found
+        return cells
 
     def groups_of(self, interval: int, stream: int) -> dict[str, Any]:
         counts = self.under("group.", self.counts[interval, stream])
@@ -349,11 +358,11 @@ class Drawn:
         return {"0": {word: counts.get(word, 0) for word in words} | sums}
 
     def checks_of(self, interval: int, stream: int) -> dict[str, Any]:
-        said: dict[str, dict[str, int]] = {}
+        by_check: dict[str, dict[str, int]] = {}
         for name, count in self.under("check.", self.counts[interval, stream]).items():
             check, _, word = name.rpartition(".")
-            said.setdefault(check, {"passed": 0, "failed": 0, "not_judged": 0})[word] = count
-        return said
+            by_check.setdefault(check, {"passed": 0, "failed": 0, "not_judged": 0})[word] = count
+        return by_check
 
 
 def write(folder: Path, drawn: Drawn) -> None:
@@ -371,7 +380,7 @@ def write(folder: Path, drawn: Drawn) -> None:
 def written(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Drawn, list[TrialRecord]]:
-    """What was drawn, and its trial before and after it was sealed."""
+    """The script that was drawn, and its trial before and after it was sealed."""
     drawn = Drawn(request.param)
     folder = tmp_path_factory.mktemp("round") / "run"
     study = records.study()
@@ -399,7 +408,7 @@ def written(
 
 
 def lines_of_counters(trial: TrialRecord) -> list[dict[str, Any]]:
-    """What the file holds, keys that nothing reads included."""
+    """Contents of the file, with keys that no reader uses."""
     folder = trial.path if trial.is_sealed else trial.path / "live"
     lines = [json.loads(line) for line in (folder / "counters.jsonl").read_text().splitlines()]
     return [line for line in lines if "schema_version" not in line]
@@ -445,14 +454,16 @@ def test_every_bucket_of_every_histogram_is_what_was_counted(
         start / 1e9: (stop - start) / 1e9 for start, stop in zip(CUTS, [*CUTS[1:], ENDED], strict=True)
     }
     for trial in trials:
-        found = {}
-        for one in trial.intervals():
-            tag = f"{one.stream}.{one.step}.{one.klass}.{one.kind}"
-            found[one.start_s, tag] = dict(zip(one.values.tolist(), one.counts.tolist(), strict=True))
-            assert one.length_s == lengths[one.start_s]
-            assert one.values.tolist() == sorted(one.values.tolist())
+        counted = {}
+        for histogram in trial.intervals():
+            tag = f"{histogram.stream}.{histogram.step}.{histogram.klass}.{histogram.kind}"
+            counted[histogram.start_s, tag] = dict(
+                zip(histogram.values.tolist(), histogram.counts.tolist(), strict=True)
+            )
+            assert histogram.length_s == lengths[histogram.start_s]
+            assert histogram.values.tolist() == sorted(histogram.values.tolist())
 
-        assert found == expected
+        assert counted == expected
 
 
 def test_both_readers_of_histograms_agree(written: tuple[Drawn, list[TrialRecord]]) -> None:
@@ -461,12 +472,12 @@ def test_both_readers_of_histograms_agree(written: tuple[Drawn, list[TrialRecord
 
     ours = [
         (
-            one.start_s,
-            f"{one.stream}.{one.step}.{one.klass}.{one.kind}",
-            one.values.tolist(),
-            one.counts.tolist(),
+            histogram.start_s,
+            f"{histogram.stream}.{histogram.step}.{histogram.klass}.{histogram.kind}",
+            histogram.values.tolist(),
+            histogram.counts.tolist(),
         )
-        for one in live.intervals()
+        for histogram in live.intervals()
     ]
     second = [
         (start, tag, values, counts)

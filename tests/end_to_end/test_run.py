@@ -41,19 +41,19 @@ def test_every_trial_is_complete_and_adds_up(run: RunRecord) -> None:
 def test_the_service_counted_what_the_generator_sent(run: RunRecord) -> None:
     for trial in run.trials:
         assert trial.result is not None
-        books = trial.readings().filter(metric="requests_total").sort("time_ns")["value"]
+        totals = trial.readings().filter(metric="requests_total").sort("time_ns")["value"]
         issued = trial.result.streams[0].requests.issued
 
-        scrapes_between = books.len() - 1
-        assert books[-1] - books[0] == issued + scrapes_between
+        scrapes_between = totals.len() - 1
+        assert totals[-1] - totals[0] == issued + scrapes_between
 
 
-def test_the_load_begins_after_the_first_books_and_ends_before_the_last(run: RunRecord) -> None:
+def test_the_load_begins_after_the_first_scrape_and_ends_before_the_last(run: RunRecord) -> None:
     for trial in run.trials:
         samples = trial.samples()
-        books = trial.readings().filter(metric="requests_total")["time_ns"]
-        assert books.min() < 0 <= samples["due_ns"].min()  # type: ignore[operator]
-        assert books.max() >= samples["done_ns"].max()  # type: ignore[operator]
+        scraped_ns = trial.readings().filter(metric="requests_total")["time_ns"]
+        assert scraped_ns.min() < 0 <= samples["due_ns"].min()  # type: ignore[operator]
+        assert scraped_ns.max() >= samples["done_ns"].max()  # type: ignore[operator]
 
 
 def test_processes_of_the_service_the_generator_and_the_monitors_are_watched(run: RunRecord) -> None:
@@ -82,9 +82,9 @@ def test_histograms_read_as_by_a_second_decoder(run: RunRecord) -> None:
     """Two decoders of one format, one of them the HdrHistogram crate."""
     for trial in run.trials:
         second = list(second_reading.read(trial.path / "intervals.hlog"))
-        found = trial.intervals()
-        assert len(found) == len(second) > 0
-        for part, (start_s, length_s, tag, values, counts) in zip(found, second, strict=True):
+        histograms = trial.intervals()
+        assert len(histograms) == len(second) > 0
+        for part, (start_s, length_s, tag, values, counts) in zip(histograms, second, strict=True):
             assert (part.start_s, part.length_s) == (start_s, length_s)
             assert f"{part.stream}.{part.step}.{part.klass}.{part.kind}" == tag
             assert part.values.tolist() == values
@@ -218,7 +218,7 @@ def test_a_service_that_dies_in_mid_trial_costs_that_trial_and_says_its_last_wor
         TrialStatus.INVALID,
     ]
     running.assert_sound(record)
-    assert running.left_after(folder.name, within_s=3.0) == []
+    assert running.left_after(folder, within_s=3.0) == []
 
 
 def test_a_load_that_the_machine_cannot_carry_ends_with_4_and_what_is_too_little(tmp_path: Path) -> None:
@@ -340,9 +340,9 @@ def test_ctrl_c_prints_the_results_so_far_and_seals_them(server: str, tmp_path: 
     running.wait_for_samples(tmp_path / "hit")
 
     lab.send_signal(signal.SIGINT)
-    said = lab.communicate(timeout=30)[0]
+    printed = lab.communicate(timeout=30)[0]
 
     assert lab.returncode == 130
-    assert "requests/s" in said
+    assert "requests/s" in printed
     assert [t.status for t in open_run(tmp_path / "hit").trials] == [TrialStatus.ABORTED]
     running.assert_sound(open_run(tmp_path / "hit"))

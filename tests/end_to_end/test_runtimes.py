@@ -82,8 +82,8 @@ def detail(run: RunRecord) -> CaseDetail:
 
 def seen(detail: CaseDetail, part: str, what: str) -> tuple[object, object]:
     assert detail.inside is not None
-    (found,) = [cells for cells in detail.inside.rows if cells[:2] == (part, what)]
-    return found[2], found[3]
+    (line,) = [cells for cells in detail.inside.rows if cells[:2] == (part, what)]
+    return line[2], line[3]
 
 
 def test_the_block_shows_as_the_worst_lag(detail: CaseDetail) -> None:

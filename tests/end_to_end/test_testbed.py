@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import signal
 import socket
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from loadlens.errors import ExitCode, TestbedError
-from loadlens.model.topology import Entry, Limits, Ready, Reset, ServerTimes, Stop
+from loadlens.model.topology import Entry, Limits, Ready, Reset, ServerTimes, Service, Stop
 from loadlens.testbed import KeeperLost, Testbed, readiness
 from loadlens.testbed import ports as tcp
 from loadlens.testbed.keeper import Command, Keeper
@@ -96,7 +97,7 @@ def test_a_service_starts_after_those_it_names_are_ready_and_knows_where_they_ar
     ) as bed:
         bed.start()
         port = bed.ports["db"][0]["http"]
-        said = said_by(bed, tmp_path / "logs" / "web.log")
+        environment = said_by(bed, tmp_path / "logs" / "web.log")
 
     assert events[:4] == [
         ("service_started", "db"),
@@ -104,7 +105,7 @@ def test_a_service_starts_after_those_it_names_are_ready_and_knows_where_they_ar
         ("service_started", "web"),
         ("service_ready", "web"),
     ]
-    assert said == f"http://127.0.0.1:{port}|127.0.0.1|{port}\n"
+    assert environment == f"http://127.0.0.1:{port}|127.0.0.1|{port}\n"
 
 
 def test_setup_runs_before_the_service_and_its_failure_says_what_it_said(tmp_path: Path, marker: str) -> None:
@@ -128,7 +129,7 @@ def test_a_service_that_exits_at_once_is_reported_with_its_last_lines(tmp_path: 
     with pytest.raises(TestbedError, match="api ended before it was ready, exit status 3") as raised:
         bed.start()
 
-    assert raised.value.code == ExitCode.TESTBED == 3
+    assert raised.value.code is ExitCode.TESTBED
     assert "cannot-open-database" in raised.value.message
     assert raised.value.where == str(tmp_path / "logs" / "api.log")
     assert carriers(marker) == []
@@ -191,6 +192,30 @@ def test_a_service_that_ignores_term_is_killed_and_reported(tmp_path: Path, mark
     assert carriers(marker) == []
 
 
+def test_each_replica_has_a_folder_for_temporary_files_that_is_gone_after_a_kill(
+    tmp_path: Path, marker: str
+) -> None:
+    script = tmp_path / "untidy.py"
+    script.write_text("import tempfile, time\nprint(tempfile.mkdtemp(), flush=True)\ntime.sleep(600)\n")
+    service = Service("api", start=f"{PYTHON} {script}", replicas=2, ports=())
+
+    with bed_of(service, folder=tmp_path, marker=marker) as bed:
+        bed.start()
+        logs = [tmp_path / "logs" / f"api.{number}.log" for number in (1, 2)]
+        until = time.monotonic() + 20
+        while not all(said_by(bed, log) for log in logs) and time.monotonic() < until:
+            time.sleep(0.05)
+        made = [Path(said_by(bed, log).strip()) for log in logs]
+        were_there = [folder.is_dir() for folder in made]
+        for process in bed.processes():
+            os.kill(process.pid, signal.SIGKILL)
+        bed.stop()
+
+    assert were_there == [True, True]
+    assert made[0].parent != made[1].parent
+    assert not made[0].parent.parent.exists()
+
+
 def test_the_stop_signal_is_the_one_that_was_asked_for(tmp_path: Path, marker: str) -> None:
     service = odd(manners="ignore=TERM", stop=Stop("INT", within_s=20.0))
 
@@ -217,9 +242,7 @@ def test_descendants_in_their_own_session_or_without_the_marker_are_ended_and_re
     assert len(leaks) == 4
     assert all("sleep 600" in words for words in leaks)
     assert sum(words.startswith("api left process") for words in leaks) == 3
-    assert (
-        sum(words.startswith("the testbed left process") for words in leaks) == 1
-    )  # nothing tells whose it was
+    assert sum(words.startswith("the testbed left process") for words in leaks) == 1  # its service is unknown
 
 
 def test_200_mb_without_a_newline_are_drained_and_head_and_tail_are_kept(tmp_path: Path, marker: str) -> None:
@@ -417,7 +440,7 @@ def test_files_with_server_times_are_found_once_for_all_replicas(tmp_path: Path,
 
     with bed_of(*services, folder=tmp_path, marker=marker) as bed:
         bed.start()
-        files = [(found.service, found.path.name) for found in bed.server_times_files()]
+        files = [(file.service, file.path.name) for file in bed.server_times_files()]
 
     assert files == [("shared", "times.jsonl"), ("own", "times-1.jsonl"), ("own", "times-2.jsonl")]
 

@@ -109,7 +109,7 @@ def test_a_half_made_entry_that_nobody_could_remove_is_made_anew(tmp_path: Path,
 def test_a_project_whose_registry_cannot_be_reached_is_refused_in_the_words_of_mix(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")  # nobody listens there
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")  # nothing listens there
     made = tmp_path / "service"
     made.mkdir()
     (made / "mix.exs").write_text(
@@ -184,13 +184,13 @@ def test_a_java_service_is_packaged_once_in_a_copy_and_says_how_far_it_is(tmp_pa
     lines: list[str] = []
 
     prepare([made], cache=tmp_path / "cache", on_line=lines.append, folder=tmp_path)
-    told = len(lines)
+    shown = len(lines)
     answer = said(tmp_path, made)
     prepare([made], cache=tmp_path / "cache", on_line=lines.append, folder=tmp_path)
 
     assert answer == "hello"
     assert any("maven-jar-plugin" in line or "jar:" in line for line in lines)  # Maven's own words
-    assert len(lines) == told  # the second build is the first
+    assert len(lines) == shown  # the second build is the first
     assert not (home / "target").exists()
 
 

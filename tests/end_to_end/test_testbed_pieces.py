@@ -100,6 +100,23 @@ def test_postgres_is_empty_private_and_set_as_the_study_says(
     assert not (folder / "scratch").exists()
 
 
+def test_postgres_leaves_no_shared_memory_when_it_is_killed(folder: Path, marker: str) -> None:
+    database = Service("db", use="postgres", ports=("sql",))
+    before = sorted(Path("/dev/shm").iterdir())
+
+    with bed_of(database, folder=folder, marker=marker) as bed:
+        bed.start()
+        segments = list((folder / "scratch" / "db" / "data" / "pg_dynshmem").iterdir())
+        for carrier in carriers(marker):
+            if "postgres" in carrier:
+                os.kill(int(carrier.split()[0]), signal.SIGKILL)
+        bed.stop()
+
+    assert segments  # it has some, but in the folder of its data
+    assert sorted(Path("/dev/shm").iterdir()) == before
+    assert not (folder / "scratch").exists()
+
+
 def test_a_service_finds_its_database_by_url(folder: Path, marker: str) -> None:
     database = Service("db", use="postgres", ports=("sql",))
     api = odd(manners="say=$db.url", after=("db",))
@@ -107,9 +124,9 @@ def test_a_service_finds_its_database_by_url(folder: Path, marker: str) -> None:
     with bed_of(database, api, folder=folder, marker=marker) as bed:
         bed.start()
         port = bed.ports["db"][0]["sql"]
-        said = said_by(bed, folder / "logs" / "api.log").strip()
+        address = said_by(bed, folder / "logs" / "api.log").strip()
 
-    assert said == f"postgresql://lab@127.0.0.1:{port}/postgres"
+    assert address == f"postgresql://lab@127.0.0.1:{port}/postgres"
 
 
 def test_postgres_says_in_its_own_words_why_it_does_not_start(folder: Path, marker: str) -> None:
@@ -140,7 +157,7 @@ def test_a_wheel_brings_postgres_where_the_system_has_none(
 
 
 def answers(bed: Testbed, count: int) -> collections.Counter[str]:
-    """Which backend answered how often."""
+    """Number of answers of each backend."""
     target = bed.target(Entry("lb"))
     seen: collections.Counter[str] = collections.Counter()
     for _ in range(count):
@@ -281,7 +298,7 @@ def test_a_reset_by_sql_without_a_database_is_refused(folder: Path, marker: str)
             bed.reset(Reset(before="trial", sql="truncate t"))
 
 
-# --- runtimes that tell about themselves ------------------------------------------------------------------
+# --- runtimes that report on themselves -------------------------------------------------------------------
 
 
 def samples_of(bed: Testbed, service: str) -> Path:
@@ -291,9 +308,9 @@ def samples_of(bed: Testbed, service: str) -> Path:
 def sampled_within(folder: Path, seconds: float) -> list[str]:
     until = time.monotonic() + seconds
     while time.monotonic() < until:
-        found = sorted(path.name for path in folder.glob("*.jsonl") if path.stat().st_size)
-        if found:
-            return found
+        sampled = sorted(path.name for path in folder.glob("*.jsonl") if path.stat().st_size)
+        if sampled:
+            return sampled
         time.sleep(0.05)
     return []
 
@@ -322,10 +339,10 @@ def test_node_samples_itself_beside_the_studys_own_options_and_leaves_nothing(
         pids = [p.pid for p in bed.processes()]
         seen = [sampled_within(place, 15) for place in folders]
         port = bed.ports["app"][0]["http"]
-        told = json.load(urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=10))
+        answer = json.load(urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=10))
 
     assert seen == [[f"{pid}-0.jsonl"] for pid in pids]  # the setup is no part of the service
-    assert told["limit"] < 128 << 20
+    assert answer["limit"] < 128 << 20
     assert not (folder / "scratch").exists()
     assert carriers(marker) == []
 

@@ -40,7 +40,7 @@ def bed(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Testbed]:
         setup="python -m api.schema",
         env=(
             ("HASH", hashing),
-            ("BCRYPT_COST", "4"),  # the behaviour under test does not depend on how dear a hash is
+            ("BCRYPT_COST", "4"),  # the behaviour under test does not depend on the cost of a hash
             ("DATABASE_URL", "sqlite+aiosqlite:///$scratch/users.db"),
             ("TIMES", "$scratch/times.jsonl"),
         ),

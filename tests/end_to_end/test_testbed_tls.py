@@ -49,7 +49,7 @@ def secured(folder: Path, certificate: str, tls: str) -> tuple[Case, Testbed]:
 
 
 def scraped(bed: Testbed, case: Case, out: Path) -> list[dict[str, Any]]:
-    """What the monitors read of the metrics of a testbed that is up."""
+    """Readings of the metrics of a running testbed by its monitors."""
     complaint = collect.start(watching.spec_of(bed, case, marker=bed._marker), out).stop()
     assert complaint is None
     return [row for row in map(json.loads, out.read_text().splitlines()) if row["source"] == "scrape"]

@@ -1,4 +1,4 @@
-"""`loadlens wrk` beside the real wrk on one origin: layout, scripts, and figures that the books confirm."""
+"""`loadlens wrk` and the real wrk on one origin: layout, scripts, and figures confirmed by its counts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def run(program: tuple[str, ...], *arguments: str) -> subprocess.CompletedProces
 
 
 def asked(program: tuple[str, ...], server: Origin, path: str, *flags: str) -> str:
-    """What it prints of a load that must exit 0, on new books, without our own words below."""
+    """Output of a load that must exit 0, without our own lines below; the origin counts from zero."""
     server.new_books()
     done = run(program, *flags, f"http://127.0.0.1:{server.port}{path}")
     assert done.returncode == 0, done.stderr
@@ -49,9 +49,9 @@ def scripted(folder: Path, text: str) -> tuple[str, str]:
 
 
 def counted(printed: str) -> int:
-    found = re.search(r"^  (\d+) requests in ", printed, re.MULTILINE)
-    assert found is not None, printed
-    return int(found[1])
+    match = re.search(r"^  (\d+) requests in ", printed, re.MULTILINE)
+    assert match is not None, printed
+    return int(match[1])
 
 
 def shape(line: str) -> str:
@@ -90,14 +90,14 @@ def test_the_published_script_and_command_line_run_as_they_are(
     server: Origin, program: tuple[str, ...]
 ) -> None:
     printed = asked(program, server, "", "-t12", "-c12", "-d2s", "--latency", "-s", str(SUM))
-    books = settled_books(server)["paths"]["/api/sum"]
+    counts = settled_books(server)["paths"]["/api/sum"]
 
     assert printed.startswith(
         f"Running 2s test @ http://127.0.0.1:{server.port}\n  12 threads and 12 connections\n"
     )
-    assert books["received"] - 12 <= counted(printed) <= books["received"]
+    assert counts["received"] - 12 <= counted(printed) <= counts["received"]
     # {"a":1,"b":1} to {"a":100,"b":100}
-    assert 13 * books["received"] <= books["body_bytes_in"] <= 17 * books["received"]
+    assert 13 * counts["received"] <= counts["body_bytes_in"] <= 17 * counts["received"]
 
 
 @pytest.mark.parametrize("program", BOTH)
@@ -171,11 +171,11 @@ def test_the_table_makes_requests_where_the_script_does_not(
 ) -> None:
     script = scripted(tmp_path, 'wrk.method = "POST"\nwrk.path = "/echo"\nwrk.body = "foo=bar"\n')
     printed = asked(program, server, "/elsewhere", "-t1", "-c2", "-d1s", *script)
-    books = settled_books(server)
+    counts = settled_books(server)
 
-    assert set(books["paths"]) == {"/echo"}
-    assert books["paths"]["/echo"]["body_bytes_in"] == 7 * books["received"]
-    assert books["received"] - 2 <= counted(printed) <= books["received"]
+    assert set(counts["paths"]) == {"/echo"}
+    assert counts["paths"]["/echo"]["body_bytes_in"] == 7 * counts["received"]
+    assert counts["received"] - 2 <= counted(printed) <= counts["received"]
     assert "Non-2xx" not in printed
 
 
@@ -248,20 +248,20 @@ def test_headers_of_the_command_line_are_sent(
 
 def test_connections_are_closed_where_the_request_says_so(server: Origin) -> None:
     printed = asked(OURS, server, "/json", "-t1", "-c2", "-d1s", "-H", "Connection: close")
-    books = settled_books(server)
+    counts = settled_books(server)
 
     # One is that of finding out whether the address takes connections.
-    assert 0 <= books["connections"]["accepted"] - 1 - counted(printed) <= 2
+    assert 0 <= counts["connections"]["accepted"] - 1 - counted(printed) <= 2
     assert "Socket errors" not in printed
 
 
-def test_a_load_over_tls_goes_to_whoever_answers_as_in_wrk() -> None:
+def test_a_load_over_tls_accepts_any_certificate_as_wrk_does() -> None:
     with origin(origin_program(), 0, "--tls") as secured:
         done = run(OURS, "-t1", "-c2", "-d1s", f"https://127.0.0.1:{secured.port}/json")
-        books = settled_books(secured)
+        counts = settled_books(secured)
 
     assert done.returncode == 0, done.stderr
-    assert books["received"] - 2 <= counted(done.stdout) <= books["received"]
+    assert counts["received"] - 2 <= counted(done.stdout) <= counts["received"]
     assert "the certificate was not verified, as wrk does not" in done.stdout
 
 
@@ -271,11 +271,11 @@ def test_every_connection_is_made_and_every_time_out_counted(server: Origin) -> 
     url = f"http://127.0.0.1:{server.port}/delay/5000"
     done = run(OURS, "-t2", "-c5", "-d3s", "--timeout", "1s", url)
 
-    found = re.search(r"  Socket errors: connect 0, read 0, write 0, timeout (\d+)\n", done.stdout)
-    assert found is not None, done.stdout + done.stderr
-    assert 10 <= int(found[1]) <= 15  # each of five connections once a second, cut at the end
+    match = re.search(r"  Socket errors: connect 0, read 0, write 0, timeout (\d+)\n", done.stdout)
+    assert match is not None, done.stdout + done.stderr
+    assert 10 <= int(match[1]) <= 15  # each of five connections once a second, cut at the end
     own = done.stdout.partition(OWN)[2]
-    assert f"{found[1]} requests had no answer in 1 s" in own
+    assert f"{match[1]} requests had no answer in 1 s" in own
     assert "all 5 connections were made; wrk makes 4 with 2 threads" in own
 
 
@@ -287,7 +287,7 @@ def test_our_own_words_say_what_wrk_adds(server: Origin) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("x = = 1\n", "script.lua:1: unexpected symbol near '='"),
         ("\nfunction init() error('no token') end\n", "script.lua:2: no token"),
@@ -299,13 +299,13 @@ def test_our_own_words_say_what_wrk_adds(server: Origin) -> None:
     ],
 )
 def test_a_script_that_cannot_be_used_is_refused_before_any_request(
-    server: Origin, tmp_path: Path, text: str, said: str
+    server: Origin, tmp_path: Path, text: str, message: str
 ) -> None:
     server.new_books()
     done = run(OURS, "-d1s", *scripted(tmp_path, text), f"http://127.0.0.1:{server.port}/")
 
     assert done.returncode == 2
-    assert said in done.stderr
+    assert message in done.stderr
     assert "raceback" not in done.stderr + done.stdout
     assert settled_books(server)["received"] == 0
 
@@ -382,7 +382,7 @@ def test_a_port_where_nobody_listens_is_no_load() -> None:
 
 
 @pytest.mark.parametrize(
-    ("flags", "said"),
+    ("flags", "message"),
     [
         (("-t4", "-c2"), "number of connections must be >= number of threads: 2 and 4"),
         (("-d", "1.5s"), "not a whole number with a unit: '1.5s'"),
@@ -391,11 +391,11 @@ def test_a_port_where_nobody_listens_is_no_load() -> None:
         (("-c0",), "from 1 to"),
     ],
 )
-def test_flags_that_cannot_be_read_are_named(flags: tuple[str, ...], said: str) -> None:
+def test_flags_that_cannot_be_read_are_named(flags: tuple[str, ...], message: str) -> None:
     done = run(OURS, *flags, "http://127.0.0.1:9/")
 
     assert done.returncode == 2
-    assert said in done.stderr
+    assert message in done.stderr
 
 
 def test_help_and_version_need_no_url() -> None:

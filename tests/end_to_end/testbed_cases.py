@@ -1,4 +1,4 @@
-"""What the tests of the testbed share: an odd service as the testbed sees it, and who is still there."""
+"""Shared by the tests of the testbed: an odd service in a study, and a search for leftover processes."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ def ask_to_die(bed: Testbed, service: str = "api") -> None:
 
 
 def said_by(bed: Testbed, log: Path | str) -> str:
-    """What a service of this testbed had said before; the keeper answers when it has read and written it."""
+    """Text of a log of this testbed; the check returns once all earlier output is written."""
     bed.check()
     return Path(log).read_text()
 
 
 def carriers(marker: str) -> list[str]:
     """`pid command` of every live process whose environment says LOADLENS_RUN=marker."""
-    found = []
+    lines = []
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
             environment = Path("/proc", name, "environ").read_bytes().split(b"\0")
@@ -68,13 +68,13 @@ def carriers(marker: str) -> list[str]:
         except OSError:
             continue
         if f"LOADLENS_RUN={marker}".encode() in environment and state not in "ZX":
-            found.append(f"{name} {command}")
-    return found
+            lines.append(f"{name} {command}")
+    return lines
 
 
 def busy_in(folder: Path) -> list[str]:
     """`pid command` of every process that works in a folder, or names it, but the caller."""
-    found = []
+    lines = []
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
             command = Path("/proc", name, "cmdline").read_bytes().replace(b"\0", b" ").decode()
@@ -82,12 +82,12 @@ def busy_in(folder: Path) -> list[str]:
         except OSError:
             continue
         if int(name) != os.getpid() and (str(folder) in command or where.startswith(str(folder))):
-            found.append(f"{name} {command}")
-    return found
+            lines.append(f"{name} {command}")
+    return lines
 
 
 def is_alive(pid: int) -> bool:
-    """Whether the process runs; a zombie does not."""
+    """True if the process runs; false for a zombie."""
     try:
         return Path("/proc", str(pid), "stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except OSError:
@@ -98,10 +98,9 @@ Left = TypeVar("Left")
 
 
 def still_there(look: Callable[[], list[Left]], within_s: float) -> list[Left]:
-    """What is still seen after a while at most; empty as soon as nothing is.
+    """Look until nothing is left or the time is over; return what is left.
 
-    A pause of the whole machine is no time in which anybody could have gone: between two looks a tenth of a
-    second counts at most.
+    While the whole machine pauses no process can end: at most a tenth of a second counts between two looks.
     """
     waited_s, seen = 0.0, time.monotonic()
     while True:
@@ -114,7 +113,7 @@ def still_there(look: Callable[[], list[Left]], within_s: float) -> list[Left]:
 
 
 def wait_until_gone(marker: str, pids: tuple[int, ...] = (), within_s: float = 3.0) -> list[str]:
-    """Who is still there after a while at most; empty as soon as nobody is."""
+    """Wait until marked processes and `pids` have ended; return those that still run."""
     return still_there(
         lambda: carriers(marker) + [f"{pid} (without the marker)" for pid in pids if is_alive(pid)], within_s
     )
@@ -131,11 +130,11 @@ def sleepers_below(pid: int) -> tuple[int, ...]:
         except OSError:
             continue
         parents[int(name)] = int(fields[1])
-    found = []
+    sleepers = []
     for candidate, command in commands.items():
         ancestor = candidate
         while ancestor in parents and ancestor != pid:
             ancestor = parents[ancestor]
         if ancestor == pid and command.startswith(b"sleep\0"):
-            found.append(candidate)
-    return tuple(found)
+            sleepers.append(candidate)
+    return tuple(sleepers)

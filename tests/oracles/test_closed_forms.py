@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from loadlens import engine
+from loadlens.errors import EngineError
+from loadlens.estimate.rate_limiter import erlang_b
 from tests.oracles import closed_forms as queues
 
 SEEDS = 12
@@ -103,7 +105,7 @@ def test_erlang_c_is_what_a_hand_count_gives() -> None:
 
 @pytest.mark.parametrize(("places", "offered", "lost"), [(1, 1.0, 0.5), (10, 6.22, 0.05), (20, 12.03, 0.01)])
 def test_erlang_b_is_what_the_printed_tables_say(places: int, offered: float, lost: float) -> None:
-    assert queues.erlang_b(offered, places) == pytest.approx(lost, rel=0.005)
+    assert erlang_b(offered, places) == pytest.approx(lost, rel=0.005)
 
 
 def test_m_m_1_waits_as_everyone_knows() -> None:
@@ -184,8 +186,8 @@ def test_quantiles_of_m_d_1_are_those_of_the_simulator(p: float) -> None:
 def test_a_faulty_model_is_refused_with_every_fault() -> None:
     model = one_station({"kind": "fixed", "s": -1}, {"kind": "closed", "users": 1}, 1, 0)
 
-    with pytest.raises(engine.EngineError) as told:
+    with pytest.raises(EngineError) as raised:
         engine.simulate(model)
 
-    assert "duration_s" in told.value.message
-    assert "classes[0].route[0].work.s" in told.value.message
+    assert "duration_s" in raised.value.message
+    assert "classes[0].route[0].work.s" in raised.value.message

@@ -21,6 +21,7 @@ import pytest
 from loadlens.errors import TestbedError
 from loadlens.model.topology import Entry
 from loadlens.study import parse, plan
+from loadlens.study.tree import items_at
 from loadlens.testbed import Testbed, default_cache, prepare
 from tests.studies.standing import standing
 
@@ -35,7 +36,7 @@ class Answer:
 
 
 def variants() -> list[str]:
-    return list(parse.read(STUDY).services["api"].variants)
+    return list(items_at(parse.read(STUDY).tree, "services", "api", "variants"))
 
 
 @pytest.fixture(scope="module", params=variants())

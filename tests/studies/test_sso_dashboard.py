@@ -13,6 +13,7 @@ from ruamel.yaml import YAML
 
 from loadlens import promql
 from loadlens.study import parse
+from loadlens.study.tree import Leaf, at
 from tests.scripts import loaded
 
 STUDY = Path(__file__).parents[2] / "studies" / "sso"
@@ -60,9 +61,8 @@ def test_panels_do_not_cover_each_other() -> None:
 
 def test_prometheus_scrapes_what_the_study_scrapes() -> None:
     (job,) = yaml("prometheus.yml")["scrape_configs"]
-    scrape = parse.read(STUDY).services["api"].scrape
-    assert scrape is not None
-    assert scrape.get is not None
+    path = at(parse.read(STUDY).tree, "services", "api", "scrape", "get")
+    assert isinstance(path, Leaf)
 
-    assert job["metrics_path"] == scrape.get.written
+    assert job["metrics_path"] == path.written
     assert re.fullmatch(r"127\.0\.0\.1:[0-9]+", job["static_configs"][0]["targets"][0])

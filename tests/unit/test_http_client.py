@@ -1,4 +1,4 @@
-"""What the lab asks over TLS, of real servers: what it trusts, and what it says of what it does not."""
+"""Requests of the lab over TLS to real servers: trusted certificates, and the words for all others."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OF_THE_CA = Tls(ca=pem("ca"))
 
 
 def status(port: int, tls: Tls | None, host: str = "127.0.0.1") -> int:
-    """What GET /metrics is answered with."""
+    """The answer to GET /metrics."""
     made = http_client.connection(host, port, tls, within_s=WITHIN_S)
     try:
         made.request("GET", "/metrics")
@@ -81,10 +81,10 @@ def test_what_is_not_trusted_is_named_with_one_thing_to_try(
     certificate: str | None, tls: Tls | None, words: str, to_try: str
 ) -> None:
     with serving(certificate) as port:
-        said = refused(port, tls)
+        message = refused(port, tls)
 
-    assert said == words
-    assert to_try in failure_text.explained("", said).for_study
+    assert message == words
+    assert to_try in failure_text.explained("", message).for_study
 
 
 def test_a_client_certificate_is_shown_with_its_key_in_the_same_file() -> None:
@@ -170,7 +170,7 @@ def answering(listener: socket.socket, answer: bytes, heads: list[bytes]) -> Non
 
 
 def metrics_of(answer: bytes) -> tuple[http_client.Page, bytes]:
-    """What is made of an answer to a request for metrics, and the request."""
+    """The page made of an answer to a request for metrics, and the request."""
     heads: list[bytes] = []
     with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor(1) as other:
         done = other.submit(answering, listener, answer, heads)

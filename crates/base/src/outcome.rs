@@ -3,8 +3,11 @@
 //! The codes and names of outcomes are a contract with the record (docs/reference/record.md): they are
 //! only ever added to.
 
+use strum::{IntoStaticStr, VariantArray};
+
 /// The end of one due request. The number is the code in the record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 #[repr(u8)]
 pub enum Outcome {
     /// As expected.
@@ -53,8 +56,9 @@ pub enum Outcome {
     Dropped = 32,
 }
 
-/// How an outcome enters the histograms: the class in the tags of intervals.hlog.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+/// Class of an outcome in the histograms: the class in the tags of intervals.hlog.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 #[repr(u8)]
 pub enum Class {
     /// A time that a user waited for a good answer.
@@ -71,52 +75,17 @@ pub enum Class {
 
 impl Class {
     /// All classes, in the order of their numbers.
-    pub const ALL: [Class; 5] = [
-        Class::Ok,
-        Class::UnexpectedStatus,
-        Class::CheckFailed,
-        Class::Failed,
-        Class::Censored,
-    ];
+    pub const ALL: &'static [Class] = Class::VARIANTS;
 
     /// The name in tags and counters.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Class::Ok => "ok",
-            Class::UnexpectedStatus => "unexpected_status",
-            Class::CheckFailed => "check_failed",
-            Class::Failed => "failed",
-            Class::Censored => "censored",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 
 impl Outcome {
     /// All outcomes, by rising code.
-    pub const ALL: [Outcome; 22] = [
-        Outcome::Ok,
-        Outcome::UnexpectedStatus,
-        Outcome::CheckFailed,
-        Outcome::Resolve,
-        Outcome::Refused,
-        Outcome::ConnectTimeout,
-        Outcome::ConnectFailed,
-        Outcome::Reset,
-        Outcome::ClosedBeforeResponse,
-        Outcome::ClosedOnReuse,
-        Outcome::Truncated,
-        Outcome::Malformed,
-        Outcome::Timeout,
-        Outcome::Limit,
-        Outcome::Tls,
-        Outcome::OwnDescriptors,
-        Outcome::OwnPorts,
-        Outcome::OwnMemory,
-        Outcome::TlsTimeout,
-        Outcome::InFlight,
-        Outcome::Waiting,
-        Outcome::Dropped,
-    ];
+    pub const ALL: &'static [Outcome] = Outcome::VARIANTS;
 
     /// The code in the record.
     pub const fn code(self) -> u8 {
@@ -125,55 +94,31 @@ impl Outcome {
 
     /// The outcome with this code.
     pub fn from_code(code: u8) -> Option<Outcome> {
-        Outcome::ALL
-            .into_iter()
-            .find(|outcome| outcome.code() == code)
+        let mut all = Outcome::ALL.iter().copied();
+        all.find(|outcome| outcome.code() == code)
     }
 
     /// The name in counters and results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Outcome::Ok => "ok",
-            Outcome::UnexpectedStatus => "unexpected_status",
-            Outcome::CheckFailed => "check_failed",
-            Outcome::Resolve => "resolve",
-            Outcome::Refused => "refused",
-            Outcome::ConnectTimeout => "connect_timeout",
-            Outcome::ConnectFailed => "connect_failed",
-            Outcome::Reset => "reset",
-            Outcome::ClosedBeforeResponse => "closed_before_response",
-            Outcome::ClosedOnReuse => "closed_on_reuse",
-            Outcome::Truncated => "truncated",
-            Outcome::Malformed => "malformed",
-            Outcome::Timeout => "timeout",
-            Outcome::Limit => "limit",
-            Outcome::Tls => "tls",
-            Outcome::OwnDescriptors => "own_descriptors",
-            Outcome::OwnPorts => "own_ports",
-            Outcome::OwnMemory => "own_memory",
-            Outcome::TlsTimeout => "tls_timeout",
-            Outcome::InFlight => "in_flight",
-            Outcome::Waiting => "waiting",
-            Outcome::Dropped => "dropped",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
-    /// Whether a whole answer came: `answered = ok + unexpected_status + check_failed`.
+    /// True if a whole answer came: `answered = ok + unexpected_status + check_failed`.
     pub const fn is_answered(self) -> bool {
         self.code() < 10
     }
 
-    /// Whether it was issued and failed: the error classes.
+    /// True if it was issued and failed: the error classes.
     pub const fn is_failure(self) -> bool {
         self.code() >= 10 && self.code() < 30
     }
 
-    /// Whether a request was issued at all.
+    /// True if a request was issued at all.
     pub const fn is_issued(self) -> bool {
         !matches!(self, Outcome::Waiting | Outcome::Dropped)
     }
 
-    /// How it enters the histograms; none for a dropped request, which waited for nothing.
+    /// Class of this outcome in the histograms; none for a dropped request, which waited for nothing.
     pub const fn class(self) -> Option<Class> {
         Some(match self {
             Outcome::Ok => Class::Ok,
@@ -221,7 +166,8 @@ mod tests {
             (32, "dropped"),
         ];
 
-        assert_eq!(Outcome::ALL.map(|o| (o.code(), o.name())), documented);
+        let codes = Outcome::ALL.iter().map(|o| (o.code(), o.name()));
+        assert_eq!(codes.collect::<Vec<_>>(), documented);
         for (code, name) in documented {
             assert_eq!(Outcome::from_code(code).unwrap().name(), name);
         }
@@ -230,7 +176,7 @@ mod tests {
 
     #[test]
     fn every_outcome_is_in_exactly_one_part_of_the_law_of_counting() {
-        for outcome in Outcome::ALL {
+        for &outcome in Outcome::ALL {
             let parts = [
                 outcome.is_answered(),
                 outcome.is_failure(),

@@ -60,6 +60,12 @@ impl Random {
     pub fn exponential(&mut self) -> f64 {
         -(((self.bits() >> 11) as f64 + 0.5) * (1.0 / (1u64 << 53) as f64)).ln()
     }
+
+    /// Normal with mean 0 and variance 1 (Box and Muller 1958), of two draws.
+    pub fn normal(&mut self) -> f64 {
+        let radius = (2.0 * self.exponential()).sqrt();
+        radius * (std::f64::consts::TAU * self.unit()).cos()
+    }
 }
 
 #[cfg(test)]

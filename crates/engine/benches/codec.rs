@@ -1,7 +1,7 @@
-//! What one request costs in the codec, in nanoseconds: `cargo bench -p loadlens-engine --bench codec`.
+//! Cost of one request in the codec, in nanoseconds: `cargo bench -p loadlens-engine --bench codec`.
 //!
-//! The median of many short rounds, so that a busy machine spoils few of them. Not a gate: read it beside the budget of
-//! 0.4 us a request.
+//! The median of many short rounds, so that a busy machine spoils few of them. Not a gate: compare it with the budget of
+//! 0.4 us per request.
 
 #![allow(
     clippy::print_stdout,

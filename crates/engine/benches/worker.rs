@@ -1,9 +1,9 @@
-//! What one request costs in the engine without the kernel, in nanoseconds: `cargo bench -p loadlens-engine --bench worker`.
+//! Cost of one request in the engine without the kernel, in nanoseconds: `cargo bench -p loadlens-engine --bench worker`.
 //!
-//! The whole loop with its clock and every statistic, over a network in memory that answers at once; the network's own part is some
-//! 20 ns. The median of many short rounds, so that a busy machine spoils few of them. Not a gate: read it beside the budget of 0.4 us
-//! a request. On a busy machine instructions say more: `valgrind --tool=callgrind PROGRAM 5`, where 5 is the number of rounds, and
-//! divide by the requests told.
+//! The whole loop with its clock and every statistic, over a network in memory that answers at once; the network's own
+//! part is some 20 ns. The median of many short rounds, so that a busy machine spoils few of them. Not a gate: compare it
+//! with the budget of 0.4 us per request. On a busy machine, count instructions instead:
+//! `valgrind --tool=callgrind PROGRAM 5`, where 5 is the number of rounds; divide by the number of requests printed.
 
 #![allow(
     clippy::print_stdout,

@@ -41,7 +41,7 @@ struct StreamOf {
     name: String,
     steps: Vec<String>,
     groups: Vec<String>,
-    /// How many checks each step has.
+    /// Number of checks of each step.
     checks: Vec<usize>,
 }
 
@@ -53,7 +53,7 @@ struct Event {
     what: What,
 }
 
-/// What a worker tells its recorder.
+/// Calls of a worker to its recorder.
 #[derive(Deserialize)]
 #[serde(tag = "what", rename_all = "snake_case")]
 enum What {
@@ -218,7 +218,7 @@ impl Connection {
 /// One thread of the run.
 struct RecordingThread {
     recorder: Recorder,
-    /// What its checks said so far.
+    /// Verdicts of its checks so far.
     checks: Vec<CheckTally>,
 }
 

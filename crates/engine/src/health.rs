@@ -107,7 +107,7 @@ impl Health {
         let is_marked_late = verdict == Verdict::KeptUp && is_marked(lag_p99_s, signs);
         if let Some(lag) = lag_p99_s.filter(|_| is_marked_late) {
             reasons.push(format!(
-                "1 % of the requests left more than {} after they were due: little beside these times, but not nothing",
+                "1 % of the requests left more than {} after they were due: small compared with these times, but not negligible",
                 in_words(lag * 1e6)
             ));
         }

@@ -28,28 +28,40 @@ pub trait Script: Send {
     const IS_THERE: bool;
 
     /// True if it makes each request; if not, the program of the stream makes all of them.
-    fn makes_requests(&self) -> bool;
+    fn makes_requests(&self) -> bool {
+        false
+    }
 
     /// True if it sets the pause before each request.
-    fn pauses(&self) -> bool;
+    fn pauses(&self) -> bool {
+        false
+    }
 
     /// True if it reads answers.
-    fn reads_answers(&self) -> bool;
+    fn reads_answers(&self) -> bool {
+        false
+    }
 
     /// Appends the next request to `out`; none: there is none, and [`Script::signal`] says what follows from it.
-    fn request(&mut self, now: u64, out: &mut Vec<u8>) -> Option<Framing>;
+    fn request(&mut self, _now: u64, _out: &mut Vec<u8>) -> Option<Framing> {
+        None
+    }
 
     /// The pause before the next request.
-    fn pause_ns(&mut self, now: u64) -> u64;
+    fn pause_ns(&mut self, _now: u64) -> u64 {
+        0
+    }
 
     /// Takes a whole answer.
-    fn answer(&mut self, now: u64, status: u16, head: &[u8], body: &[u8]);
+    fn answer(&mut self, _now: u64, _status: u16, _head: &[u8], _body: &[u8]) {}
 
     /// Takes notice of the end of a request within the measured part.
-    fn ended(&mut self, ended: &Ended);
+    fn ended(&mut self, _ended: &Ended) {}
 
     /// Signal of the script; read after each of its calls.
-    fn signal(&self) -> ScriptSignal;
+    fn signal(&self) -> ScriptSignal {
+        ScriptSignal::GoOn
+    }
 
     /// The script call under way, for a thread that waits for the script.
     fn watch(&self) -> Option<Arc<Watch>> {
@@ -63,76 +75,6 @@ pub struct NoScript;
 
 impl Script for NoScript {
     const IS_THERE: bool = false;
-
-    fn makes_requests(&self) -> bool {
-        false
-    }
-
-    fn pauses(&self) -> bool {
-        false
-    }
-
-    fn reads_answers(&self) -> bool {
-        false
-    }
-
-    fn request(&mut self, _: u64, _: &mut Vec<u8>) -> Option<Framing> {
-        None
-    }
-
-    fn pause_ns(&mut self, _: u64) -> u64 {
-        0
-    }
-
-    fn answer(&mut self, _: u64, _: u16, _: &[u8], _: &[u8]) {}
-
-    fn ended(&mut self, _: &Ended) {}
-
-    fn signal(&self) -> ScriptSignal {
-        ScriptSignal::GoOn
-    }
-}
-
-/// A script is used where it stands, so that what it holds is there after the worker.
-#[deny(clippy::missing_trait_methods)] // a method that is not passed on would silently do nothing
-impl<S: Script> Script for &mut S {
-    const IS_THERE: bool = S::IS_THERE;
-
-    fn makes_requests(&self) -> bool {
-        (**self).makes_requests()
-    }
-
-    fn pauses(&self) -> bool {
-        (**self).pauses()
-    }
-
-    fn reads_answers(&self) -> bool {
-        (**self).reads_answers()
-    }
-
-    fn request(&mut self, now: u64, out: &mut Vec<u8>) -> Option<Framing> {
-        (**self).request(now, out)
-    }
-
-    fn pause_ns(&mut self, now: u64) -> u64 {
-        (**self).pause_ns(now)
-    }
-
-    fn answer(&mut self, now: u64, status: u16, head: &[u8], body: &[u8]) {
-        (**self).answer(now, status, head, body);
-    }
-
-    fn ended(&mut self, ended: &Ended) {
-        (**self).ended(ended);
-    }
-
-    fn signal(&self) -> ScriptSignal {
-        (**self).signal()
-    }
-
-    fn watch(&self) -> Option<Arc<Watch>> {
-        (**self).watch()
-    }
 }
 
 /// The call of a script that has not come back, and its start: read by another thread, so that one that loops for ever
@@ -203,12 +145,6 @@ impl Default for ScriptHost<NoScript> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn no_script_is_none_however_it_is_held() {
-        // Engine threads lend theirs to the worker.
-        const { assert!(!NoScript::IS_THERE && !<&mut NoScript>::IS_THERE) };
-    }
 
     #[test]
     fn a_watch_names_the_call_that_has_not_come_back() {

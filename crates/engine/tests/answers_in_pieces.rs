@@ -40,14 +40,14 @@ fn step_with_everything() -> StreamProgram {
 }
 
 /// Feeds an answer piece by piece, judges it, and renders the next request with what was extracted.
-fn told(stream: &StreamProgram, judging: &mut Judging, pieces: &[&[u8]]) -> (Judgement, String) {
+fn judged(stream: &StreamProgram, judging: &mut Judging, pieces: &[&[u8]]) -> (Judgement, String) {
     let step = &stream.steps[0];
     let mut store = Store::new(1 << 20);
     let mut reply = Reply::default();
-    let mut known = KnownHead::new(step.request_is_head);
+    let mut heads = KnownHead::new(step.request_is_head);
     let mut values = Values::default();
     for piece in pieces {
-        match reply.feed(piece, step.need, &mut known, &mut store) {
+        match reply.feed(piece, step.need, &mut heads, &mut store) {
             Fed::More => {}
             Fed::Broken(violation) => panic!("{}", violation.what()),
             Fed::Whole { consumed, place } => {
@@ -110,9 +110,9 @@ fn what_is_said_of_a_chunked_answer_does_not_depend_on_where_it_is_cut() {
         let answer = chunked(&[one, two]);
         for split in 1..answer.len() {
             let (first, second) = answer.split_at(split);
-            let told = told(&stream, &mut judging, &[first, second]);
+            let judged = judged(&stream, &mut judging, &[first, second]);
             assert_eq!(
-                told, wanted,
+                judged, wanted,
                 "chunk of {cut} bytes, received in {split} and the rest"
             );
             answers += 1;
@@ -121,7 +121,7 @@ fn what_is_said_of_a_chunked_answer_does_not_depend_on_where_it_is_cut() {
     let single: Vec<&[u8]> = BODY.as_bytes().chunks(1).collect();
     let answer = chunked(&single);
     let bytes: Vec<&[u8]> = answer.chunks(1).collect();
-    assert_eq!(told(&stream, &mut judging, &bytes), wanted);
+    assert_eq!(judged(&stream, &mut judging, &bytes), wanted);
 
     // The status, seven checks, three extractions: each passed every time.
     assert_eq!(judging.tallies.len(), 11);
@@ -141,7 +141,7 @@ fn a_chunked_answer_that_misses_a_check_misses_it_wherever_it_is_cut() {
         let (one, two) = body.as_bytes().split_at(cut);
         let answer = chunked(&[one, two]);
         let (first, second) = answer.split_at(answer.len() * cut / body.len());
-        let (judgement, _) = told(&stream, &mut judging, &[first, second]);
+        let (judgement, _) = judged(&stream, &mut judging, &[first, second]);
         assert_eq!(judgement, Judgement::CheckFailed(0), "{cut}");
     }
 }

@@ -70,17 +70,17 @@ fn stop_of(tid: libc::pid_t) -> Option<Stop> {
     // SAFETY: zeros are a valid value of a struct of numbers.
     let mut info: libc::ptrace_syscall_info = unsafe { mem::zeroed() };
     let size = mem::size_of_val(&info);
-    let told = ptrace(
+    let written = ptrace(
         libc::PTRACE_GET_SYSCALL_INFO,
         tid,
         size,
         (&raw mut info) as usize,
     );
     let error = io::Error::last_os_error();
-    if told <= 0 && error.raw_os_error() == Some(libc::ESRCH) {
+    if written <= 0 && error.raw_os_error() == Some(libc::ESRCH) {
         return None;
     }
-    assert!(told > 0, "{error}");
+    assert!(written > 0, "{error}");
     // SAFETY: the kernel has said which member of the union is there.
     Some(unsafe {
         match info.op {

@@ -30,6 +30,7 @@ pub use population::{Cell, Cells, Population, Recorded};
 pub use ratios::{mean, mean_time, rate, share, Sums};
 
 use serde::Serialize;
+use strum::IntoStaticStr;
 
 /// So many independent requests above a quantile make it firm.
 pub const FIRM_ABOVE: f64 = 20.0;
@@ -39,8 +40,9 @@ pub const CONFIDENCE: f64 = 0.95;
 pub const MOST_STEPS: usize = 320;
 
 /// Method of an interval.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Method {
     /// From the variation between steps of time and the correlation of neighbours.
     LongRun,
@@ -54,16 +56,6 @@ pub enum Method {
 }
 
 impl Method {
-    /// Its name in the record.
-    pub fn name(self) -> &'static str {
-        match self {
-            Method::LongRun => "long_run",
-            Method::Clusters => "clusters",
-            Method::Independent => "independent",
-            Method::OneBurst => "one_burst",
-        }
-    }
-
     fn of(steps: usize) -> Method {
         if steps < long_run::FEWEST_STEPS {
             Method::Independent

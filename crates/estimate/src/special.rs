@@ -1,29 +1,6 @@
 //! Quantiles of Student's t, the normal and the binomial distribution, by the incomplete beta function.
 
-use statrs::function::gamma::gamma_lr;
-
-/// ln of the gamma function, x > 0 (Lanczos 1964, g = 7, nine terms; relative error below 1e-14).
-fn ln_gamma(x: f64) -> f64 {
-    const TERMS: [f64; 9] = [
-        0.999_999_999_999_809_9,
-        676.520_368_121_885_1,
-        -1_259.139_216_722_402_8,
-        771.323_428_777_653_1,
-        -176.615_029_162_140_6,
-        12.507_343_278_686_905,
-        -0.138_571_095_265_720_12,
-        9.984_369_578_019_572e-6,
-        1.505_632_735_149_311_6e-7,
-    ];
-    let x = x - 1.0;
-    let sum = TERMS
-        .iter()
-        .enumerate()
-        .skip(1)
-        .fold(TERMS[0], |sum, (i, term)| sum + term / (x + i as f64));
-    let t = x + 7.5;
-    0.5 * std::f64::consts::TAU.ln() + (x + 0.5) * t.ln() - t + sum.ln()
-}
+use statrs::function::gamma::{gamma_lr, ln_gamma};
 
 /// The regularised incomplete beta function I_x(a, b), by Lentz's continued fraction.
 fn incomplete_beta(a: f64, b: f64, x: f64) -> f64 {

@@ -67,8 +67,8 @@ fn status_line(window: &[u8]) -> Result<Option<StatusLine>, Violation> {
     const NOT_HTTP: Violation =
         Malformed("does not begin with HTTP/1.0 or HTTP/1.1 (RFC 9112 2.3)");
     const NOT_STATUS: Violation = Malformed("the status is not three digits (RFC 9112 4)");
-    let known = window.len().min(7);
-    if window[..known] != b"HTTP/1."[..known] {
+    let length = window.len().min(7);
+    if window[..length] != b"HTTP/1."[..length] {
         return Err(NOT_HTTP);
     }
     let minor = match window.get(7) {
@@ -332,26 +332,17 @@ fn framing(minor: u8, fields: &Fields) -> Result<Framing, Violation> {
 /// `head` is what [`super::response::parse_head`] found complete; `name` is compared without case. A folded value comes as
 /// it stands, line ends included.
 pub fn header<'a>(head: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
-    let mut at = memchr::memchr(b'\n', head)? + 1;
-    while let Ok(Some(field)) = field(&head[at..]) {
-        if field.name.eq_ignore_ascii_case(name) {
-            return Some(field.value.trim_ascii());
-        }
-        at += field.len;
-    }
-    None
+    headers(head, name).next()
 }
 
-/// Hands on the value of every header of this name in a whole head, as [`header`] finds the first.
-pub fn each_header<'a>(head: &'a [u8], name: &[u8], mut take: impl FnMut(&'a [u8])) {
-    let Some(end) = memchr::memchr(b'\n', head) else {
-        return;
-    };
-    let mut at = end + 1;
-    while let Ok(Some(field)) = field(&head[at..]) {
-        if field.name.eq_ignore_ascii_case(name) {
-            take(field.value.trim_ascii());
-        }
-        at += field.len;
-    }
+/// The values of all headers of this name in a whole head, as [`header`] finds the first.
+pub fn headers<'a: 'n, 'n>(head: &'a [u8], name: &'n [u8]) -> impl Iterator<Item = &'a [u8]> + 'n {
+    let mut rest = memchr::memchr(b'\n', head).map_or(&[][..], |end| &head[end + 1..]);
+    let fields = std::iter::from_fn(move || {
+        let field = field(rest).ok()??;
+        rest = &rest[field.len..];
+        Some(field)
+    });
+    let of_name = fields.filter(|field| field.name.eq_ignore_ascii_case(name));
+    of_name.map(|field| field.value.trim_ascii())
 }

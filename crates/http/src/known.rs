@@ -73,15 +73,15 @@ mod tests {
         for request_was_head in [false, true] {
             for before in HEADS {
                 for head in HEADS {
-                    let mut known = KnownHead::new(request_was_head);
+                    let mut reader = KnownHead::new(request_was_head);
                     let body = [head, b"HTTP/1.1 500 X\r\n\r\n"].concat();
 
-                    known.parse(before);
+                    reader.parse(before);
 
-                    assert_eq!(known.parse(&body), parse_head(&body, request_was_head));
+                    assert_eq!(reader.parse(&body), parse_head(&body, request_was_head));
                     for to in 0..head.len() {
                         let part = &head[..to];
-                        assert_eq!(known.parse(part), parse_head(part, request_was_head));
+                        assert_eq!(reader.parse(part), parse_head(part, request_was_head));
                     }
                 }
             }
@@ -96,9 +96,9 @@ mod tests {
             b"\r\n\r\n",
         ]
         .concat();
-        let mut known = KnownHead::new(false);
+        let mut reader = KnownHead::new(false);
 
-        assert_eq!(known.parse(&long), parse_head(&long, false));
-        assert!(known.bytes.is_empty());
+        assert_eq!(reader.parse(&long), parse_head(&long, false));
+        assert!(reader.bytes.is_empty());
     }
 }

@@ -17,7 +17,7 @@ use loadlens_base::Outcome;
 
 pub use super::body::{BodyDecoder, Decoded, Truncated};
 use super::general;
-pub use super::general::{each_header, header};
+pub use super::general::{header, headers};
 
 /// The longest head that is read, in bytes.
 pub const MAX_HEAD_BYTES: usize = 64 * 1024;
@@ -118,27 +118,16 @@ pub fn parse_head_generally(buf: &[u8], request_was_head: bool) -> HeadResult {
 
 /// Bytes that may stand in a field name (RFC 9110 5.6.2).
 pub(super) const TOKEN: [bool; 256] = {
+    const MARKS: &[u8] = b"!#$%&'*+-.^_`|~";
     let mut table = [false; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        table[byte] = (byte as u8).is_ascii_alphanumeric()
-            || matches!(
-                byte as u8,
-                b'!' | b'#'
-                    | b'$'
-                    | b'%'
-                    | b'&'
-                    | b'\''
-                    | b'*'
-                    | b'+'
-                    | b'-'
-                    | b'.'
-                    | b'^'
-                    | b'_'
-                    | b'`'
-                    | b'|'
-                    | b'~'
-            );
+    let mut at = 0;
+    while at < MARKS.len() {
+        table[MARKS[at] as usize] = true;
+        at += 1;
+    }
+    let mut byte = 0u8;
+    while byte < 0x80 {
+        table[byte as usize] |= byte.is_ascii_alphanumeric();
         byte += 1;
     }
     table
@@ -163,7 +152,7 @@ fn fast(buf: &[u8], request_was_head: bool) -> Option<Head> {
         return None;
     }
     let mut lines = 1;
-    let mut said = Said::default();
+    let mut fields = Said::default();
     loop {
         let rest = &window[at..];
         if *rest.first()? == b'\r' {
@@ -175,7 +164,7 @@ fn fast(buf: &[u8], request_was_head: bool) -> Option<Head> {
             return None;
         }
         // Length decides first: nearly every header is passed over by one comparison.
-        if matches!(colon, 10 | 14 | 17) && !said.note(&rest[..colon], &rest[colon + 1..end]) {
+        if matches!(colon, 10 | 14 | 17) && !fields.note(&rest[..colon], &rest[colon + 1..end]) {
             return None;
         }
         at += end + 1;
@@ -192,12 +181,12 @@ fn fast(buf: &[u8], request_was_head: bool) -> Option<Head> {
     let framing = if request_was_head || status == 204 || status == 304 {
         Framing::None
     } else {
-        said.framing()
+        fields.framing()
     };
     Some(Head {
         status,
         framing,
-        keep_alive: !said.close && framing != Framing::UntilClose,
+        keep_alive: !fields.close && framing != Framing::UntilClose,
         len,
     })
 }
@@ -269,5 +258,4 @@ impl Said {
 }
 
 #[cfg(test)]
-#[path = "response_tests.rs"]
 mod tests;

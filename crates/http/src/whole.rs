@@ -41,6 +41,10 @@ pub struct NotOne {
 }
 
 impl NotOne {
+    fn new<T>(what: &'static str, at: usize) -> Result<T, NotOne> {
+        Err(NotOne { what, at })
+    }
+
     /// Line and column of the place, both from 1.
     pub fn position(&self, bytes: &[u8]) -> (usize, usize) {
         let before = &bytes[..self.at.min(bytes.len())];
@@ -52,19 +56,20 @@ impl NotOne {
 
 /// Reads bytes that must be exactly one request.
 pub fn one(bytes: &[u8]) -> Result<Framing, NotOne> {
-    let (framing, end) = first(bytes, 0)?;
+    let (framing, end) = first(bytes)?;
     if end < bytes.len() {
         let what =
             "more than one request (pipelining): loadlens sends one at a time over a connection";
-        return Err(NotOne { what, at: end });
+        return NotOne::new(what, end);
     }
     Ok(framing)
 }
 
-/// Reads the request at `from` and says where it ends.
-fn first(bytes: &[u8], from: usize) -> Result<(Framing, usize), NotOne> {
-    let (line, mut at) = next_line(bytes, from)?;
-    let mut head = request_line(line, from)?;
+/// Reads the first request and says where it ends.
+fn first(bytes: &[u8]) -> Result<(Framing, usize), NotOne> {
+    let (line, mut at) = next_line(bytes, 0)?;
+    let (is_head, is_old) = request_line(line)?;
+    let (mut says_close, mut says_keep) = (false, false);
     let mut length = None;
     let mut is_chunked = false;
     loop {
@@ -77,19 +82,17 @@ fn first(bytes: &[u8], from: usize) -> Result<(Framing, usize), NotOne> {
         let (name, value) = header(line, begins)?;
         if name.eq_ignore_ascii_case(b"connection") {
             for option in value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii) {
-                head.says_close |= option.eq_ignore_ascii_case(b"close");
-                head.says_keep |= option.eq_ignore_ascii_case(b"keep-alive");
+                says_close |= option.eq_ignore_ascii_case(b"close");
+                says_keep |= option.eq_ignore_ascii_case(b"keep-alive");
             }
         } else if name.eq_ignore_ascii_case(b"content-length") {
-            let told = content_length(value).ok_or(NotOne {
-                what: "a Content-Length that is no number",
-                at: begins,
-            })?;
-            if length.is_some_and(|other| other != told) {
-                let what = "two different Content-Lengths";
-                return Err(NotOne { what, at: begins });
+            let Some(bytes) = content_length(value) else {
+                return NotOne::new("a Content-Length that is no number", begins);
+            };
+            if length.is_some_and(|other| other != bytes) {
+                return NotOne::new("two different Content-Lengths", begins);
             }
-            length = Some(told);
+            length = Some(bytes);
         } else if name.eq_ignore_ascii_case(b"transfer-encoding") {
             is_chunked = value.to_ascii_lowercase().ends_with(b"chunked");
         }
@@ -101,26 +104,15 @@ fn first(bytes: &[u8], from: usize) -> Result<(Framing, usize), NotOne> {
     };
     if end > bytes.len() {
         let what = "incomplete request: its body is shorter than its Content-Length";
-        return Err(NotOne {
-            what,
-            at: bytes.len(),
-        });
+        return NotOne::new(what, bytes.len());
     }
-    let closes = head.says_close || (head.is_old && !head.says_keep);
-    Ok((Framing::new(head.is_head, closes), end))
+    let closes = says_close || (is_old && !says_keep);
+    Ok((Framing::new(is_head, closes), end))
 }
 
-/// State of a request read so far.
-struct Known {
-    is_head: bool,
-    is_old: bool,
-    says_close: bool,
-    says_keep: bool,
-}
-
-/// Method, target, version.
-fn request_line(line: &[u8], at: usize) -> Result<Known, NotOne> {
-    let wrong = |what| Err(NotOne { what, at });
+/// Reads the first line; true if the method is HEAD, and true if the version is HTTP/1.0.
+fn request_line(line: &[u8]) -> Result<(bool, bool), NotOne> {
+    let wrong = |what| NotOne::new(what, 0);
     let mut words = line.split(|byte| *byte == b' ');
     let method = words.next().unwrap_or_default();
     let target = words.next().unwrap_or_default();
@@ -137,27 +129,16 @@ fn request_line(line: &[u8], at: usize) -> Result<Known, NotOne> {
     if words.next().is_some() || !matches!(version, b"HTTP/1.1" | b"HTTP/1.0") {
         return wrong("the first line does not end with HTTP/1.1 or HTTP/1.0");
     }
-    Ok(Known {
-        is_head: method == b"HEAD",
-        is_old: version == b"HTTP/1.0",
-        says_close: false,
-        says_keep: false,
-    })
+    Ok((method == b"HEAD", version == b"HTTP/1.0"))
 }
 
 /// Name and value of a header line.
 fn header(line: &[u8], at: usize) -> Result<(&[u8], &[u8]), NotOne> {
-    let wrong = NotOne {
-        what: "a line of the head that is no `Name: value`",
-        at,
-    };
-    let colon = memchr::memchr(b':', line).ok_or(wrong)?;
-    let (name, value) = (&line[..colon], line[colon + 1..].trim_ascii());
-    if is_token(name) {
-        Ok((name, value))
-    } else {
-        Err(wrong)
+    let colon = memchr::memchr(b':', line).unwrap_or_default();
+    if !is_token(&line[..colon]) {
+        return NotOne::new("a line of the head that is no `Name: value`", at);
     }
+    Ok((&line[..colon], line[colon + 1..].trim_ascii()))
 }
 
 /// The line that begins at `from`, without its end, and where the next one begins.
@@ -165,10 +146,7 @@ fn next_line(bytes: &[u8], from: usize) -> Result<(&[u8], usize), NotOne> {
     let rest = &bytes[from..];
     let Some(length) = memchr::memchr(b'\n', rest) else {
         let what = "incomplete request: its head has no end";
-        return Err(NotOne {
-            what,
-            at: bytes.len(),
-        });
+        return NotOne::new(what, bytes.len());
     };
     let line = &rest[..length];
     Ok((line.strip_suffix(b"\r").unwrap_or(line), from + length + 1))
@@ -191,7 +169,7 @@ fn chunks(bytes: &[u8], mut at: usize) -> Result<usize, NotOne> {
             .and_then(|digits| usize::from_str_radix(digits, 16).ok());
         let Some(size) = size else {
             let what = "a chunk of the body without its size";
-            return Err(NotOne { what, at: begins });
+            return NotOne::new(what, begins);
         };
         at = after;
         if size == 0 {
@@ -200,15 +178,12 @@ fn chunks(bytes: &[u8], mut at: usize) -> Result<usize, NotOne> {
         at = at.saturating_add(size);
         if at >= bytes.len() {
             let what = "incomplete request: its last chunk is missing";
-            return Err(NotOne {
-                what,
-                at: bytes.len(),
-            });
+            return NotOne::new(what, bytes.len());
         }
         let (line, after) = next_line(bytes, at)?;
         if !line.is_empty() {
             let what = "a chunk of the body is longer than its size";
-            return Err(NotOne { what, at });
+            return NotOne::new(what, at);
         }
         at = after;
     }
@@ -284,8 +259,8 @@ mod tests {
             ),
         ];
         for (bytes, what, position) in cases {
-            let found = one(bytes).unwrap_err();
-            assert_eq!((found.what, found.position(bytes)), (what, position));
+            let fault = one(bytes).unwrap_err();
+            assert_eq!((fault.what, fault.position(bytes)), (what, position));
         }
     }
 }

@@ -35,8 +35,8 @@ pub type LastFailure = Arc<Mutex<Option<String>>>;
 /// Puts `lookup` and `connect` into the table `wrk`.
 pub fn add_to(wrk: &Table, lua: &Lua, patience: Duration, last: &LastFailure) -> Result<()> {
     let lookup = lua.create_function(|lua, (host, service): (String, Value)| {
-        let found = look_up(&host, &service)?;
-        let addresses = found.into_iter().map(Address);
+        let addresses = look_up(&host, &service)?;
+        let addresses = addresses.into_iter().map(Address);
         lua.create_sequence_from(addresses)
     })?;
     let last = last.clone();
@@ -65,11 +65,11 @@ fn look_up(host: &str, service: &Value) -> Result<Vec<SocketAddr>> {
             ))
         })?,
     };
-    let found = (host, port).to_socket_addrs();
-    let found = found
+    let resolved = (host, port).to_socket_addrs();
+    let resolved = resolved
         .map_err(|error| Error::runtime(format!("unable to resolve {host}:{service}: {error}")))?;
     let mut addresses: Vec<SocketAddr> = Vec::new();
-    for address in found {
+    for address in resolved {
         if !addresses.contains(&address) {
             addresses.push(address);
         }

@@ -109,9 +109,9 @@ impl Running {
         let Some(call) = &self.delay else {
             return Ok(0.0);
         };
-        let told: Value = call.function.call(())?;
+        let pause: Value = call.function.call(())?;
         // As wrk has it, whatever is no number is no pause.
-        let ms = match &told {
+        let ms = match &pause {
             Value::Integer(ms) => *ms as f64,
             Value::Number(ms) => *ms,
             Value::String(text) => text.to_string_lossy().trim().parse().unwrap_or(0.0),
@@ -171,7 +171,7 @@ impl Running {
 fn made(value: &Value, name: &str, out: &mut Vec<u8>) -> Result<Framing, Fault> {
     let Value::String(text) = value else {
         let what = match value.type_name() {
-            "integer" => "number", // which Lua does not tell apart
+            "integer" => "number", // Lua has one name for both
             other => other,
         };
         return Err(Fault::new(format!(

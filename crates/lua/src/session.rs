@@ -206,7 +206,7 @@ impl Session {
     /// Fault of the script while it ran; after the end of the run.
     pub fn fault(&mut self) -> Option<String> {
         self.collect();
-        let told = self
+        let failed = self
             .ended
             .iter()
             .find_map(Running::fault)
@@ -217,7 +217,7 @@ impl Session {
                 "{name} did not come back after the end of the run: does it loop for ever?"
             ))
         };
-        told.or_else(stuck)
+        failed.or_else(stuck)
     }
 
     /// Latencies in microseconds, and rates of threads in answers per second, of so long a measured part; after the

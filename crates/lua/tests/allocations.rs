@@ -135,5 +135,5 @@ fn a_script_without_a_function_request_allocates_nothing_for_a_request() {
     std::fs::remove_file(&file).unwrap();
 
     assert_eq!(between.load(Ordering::Acquire), 0);
-    assert_eq!(origin.books().paths["/echo"].received, LAST);
+    assert_eq!(origin.counts().paths["/echo"].received, LAST);
 }

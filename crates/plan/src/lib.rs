@@ -16,6 +16,7 @@ mod workload;
 
 use serde::{Deserialize, Serialize};
 
+pub use bounded::read_planned;
 pub use scenario::{Auth, Body, Bounds, Check, Extract, Group, Scenario, Source, Step};
 pub use target::{Connection, PemFile, Reuse, Target, Tls};
 pub use workload::{Arrivals, Overflow, Profile, Replay, Segment, Think, Workload};
@@ -36,16 +37,13 @@ pub struct Plan {
     pub share: Share,
     /// Engine threads; none: one per core that the process may use. Never more than the load is worth: its users, 5,000
     /// arrivals a second or 32 connections of a pool for each.
-    #[serde(default)]
     pub threads: Option<u32>,
     /// Thread i is pinned to `cpus[i % len]`; none: not pinned.
-    #[serde(default)]
     pub cpus: Option<Vec<u32>>,
     /// Load before the measured part.
     #[serde(default)]
     pub warmup_ns: u64,
     /// The measured part; none: until every load stream has done its requests.
-    #[serde(default)]
     pub duration_ns: Option<u64>,
     /// Time that requests in flight have to finish after the end (nothing new is sent).
     #[serde(default)]
@@ -56,7 +54,6 @@ pub struct Plan {
     #[serde(default)]
     pub feeds: Vec<Feed>,
     /// Folder for samples, connections, intervals and counters; none: kept in memory only.
-    #[serde(default)]
     pub record: Option<RecordTo>,
 }
 

@@ -55,7 +55,6 @@ pub struct Step {
     #[serde(default)]
     pub headers: Vec<(String, String)>,
     /// Credentials from the environment; none: none are sent.
-    #[serde(default)]
     pub auth: Option<Auth>,
     /// Body of the request.
     #[serde(default)]
@@ -189,13 +188,10 @@ pub enum Check {
 #[serde(deny_unknown_fields)]
 pub struct Bounds {
     /// It is this one.
-    #[serde(default)]
     pub equals: Option<f64>,
     /// It is larger than this.
-    #[serde(default)]
     pub above: Option<f64>,
     /// It is smaller than this.
-    #[serde(default)]
     pub below: Option<f64>,
 }
 
@@ -228,10 +224,8 @@ pub enum Source {
         /// In the syntax of the `regex` crate.
         pattern: String,
         /// Number of the group; none: the first, or the whole match when there is no group.
-        #[serde(default)]
         group: Option<u32>,
         /// Name of the header; none: the body.
-        #[serde(default)]
         header: Option<String>,
     },
 }

@@ -13,7 +13,6 @@ pub struct Target {
     /// Value of the Host header.
     pub authority: String,
     /// TLS settings; none: plain TCP.
-    #[serde(default)]
     pub tls: Option<Tls>,
 }
 
@@ -22,16 +21,12 @@ pub struct Target {
 #[serde(deny_unknown_fields)]
 pub struct Tls {
     /// The name asked for (SNI) and verified; none: the target's host.
-    #[serde(default)]
     pub server_name: Option<String>,
     /// Certificates of the CAs that are trusted; none: those that the operating system trusts.
-    #[serde(default)]
     pub ca: Option<PemFile>,
     /// The client's certificate and its chain; none: the client has none.
-    #[serde(default)]
     pub certificate: Option<PemFile>,
     /// The client's private key; none: it stands in the file of the certificate.
-    #[serde(default)]
     pub key: Option<PemFile>,
     /// Takes any certificate of the server.
     #[serde(default)]
@@ -63,7 +58,6 @@ pub struct Connection {
     #[serde(default)]
     pub reuse: Reuse,
     /// All users share this many connections (waiting for one is response time); none: one for each user.
-    #[serde(default)]
     pub pool: Option<u32>,
 }
 

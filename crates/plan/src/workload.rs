@@ -15,32 +15,25 @@ pub enum Workload {
         think: Think,
         /// An iteration of a user is due so long after its last one was due, whatever that one took; none: after the
         /// last one's end and a pause. One that begins late is measured from when it was due.
-        #[serde(default)]
         pace: Option<Think>,
         /// Users start evenly spread over this time.
         #[serde(default)]
         ramp_ns: u64,
         /// Number of users over time: user i is there while the level is above i, and on to the end of its iteration.
         /// None: all of them.
-        #[serde(default)]
         profile: Option<Profile>,
         /// Each user stops after so many iterations.
-        #[serde(default)]
         iterations: Option<u64>,
         /// The stream stops after so many requests in all.
-        #[serde(default)]
         requests: Option<u64>,
     },
     /// Iterations that start at due times, whatever the server does: at a rate, along a profile or from a file.
     Open {
         /// Iterations per second, total.
-        #[serde(default)]
         rate_per_s: Option<f64>,
         /// Iterations per second, total, over time.
-        #[serde(default)]
         profile: Option<Profile>,
         /// Due times.
-        #[serde(default)]
         replay: Option<Replay>,
         /// Law of the gaps between due times.
         #[serde(default)]
@@ -50,7 +43,6 @@ pub enum Workload {
         /// Treatment of iterations that are due while `max_in_flight` are under way.
         overflow: Overflow,
         /// The stream stops after so many requests in all.
-        #[serde(default)]
         requests: Option<u64>,
     },
 }
@@ -117,7 +109,6 @@ pub struct Replay {
     /// SHA-256 of its bytes, hex.
     pub digest: String,
     /// Name in the first line, or number from 1, of the column of the times; none: what stands before the first comma.
-    #[serde(default)]
     pub column: Option<String>,
     /// So many times as fast; above 0.
     #[serde(default = "as_it_was")]

@@ -60,8 +60,8 @@ impl Admission {
     /// `who` waits no longer; false: it did not.
     pub fn leave(&mut self, who: u64) -> bool {
         // Those who waited longest leave first: the search ends early.
-        let found = self.queue.iter().position(|&waiting| waiting == who);
-        found.and_then(|at| self.queue.remove(at)).is_some()
+        let place = self.queue.iter().position(|&waiting| waiting == who);
+        place.and_then(|at| self.queue.remove(at)).is_some()
     }
 
     pub fn in_flight(&self) -> usize {

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use crate::books::Failure;
+use crate::counts::Failure;
 
 /// An answer to a request that the service does not answer.
 pub(crate) struct Own<'a> {

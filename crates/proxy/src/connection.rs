@@ -3,7 +3,7 @@
 
 use loadlens_http::response::{BodyDecoder, Framing};
 
-use crate::books::Outcome;
+use crate::counts::Outcome;
 use crate::draws::Fate;
 use crate::head::Request;
 use crate::wire::Wire;
@@ -37,7 +37,7 @@ pub(crate) enum Stage {
 pub(crate) struct Client {
     pub wire: Wire,
     pub stage: Stage,
-    /// It reads the books.
+    /// It reads the counts.
     pub is_control: bool,
     /// The request in hand.
     pub request: Request,
@@ -62,14 +62,7 @@ impl Client {
             wire,
             stage: Stage::Idle,
             is_control,
-            request: Request {
-                len: 0,
-                is_head: false,
-                is_http10: false,
-                framing: Framing::None,
-                keeps: true,
-                expects: false,
-            },
+            request: Request::NONE,
             head: Vec::new(),
             body: BodyDecoder::new(Framing::None),
             fate: Fate::default(),

@@ -69,18 +69,12 @@ fn draw(law: Law, random: &mut Random) -> u64 {
         }
         Law::Exponential { mean_ns } => (random.exponential() * mean_ns as f64) as u64,
         Law::Normal { mean_ns, sd_ns } => {
-            (mean_ns as f64 + normal(random) * sd_ns as f64).max(0.0) as u64
+            (mean_ns as f64 + random.normal() * sd_ns as f64).max(0.0) as u64
         }
         Law::Lognormal { median_ns, sigma } => {
-            (median_ns as f64 * (normal(random) * sigma).exp()) as u64
+            (median_ns as f64 * (random.normal() * sigma).exp()) as u64
         }
     }
-}
-
-/// Standard normal (Box and Muller 1958); of each pair only one is used, so that a draw costs the same always.
-fn normal(random: &mut Random) -> f64 {
-    let radius = (2.0 * random.exponential()).sqrt();
-    radius * (std::f64::consts::TAU * random.unit()).cos()
 }
 
 #[cfg(test)]

@@ -9,8 +9,8 @@ use loadlens_sys as sys;
 
 use crate::admission::Decision;
 use crate::answers;
-use crate::books::{Failure, Injected, Outcome};
 use crate::connection::{Client, Part, Stage, Upstream};
+use crate::counts::{Failure, Injected, Outcome};
 use crate::head::{self, Read};
 use crate::settings::{Direction, Failures, Moment};
 use crate::wire::{Peer, Wire, HIGH};
@@ -52,7 +52,7 @@ impl Worker {
             Read::Invalid(why) => {
                 client.closes = true;
                 client.body = BodyDecoder::new(Framing::None);
-                self.books.requests += 1;
+                self.counts.requests += 1;
                 self.answer(token, 400, why, Some(Outcome::Malformed));
             }
         }
@@ -61,22 +61,22 @@ impl Worker {
 
     /// A request is there: what happens to it is drawn.
     fn begin(&mut self, token: u64) {
-        self.books.requests += 1;
+        self.counts.requests += 1;
         let fate = self.draws.next();
         let Some(client) = self.clients.get(token) else {
             return;
         };
         client.fate = fate;
         if fate.is_dropped {
-            self.books.inject(Injected::Drop);
-            self.books.end(Outcome::Dropped);
+            self.counts.inject(Injected::Drop);
+            self.counts.end(Outcome::Dropped);
             client.stage = Stage::Silent;
             client.wire.take_all();
             return;
         }
         if fate.request_delay_ns > 0 {
-            self.books.inject(Injected::DelayRequest);
-            self.books.delayed_ns += fate.request_delay_ns;
+            self.counts.inject(Injected::DelayRequest);
+            self.counts.delayed_ns += fate.request_delay_ns;
             let at_ns = sys::monotonic_ns() + fate.request_delay_ns;
             client.stage = Stage::Delayed;
             client.at_ns = at_ns;
@@ -92,12 +92,12 @@ impl Worker {
             return;
         };
         if client.fate.reset == Some(Moment::Request) {
-            self.books.inject(Injected::Reset);
-            self.books.end(Outcome::Reset);
+            self.counts.inject(Injected::Reset);
+            self.counts.end(Outcome::Reset);
             return self.reset_client(token);
         }
         if client.fate.is_error {
-            self.books.inject(Injected::Error);
+            self.counts.inject(Injected::Error);
             let status = self.settings.faults.errors.status;
             return self.answer(token, status, "an injected error", Some(Outcome::Error));
         }
@@ -112,7 +112,7 @@ impl Worker {
                     self.set_timer(token, until_ns);
                 }
                 let waiting = self.admission.waiting();
-                self.books.waiting_most = self.books.waiting_most.max(waiting);
+                self.counts.waiting_most = self.counts.waiting_most.max(waiting);
             }
         }
     }
@@ -124,7 +124,7 @@ impl Worker {
         };
         if let Stage::Waiting(since_ns) = client.stage {
             self.admission.leave(token);
-            self.books.wait(sys::monotonic_ns() - since_ns);
+            self.counts.wait(sys::monotonic_ns() - since_ns);
             self.reject(token, Outcome::Waited);
         }
     }
@@ -141,16 +141,16 @@ impl Worker {
     /// The request goes to the service, on a kept connection or a new one.
     pub fn forward(&mut self, token: u64) {
         let in_flight = self.admission.in_flight();
-        self.books.in_flight_most = self.books.in_flight_most.max(in_flight);
+        self.counts.in_flight_most = self.counts.in_flight_most.max(in_flight);
         if self.clients.get(token).is_none() {
             return; // it left while it was about to go on, and gave its place back
         }
-        self.books.forwarded += 1;
+        self.counts.forwarded += 1;
         let backend = self.turn % self.settings.upstreams.len();
         self.turn = backend + 1;
         let upstream = match self.idle[backend].pop() {
             Some(kept) => {
-                self.books.upstream_reused += 1;
+                self.counts.upstream_reused += 1;
                 Ok(kept)
             }
             None => self.connect(backend),
@@ -164,23 +164,15 @@ impl Worker {
     fn connect(&mut self, backend: usize) -> Result<u64, Failure> {
         let socket = sys::connect(&self.settings.upstreams[backend].into())
             .map_err(|error| failure_of(&error))?;
-        self.books.upstream_opened += 1;
+        self.counts.upstream_opened += 1;
         let fd = socket.as_raw_fd();
         let pacing = self.pacing(Direction::Request);
-        let idle_request = head::Request {
-            len: 0,
-            is_head: false,
-            is_http10: false,
-            framing: Framing::None,
-            keeps: true,
-            expects: false,
-        };
         let token = self.upstreams.insert(|token| Upstream {
             wire: Wire::new(socket, token, pacing),
             backend,
             part: Part::Connecting,
             client: None,
-            request: idle_request,
+            request: head::Request::NONE,
             has_all: false,
             was_held: false,
             keeps: false,
@@ -268,7 +260,7 @@ impl Worker {
             return;
         };
         if client.is_answered {
-            self.books.end(Outcome::Malformed);
+            self.counts.end(Outcome::Malformed);
             return self.reset_client(token);
         }
         client.closes = true;
@@ -309,14 +301,14 @@ impl Worker {
         let was_reset = upstream.wire.peer == Peer::Reset;
         match upstream.client {
             Some(client) => self.fail_client(client, failure, upstream.wire.unread(), was_reset),
-            None => self.books.fail(failure),
+            None => self.counts.fail(failure),
         }
         self.release();
     }
 
     /// `rest`: what the service said last and was not passed on.
     fn fail_client(&mut self, token: u64, failure: Failure, rest: &[u8], was_reset: bool) {
-        self.books.fail(failure);
+        self.counts.fail(failure);
         let Some(client) = self.clients.get(token) else {
             return;
         };
@@ -332,7 +324,7 @@ impl Worker {
                 Failure::Refused | Failure::Connect | Failure::Reset | Failure::Timeout
             );
         if resets {
-            self.books.end(Outcome::Failed);
+            self.counts.end(Outcome::Failed);
             self.flush_client(token);
             return self.break_off(token);
         }
@@ -370,7 +362,7 @@ impl Worker {
         self.flush_client(token);
     }
 
-    /// Answers who reads the books.
+    /// Answers a reader of the counts.
     fn answer_control(&mut self, token: u64, len: usize) {
         let now = self.now();
         let Some(client) = self.clients.get(token) else {
@@ -378,7 +370,7 @@ impl Worker {
         };
         let target = answers::target(&client.wire.unread()[..len]);
         let answer = match target {
-            b"/metrics" => answers::page(200, &self.books.text(now)),
+            b"/metrics" => answers::page(200, &self.counts.text(now)),
             b"/ready" => answers::page(200, "ready\n"),
             _ => answers::page(404, "GET /metrics, GET /ready\n"),
         };

@@ -17,6 +17,18 @@ pub(crate) struct Request {
     pub expects: bool,
 }
 
+impl Request {
+    /// In place of a request before the first one.
+    pub const NONE: Request = Request {
+        len: 0,
+        is_head: false,
+        is_http10: false,
+        framing: Framing::None,
+        keeps: true,
+        expects: false,
+    };
+}
+
 /// State of the bytes so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Read {
@@ -66,7 +78,7 @@ pub(crate) fn read(bytes: &[u8]) -> Read {
         b"HTTP/1.0" => true,
         _ => return Read::Invalid("neither HTTP/1.1 nor HTTP/1.0"),
     };
-    let mut said = Said::default();
+    let mut fields = Said::default();
     loop {
         let Some(line) = lines.next() else {
             return unfinished(bytes);
@@ -74,11 +86,11 @@ pub(crate) fn read(bytes: &[u8]) -> Read {
         if is_blank(line) {
             break;
         }
-        if let Err(why) = said.note(line) {
+        if let Err(why) = fields.note(line) {
             return Read::Invalid(why);
         }
     }
-    let framing = match said.framing(is_http10) {
+    let framing = match fields.framing(is_http10) {
         Ok(framing) => framing,
         Err(why) => return Read::Invalid(why),
     };
@@ -87,8 +99,8 @@ pub(crate) fn read(bytes: &[u8]) -> Read {
         is_head: method == b"HEAD",
         is_http10,
         framing,
-        keeps: !said.close && (!is_http10 || said.keep_alive),
-        expects: said.expects,
+        keeps: !fields.close && (!is_http10 || fields.keep_alive),
+        expects: fields.expects,
     })
 }
 

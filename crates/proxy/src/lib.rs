@@ -7,8 +7,8 @@
 
 mod admission;
 mod answers;
-mod books;
 mod connection;
+mod counts;
 mod draws;
 mod exchange;
 mod head;
@@ -33,7 +33,7 @@ pub struct Proxy {
     control: OwnedFd,
     /// The port that clients come to.
     pub port: u16,
-    /// The port that its books are read on.
+    /// Port on which its counts are read.
     pub control_port: u16,
 }
 

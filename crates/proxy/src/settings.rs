@@ -2,6 +2,7 @@
 
 use std::net::SocketAddrV4;
 
+use loadlens_base::{Fault, Faults as FaultList};
 use serde::Deserialize;
 
 /// All settings of a proxy.
@@ -232,7 +233,6 @@ pub struct Admit {
     #[serde(default)]
     pub queue: usize,
     /// Longest wait of each; none: for ever.
-    #[serde(default)]
     pub wait_ns: Option<u64>,
     /// Status of the answer to the others.
     #[serde(default = "default_rejection")]
@@ -251,11 +251,12 @@ fn default_retry_after() -> u64 {
 }
 
 impl Settings {
-    /// Reads them; every fault at once as (key, what).
-    pub fn read(json: &str) -> Result<Settings, Vec<(String, String)>> {
+    /// Reads them, or gives every fault at once.
+    pub fn read(json: &str) -> Result<Settings, Vec<Fault>> {
         let settings: Settings = serde_json::from_str(json)
-            .map_err(|error| vec![("settings".to_owned(), error.to_string())])?;
-        let faults = settings.validate();
+            .map_err(|error| vec![Fault::new("settings", error.to_string())])?;
+        let mut faults = Vec::new();
+        settings.check(&mut FaultList::new(&mut faults, ""));
         if faults.is_empty() {
             Ok(settings)
         } else {
@@ -263,22 +264,17 @@ impl Settings {
         }
     }
 
-    /// Every fault at once as (key, what).
-    pub fn validate(&self) -> Vec<(String, String)> {
-        let mut found = Vec::new();
-        let mut note = |key: &str, what: String| found.push((key.to_owned(), what));
-        if self.upstreams.is_empty() {
-            note("upstreams", "there is nobody to pass on to".to_owned());
-        }
+    fn check(&self, list: &mut FaultList) {
+        let what = "there is no service to pass requests on to";
+        list.want(!self.upstreams.is_empty(), "upstreams", what);
         let faults = &self.faults;
         for (key, share) in [
             ("faults.reset.share", faults.reset.share),
             ("faults.drop.share", faults.drop.share),
             ("faults.errors.share", faults.errors.share),
         ] {
-            if !(0.0..=1.0).contains(&share) {
-                note(key, format!("{share} is not a share from 0 to 1"));
-            }
+            let what = format_args!("{share} is not a share from 0 to 1");
+            list.want((0.0..=1.0).contains(&share), key, what);
         }
         for (key, law) in [
             ("faults.delay.request", faults.delay.request),
@@ -286,45 +282,38 @@ impl Settings {
         ] {
             match law {
                 Some(Law::Uniform { low_ns, high_ns }) if low_ns > high_ns => {
-                    note(key, format!("uniform from {low_ns} down to {high_ns}"));
+                    list.add(key, format_args!("uniform from {low_ns} down to {high_ns}"));
                 }
                 Some(Law::Lognormal { sigma, .. }) if !(0.0..=10.0).contains(&sigma) => {
-                    note(key, format!("sigma {sigma} is not from 0 to 10"));
+                    list.add(key, format_args!("sigma {sigma} is not from 0 to 10"));
                 }
                 _ => {}
             }
         }
-        let statuses = [
-            ("faults.errors.status", Some(faults.errors.status)),
-            (
-                "faults.admit.status",
-                faults.admit.map(|admit| admit.status),
-            ),
-        ];
-        for (key, status) in statuses {
-            if let Some(status) = status.filter(|status| !(400..600).contains(status)) {
-                note(key, format!("{status} is no status of an error"));
-            }
-        }
-        if faults.admit.is_some_and(|admit| admit.in_flight == 0) {
-            note("faults.admit.in_flight", "0 would admit nobody".to_owned());
-        }
-        if faults.connections.is_some_and(|bound| bound.most == 0) {
-            note(
-                "faults.connections.most",
-                "0 would let nobody in".to_owned(),
-            );
-        }
-        if faults
-            .bandwidth
-            .is_some_and(|bandwidth| bandwidth.rate == 0)
+        let status = faults.errors.status;
+        let what = format_args!("{status} is no status of an error");
+        list.want((400..600).contains(&status), "faults.errors.status", what);
+        if let Some(Admit {
+            status, in_flight, ..
+        }) = faults.admit
         {
-            note(
-                "faults.bandwidth.rate",
-                "0 bytes a second pass nothing".to_owned(),
-            );
+            let what = format_args!("{status} is no status of an error");
+            list.want((400..600).contains(&status), "faults.admit.status", what);
+            let what = "0 would admit no request";
+            list.want(in_flight > 0, "faults.admit.in_flight", what);
         }
-        found
+        let lets_in = faults.connections.is_none_or(|bound| bound.most > 0);
+        list.want(
+            lets_in,
+            "faults.connections.most",
+            "0 would accept no connection",
+        );
+        let passes = faults.bandwidth.is_none_or(|bandwidth| bandwidth.rate > 0);
+        list.want(
+            passes,
+            "faults.bandwidth.rate",
+            "0 bytes per second pass nothing",
+        );
     }
 }
 
@@ -352,7 +341,7 @@ mod tests {
 
         let faults = Settings::read(&text).unwrap_err();
 
-        let keys: Vec<&str> = faults.iter().map(|(key, _)| key.as_str()).collect();
+        let keys: Vec<&str> = faults.iter().map(|fault| fault.where_.as_str()).collect();
         assert_eq!(
             keys,
             [
@@ -370,6 +359,6 @@ mod tests {
 
         let faults = Settings::read(&text).unwrap_err();
 
-        assert!(faults[0].1.contains("dealy"), "{faults:?}");
+        assert!(faults[0].what.contains("dealy"), "{faults:?}");
     }
 }

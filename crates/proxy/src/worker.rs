@@ -9,8 +9,8 @@ use loadlens_sys::slab::{Slab, KIND, RESERVED};
 use loadlens_sys::{self as sys, Epoll};
 
 use crate::admission::Admission;
-use crate::books::{Books, Injected, Now, Outcome};
 use crate::connection::{Client, Part, Stage, Upstream};
+use crate::counts::{Counts, Injected, Now, Outcome};
 use crate::draws::Draws;
 use crate::pace;
 use crate::settings::{Above, Direction, Settings};
@@ -52,7 +52,7 @@ pub(crate) struct Worker {
     pub upstreams: Slab<Upstream>,
     pub admission: Admission,
     pub draws: Draws,
-    pub books: Books,
+    pub counts: Counts,
     /// Idle connections of each upstream, the one used last at the end.
     pub idle: Vec<Vec<u64>>,
     /// Index of the service whose turn it is.
@@ -63,7 +63,7 @@ pub(crate) struct Worker {
     control: OwnedFd,
     /// The links that all connections share: to the clients, to the service.
     links: [Option<pace::Link>; 2],
-    /// Open connections of clients, without those that read the books.
+    /// Open connections of clients, without those that read the counts.
     open: usize,
     is_accepting: bool,
     buffer: Vec<u8>,
@@ -87,7 +87,7 @@ impl Worker {
             upstreams: Slab::new(KIND),
             admission: Admission::new(faults.admit),
             draws: Draws::new(faults),
-            books: Books::default(),
+            counts: Counts::default(),
             idle: vec![Vec::new(); settings.upstreams.len()],
             turn: 0,
             jobs: VecDeque::new(),
@@ -169,7 +169,7 @@ impl Worker {
                 Ok(None) => return,
                 Ok(Some(socket)) => self.admit(socket, is_control),
                 Err(_) => {
-                    self.books.accept_errors += 1;
+                    self.counts.accept_errors += 1;
                     // Out of descriptors: the socket stays ready, so a pause keeps the loop from spinning.
                     std::thread::sleep(std::time::Duration::from_millis(1));
                     return;
@@ -197,11 +197,11 @@ impl Worker {
     fn admit(&mut self, socket: OwnedFd, is_control: bool) {
         let fd = socket.as_raw_fd();
         if !is_control {
-            self.books.accepted += 1;
+            self.counts.accepted += 1;
             let bound = self.settings.faults.connections;
             if bound.is_some_and(|bound| self.open as u64 >= bound.most) {
                 sys::reset_on_close(fd);
-                self.books.inject(Injected::Connection);
+                self.counts.inject(Injected::Connection);
                 return;
             }
             self.open += 1;
@@ -240,17 +240,17 @@ impl Worker {
         match client.stage {
             Stage::Waiting(since_ns) => {
                 self.admission.leave(token);
-                self.books.wait(now - since_ns);
-                self.books.end(Outcome::Gone);
+                self.counts.wait(now - since_ns);
+                self.counts.end(Outcome::Gone);
             }
             Stage::Granted => {
-                self.books.end(Outcome::Gone);
+                self.counts.end(Outcome::Gone);
                 self.release();
             }
-            Stage::Delayed => self.books.end(Outcome::Gone),
-            Stage::Writing(Some(_)) => self.books.end(Outcome::Gone),
+            Stage::Delayed => self.counts.end(Outcome::Gone),
+            Stage::Writing(Some(_)) => self.counts.end(Outcome::Gone),
             Stage::Served(upstream) => {
-                self.books.end(Outcome::Gone);
+                self.counts.end(Outcome::Gone);
                 self.orphan(upstream);
             }
             _ => {}
@@ -300,7 +300,7 @@ impl Worker {
         };
         if let Some(client) = self.clients.get(next) {
             if let Stage::Waiting(since_ns) = client.stage {
-                self.books.wait(sys::monotonic_ns() - since_ns);
+                self.counts.wait(sys::monotonic_ns() - since_ns);
             }
             client.stage = Stage::Granted;
             client.at_ns = 0;
@@ -317,7 +317,7 @@ impl Worker {
         if events & !WRITE != 0 {
             let count = client.wire.receive(&mut self.buffer);
             if !client.is_control {
-                self.books.client_bytes_in += count as u64;
+                self.counts.client_bytes_in += count as u64;
             }
             client.wire.note(events, count);
             if client.wire.peer != Peer::There {
@@ -353,10 +353,10 @@ impl Worker {
         };
         if events & !WRITE != 0 {
             let count = upstream.wire.receive(&mut self.buffer);
-            self.books.upstream_bytes_in += count as u64;
+            self.counts.upstream_bytes_in += count as u64;
             upstream.wire.note(events, count);
             if matches!(upstream.part, Part::Idle) {
-                self.books.upstream_ended_idle += 1;
+                self.counts.upstream_ended_idle += 1;
                 return self.remove_upstream(token);
             }
             if upstream.client.is_some() {
@@ -380,7 +380,7 @@ impl Worker {
         };
         let count = client.wire.flush(now, self.links[0].as_mut());
         if !client.is_control {
-            self.books.client_bytes_out += count as u64;
+            self.counts.client_bytes_out += count as u64;
         }
         if let Some(at_ns) = client.wire.time_link() {
             self.timers.push(at_ns, What::Pace, token);
@@ -406,7 +406,7 @@ impl Worker {
             return;
         }
         let count = upstream.wire.flush(now, self.links[1].as_mut());
-        self.books.upstream_bytes_out += count as u64;
+        self.counts.upstream_bytes_out += count as u64;
         if upstream.deadline_ns > 0 && count > 0 {
             upstream.deadline_ns = now.saturating_add(self.settings.timeout_ns);
         }

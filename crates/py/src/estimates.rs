@@ -3,7 +3,7 @@
 use loadlens_estimate::{
     self as estimate, Buckets, Cell, Cells, Estimate, Population, Recorded, Sums, Undecided,
 };
-use pyo3::buffer::{Element, PyBuffer};
+use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -24,7 +24,7 @@ fn told(found: Result<Estimate, Undecided>) -> Found {
             found.low,
             found.high,
             found.independent,
-            found.method.name(),
+            found.method.into(),
             None,
         ),
         Err(undecided) => (
@@ -51,56 +51,43 @@ enum Numbers {
     U16(PyBuffer<u16>),
 }
 
+/// The value of an expression that uses the buffer of numbers, whatever their type is.
+macro_rules! of_any_type {
+    ($numbers:expr, $buffer:ident => $value:expr) => {
+        match $numbers {
+            Numbers::I8($buffer) => $value,
+            Numbers::I16($buffer) => $value,
+            Numbers::I32($buffer) => $value,
+            Numbers::I64($buffer) => $value,
+            Numbers::U16($buffer) => $value,
+        }
+    };
+}
+
 impl Numbers {
     fn of(array: &Bound<'_, PyAny>) -> PyResult<Numbers> {
-        let of_type = || -> PyResult<Numbers> {
-            PyBuffer::get(array)
-                .map(Numbers::I8)
-                .or_else(|_| PyBuffer::get(array).map(Numbers::I16))
-                .or_else(|_| PyBuffer::get(array).map(Numbers::I32))
-                .or_else(|_| PyBuffer::get(array).map(Numbers::U16))
-                .or_else(|_| PyBuffer::get(array).map(Numbers::I64))
-        };
-        let numbers = of_type()?;
-        let is_plain = match &numbers {
-            Numbers::I8(buffer) => buffer.is_c_contiguous(),
-            Numbers::I16(buffer) => buffer.is_c_contiguous(),
-            Numbers::I32(buffer) => buffer.is_c_contiguous(),
-            Numbers::I64(buffer) => buffer.is_c_contiguous(),
-            Numbers::U16(buffer) => buffer.is_c_contiguous(),
-        };
-        is_plain
+        let numbers = PyBuffer::get(array)
+            .map(Numbers::I8)
+            .or_else(|_| PyBuffer::get(array).map(Numbers::I16))
+            .or_else(|_| PyBuffer::get(array).map(Numbers::I32))
+            .or_else(|_| PyBuffer::get(array).map(Numbers::U16))
+            .or_else(|_: PyErr| PyBuffer::get(array).map(Numbers::I64))?;
+        of_any_type!(&numbers, buffer => buffer.is_c_contiguous())
             .then_some(numbers)
             .ok_or_else(|| PyValueError::new_err("an array with gaps"))
     }
 
     fn len(&self) -> usize {
-        match self {
-            Numbers::I8(buffer) => buffer.item_count(),
-            Numbers::I16(buffer) => buffer.item_count(),
-            Numbers::I32(buffer) => buffer.item_count(),
-            Numbers::I64(buffer) => buffer.item_count(),
-            Numbers::U16(buffer) => buffer.item_count(),
-        }
+        of_any_type!(self, buffer => buffer.item_count())
     }
 
     fn to_vec(&self, py: Python<'_>) -> Vec<u64> {
-        fn of<T: Element>(buffer: &PyBuffer<T>, py: Python<'_>, to: fn(T) -> u64) -> Vec<u64> {
+        of_any_type!(self, buffer => {
             let cells = buffer.as_slice(py).unwrap_or(&[]);
-            cells.iter().map(|cell| to(cell.get())).collect()
-        }
-        match self {
-            Numbers::I8(buffer) => of(buffer, py, |number| number as u64),
-            Numbers::I16(buffer) => of(buffer, py, |number| number as u64),
-            Numbers::I32(buffer) => of(buffer, py, |number| number as u64),
-            Numbers::I64(buffer) => of(buffer, py, |number| number as u64),
-            Numbers::U16(buffer) => of(buffer, py, u64::from),
-        }
+            cells.iter().map(|cell| cell.get() as u64).collect()
+        })
     }
 }
-
-/// A place and a count as whole numbers of full width.
-type Widened<P, N> = (fn(P) -> u32, fn(N) -> u64);
 
 /// The cells of an `IntervalCounts`.
 struct Table<'py> {
@@ -112,20 +99,9 @@ struct Table<'py> {
 }
 
 impl Table<'_> {
-    fn walk<P: Element, N: Element>(
-        &self,
-        places: &PyBuffer<P>,
-        counts: &PyBuffer<N>,
-        number: Widened<P, N>,
-        visit: &mut impl FnMut(Cell),
-    ) {
-        let places = places.as_slice(self.py).unwrap_or(&[]);
-        let counts = counts.as_slice(self.py).unwrap_or(&[]);
-        let mut cells = places.iter().zip(counts);
+    fn walk(&self, mut cells: impl Iterator<Item = (u32, u64)>, visit: &mut impl FnMut(Cell)) {
         for (&step, &held) in self.run_interval.iter().zip(&self.run_cells) {
-            for (place, count) in cells.by_ref().take(held as usize) {
-                let place = number.0(place.get());
-                let mut left = number.1(count.get());
+            for (place, mut left) in cells.by_ref().take(held as usize) {
                 while left > 0 {
                     let count = u32::try_from(left).unwrap_or(u32::MAX);
                     left -= u64::from(count);
@@ -139,21 +115,6 @@ impl Table<'_> {
             }
         }
     }
-
-    fn with_places<P: Element>(
-        &self,
-        places: &PyBuffer<P>,
-        to: fn(P) -> u32,
-        visit: &mut impl FnMut(Cell),
-    ) {
-        match &self.count {
-            Numbers::I8(counts) => self.walk(places, counts, (to, |n| n as u64), visit),
-            Numbers::I16(counts) => self.walk(places, counts, (to, |n| n as u64), visit),
-            Numbers::I32(counts) => self.walk(places, counts, (to, |n| n as u64), visit),
-            Numbers::I64(counts) => self.walk(places, counts, (to, |n| n as u64), visit),
-            Numbers::U16(counts) => self.walk(places, counts, (to, u64::from), visit),
-        }
-    }
 }
 
 impl Cells for Table<'_> {
@@ -162,13 +123,15 @@ impl Cells for Table<'_> {
     }
 
     fn each(&self, mut visit: impl FnMut(Cell)) {
-        match &self.place {
-            Numbers::I8(places) => self.with_places(places, |n| n as u32, &mut visit),
-            Numbers::I16(places) => self.with_places(places, |n| n as u32, &mut visit),
-            Numbers::I32(places) => self.with_places(places, |n| n as u32, &mut visit),
-            Numbers::I64(places) => self.with_places(places, |n| n as u32, &mut visit),
-            Numbers::U16(places) => self.with_places(places, u32::from, &mut visit),
-        }
+        of_any_type!(&self.place, places => {
+            let places = places.as_slice(self.py).unwrap_or(&[]);
+            let places = places.iter().map(|place| place.get() as u32);
+            of_any_type!(&self.count, counts => {
+                let counts = counts.as_slice(self.py).unwrap_or(&[]);
+                let counts = counts.iter().map(|count| count.get() as u64);
+                self.walk(places.zip(counts), &mut visit);
+            });
+        });
     }
 }
 

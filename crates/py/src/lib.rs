@@ -21,12 +21,19 @@ use loadlens_record::files;
 use pyo3::exceptions::{PyConnectionError, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use serde::Serialize;
 
 fn pairs(faults: Vec<Fault>) -> Vec<(String, String)> {
     faults
         .into_iter()
         .map(|fault| (fault.where_, fault.what))
         .collect()
+}
+
+/// A ValueError whose text is a list of faults as JSON.
+fn value_error(faults: &impl Serialize) -> PyErr {
+    let list = serde_json::to_string(faults);
+    PyValueError::new_err(list.unwrap_or_else(|error| error.to_string()))
 }
 
 /// The engine's version.
@@ -122,12 +129,7 @@ fn read_due_times(
             found.peak_per_s(),
             found.digest,
         )),
-        Err(faults) => {
-            let list = serde_json::to_string(&faults);
-            Err(PyValueError::new_err(
-                list.unwrap_or_else(|error| error.to_string()),
-            ))
-        }
+        Err(faults) => Err(value_error(&faults)),
     }
 }
 
@@ -197,10 +199,7 @@ fn serve_proxy(
     ends: Vec<i32>,
     listening: Py<PyAny>,
 ) -> PyResult<()> {
-    let settings = Settings::read(settings_json).map_err(|faults| {
-        let list = serde_json::to_string(&faults);
-        PyValueError::new_err(list.unwrap_or_else(|error| error.to_string()))
-    })?;
+    let settings = Settings::read(settings_json).map_err(|faults| value_error(&pairs(faults)))?;
     let proxy = Proxy::bind(settings).map_err(|taken| PyOSError::new_err(taken.to_string()))?;
     listening.call1(py, (proxy.port, proxy.control_port))?;
     py.detach(|| proxy.serve(&ends))?;
@@ -211,10 +210,7 @@ fn serve_proxy(
 #[pyfunction]
 fn simulate(py: Python<'_>, model_json: &str) -> PyResult<String> {
     py.detach(|| loadlens_queues::simulate_json(model_json))
-        .map_err(|faults| {
-            let list = serde_json::to_string(&pairs(faults));
-            PyValueError::new_err(list.unwrap_or_else(|error| error.to_string()))
-        })
+        .map_err(|faults| value_error(&pairs(faults)))
 }
 
 /// One run of the engine on threads of its own, which never take the GIL.
@@ -238,12 +234,7 @@ impl Run {
             Ok(run) => Ok(Run {
                 run: Mutex::new(run),
             }),
-            Err(Refusal::Plan(faults)) => {
-                let list = serde_json::to_string(&pairs(faults));
-                Err(PyValueError::new_err(
-                    list.unwrap_or_else(|error| error.to_string()),
-                ))
-            }
+            Err(Refusal::Plan(faults)) => Err(value_error(&pairs(faults))),
             Err(Refusal::Machine(shortage)) => Err(PyOSError::new_err(format!(
                 "{}\n{}",
                 shortage.what, shortage.advice
@@ -356,28 +347,13 @@ impl Script {
 }
 
 #[pymodule]
-fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<Run>()?;
-    module.add_class::<FeedFile>()?;
-    module.add_class::<Script>()?;
-    module.add_function(wrap_pyfunction!(version, module)?)?;
-    module.add_function(wrap_pyfunction!(validate, module)?)?;
-    module.add_function(wrap_pyfunction!(monotonic_ns, module)?)?;
-    module.add_function(wrap_pyfunction!(check_template, module)?)?;
-    module.add_function(wrap_pyfunction!(check_pattern, module)?)?;
-    module.add_function(wrap_pyfunction!(columns_of, module)?)?;
-    module.add_function(wrap_pyfunction!(read_due_times, module)?)?;
-    module.add_function(wrap_pyfunction!(read_intervals, module)?)?;
-    module.add_function(wrap_pyfunction!(timer_precision, module)?)?;
-    module.add_function(wrap_pyfunction!(estimates::quantile, module)?)?;
-    module.add_function(wrap_pyfunction!(estimates::mean_time, module)?)?;
-    module.add_function(wrap_pyfunction!(estimates::mean, module)?)?;
-    module.add_function(wrap_pyfunction!(estimates::rate, module)?)?;
-    module.add_function(wrap_pyfunction!(estimates::share, module)?)?;
-    module.add_function(wrap_pyfunction!(estimates::level, module)?)?;
-    module.add_function(wrap_pyfunction!(estimates::edge_is_cut, module)?)?;
-    module.add_function(wrap_pyfunction!(simulate, module)?)?;
-    module.add_function(wrap_pyfunction!(serve_nothing, module)?)?;
-    module.add_function(wrap_pyfunction!(serve_proxy, module)?)?;
-    Ok(())
+mod _engine {
+    #[pymodule_export]
+    use super::estimates::{edge_is_cut, level, mean, mean_time, quantile, rate, share};
+    #[pymodule_export]
+    use super::{
+        check_pattern, check_template, columns_of, monotonic_ns, read_due_times, read_intervals,
+        serve_nothing, serve_proxy, simulate, timer_precision, validate, version, FeedFile, Run,
+        Script,
+    };
 }

@@ -1,4 +1,4 @@
-//! What an event costs, in nanoseconds: `cargo bench -p loadlens-queues --bench events`.
+//! Cost of an event, in nanoseconds: `cargo bench -p loadlens-queues --bench events`.
 //!
 //! The median of several simulations of some 200,000 events. Not a gate: the aim is 100,000 events in 0.2 s, 2,000 ns each.
 

@@ -58,8 +58,8 @@ impl Compiled {
             bases.push(base + group.map_or(1, |g| model.groups[g].size));
         }
         let at = |name: &str| {
-            let found = model.stations.iter().position(|s| s.name == name);
-            places[found.expect("a model without faults")]
+            let place = model.stations.iter().position(|s| s.name == name);
+            places[place.expect("a model without faults")]
         };
         let op = |step: &Step| match step {
             Step::Choose { group } => {
@@ -71,8 +71,8 @@ impl Compiled {
             Step::Delay { time } => Op::Delay(time.clone()),
         };
         let class = |name: &str| {
-            let found = model.classes.iter().position(|c| c.name == name);
-            found.expect("a model without faults") as u32
+            let place = model.classes.iter().position(|c| c.name == name);
+            place.expect("a model without faults") as u32
         };
         Compiled {
             routes: model

@@ -1,8 +1,9 @@
 //! Laws of times: how much work a visit brings, how long a delay or a pause lasts.
 
-use loadlens_base::Fault;
-use loadlens_base::Random;
+use loadlens_base::{Faults, Random};
 use serde::{Deserialize, Serialize};
+
+use crate::model::is_time;
 
 /// The most values that an empirical law may have.
 pub const MOST_VALUES: usize = 100_000;
@@ -82,58 +83,38 @@ impl Law {
             Law::Lognormal { mean_s, cv } => {
                 // Box and Muller (1958); the mean of exp(sigma z) is exp(sigma^2 / 2).
                 let variance = (cv * cv).ln_1p();
-                let z = (2.0 * random.exponential()).sqrt()
-                    * (2.0 * std::f64::consts::PI * random.unit()).cos();
-                mean_s * (variance.sqrt() * z - variance / 2.0).exp()
+                mean_s * (variance.sqrt() * random.normal() - variance / 2.0).exp()
             }
             Law::Empirical { values_s } => values_s[random.below(values_s.len() as u64) as usize],
         }
     }
 
     /// Adds the faults of this law.
-    pub(crate) fn check(&self, place: &str, faults: &mut Vec<Fault>) {
-        let mut want = |holds: bool, name: &str, what: &str| {
-            if !holds {
-                faults.push(Fault::new(format!("{place}.{name}"), what));
-            }
-        };
-        let is_time = |s: f64| s.is_finite() && s >= 0.0;
+    pub(crate) fn check(&self, faults: &mut Faults) {
+        const TIME: &str = "a time of at least 0 is wanted";
         match self {
-            Law::Fixed { s } => want(is_time(*s), "s", "a time of at least 0 is wanted"),
+            Law::Fixed { s } => faults.want(is_time(*s), "s", TIME),
             Law::Uniform { low_s, high_s } => {
-                want(is_time(*low_s), "low_s", "a time of at least 0 is wanted");
-                want(
-                    is_time(*high_s) && high_s >= low_s,
-                    "high_s",
-                    "a time of at least low_s is wanted",
-                );
+                faults.want(is_time(*low_s), "low_s", TIME);
+                let is_above = is_time(*high_s) && high_s >= low_s;
+                faults.want(is_above, "high_s", "a time of at least low_s is wanted");
             }
-            Law::Exponential { mean_s } => {
-                want(is_time(*mean_s), "mean_s", "a time of at least 0 is wanted");
-            }
+            Law::Exponential { mean_s } => faults.want(is_time(*mean_s), "mean_s", TIME),
             Law::Erlang { shape, mean_s } => {
-                want(is_time(*mean_s), "mean_s", "a time of at least 0 is wanted");
-                want((1..=1000).contains(shape), "shape", "1 to 1000 is wanted");
+                faults.want(is_time(*mean_s), "mean_s", TIME);
+                let is_shape = (1..=1000).contains(shape);
+                faults.want(is_shape, "shape", "1 to 1000 is wanted");
             }
             Law::Lognormal { mean_s, cv } => {
-                want(is_time(*mean_s), "mean_s", "a time of at least 0 is wanted");
-                want(
-                    is_time(*cv) && *cv <= 100.0,
-                    "cv",
-                    "a ratio of 0 to 100 is wanted",
-                );
+                faults.want(is_time(*mean_s), "mean_s", TIME);
+                let is_ratio = is_time(*cv) && *cv <= 100.0;
+                faults.want(is_ratio, "cv", "a ratio of 0 to 100 is wanted");
             }
             Law::Empirical { values_s } => {
-                want(
-                    (1..=MOST_VALUES).contains(&values_s.len()),
-                    "values_s",
-                    "1 to 100,000 times are wanted",
-                );
-                want(
-                    values_s.iter().all(|s| is_time(*s)),
-                    "values_s",
-                    "times of at least 0 are wanted",
-                );
+                let is_list = (1..=MOST_VALUES).contains(&values_s.len());
+                faults.want(is_list, "values_s", "1 to 100,000 times are wanted");
+                let are_times = values_s.iter().all(|s| is_time(*s));
+                faults.want(are_times, "values_s", "times of at least 0 are wanted");
             }
         }
     }

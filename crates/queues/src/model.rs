@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use loadlens_base::Fault;
+use loadlens_base::{Fault, Faults};
 use serde::{Deserialize, Serialize};
 
 use crate::law::Law;
@@ -91,10 +91,8 @@ pub struct Station {
     /// FIFO: servers; processor sharing: work a second; semaphore: units.
     pub capacity: f64,
     /// Processor sharing: the most that one request gets of the capacity; none: 1, a core.
-    #[serde(default)]
     pub per_job: Option<f64>,
     /// One of these for each member of the group; none: there is one.
-    #[serde(default)]
     pub each: Option<String>,
 }
 
@@ -220,107 +218,72 @@ pub struct Visit {
 impl Model {
     /// Every fault at once; empty: it can be simulated.
     pub fn faults(&self) -> Vec<Fault> {
-        let mut faults = Vec::new();
-        if self.schema_version != SCHEMA_VERSION {
-            faults.push(Fault::new(
-                "schema_version",
-                format!("{SCHEMA_VERSION} is wanted"),
-            ));
-        }
-        if !(self.warmup_s.is_finite() && self.warmup_s >= 0.0) {
-            faults.push(Fault::new("warmup_s", "a time of at least 0 is wanted"));
-        }
-        if !(self.duration_s.is_finite() && self.duration_s > 0.0) {
-            faults.push(Fault::new("duration_s", "a time above 0 is wanted"));
-        }
-        if !(1..=MOST_EVENTS).contains(&self.most_events) {
-            faults.push(Fault::new(
-                "most_events",
-                format!("1 to {MOST_EVENTS} is wanted"),
-            ));
-        }
+        let mut list = Vec::new();
+        let mut faults = Faults::new(&mut list, "");
+        let what = format_args!("{SCHEMA_VERSION} is wanted");
+        faults.want(
+            self.schema_version == SCHEMA_VERSION,
+            "schema_version",
+            what,
+        );
+        let what = "a time of at least 0 is wanted";
+        faults.want(is_time(self.warmup_s), "warmup_s", what);
+        let is_length = is_time(self.duration_s) && self.duration_s > 0.0;
+        faults.want(is_length, "duration_s", "a time above 0 is wanted");
+        let what = format_args!("1 to {MOST_EVENTS} is wanted");
+        let is_bound = (1..=MOST_EVENTS).contains(&self.most_events);
+        faults.want(is_bound, "most_events", what);
         self.check_parts(&mut faults);
         self.check_classes(&mut faults);
         self.check_streams(&mut faults);
-        faults
+        list
     }
 
-    fn check_parts(&self, faults: &mut Vec<Fault>) {
-        if self.groups.len() > MOST_GROUPS {
-            faults.push(Fault::new("groups", format!("at most {MOST_GROUPS}")));
-        }
-        unique(
-            "groups",
-            self.groups.iter().map(|g| g.name.as_str()),
-            faults,
-        );
-        unique(
-            "stations",
-            self.stations.iter().map(|s| s.name.as_str()),
-            faults,
-        );
+    fn check_parts(&self, faults: &mut Faults) {
+        let what = format_args!("at most {MOST_GROUPS}");
+        faults.want(self.groups.len() <= MOST_GROUPS, "groups", what);
+        check_names("groups", 0, self.groups.iter().map(|g| &g.name), faults);
+        check_names("stations", 0, self.stations.iter().map(|s| &s.name), faults);
         for (i, group) in self.groups.iter().enumerate() {
-            if !(1..=MOST_PARTS as u32).contains(&group.size) {
-                faults.push(Fault::new(
-                    format!("groups[{i}].size"),
-                    "1 to 1000 is wanted",
-                ));
-            }
+            let is_size = (1..=MOST_PARTS as u32).contains(&group.size);
+            faults.want(is_size, &format!("groups[{i}].size"), "1 to 1000 is wanted");
         }
         for (i, station) in self.stations.iter().enumerate() {
-            let place = format!("stations[{i}]");
-            let is_count = station.capacity.fract() == 0.0 && station.capacity >= 1.0;
+            let mut faults = faults.of(&format!("stations[{i}]"));
+            let capacity = station.capacity;
             let is_good = match station.discipline {
-                Discipline::Ps => station.capacity > 0.0,
-                Discipline::Fifo | Discipline::Semaphore => is_count,
-            };
-            if !(is_good && station.capacity.is_finite() && station.capacity <= 1e9) {
-                faults.push(Fault::new(
-                    format!("{place}.capacity"),
-                    "above 0, and whole unless processors are shared",
-                ));
-            }
-            if station
-                .per_job
-                .is_some_and(|most| !(most.is_finite() && most > 0.0))
-            {
-                faults.push(Fault::new(format!("{place}.per_job"), "above 0 is wanted"));
-            }
-            if let Some(name) = &station.each {
-                if self.group(name).is_none() {
-                    faults.push(Fault::new(
-                        format!("{place}.each"),
-                        format!("no group {name}"),
-                    ));
+                Discipline::Ps => capacity > 0.0,
+                Discipline::Fifo | Discipline::Semaphore => {
+                    capacity.fract() == 0.0 && capacity >= 1.0
                 }
+            };
+            let what = "above 0, and whole unless processors are shared";
+            faults.want(is_good && capacity <= 1e9, "capacity", what);
+            let is_share = |most: f64| most.is_finite() && most > 0.0;
+            let what = "above 0 is wanted";
+            faults.want(station.per_job.is_none_or(is_share), "per_job", what);
+            if let Some(name) = &station.each {
+                let what = format_args!("no group {name}");
+                faults.want(self.group(name).is_some(), "each", what);
             }
         }
     }
 
-    fn check_classes(&self, faults: &mut Vec<Fault>) {
-        unique(
-            "classes",
-            self.classes.iter().map(|c| c.name.as_str()),
-            faults,
-        );
+    fn check_classes(&self, faults: &mut Faults) {
+        check_names("classes", 1, self.classes.iter().map(|c| &c.name), faults);
         for (i, class) in self.classes.iter().enumerate() {
+            let mut faults = faults.of(&format!("classes[{i}]"));
             let mut chosen: HashSet<&str> = HashSet::new();
             let mut held: Vec<&str> = Vec::new();
-            if class.route.len() > MOST_PARTS {
-                faults.push(Fault::new(
-                    format!("classes[{i}].route"),
-                    "at most 1000 steps",
-                ));
-            }
+            let is_short = class.route.len() <= MOST_PARTS;
+            faults.want(is_short, "route", "at most 1000 steps");
             for (j, step) in class.route.iter().enumerate() {
-                let place = format!("classes[{i}].route[{j}]");
-                self.check_step(step, &place, &mut chosen, &mut held, faults);
+                let mut faults = faults.of(&format!("route[{j}]"));
+                self.check_step(step, &mut chosen, &mut held, &mut faults);
             }
             for station in held {
-                faults.push(Fault::new(
-                    format!("classes[{i}].route"),
-                    format!("{station} is acquired and never released"),
-                ));
+                let what = format_args!("{station} is acquired and never released");
+                faults.add("route", what);
             }
         }
     }
@@ -328,28 +291,19 @@ impl Model {
     fn check_step<'a>(
         &'a self,
         step: &'a Step,
-        place: &str,
         chosen: &mut HashSet<&'a str>,
         held: &mut Vec<&'a str>,
-        faults: &mut Vec<Fault>,
+        faults: &mut Faults,
     ) {
         let (name, wants_semaphore) = match step {
             Step::Choose { group } => {
-                if self.group(group).is_none() {
-                    faults.push(Fault::new(
-                        format!("{place}.group"),
-                        format!("no group {group}"),
-                    ));
-                }
-                if !chosen.insert(group) {
-                    faults.push(Fault::new(
-                        format!("{place}.group"),
-                        format!("a member of {group} is chosen twice"),
-                    ));
-                }
+                let is_group = self.group(group).is_some();
+                faults.want(is_group, "group", format_args!("no group {group}"));
+                let what = format_args!("a member of {group} is chosen twice");
+                faults.want(chosen.insert(group), "group", what);
                 return;
             }
-            Step::Delay { time } => return time.check(&format!("{place}.time"), faults),
+            Step::Delay { time } => return time.check(&mut faults.of("time")),
             Step::Acquire { station } => {
                 held.push(station);
                 (station, true)
@@ -359,91 +313,65 @@ impl Model {
                     Some(at) => {
                         held.remove(at);
                     }
-                    None => faults.push(Fault::new(
-                        format!("{place}.station"),
-                        format!("{station} is not held here"),
-                    )),
+                    None => faults.add("station", format_args!("{station} is not held here")),
                 }
                 (station, true)
             }
             Step::Serve { station, work } => {
-                work.check(&format!("{place}.work"), faults);
+                work.check(&mut faults.of("work"));
                 (station, false)
             }
         };
-        let place = format!("{place}.station");
-        let Some(found) = self.stations.iter().find(|s| s.name == *name) else {
-            return faults.push(Fault::new(place, format!("no station {name}")));
+        let Some(station) = self.stations.iter().find(|s| s.name == *name) else {
+            return faults.add("station", format_args!("no station {name}"));
         };
-        if (found.discipline == Discipline::Semaphore) != wants_semaphore {
-            let what = if wants_semaphore {
-                "is no semaphore"
-            } else {
-                "is a semaphore: acquire and release it"
-            };
-            faults.push(Fault::new(place.clone(), format!("{name} {what}")));
+        let is_semaphore = station.discipline == Discipline::Semaphore;
+        if is_semaphore && !wants_semaphore {
+            let what = format_args!("{name} is a semaphore: acquire and release it");
+            faults.add("station", what);
         }
-        if let Some(group) = &found.each {
-            if !chosen.contains(group.as_str()) {
-                faults.push(Fault::new(
-                    place,
-                    format!("{name} is one of each of {group}: choose a member before"),
-                ));
-            }
+        let what = format_args!("{name} is no semaphore");
+        faults.want(is_semaphore || !wants_semaphore, "station", what);
+        if let Some(group) = &station.each {
+            let what = format_args!("{name} is one of each of {group}: choose a member before");
+            faults.want(chosen.contains(group.as_str()), "station", what);
         }
     }
 
-    fn check_streams(&self, faults: &mut Vec<Fault>) {
-        unique(
-            "streams",
-            self.streams.iter().map(|s| s.name.as_str()),
-            faults,
-        );
+    fn check_streams(&self, faults: &mut Faults) {
+        check_names("streams", 1, self.streams.iter().map(|s| &s.name), faults);
         let mut users = 0;
         for (i, stream) in self.streams.iter().enumerate() {
-            let place = format!("streams[{i}]");
+            let mut faults = faults.of(&format!("streams[{i}]"));
             match &stream.load {
                 Load::Closed { users: own, think } => {
                     users += u64::from(*own);
-                    think.check(&format!("{place}.load.think"), faults);
+                    think.check(&mut faults.of("load.think"));
                 }
                 Load::Open { rate_per_s, .. } => {
-                    if !(rate_per_s.is_finite() && *rate_per_s > 0.0) {
-                        faults.push(Fault::new(
-                            format!("{place}.load.rate_per_s"),
-                            "above 0 is wanted",
-                        ));
-                    }
+                    let is_rate = rate_per_s.is_finite() && *rate_per_s > 0.0;
+                    faults.want(is_rate, "load.rate_per_s", "above 0 is wanted");
                 }
             }
             let weights: f64 = stream.scenarios.iter().map(|s| s.weight).sum();
             let are_good = stream.scenarios.iter().all(|s| s.weight >= 0.0);
-            if !(are_good && weights.is_finite() && weights > 0.0) {
-                faults.push(Fault::new(
-                    format!("{place}.scenarios"),
-                    "weights of at least 0, one above it, are wanted",
-                ));
-            }
+            let are_good = are_good && weights.is_finite() && weights > 0.0;
+            let what = "weights of at least 0, one above it, are wanted";
+            faults.want(are_good, "scenarios", what);
             for (j, scenario) in stream.scenarios.iter().enumerate() {
-                let place = format!("{place}.scenarios[{j}]");
-                if scenario.steps.is_empty() {
-                    faults.push(Fault::new(format!("{place}.steps"), "a step is wanted"));
-                }
+                let mut faults = faults.of(&format!("scenarios[{j}]"));
+                let has_steps = !scenario.steps.is_empty();
+                faults.want(has_steps, "steps", "a step is wanted");
                 for (k, visit) in scenario.steps.iter().enumerate() {
-                    let place = format!("{place}.steps[{k}]");
-                    visit.think.check(&format!("{place}.think"), faults);
-                    if !self.classes.iter().any(|c| c.name == visit.class) {
-                        faults.push(Fault::new(
-                            format!("{place}.class"),
-                            format!("no class {}", visit.class),
-                        ));
-                    }
+                    let mut faults = faults.of(&format!("steps[{k}]"));
+                    visit.think.check(&mut faults.of("think"));
+                    let is_class = self.classes.iter().any(|c| c.name == visit.class);
+                    faults.want(is_class, "class", format_args!("no class {}", visit.class));
                 }
             }
         }
-        if users > MOST_USERS {
-            faults.push(Fault::new("streams", format!("at most {MOST_USERS} users")));
-        }
+        let what = format_args!("at most {MOST_USERS} users");
+        faults.want(users <= MOST_USERS, "streams", what);
     }
 
     pub(crate) fn group(&self, name: &str) -> Option<usize> {
@@ -451,19 +379,23 @@ impl Model {
     }
 }
 
-fn unique<'a>(what: &str, names: impl Iterator<Item = &'a str>, faults: &mut Vec<Fault>) {
+/// A number of seconds that something can take.
+pub(crate) fn is_time(seconds: f64) -> bool {
+    seconds.is_finite() && seconds >= 0.0
+}
+
+fn check_names<'a>(
+    key: &str,
+    fewest: usize,
+    names: impl Iterator<Item = &'a String>,
+    faults: &mut Faults,
+) {
     let mut seen = HashSet::new();
     let mut count = 0;
     for name in names {
         count += 1;
-        if !seen.insert(name) {
-            faults.push(Fault::new(what, format!("{name} stands twice")));
-        }
+        faults.want(seen.insert(name), key, format_args!("{name} stands twice"));
     }
-    if count > MOST_PARTS {
-        faults.push(Fault::new(what, "at most 1000"));
-    }
-    if count == 0 && what != "groups" && what != "stations" {
-        faults.push(Fault::new(what, "at least one is wanted"));
-    }
+    faults.want(count <= MOST_PARTS, key, "at most 1000");
+    faults.want(count >= fewest, key, "at least one is wanted");
 }

@@ -13,7 +13,7 @@ use crate::place::{Place, Time};
 
 const MOST_JOBS: usize = 1_000_000; // requests of open streams at once
 const NONE: u16 = u16::MAX;
-const NOBODY: u32 = u32::MAX;
+const NO_USER: u32 = u32::MAX;
 
 /// Event at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,7 +37,7 @@ enum What {
 struct Job {
     due: f64,
     stream: u32,
-    user: u32, // NOBODY: of an open stream
+    user: u32, // NO_USER: of an open stream
     class: u32,
     op: u32,
     scenario: u32,
@@ -220,7 +220,7 @@ impl<'m> Run<'m> {
                     };
                     self.at(self.now + gap, What::Arrive(stream));
                 }
-                let job = self.job(stream, NOBODY);
+                let job = self.job(stream, NO_USER);
                 self.begin_iteration(job);
                 self.issue(job);
             }
@@ -271,8 +271,8 @@ impl<'m> Run<'m> {
             0
         } else {
             let u = self.draws.scenario.unit();
-            let found = scenarios.iter().position(|s| u < s.until);
-            found.unwrap_or(scenarios.len() - 1)
+            let position = scenarios.iter().position(|s| u < s.until);
+            position.unwrap_or(scenarios.len() - 1)
         };
         let job = &mut self.jobs[job as usize];
         job.scenario = drawn as u32;
@@ -364,7 +364,7 @@ impl<'m> Run<'m> {
     fn shared(&mut self, at: u32, version: u32) {
         let place = &mut self.places[at as usize];
         if place.sharing.version != version {
-            return; // somebody came or went since: another event stands for it
+            return; // a job came or went since: a later event replaces this one
         }
         let Some((job, next)) = place.leave(self.now) else {
             return;
@@ -403,8 +403,8 @@ impl<'m> Run<'m> {
                     a
                 }
             }
-            Policy::Sticky if user != NOBODY => u64::from(user) % size,
-            Policy::StickyRandom if user != NOBODY => u64::from(self.own[group][user as usize]),
+            Policy::Sticky if user != NO_USER => u64::from(user) % size,
+            Policy::StickyRandom if user != NO_USER => u64::from(self.own[group][user as usize]),
             Policy::Random | Policy::Sticky | Policy::StickyRandom => random.below(size),
         };
         member as u16
@@ -484,7 +484,7 @@ impl<'m> Run<'m> {
     }
 
     fn stations(&mut self, counted: f64) -> Vec<StationOutcome> {
-        let mut found = Vec::new();
+        let mut outcomes = Vec::new();
         for (i, station) in self.model.stations.iter().enumerate() {
             for at in self.compiled.bases[i]..self.compiled.bases[i + 1] {
                 let (used, waiting) = if counted > 0.0 {
@@ -492,7 +492,7 @@ impl<'m> Run<'m> {
                 } else {
                     (0.0, 0.0)
                 };
-                found.push(StationOutcome {
+                outcomes.push(StationOutcome {
                     name: station.name.clone(),
                     member: at - self.compiled.bases[i],
                     used,
@@ -500,7 +500,7 @@ impl<'m> Run<'m> {
                 });
             }
         }
-        found
+        outcomes
     }
 }
 

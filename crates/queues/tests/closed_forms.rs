@@ -18,17 +18,20 @@ fn run(model: &Value, seed: u64) -> Outcome {
 
 /// Mean and standard error of a figure over seeds.
 fn over_seeds(model: &Value, figure: impl Fn(&Outcome) -> f64) -> (f64, f64) {
-    let found: Vec<f64> = (1..=SEEDS).map(|seed| figure(&run(model, seed))).collect();
+    let figures: Vec<f64> = (1..=SEEDS).map(|seed| figure(&run(model, seed))).collect();
     let n = SEEDS as f64;
-    let mean = found.iter().sum::<f64>() / n;
-    let squares: f64 = found.iter().map(|x| (x - mean).powi(2)).sum();
+    let mean = figures.iter().sum::<f64>() / n;
+    let squares: f64 = figures.iter().map(|x| (x - mean).powi(2)).sum();
     (mean, (squares / (n - 1.0) / n).sqrt())
 }
 
 #[track_caller]
 fn assert_near(model: &Value, exact: f64, figure: impl Fn(&Outcome) -> f64) {
     let (mean, error) = over_seeds(model, figure);
-    assert!(error < 0.02 * exact, "too short to tell: {mean} +- {error}");
+    assert!(
+        error < 0.02 * exact,
+        "too short to judge: {mean} +- {error}"
+    );
     assert!(
         (mean - exact).abs() <= 4.0 * error + 1e-9,
         "{mean} +- {error}, exact {exact}"

@@ -14,7 +14,7 @@ use super::files::{Files, Names};
 use super::grid::Phase;
 use super::interval::{Course, GroupTally, IntervalSet, LoopTally, StepTally, CLASSES, COURSES};
 use super::merge::{
-    add_counts, Aligner, CellSum, Counts, IntervalSum, PhaseSums, StreamSum, TimingSum,
+    add_counts, add_each, Aligner, CellSum, Counts, IntervalSum, PhaseSums, StreamSum, TimingSum,
 };
 use super::ring::{Giver, Taker};
 use super::rows::RowSource;
@@ -112,26 +112,59 @@ pub struct StreamTotals {
     pub classes: [u64; CLASSES],
 }
 
-/// Estimates' raw material for one step.
+impl StreamTotals {
+    /// Number of whole answers.
+    pub fn answered(&self) -> u64 {
+        let answered = [Class::Ok, Class::UnexpectedStatus, Class::CheckFailed];
+        answered
+            .map(|class| self.classes[class as usize])
+            .iter()
+            .sum()
+    }
+}
+
+/// Estimates' raw material for the times of requests, or of the runs of a group.
+#[derive(Clone, Debug, Default)]
+pub struct TimesSeries {
+    /// Successes and censored, from due; of a group from when the first request of a run was due.
+    pub response: Series,
+    /// Successes and censored, from issue; of a group from when the first request was issued.
+    pub service: Series,
+}
+
+impl TimesSeries {
+    fn push(&mut self, length: u64, ended: &CellSum, censored: &CellSum) {
+        let late = &censored.response.counts;
+        self.response.push(length, &ended.response, late);
+        let late = &censored.service.counts;
+        self.service.push(length, &ended.service, late);
+    }
+}
+
+/// Estimates' raw material for one step, or for all steps of a stream.
 #[derive(Clone, Debug, Default)]
 pub struct StepSeries {
-    /// Successes and censored, from due.
-    pub response: Series,
-    /// Successes and censored, from issue.
-    pub service: Series,
+    /// Response and service times.
+    pub times: TimesSeries,
     /// Successes: from when they could leave to the first byte.
     pub first_byte: Series,
     /// Successes: from the first byte to the last.
     pub last_byte: Series,
 }
 
+impl StepSeries {
+    fn push(&mut self, length: u64, ok: &CellSum, censored: &CellSum, phases: &PhaseSums) {
+        self.times.push(length, ok, censored);
+        self.first_byte.push(length, &phases.first_byte, &[]);
+        self.last_byte.push(length, &phases.last_byte, &[]);
+    }
+}
+
 /// Estimates' raw material for one stream.
 #[derive(Clone, Debug, Default)]
 pub struct StreamSeries {
-    /// Successes and censored, from due.
-    pub response: Series,
-    /// Successes and censored, from issue.
-    pub service: Series,
+    /// All its steps together.
+    pub whole: StepSeries,
     /// Failures that are no time-outs, from due.
     pub failed: Series,
     /// Issue minus due.
@@ -140,19 +173,6 @@ pub struct StreamSeries {
     pub connect: Series,
     /// The TLS handshake.
     pub tls: Series,
-    /// Successes: from when they could leave to the first byte.
-    pub first_byte: Series,
-    /// Successes: from the first byte to the last.
-    pub last_byte: Series,
-}
-
-/// Estimates' raw material for one group.
-#[derive(Clone, Debug, Default)]
-pub struct GroupSeries {
-    /// From when the first request of a run was due to the last answer of the run.
-    pub response: Series,
-    /// From when the first request was issued.
-    pub service: Series,
 }
 
 /// Everything that was collected.
@@ -170,7 +190,7 @@ pub struct Collected {
     /// By group: the whole run.
     pub groups: Vec<GroupTally>,
     /// By group: completed runs and censored ones of the measured part.
-    pub group_series: Vec<GroupSeries>,
+    pub group_series: Vec<TimesSeries>,
     /// By thread: the measured part.
     pub threads: Vec<LoopTally>,
     /// CPU time of all engine threads in the whole run.
@@ -218,7 +238,7 @@ impl Collector {
             streams: vec![StreamSeries::default(); streams],
             step_series: vec![StepSeries::default(); steps],
             groups: vec![GroupTally::default(); groups],
-            group_series: vec![GroupSeries::default(); groups],
+            group_series: vec![TimesSeries::default(); groups],
             threads: vec![LoopTally::default(); threads.len()],
             cpu_ns: 0,
             measured_ns: 0,
@@ -281,33 +301,18 @@ impl Collector {
         let collected = &mut self.collected;
         collected.lost_values += sum.lost_values;
         collected.cpu_ns += sum.threads.iter().map(|thread| thread.cpu_ns).sum::<u64>();
-        for (into, step) in collected.steps.iter_mut().zip(&sum.steps) {
-            into.due += step.due;
-            into.issued += step.issued;
-            into.dropped += step.dropped;
-            into.skipped += step.skipped;
-            into.failed += step.failed;
-        }
-        for (into, group) in collected.groups.iter_mut().zip(&sum.groups) {
-            into.add(group);
-        }
+        add_each(&mut collected.steps, &sum.steps);
+        add_each(&mut collected.groups, &sum.groups);
         for (into, cell) in collected.step_classes.iter_mut().zip(&sum.cells) {
             *into += cell.response.moments.count;
         }
         for index in 0..self.names.streams.len() {
-            let first = self.names.first_step(index);
-            let steps = first..first + self.names.streams[index].steps.len();
             let totals = &mut collected.phases[sum.phase as usize][index];
             totals.sum.add_later(&sum.streams[index]);
             totals.sum.gaps.clear(); // they stand in the counters of each interval
-            for class in Class::ALL {
-                let of_class = |step: usize| {
-                    sum.cells[step * CLASSES + class as usize]
-                        .response
-                        .moments
-                        .count
-                };
-                totals.classes[class as usize] += steps.clone().map(of_class).sum::<u64>();
+            for &class in Class::ALL {
+                let answers = sum.ended(self.names.steps(index), class);
+                totals.classes[class as usize] += answers;
             }
         }
         match sum.phase {
@@ -326,60 +331,37 @@ impl Collector {
         let length = sum.length();
         collected.measured_ns += length;
         collected.at_end = levels(&sum.streams);
-        for (into, thread) in collected.threads.iter_mut().zip(&sum.threads) {
-            into.add(thread);
-        }
+        add_each(&mut collected.threads, &sum.threads);
         let of_groups = sum.group_cells.chunks(COURSES);
         for (series, cells) in collected.group_series.iter_mut().zip(of_groups) {
-            let completed = &cells[Course::Completed as usize];
             let censored = &cells[Course::Censored as usize];
-            let lasted = &censored.response.counts;
-            series.response.push(length, &completed.response, lasted);
-            let lasted = &censored.service.counts;
-            series.service.push(length, &completed.service, lasted);
+            series.push(length, &cells[Course::Completed as usize], censored);
         }
-        for (index, names) in self.names.streams.iter().enumerate() {
-            let first = self.names.first_step(index);
-            let count = names.steps.len();
+        for index in 0..self.names.streams.len() {
+            let steps = self.names.steps(index);
             let cell = |step: usize, class: Class| &sum.cells[step * CLASSES + class as usize];
             let all = |class: Class| {
                 let mut all = CellSum::default();
-                (first..first + count).for_each(|step| all.add(cell(step, class)));
+                steps.clone().for_each(|step| all.add(cell(step, class)));
                 all
             };
-            let (ok, censored, failed) = (all(Class::Ok), all(Class::Censored), all(Class::Failed));
-            let series = &mut collected.streams[index];
-            let none = Counts::new();
-            series
-                .response
-                .push(length, &ok.response, &censored.response.counts);
-            series
-                .service
-                .push(length, &ok.service, &censored.service.counts);
-            series.failed.push(length, &failed.response, &none);
-            let tally = &sum.streams[index];
-            series.lag.push(length, &tally.lag, &none);
-            series.connect.push(length, &tally.connect, &none);
-            series.tls.push(length, &tally.tls, &none);
             let mut phases = PhaseSums::default();
-            (first..first + count).for_each(|step| phases.add(&sum.phases[step]));
-            series.first_byte.push(length, &phases.first_byte, &none);
-            series.last_byte.push(length, &phases.last_byte, &none);
-            if count == 1 {
-                continue;
+            steps.clone().for_each(|step| phases.add(&sum.phases[step]));
+            let series = &mut collected.streams[index];
+            let (ok, censored) = (all(Class::Ok), all(Class::Censored));
+            series.whole.push(length, &ok, &censored, &phases);
+            let failed = all(Class::Failed).response;
+            series.failed.push(length, &failed, &[]);
+            let tally = &sum.streams[index];
+            series.lag.push(length, &tally.lag, &[]);
+            series.connect.push(length, &tally.connect, &[]);
+            series.tls.push(length, &tally.tls, &[]);
+            if steps.len() == 1 {
+                continue; // the stream's estimates are the step's
             }
-            for step in first..first + count {
+            for step in steps.clone() {
                 let (ok, censored) = (cell(step, Class::Ok), cell(step, Class::Censored));
-                let series = &mut collected.step_series[step];
-                series
-                    .response
-                    .push(length, &ok.response, &censored.response.counts);
-                series
-                    .service
-                    .push(length, &ok.service, &censored.service.counts);
-                let phases = &sum.phases[step];
-                series.first_byte.push(length, &phases.first_byte, &none);
-                series.last_byte.push(length, &phases.last_byte, &none);
+                collected.step_series[step].push(length, ok, censored, &sum.phases[step]);
             }
         }
     }
@@ -398,17 +380,12 @@ impl Collector {
             live.phase = Some(sum.phase);
         }
         for index in 0..self.names.streams.len() {
-            let first = self.names.first_step(index);
-            let steps = first..first + self.names.streams[index].steps.len();
-            let responses = |class: Class| {
-                let of_step =
-                    move |step: usize| &sum.cells[step * CLASSES + class as usize].response;
-                steps.clone().map(of_step)
-            };
-            let count =
-                |class| -> u64 { responses(class).map(|timing| timing.moments.count).sum() };
+            let steps = self.names.steps(index);
             let mut ok = TimingSum::default();
-            responses(Class::Ok).for_each(|timing| ok.add(timing));
+            for step in steps.clone() {
+                ok.add(&sum.cells[step * CLASSES + Class::Ok as usize].response);
+            }
+            let count = |class| sum.ended(steps.clone(), class);
             let span = LiveSpan {
                 seconds: seconds(sum.length()),
                 ok: ok.counts,
@@ -427,11 +404,7 @@ impl Collector {
             .iter()
             .map(|thread| thread.busy(sum.length().max(1) as f64));
         live.busy = busy.reduce(f64::max);
-        let mut lag = Counts::new();
-        sum.streams
-            .iter()
-            .for_each(|stream| add_counts(&mut lag, &stream.lag.counts));
-        live.lag_p99_s = super::merge::quantile(&lag, 0.99).map(seconds);
+        live.lag_p99_s = sum.lag_p99_s();
     }
 }
 

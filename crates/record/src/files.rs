@@ -4,6 +4,7 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
+use std::ops::Range;
 use std::path::Path;
 
 use base64::Engine as _;
@@ -46,6 +47,12 @@ impl Names {
             .iter()
             .map(|stream| stream.steps.len())
             .sum()
+    }
+
+    /// Indices of the steps of a stream among all steps.
+    pub fn steps(&self, stream: usize) -> Range<usize> {
+        let first = self.first_step(stream);
+        first..first + self.streams[stream].steps.len()
     }
 
     /// Index of the first group of a stream among all groups.
@@ -176,7 +183,7 @@ fn for_each_timing(sum: &IntervalSum, names: &Names, mut each: impl FnMut(&str, 
         let name = tag_part(&stream.name);
         let first = names.first_step(index);
         for (step, step_name) in stream.steps.iter().enumerate() {
-            for class in Class::ALL {
+            for &class in Class::ALL {
                 let cell = &sum.cells[(first + step) * CLASSES + class as usize];
                 let tag = format!("{name}.{}.{}", tag_part(step_name), class.name());
                 each(&format!("{tag}.response"), &cell.response);
@@ -263,20 +270,11 @@ fn empty() -> Histogram<u64> {
 
 fn counters_of_stream(sum: &IntervalSum, names: &Names, index: usize) -> Value {
     let stream = &sum.streams[index];
-    let first = names.first_step(index);
-    let steps = first..first + names.streams[index].steps.len();
+    let steps = names.steps(index);
     let of_steps = |count: fn(&super::interval::StepTally) -> u64| -> u64 {
         sum.steps[steps.clone()].iter().map(count).sum()
     };
-    let of_class = |class: Class| -> u64 {
-        let cell = |step: usize| {
-            sum.cells[step * CLASSES + class as usize]
-                .response
-                .moments
-                .count
-        };
-        steps.clone().map(cell).sum()
-    };
+    let of_class = |class: Class| sum.ended(steps.clone(), class);
     let (ok, unexpected, failed_check) = (
         of_class(Class::Ok),
         of_class(Class::UnexpectedStatus),
@@ -286,7 +284,7 @@ fn counters_of_stream(sum: &IntervalSum, names: &Names, index: usize) -> Value {
     json!({
         "start_s": seconds(sum.start),
         "length_s": seconds(sum.length()),
-        "phase": sum.phase.name(),
+        "phase": <&str>::from(sum.phase),
         "stream": names.streams[index].name,
         "due": of_steps(|step| step.due),
         "issued": of_steps(|step| step.issued),
@@ -320,9 +318,7 @@ fn counters_of_stream(sum: &IntervalSum, names: &Names, index: usize) -> Value {
 
 /// Failures by class.
 pub fn failures(stream: &StreamSum) -> Map<String, Value> {
-    let classes = Outcome::ALL
-        .into_iter()
-        .filter(|outcome| outcome.is_failure());
+    let classes = Outcome::ALL.iter().filter(|outcome| outcome.is_failure());
     classes
         .map(|outcome| {
             (
@@ -346,10 +342,10 @@ pub fn statuses(stream: &StreamSum) -> Map<String, Value> {
         .collect()
 }
 
-fn cells(sum: &IntervalSum, steps: std::ops::Range<usize>) -> Map<String, Value> {
+fn cells(sum: &IntervalSum, steps: Range<usize>) -> Map<String, Value> {
     let mut cells = Map::new();
     for (number, step) in steps.enumerate() {
-        for class in Class::ALL {
+        for &class in Class::ALL {
             let cell = &sum.cells[step * CLASSES + class as usize];
             if cell.response.moments.count == 0 {
                 continue;
@@ -397,15 +393,15 @@ fn checks(sum: &IntervalSum, names: &Names, index: usize) -> Map<String, Value> 
     let mut at = names.first_check(index);
     for (step, count) in names.streams[index].checks.iter().enumerate() {
         for check in 0..*count {
-            let said = &sum.checks[at];
+            let count = &sum.checks[at];
             at += 1;
-            if *said == CheckCount::default() {
+            if *count == CheckCount::default() {
                 continue;
             }
             let content = json!({
-                "passed": said.passed,
-                "failed": said.failed,
-                "not_judged": said.not_judged,
+                "passed": count.passed,
+                "failed": count.failed,
+                "not_judged": count.not_judged,
             });
             checks.insert(format!("{step}.{check}"), content);
         }
@@ -431,20 +427,16 @@ fn counters_of_engine(sum: &IntervalSum) -> Value {
         .map(|thread| seconds(thread.stalled_ns))
         .collect();
     let loops: u64 = sum.threads.iter().map(|thread| thread.loops).sum();
-    let mut lag = Counts::new();
-    sum.streams
-        .iter()
-        .for_each(|stream| super::merge::add_counts(&mut lag, &stream.lag.counts));
     json!({
         "start_s": seconds(sum.start),
         "length_s": seconds(sum.length()),
-        "phase": sum.phase.name(),
+        "phase": <&str>::from(sum.phase),
         "stream": null,
         "generator": {
             "busy": busy,
             "runq_wait_s": waits,
             "stalled_s": stalls,
-            "lag_p99_s": super::merge::quantile(&lag, 0.99).map(seconds),
+            "lag_p99_s": sum.lag_p99_s(),
             "loops": loops,
         },
     })

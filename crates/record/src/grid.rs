@@ -5,13 +5,17 @@
 //! The ends of the warm-up and of the measured part are cuts that every thread makes exactly there.
 
 use loadlens_base::units::{MILLISECOND, SECOND};
+use strum::IntoStaticStr;
 
 const FINE: u64 = 250 * MILLISECOND;
 const FINE_UNTIL: u64 = 60 * SECOND;
 const COARSE_UNTIL: u64 = 3_600 * SECOND;
 
 /// The part of a run that a moment lies in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+///
+/// As a text it is the name in counters.jsonl.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Phase {
     /// Load before the measured part.
     Warmup,
@@ -19,17 +23,6 @@ pub enum Phase {
     Measure,
     /// Nothing new is sent; what is in flight may finish.
     Drain,
-}
-
-impl Phase {
-    /// The name in counters.jsonl.
-    pub fn name(self) -> &'static str {
-        match self {
-            Phase::Warmup => "warmup",
-            Phase::Measure => "measure",
-            Phase::Drain => "drain",
-        }
-    }
 }
 
 /// The cuts of one run. The end of the measured part may come nearer while it runs.
@@ -131,7 +124,7 @@ mod tests {
     fn a_day_has_a_few_thousand_intervals_at_most_whether_its_end_is_known_or_not() {
         let day = 24 * 3_600 * SECOND;
 
-        let known = cuts(
+        let with_end = cuts(
             &Grid {
                 warmup_end: 0,
                 end: day,
@@ -140,7 +133,7 @@ mod tests {
             day,
         )
         .len();
-        let unknown = cuts(
+        let without_end = cuts(
             &Grid {
                 warmup_end: 0,
                 end: u64::MAX,
@@ -150,7 +143,7 @@ mod tests {
         )
         .len();
 
-        assert!(known <= 3_600, "{known}");
-        assert!(unknown <= 3_780 + 5 * 1_800, "{unknown}");
+        assert!(with_end <= 3_600, "{with_end}");
+        assert!(without_end <= 3_780 + 5 * 1_800, "{without_end}");
     }
 }

@@ -3,6 +3,7 @@
 //! A worker owns one set at a time and the collector the others (`record/ring.rs`). Nothing in here
 //! grows: statuses and outcomes are arrays, histograms take pages from the set's own pool.
 
+use derive_more::AddAssign;
 use loadlens_base::Class;
 use loadlens_plan::program::{Program, StreamProgram};
 
@@ -141,7 +142,7 @@ impl Gap {
 }
 
 /// Counts of each step.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(AddAssign, Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StepTally {
     /// Requests that became due.
     pub due: u64,
@@ -158,7 +159,7 @@ pub struct StepTally {
 /// Counts of the runs of each group.
 ///
 /// The law: due = completed + failed + unfinished.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(AddAssign, Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GroupTally {
     /// Runs whose first request became due.
     pub due: u64,
@@ -168,16 +169,6 @@ pub struct GroupTally {
     pub failed: u64,
     /// The load ended before the run did.
     pub unfinished: u64,
-}
-
-impl GroupTally {
-    /// Adds what another one holds.
-    pub fn add(&mut self, other: &GroupTally) {
-        self.due += other.due;
-        self.completed += other.completed;
-        self.failed += other.failed;
-        self.unfinished += other.unfinished;
-    }
 }
 
 /// Kind of observation of the length of a group's run.
@@ -195,7 +186,7 @@ pub enum Course {
 pub const COURSES: usize = 3;
 
 /// Results of one check on the answers of one interval.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(AddAssign, Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CheckCount {
     /// Answers that passed.
     pub passed: u64,
@@ -203,15 +194,6 @@ pub struct CheckCount {
     pub failed: u64,
     /// Answers that it is not about.
     pub not_judged: u64,
-}
-
-impl CheckCount {
-    /// Adds what another one holds.
-    pub fn add(&mut self, other: &CheckCount) {
-        self.passed += other.passed;
-        self.failed += other.failed;
-        self.not_judged += other.not_judged;
-    }
 }
 
 /// Counts of a run, over all its streams.
@@ -338,7 +320,7 @@ impl StreamTally {
 }
 
 /// Use of one interval by one thread.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(AddAssign, Clone, Copy, Debug, Default, PartialEq)]
 pub struct LoopTally {
     /// Blocked in the wait for events.
     pub waiting_ns: u64,
@@ -355,16 +337,6 @@ pub struct LoopTally {
 }
 
 impl LoopTally {
-    /// Adds what another one holds.
-    pub fn add(&mut self, other: &LoopTally) {
-        self.waiting_ns += other.waiting_ns;
-        self.spinning_ns += other.spinning_ns;
-        self.runq_wait_ns += other.runq_wait_ns;
-        self.stalled_ns += other.stalled_ns;
-        self.cpu_ns += other.cpu_ns;
-        self.loops += other.loops;
-    }
-
     /// The share of `length` nanoseconds in which the thread ran and neither waited nor polled for a due time.
     pub fn busy(&self, length: f64) -> f64 {
         let idle = self.waiting_ns + self.spinning_ns + self.stalled_ns;

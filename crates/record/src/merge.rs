@@ -1,10 +1,15 @@
 //! Interval sets as the collector keeps them: owned, sparse, added over threads and time.
 
+use std::ops::{AddAssign, Range};
+
+use loadlens_base::units::seconds;
+use loadlens_base::Class;
+
 use super::grid::Phase;
 use super::histogram::{bucket_high, Histogram, PagePool};
 use super::interval::{
     Cell, CheckCount, Gap, GroupTally, IntervalSet, LoopTally, Moments, StepPhases, StepTally,
-    StreamTally, Timing, OUTCOMES, STATUSES,
+    StreamTally, Timing, CLASSES, OUTCOMES, STATUSES,
 };
 
 /// (bucket, count) of what is not empty, rising.
@@ -38,6 +43,13 @@ pub fn add_counts(into: &mut Counts, other: &[(u32, u64)]) {
     }
     merged.extend(left.chain(right));
     *into = merged;
+}
+
+/// Adds each count to the one of the same place.
+pub(crate) fn add_each<T: Copy + AddAssign>(into: &mut [T], other: &[T]) {
+    for (into, count) in into.iter_mut().zip(other) {
+        *into += *count;
+    }
 }
 
 /// The p-quantile of counts, as the upper end of its bucket in nanoseconds.
@@ -191,18 +203,10 @@ impl StreamSum {
 
     /// Adds what only grows; levels and gaps are the caller's.
     fn add_flows(&mut self, other: &StreamSum) {
-        self.failed
-            .iter_mut()
-            .zip(other.failed)
-            .for_each(|(into, count)| *into += count);
-        self.status
-            .iter_mut()
-            .zip(&other.status)
-            .for_each(|(into, count)| *into += count);
-        self.closed
-            .iter_mut()
-            .zip(other.closed)
-            .for_each(|(into, count)| *into += count);
+        add_each(&mut self.failed, &other.failed);
+        add_each(&mut self.status, &other.status);
+        add_each(&mut self.closed, &other.closed);
+        add_each(&mut self.handshakes, &other.handshakes);
         self.in_flight_integral += other.in_flight_integral;
         self.ended_service += other.ended_service;
         self.opened += other.opened;
@@ -213,10 +217,6 @@ impl StreamSum {
         self.lag.add(&other.lag);
         self.connect.add(&other.connect);
         self.tls.add(&other.tls);
-        self.handshakes
-            .iter_mut()
-            .zip(other.handshakes)
-            .for_each(|(into, count)| *into += count);
     }
 
     /// Adds the same time of another thread.
@@ -334,30 +334,18 @@ impl IntervalSum {
     }
 
     fn add_common(&mut self, other: &IntervalSum) {
-        for (into, step) in self.steps.iter_mut().zip(&other.steps) {
-            into.due += step.due;
-            into.issued += step.issued;
-            into.dropped += step.dropped;
-            into.skipped += step.skipped;
-            into.failed += step.failed;
-        }
+        add_each(&mut self.steps, &other.steps);
+        add_each(&mut self.groups, &other.groups);
+        add_each(&mut self.checks, &other.checks);
+        add_each(&mut self.threads, &other.threads);
         let cells = self.cells.iter_mut().zip(&other.cells);
         cells
             .chain(self.group_cells.iter_mut().zip(&other.group_cells))
             .for_each(|(into, cell)| into.add(cell));
-        for (into, group) in self.groups.iter_mut().zip(&other.groups) {
-            into.add(group);
-        }
-        for (into, check) in self.checks.iter_mut().zip(&other.checks) {
-            into.add(check);
-        }
         self.phases
             .iter_mut()
             .zip(&other.phases)
             .for_each(|(into, phases)| into.add(phases));
-        for (into, thread) in self.threads.iter_mut().zip(&other.threads) {
-            into.add(thread);
-        }
         self.lost_values += other.lost_values;
     }
 
@@ -379,6 +367,21 @@ impl IntervalSum {
             .zip(&other.streams)
             .for_each(|(into, stream)| into.add_later(stream));
         self.add_common(other);
+    }
+
+    /// Number of requests of these steps that ended in a class.
+    pub fn ended(&self, steps: Range<usize>, class: Class) -> u64 {
+        let cells = steps.map(|step| &self.cells[step * CLASSES + class as usize]);
+        cells.map(|cell| cell.response.moments.count).sum()
+    }
+
+    /// The lag of all streams that 1 % of the requests exceeded, in seconds; none without requests.
+    pub fn lag_p99_s(&self) -> Option<f64> {
+        let mut lag = Counts::new();
+        for stream in &self.streams {
+            add_counts(&mut lag, &stream.lag.counts);
+        }
+        quantile(&lag, 0.99).map(seconds)
     }
 
     /// Length of the stretch.

@@ -55,7 +55,7 @@ struct Cells(Box<[Cell]>);
 
 impl Cells {
     /// A cell for each bucket.
-    fn of(counts: &Counts) -> Cells {
+    fn of(counts: &[(u32, u64)]) -> Cells {
         let cell = |(bucket, count): &(u32, u64)| {
             let bucket = *bucket as u16; // there are 36,864
             Cell {
@@ -139,7 +139,7 @@ pub enum Late {
 
 impl Series {
     /// Adds the interval that follows.
-    pub fn push(&mut self, length: u64, finished: &TimingSum, censored: &Counts) {
+    pub fn push(&mut self, length: u64, finished: &TimingSum, censored: &[(u32, u64)]) {
         self.whole.merge(&finished.moments);
         add_counts(&mut self.finished, &finished.counts);
         add_counts(&mut self.censored, censored);
@@ -394,7 +394,7 @@ mod tests {
     }
 
     /// Number of independent requests above each quantile, and the quantile's interval.
-    fn told(found: &Distribution) -> Vec<(f64, f64, f64, f64)> {
+    fn intervals(found: &Distribution) -> Vec<(f64, f64, f64, f64)> {
         let quantiles = [
             &found.p50,
             &found.p75,
@@ -403,7 +403,7 @@ mod tests {
             &found.p99,
             &found.p999,
         ];
-        let told = quantiles.into_iter().map(|quantity| {
+        let intervals = quantiles.into_iter().map(|quantity| {
             let number = |part: Option<f64>| part.unwrap();
             let (value, low, high) = (
                 number(quantity.value),
@@ -412,7 +412,7 @@ mod tests {
             );
             (value, low, high, number(quantity.independent_above))
         });
-        told.collect()
+        intervals.collect()
     }
 
     /// Everything that was pushed.
@@ -474,7 +474,7 @@ mod tests {
 
             assert_eq!((found.count, found.censored), (truth.count, truth.censored));
             assert_eq!(found.histogram, truth.histogram);
-            for (found, truth) in told(&found).iter().zip(told(&truth)) {
+            for (found, truth) in intervals(&found).iter().zip(intervals(&truth)) {
                 assert_eq!(found.0, truth.0, "the value is that of the whole");
                 let (width, of_truth) = (found.2 - found.1, truth.2 - truth.1);
                 let rounding = 2.0 * truth.0 / 1_024.0; // a bucket at each end

@@ -10,20 +10,20 @@ use loadlens_sys::{end_child, fork, monotonic_ns, process_cpu_ns, shared_zeros};
 #[test]
 fn a_copy_shares_the_memory_for_that_ends_with_its_parent_and_can_be_ended_before() {
     // SAFETY: zero is a valid value of an atomic number, which several processes may share.
-    let told: &AtomicI32 = unsafe { shared_zeros() }.unwrap();
+    let death_signal: &AtomicI32 = unsafe { shared_zeros() }.unwrap();
     // The copy of a process of several threads may make system calls, and nothing else.
     let Some(pid) = fork().unwrap() else {
         let mut signal: libc::c_int = 0;
         // SAFETY: the signal is written to a valid place.
         unsafe { libc::prctl(libc::PR_GET_PDEATHSIG, &raw mut signal) };
-        told.store(signal, SeqCst);
+        death_signal.store(signal, SeqCst);
         loop {
             // SAFETY: no pointers.
             unsafe { libc::pause() };
         }
     };
     let until = monotonic_ns() + 10_000_000_000;
-    while told.load(SeqCst) == 0 && monotonic_ns() < until {
+    while death_signal.load(SeqCst) == 0 && monotonic_ns() < until {
         std::thread::yield_now();
     }
     let is_there = || Path::new(&format!("/proc/{pid}")).exists();
@@ -31,7 +31,7 @@ fn a_copy_shares_the_memory_for_that_ends_with_its_parent_and_can_be_ended_befor
     let before = is_there();
     end_child(pid);
 
-    assert_eq!(told.load(SeqCst), libc::SIGKILL);
+    assert_eq!(death_signal.load(SeqCst), libc::SIGKILL);
     assert_eq!((before, is_there()), (true, false));
 }
 

@@ -7,19 +7,28 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Final
 
 import typer
 
-from loadlens.cli import check, doctor, explain, hit, report, run
+from loadlens.cli import check, doctor, explain, hit, init, report, run, schema
+from loadlens.cli.lab import needing_lab
 from loadlens.errors import ExitCode, LoadlensError
 from loadlens_compat import letters
 from loadlens_compat.ab.verb import ab
 from loadlens_compat.hey.verb import hey
 from loadlens_compat.wrk.verb import wrk
 
+# Verbs of the extra `lab`. Every other verb runs with the packages of the core alone.
+LAB_VERBS: Final = {
+    "explain": explain.explain,
+    "run": run.run,
+    "report": report.report,
+    "show": report.show,
+}
+
 app = typer.Typer(
     name="loadlens",
-    help="See what your service does under load, and why.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -29,12 +38,12 @@ app.command("hit")(hit.hit)
 app.command("ab", context_settings=letters.UNREAD)(ab)
 app.command("hey", context_settings=letters.UNREAD)(hey)
 app.command("wrk", context_settings=letters.UNREAD)(wrk)
-app.command("explain")(explain.explain)
-app.command("run")(run.run)
+for name, command in LAB_VERBS.items():
+    app.command(name)(needing_lab(command))
 app.command("check")(check.check)
+app.command("init")(init.init)
+app.command("schema")(schema.schema)
 app.command("doctor")(doctor.doctor)
-app.command("report")(report.report)
-app.command("show")(report.show)
 
 
 @app.command("version")
@@ -43,6 +52,26 @@ def version() -> None:
     from loadlens import __version__, engine
 
     print(f"loadlens {__version__} (engine {engine.version()})")
+
+
+def _version_and_exit(is_asked: bool) -> None:
+    if is_asked:
+        version()
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    _: bool = typer.Option(
+        False,
+        "-V",
+        "--version",
+        callback=_version_and_exit,
+        is_eager=True,
+        help="Print the version and exit.",
+    ),
+) -> None:
+    """See what your service does under load, and why."""
 
 
 def main() -> None:

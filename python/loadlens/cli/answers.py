@@ -21,11 +21,10 @@ def expected(text: str | None) -> tuple[int, ...]:
     """Parse the statuses of --expect; empty means any from 200 to 399."""
     if text is None:
         return ()
-    codes = [part.strip() for part in text.split(",")]
-    bad = [code for code in codes if not code.isdecimal() or not 200 <= int(code) <= 599]
-    if bad:
-        raise UsageError(f"not a final status: {bad[0]!r}", where="--expect", hint="--expect 200,201")
-    return tuple(int(code) for code in codes)
+    try:
+        return tuple(status for part in text.split(",") for status in units.statuses(part))
+    except units.UnitError as fault:
+        raise UsageError(fault.message, where="--expect", hint=fault.example) from None
 
 
 def checks(texts: Sequence[str]) -> tuple[Check, ...]:

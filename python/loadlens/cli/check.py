@@ -3,39 +3,33 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from loadlens.cli.options import Variants
+from loadlens.cli.options import VARIANTS, argument, option, verb
 
 
-def check(
-    study: Annotated[
-        Path, typer.Argument(metavar="STUDY", help="A study file, or a folder with study.yaml in it.")
-    ],
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Check the quick profile instead of the full study.")
-    ] = False,
-    overrides: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="Override a param; a factor of that name is fixed to this level. Repeatable. "
-            "Example: --set users=5 --set workers=1",
-        ),
-    ] = None,
-    variants: Variants = None,
-    cores: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", min=1, help="Check the design for a machine with N cores. Default: this machine."
-        ),
-    ] = None,
-    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Print the order of every block.")] = False,
-) -> None:
+@dataclass(frozen=True, slots=True)
+class CheckOptions:
+    """Options of `check`."""
+
+    study: Path = argument("STUDY", "A study file, a folder with study.yaml in it, or - for standard input.")
+    quick: bool = option("--quick", "Check the quick profile instead of the full study.")
+    overrides: tuple[str, ...] = option(
+        "--set NAME=VALUE",
+        "Override a param; a factor of that name is fixed to this level. Repeatable. Example: --set "
+        "users=5 --set workers=1",
+        default=(),
+    )
+    variants: tuple[str, ...] = option(*VARIANTS)
+    cores: int | None = option(
+        "--cores N", "Check the design for a machine with N cores. Default: this machine.", min=1
+    )
+    verbose: bool = option("-v --verbose", "Print the order of every block.")
+
+
+@verb(CheckOptions)
+def check(given: CheckOptions) -> None:
     """Show the cases of a study, their order and duration, and the faults of its design.
 
     How long rests on earlier runs of the study under runs/, else on published times, else on guesses; it
@@ -48,13 +42,12 @@ def check(
     from loadlens.run import past_durations
     from loadlens.study import lint, plan
 
-    machine = cores or len(os.sched_getaffinity(0))
-    planned = planned_study(study, quick=quick, settings=overrides or [], variants=variants)
+    planned = planned_study(given.study, quick=given.quick, settings=given.overrides, variants=given.variants)
     lines, headings = study_lines(
         planned,
         plan.order(planned),
         plan.duration(planned, past_durations.seen(RUNS, planned.name)),
-        lint.faults(planned, cores=machine),
-        all_blocks=verbose,
+        lint.faults(planned, cores=given.cores or len(os.sched_getaffinity(0))),
+        all_blocks=given.verbose,
     )
     print_lines(lines, headings=headings)

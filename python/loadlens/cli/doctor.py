@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
+from loadlens.cli.options import argument, option, verb
 from loadlens.errors import EngineError, ExitCode
 
 if TYPE_CHECKING:
@@ -28,36 +28,32 @@ LIMITS = {
 }
 
 
-def doctor(
-    study: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="[STUDY]",
-            help="Also say what this study asks for: its programs (exit 3 when any is missing), connections, "
-            "cores.",
-        ),
-    ] = None,
-    measure: Annotated[
-        bool,
-        typer.Option(
-            "--measure/--no-measure",
-            help="Load a built-in test server for some seconds and keep the results for later runs: "
-            "ceiling, lateness, timer. Default: measure.",
-        ),
-    ] = True,
-    variants: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--variant",
-            metavar="SERVICE=NAME",
-            help="Check this variant of a service; repeatable. Default: the first variant that can run on "
-            "this machine. Example: --variant api=cowboy",
-        ),
-    ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one line of JSON instead (docs/reference/doctor-json.md).")
-    ] = False,
-) -> None:
+@dataclass(frozen=True, slots=True)
+class DoctorOptions:
+    """Options of `doctor`."""
+
+    study: Path | None = argument(
+        "[STUDY]",
+        "Also say what this study asks for: its programs (exit 3 when any is missing), connections, cores.",
+        default=None,
+    )
+    measure: bool = option(
+        "--measure/--no-measure",
+        "Load a built-in test server for some seconds and keep the results for later runs: ceiling, "
+        "lateness, timer. Default: measure.",
+        default=True,
+    )
+    variants: tuple[str, ...] = option(
+        "--variant SERVICE=NAME",
+        "Check this variant of a service; repeatable. Default: the first variant that can run on this "
+        "machine. Example: --variant api=cowboy",
+        default=(),
+    )
+    as_json: bool = option("--json", "Print one line of JSON instead (docs/reference/doctor-json.md).")
+
+
+@verb(DoctorOptions)
+def doctor(given: DoctorOptions) -> None:
     """Report what would distort measurements on this machine, and what the generator can do on it.
 
     With a study also what that asks for: its programs (exit 3 when any is missing), connections, cores.
@@ -68,22 +64,22 @@ def doctor(
     planned = None
     lacking: tuple[Missing, ...] = ()
     undriven: tuple[Driver, ...] = ()
-    if study is not None:
+    if given.study is not None:
         from loadlens.cli.run import planned_study
         from loadlens.run import external
 
-        planned = planned_study(study, quick=False, settings=[], variants=variants)
+        planned = planned_study(given.study, quick=False, variants=given.variants)
         lacking = doctor.missing_programs(planned)
         undriven = external.missing(planned)
     checks = doctor.of_machine(planned)
-    if not as_json:
+    if not given.as_json:
         print_lines(_lines(checks))
-    made, fault = _measured() if measure else (None, None)
+    made, fault = _measured() if given.measure else (None, None)
     kept, why = _kept(made)
-    if as_json:
+    if given.as_json:
         content = _as_json(None if planned is None else planned.name, checks, lacking, undriven, made, fault)
         print(json.dumps(content, ensure_ascii=False, allow_nan=False))
-    elif measure:
+    elif given.measure:
         print_lines(_calibration_lines(made, fault, kept, why))
     if lacking or undriven:
         sys.exit(int(ExitCode.TESTBED))
@@ -175,7 +171,7 @@ def _as_json(
             {"program": program, "services": [each.service for each in lacking if each.program == program]}
             for program in programs
         ]
-        + [{"program": driver.program, "services": []} for driver in undriven],
+        + [{"program": driver.name, "services": []} for driver in undriven],
         "install": "; ".join(commands) or None,
         "calibration": None if made is None else asdict(made),
         "calibration_fault": fault,

@@ -6,13 +6,14 @@ import secrets
 import sys
 import tempfile
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
+from loadlens.cli import preflight
 from loadlens.cli.explain_options import ExplainFlags, aim_of
-from loadlens.cli.options import Expected, Headers, Insecure, Method, Out, Seed
+from loadlens.cli.hit import target_of
+from loadlens.cli.options import verb
 from loadlens.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -22,148 +23,26 @@ if TYPE_CHECKING:
 STUDY_FILE = "study.yaml"
 
 
-def explain(
-    targets: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="URL...",
-            help="URLs of one service to load; the cheapest of several is also the probe. Or a study "
-            "(its quick profile is run), or a record.",
-        ),
-    ],
-    pid: Annotated[
-        list[int] | None,
-        typer.Option(
-            "--pid",
-            metavar="PID",
-            min=1,
-            help="Watch a running process, its threads and its children; repeatable. Example: --pid 4711",
-        ),
-    ] = None,
-    start: Annotated[
-        str | None,
-        typer.Option(
-            "--start",
-            metavar="CMD",
-            help="Start the service with CMD (no shell). It is ready when the first URL answers, watched as "
-            "with --pid, and stopped at the end. Example: --start 'node app.js'",
-        ),
-    ] = None,
-    metrics: Annotated[
-        str | None,
-        typer.Option(
-            "--metrics",
-            metavar="URL",
-            help="Scrape the service's metrics in the Prometheus text format once a second. "
-            "Example: --metrics http://127.0.0.1:8080/metrics",
-        ),
-    ] = None,
-    requests: Annotated[
-        str | None,
-        typer.Option(
-            "--requests",
-            metavar="METRIC",
-            help="Compare the counter METRIC of --metrics, summed over its labels, with the requests sent. "
-            "Example: --requests http_requests_total",
-        ),
-    ] = None,
-    probe: Annotated[
-        str | None,
-        typer.Option(
-            "--probe",
-            metavar="URL",
-            help="Request this cheap URL alongside every load level, at most 20/s. Default: the "
-            "cheapest of several URLs, else the only one.",
-        ),
-    ] = None,
-    budget: Annotated[
-        str,
-        typer.Option(
-            "--budget",
-            metavar="TIME",
-            help="Finish within TIME, start-up included; at least 15s. Default: 90s.",
-        ),
-    ] = "90s",
-    rate_cap: Annotated[
-        str | None,
-        typer.Option(
-            "--rate-cap",
-            metavar="RATE",
-            help="Never send more than RATE requests/s, failures and probes included. Default: 20k/s; "
-            "beyond loopback 200/s.",
-        ),
-    ] = None,
-    max_users: Annotated[
-        str | None,
-        typer.Option(
-            "--max-users", metavar="N", help="Never run more than N users, one request each. Default: 1024."
-        ),
-    ] = None,
-    remote: Annotated[
-        bool,
-        typer.Option(
-            "--remote",
-            help="Allow a target that is not on this machine. Only with permission of its operator.",
-        ),
-    ] = False,
-    method: Method = None,
-    header: Headers = None,
-    body: Annotated[
-        str | None,
-        typer.Option(
-            "-b",
-            "--body",
-            metavar="TEXT",
-            help="Send TEXT as the body; {{...}} is filled in per request. Probes have no body.",
-        ),
-    ] = None,
-    expect: Expected = None,
-    timeout: Annotated[
-        str,
-        typer.Option(metavar="TIME", help="Fail a request after TIME, connecting included. Default: 10s."),
-    ] = "10s",
-    insecure: Insecure = False,
-    seed: Seed = None,
-    out: Out = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the answer as JSON (docs/reference/explain-json.md).")
-    ] = False,
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Print only the limit.")] = False,
-) -> None:
+@verb(ExplainFlags)
+def explain(given: ExplainFlags) -> None:
     """Find what limits a service: the limit, its evidence, the capacity, what to do, what is not known.
 
-    Doubles the users from one until throughput stops growing, with the probe at every level. Ends early
-    when requests fail. Undecided is an answer too, and exits 0. Ctrl-C gives the answer so far.
+    Doubles the users from one until throughput stops growing, with the probe at every level, and says after
+    each what it would answer so far. Ends early when the answer is certain or requests fail. Undecided is an
+    answer too, and exits 0. Ctrl-C gives the answer so far.
     """
-    flags = ExplainFlags(
-        pids=tuple(pid or ()),
-        start=start,
-        metrics=metrics,
-        requests=requests,
-        probe=probe,
-        method=method,
-        headers=tuple(header or ()),
-        body=body,
-        expect=expect,
-        budget=budget,
-        rate_cap=rate_cap,
-        max_users=max_users,
-        timeout=timeout,
-        seed=seed,
-        insecure=insecure,
-        remote=remote,
-    )
-    show = _Show(as_json=as_json, quiet=quiet)
-    path = _path_of(targets)
+    show = _Show(as_json=given.as_json, quiet=given.quiet)
+    path = _path_of(given.targets)
     if path is None:
-        sys.exit(int(_of_urls(aim_of(targets, flags), out, show)))
-    if flags != ExplainFlags():
+        sys.exit(int(_of_urls(aim_of(given.targets, given), given.out, show)))
+    none = ExplainFlags()
+    if replace(given, targets=none.targets, out=None, as_json=False, quiet=False) != none:
         raise UsageError(
             f"{path} defines its own load, so the flags for URLs do not apply",
             where="explain",
             hint="only --out, --json and --quiet, or a URL instead",
         )
-    sys.exit(int(_of_path(path, out, show)))
+    sys.exit(int(_of_path(path, given.out, show)))
 
 
 class _Show:
@@ -194,7 +73,7 @@ class _Show:
             print_explanation(answer, quiet=self._quiet)
 
 
-def _path_of(targets: list[str]) -> Path | None:
+def _path_of(targets: tuple[str, ...]) -> Path | None:
     """Return the study or record among the targets; `None` for URLs."""
     path = Path(targets[0])
     if "://" in targets[0]:
@@ -218,6 +97,9 @@ def _of_urls(aim: Aim, out: Path | None, show: _Show) -> ExitCode:
     from loadlens.run.interrupts import Stopped
     from loadlens.search import explore
 
+    if not aim.services:
+        target, _ = target_of(aim.origin)
+        preflight.connect(replace(target, tls=aim.tls), timeout_ns=aim.timeout_ns, is_hit=False)
     with ExitStack() as stack:
         record = _record(out, "explain", stack)
         try:
@@ -278,4 +160,4 @@ def _listener(show: _Show, title: str, budget_s: float, drawing: ExitStack) -> P
         return Silent()
     if sys.stderr.isatty():
         return drawing.enter_context(explain_view(title, budget_s))
-    return PlainPrinter()
+    return PlainPrinter(shows_valid_trials=False)  # a provisional line follows each

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from loadlens import units
-from loadlens.cli import answers
+from loadlens.cli import answers, preflight
 from loadlens.cli.hit import header_of, method_of, target_of
 from loadlens.cli.hit_load import quantity
+from loadlens.cli.options import EXPECTED, HEADERS, INSECURE, METHOD, OUT, SEED, argument, option
 from loadlens.errors import UsageError
 from loadlens.model.workload import Body, Step, Target
 
@@ -32,24 +33,73 @@ NEARLY: Final = 0.92  # of two names that are as alike, one is a slip
 
 @dataclass(frozen=True, slots=True)
 class ExplainFlags:
-    """The text given to each flag; `None` if absent."""
+    """The text of each option; `None` if absent and without a default."""
 
-    pids: Sequence[int] = ()
-    start: str | None = None
-    metrics: str | None = None
-    requests: str | None = None
-    probe: str | None = None
-    method: str | None = None
-    headers: Sequence[str] = ()
-    body: str | None = None
-    expect: str | None = None
-    budget: str = "90s"
-    rate_cap: str | None = None
-    max_users: str | None = None
-    timeout: str = "10s"
-    seed: int | None = None
-    insecure: bool = False
-    remote: bool = False
+    targets: tuple[str, ...] = argument(
+        "URL...",
+        "URLs of one service to load; the cheapest of several is also the probe. Or a study (its quick "
+        "profile is run), or a record.",
+    )
+    pids: tuple[int, ...] = option(
+        "--pid PID",
+        "Watch this process, its threads and its children; repeatable. Default: on this machine, the process "
+        "that listens on the URL's port. Example: --pid 4711",
+        default=(),
+        min=1,
+    )
+    no_pid: bool = option("--no-pid", "Watch no process and do not look for one.")
+    start: str | None = option(
+        "--start CMD",
+        "Start the service with CMD (no shell). It is ready when the first URL answers, watched as with "
+        "--pid, and stopped at the end. Example: --start 'node app.js'",
+    )
+    metrics: str | None = option(
+        "--metrics URL",
+        "Scrape the service's metrics in the Prometheus text format once a second. Default: on this machine, "
+        "/metrics of the service if it is in that format. Example: --metrics http://127.0.0.1:8081/metrics",
+    )
+    no_metrics: bool = option("--no-metrics", "Scrape no metrics and do not look for them.")
+    requests: str | None = option(
+        "--requests METRIC",
+        "Compare the counter METRIC of --metrics, summed over its labels, with the requests sent. Example: "
+        "--requests http_requests_total",
+    )
+    probe: str | None = option(
+        "--probe URL",
+        "Request this cheap URL alongside every load level, at most 20/s. Default: the cheapest of several "
+        "URLs; for one URL on this machine, a health check, a path without a page, or HEAD of the URL.",
+    )
+    no_probe: bool = option(
+        "--no-probe", "Look for no cheap request: the probe sends the load's own request."
+    )
+    budget: str = option(
+        "--budget TIME", "Finish within TIME, start-up included; at least 15s. Default: 90s.", default="90s"
+    )
+    rate_cap: str | None = option(
+        "--rate-cap RATE",
+        "Never send more than RATE requests/s, failures and probes included. Default: 20k/s; beyond "
+        "loopback 200/s.",
+    )
+    max_users: str | None = option(
+        "--max-users N", "Never run more than N users, one request each. Default: 1024."
+    )
+    remote: bool = option(
+        "--remote", "Allow a target that is not on this machine. Only with permission of its operator."
+    )
+    method: str | None = option(*METHOD)
+    headers: tuple[str, ...] = option(*HEADERS)
+    body: str | None = option(
+        "-b --body TEXT", "Send TEXT as the body; {{...}} is filled in per request. Probes have no body."
+    )
+    expect: str | None = option(*EXPECTED)
+    timeout: str = option(
+        "--timeout TIME", "Fail a request after TIME, connecting included. Default: 10s.", default="10s"
+    )
+    insecure: bool = option(*INSECURE)
+    seed: int | None = option(*SEED)
+    out: Path | None = option(*OUT)
+    as_json: bool = option("--json", "Print the answer as JSON (docs/reference/explain-json.md).")
+    quiet: bool = option("-q --quiet", "Print only the limit.")
 
 
 def aim_of(urls: Sequence[str], flags: ExplainFlags) -> Aim:
@@ -58,7 +108,7 @@ def aim_of(urls: Sequence[str], flags: ExplainFlags) -> Aim:
     Raises:
         UsageError: A flag that cannot be read or used as given; nothing was started.
     """
-    from loadlens.search import Aim, Bounds
+    from loadlens.search import Aim, Bounds, Find
 
     targets = [target_of(url) for url in urls]
     target = targets[0][0]
@@ -84,6 +134,11 @@ def aim_of(urls: Sequence[str], flags: ExplainFlags) -> Aim:
             where="--budget",
             hint=f"at least {SHORTEST_BUDGET_S}s; the default is 90s",
         )
+    for flag in ("pid", "metrics", "probe"):
+        if getattr(flags, f"no_{flag}") and getattr(flags, "pids" if flag == "pid" else flag):
+            raise UsageError(
+                f"--{flag} and --no-{flag} exclude each other", where=f"--no-{flag}", hint="one of the two"
+            )
     target = _trusting(target, flags)
     steps = _steps([path for _, path in targets], flags)
     notes: list[str] = []
@@ -98,6 +153,11 @@ def aim_of(urls: Sequence[str], flags: ExplainFlags) -> Aim:
         bounds=bounds,
         seed=secrets.randbits(48) if flags.seed is None else flags.seed,
         cautions=tuple(notes),
+        find=Find(
+            processes=not (flags.no_pid or flags.pids or flags.start),
+            metrics=not (flags.no_metrics or flags.metrics),
+            probe=not flags.no_probe and probe is None and len(steps) == 1,
+        ),
     )
 
 
@@ -135,8 +195,7 @@ def _is_here(target: Target) -> bool:
     try:
         addresses = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as fault:
-        words = getattr(fault, "strerror", None) or str(fault)
-        raise UsageError(f"cannot look up {target.host!r}: {words}", where="URL") from None
+        raise preflight.unknown_host(target.host, fault) from None
     return all(
         ipaddress.ip_address(str(address[4][0]).partition("%")[0]).is_loopback for address in addresses
     )
@@ -237,12 +296,16 @@ def _outside(target: Target, flags: ExplainFlags, *, is_here: bool, notes: list[
 def _scrape(url: str, flags: ExplainFlags, notes: list[str]) -> tuple[Target, Scrape]:
     """Return the target of --metrics and what to scrape; tried once if the service is already running."""
     from loadlens.model.topology import Scrape
+    from loadlens.search.discovery import metric_names
 
     target, path = target_of(url)
     target = _trusting(target, flags)
     if flags.start is None:
         text = _metrics(target, path)
-        names = {line.partition("{")[0].split()[0] for line in text.splitlines() if _is_sample(line)}
+        try:
+            names = metric_names(text)
+        except ValueError:
+            names = frozenset()
         if not names:
             raise UsageError(f"no metrics in the Prometheus text format at {url}", where="--metrics")
         if flags.requests is not None and flags.requests not in names:
@@ -283,10 +346,6 @@ def _metrics(target: Target, path: str) -> str:
     if page.status != 200:
         raise UsageError(f"status {page.status} from {target.origin}{path}", where="--metrics")
     return page.text
-
-
-def _is_sample(line: str) -> bool:
-    return bool(line.strip()) and not line.startswith("#") and len(line.split()) >= 2
 
 
 def _started(target: Target, path: str, flags: ExplainFlags, *, is_here: bool) -> Service:

@@ -5,18 +5,18 @@ from __future__ import annotations
 import os
 import secrets
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-import typer
-
 from loadlens import units
-from loadlens.cli import answers
+from loadlens.cli import answers, preflight
 from loadlens.cli.hit_feeds import feeds_of
-from loadlens.cli.hit_load import LoadFlags, load_of, quantity
-from loadlens.cli.options import Expected, Headers, Insecure, Method, Out, Seed
+from loadlens.cli.hit_load import load_of, quantity
+from loadlens.cli.hit_options import HitOptions
+from loadlens.cli.options import verb
 from loadlens.errors import ExitCode, UsageError
 from loadlens.model.workload import (
     Auth,
@@ -35,298 +35,39 @@ from loadlens.model.workload import (
 )
 from loadlens.present import load_text
 
+if TYPE_CHECKING:
+    from loadlens.model.study import Objective
+    from loadlens.run.external import Driver
 
-def hit(
-    url: Annotated[str, typer.Argument(metavar="URL", help="URL to load: http://host[:port]/path?query.")],
-    connections: Annotated[
-        str | None,
-        typer.Option(
-            "-c",
-            "--connections",
-            metavar="N",
-            help="Run N concurrent users, one connection each. With --rate: at most N requests in flight. "
-            "Default: 10, or 1000 with --rate. Example: -c 100",
-        ),
-    ] = None,
-    requests: Annotated[
-        str | None,
-        typer.Option(
-            "-n", "--requests", metavar="N", help="Stop after exactly N requests in total. Example: -n 20k"
-        ),
-    ] = None,
-    duration: Annotated[
-        str | None,
-        typer.Option(
-            "-d",
-            "--duration",
-            metavar="TIME",
-            help="Measure for TIME; with --requests, until the first of the two is reached. Default: 10s, "
-            "or the length of --stages or --steps; no limit with --requests, --replay "
-            "or a unique --feed. Example: -d 30s",
-        ),
-    ] = None,
-    rate: Annotated[
-        str | None,
-        typer.Option(
-            "-r",
-            "--rate",
-            metavar="RATE",
-            help="Send RATE requests per second in total, regardless of replies (open loop). Response time "
-            "then runs from the moment each request was due. Example: -r 500, -r 3000/m",
-        ),
-    ] = None,
-    arrivals: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LAW", help="Space the requests of --rate by LAW: constant or poisson. Default: constant."
-        ),
-    ] = None,
-    overflow: Annotated[
-        str | None,
-        typer.Option(
-            metavar="WHAT",
-            help="With --rate, when all connections are busy: queue due requests (the wait counts as "
-            "response time) or drop them (counted). Default: queue.",
-        ),
-    ] = None,
-    ramp: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME",
-            help="Rise evenly from 0 to --connections or --rate within TIME, then hold. The ramp is "
-            "measured unless --warmup covers it. Default: 0s. Example: --ramp 10s --warmup 10s",
-        ),
-    ] = None,
-    stages: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME:LEVEL,...",
-            help="Ramp to each LEVEL within its TIME, starting from --connections, --rate or 0. A level is a "
-            "number of users, or a rate with /s. Example: --stages 30s:100/s,1m:100/s,30s:0",
-        ),
-    ] = None,
-    steps: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME:LEVEL,...",
-            help="Hold each LEVEL for its TIME, one after the other. Example: --steps 30s:10,30s:20,30s:40",
-        ),
-    ] = None,
-    bursts: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME:LEVEL,...",
-            help="Hold each LEVEL for its TIME in turn, and repeat. Without a level: no requests. "
-            "Example: --bursts 1s:500/s,9s",
-        ),
-    ] = None,
-    replay: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE,...",
-            help="Send one request at each due time in FILE: one time per line, ascending, in seconds or "
-            "with a unit; or column=NAME of a CSV file. speed=2 halves the times; from=first starts at "
-            "the first one. Example: --replay access.csv,column=time,from=first",
-        ),
-    ] = None,
-    method: Method = None,
-    header: Headers = None,
-    body: Annotated[
-        str | None,
-        typer.Option(
-            "-b",
-            "--body",
-            metavar="TEXT",
-            help="Send TEXT as the body; {{...}} is filled in. Example: -b '{\"a\": {{int 1 100}}}'",
-        ),
-    ] = None,
-    body_file: Annotated[
-        Path | None,
-        typer.Option("-f", "--body-file", metavar="FILE", help="Send the bytes of FILE unchanged."),
-    ] = None,
-    auth: Annotated[
-        str | None,
-        typer.Option(
-            metavar="KIND:...",
-            help="Send credentials; the secret is read from the environment variable NAME: "
-            "basic:USER:NAME or bearer:NAME. Example: --auth bearer:TOKEN",
-        ),
-    ] = None,
-    cookies: Annotated[
-        bool,
-        typer.Option(
-            "--cookies",
-            help="Keep cookies per user and send them with that user's later requests.",
-        ),
-    ] = False,
-    expect: Expected = None,
-    check: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="KIND:WHAT",
-            help="Check each answer; repeatable, and each check is counted on its own. Kinds: contains:TEXT, "
-            "regex:PATTERN, json:PATH=VALUE, exists:PATH, header:NAME=VALUE, size:<N (>N, N), latency:TIME "
-            "(response time below TIME). Example: --check json:status=OK --check latency:200ms",
-        ),
-    ] = None,
-    feed: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=FILE[,PICK]",
-            help="Take values from the records of FILE (.csv, .tsv or .jsonl), as {{NAME.column}} in URL, "
-            "headers and body; repeatable. PICK is shared (in turn, starting over at the end), "
-            "unique (each once, then the load ends), random or user (one per user). Default: shared. "
-            "Example: --feed users=users.csv,unique",
-        ),
-    ] = None,
-    think: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME",
-            help="Pause each user for TIME between requests: fixed, uniform:LOW,HIGH or exponential:MEAN. "
-            "Default: none. Example: --think exponential:1s",
-        ),
-    ] = None,
-    pace: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME",
-            help="Make each user's requests due every TIME (same forms as --think), however long answers "
-            "take; a late request counts from when it was due. Default: none. Example: --pace 1s",
-        ),
-    ] = None,
-    connection: Annotated[
-        str,
-        typer.Option(
-            metavar="POLICY",
-            help="Reuse connections (keep), open one per request (new), or close each after K "
-            "requests (K). Default: keep.",
-        ),
-    ] = "keep",
-    warmup: Annotated[
-        str,
-        typer.Option(
-            metavar="TIME",
-            help="Run the load for TIME before measuring; --ramp and --stages start with it. Default: 0s.",
-        ),
-    ] = "0s",
-    timeout: Annotated[
-        str,
-        typer.Option(metavar="TIME", help="Fail a request after TIME, connecting included. Default: 30s."),
-    ] = "30s",
-    threads: Annotated[
-        int | None,
-        typer.Option(
-            "-t",
-            "--threads",
-            metavar="N",
-            help="Use N engine threads. Default: up to one per core, as many as the load needs.",
-        ),
-    ] = None,
-    seed: Seed = None,
-    insecure: Insecure = False,
-    cacert: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Trust the CAs in FILE (PEM) instead of the system's. Example: --cacert ca.pem",
-        ),
-    ] = None,
-    cert: Annotated[
-        Path | None,
-        typer.Option(
-            "-E",
-            "--cert",
-            metavar="FILE",
-            help="Present the client certificate in FILE (PEM, followed by its chain).",
-        ),
-    ] = None,
-    key: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Read the private key of --cert from FILE (PEM, unencrypted). Default: the file of --cert.",
-        ),
-    ] = None,
-    servername: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Send NAME as TLS server name and verify the certificate for it. Default: the URL's host.",
-        ),
-    ] = None,
-    no_resume: Annotated[
-        bool,
-        typer.Option(
-            "--no-resume",
-            help="Do a full TLS handshake on every connection. Default: resume earlier sessions.",
-        ),
-    ] = False,
-    driver: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Generate the load with another installed tool: wrk, ab, hey, oha, k6 or locust. "
-            "What it does not report is null in --json and in the record. Default: our own engine. "
-            "Example: --driver wrk",
-        ),
-    ] = None,
-    out: Out = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the result as JSON (docs/reference/hit-json.md).")
-    ] = False,
-    quiet: Annotated[
-        bool, typer.Option("-q", "--quiet", help="Print only the headline and the verdicts.")
-    ] = False,
-    verbose: Annotated[
-        bool, typer.Option("-v", "--verbose", help="Print every percentile, and samples of the errors.")
-    ] = False,
-) -> None:
+
+@verb(HitOptions)
+def hit(given: HitOptions) -> None:
     """Load one URL, and report the result and how far to trust it.
 
-    Ctrl-C stops the load and prints the results so far. Failed requests alone exit 0.
+    Ctrl-C stops the load and prints the results so far. Failed requests alone exit 0, unless none succeeded.
     """
-    target, path = target_of(url)
-    given = Tls(
-        server_name=servername,
-        ca=pem_of(cacert, "--cacert", "CERTIFICATE"),
-        certificate=pem_of(cert, "--cert", "CERTIFICATE"),
-        key=pem_of(key, "--key", "PRIVATE KEY"),
-        insecure=insecure,
-        resume=not no_resume,
-    )
+    _refuse_unsupported(given)
+    target, path = target_of(given.url)
     target = _secured(target, given)
-    body_part = _body(body, body_file)
+    if given.resolve is not None:
+        target = _resolved(target, given.resolve)
+    objectives = _objectives(given)
+    body = _body(given.body, given.body_file)
     step = Step(
         name="request",
-        method=method_of(method, body_part),
+        method=method_of(given.method, body),
         path=path,
-        headers=tuple(header_of(text) for text in header or ()),
-        auth=_auth(auth, header or ()),
-        body=body_part,
-        expect=answers.expected(expect),
-        checks=answers.checks(check or ()),
+        headers=tuple(header_of(text) for text in given.headers),
+        auth=_auth(given.auth, given.headers),
+        body=body,
+        expect=answers.expected(given.expect),
+        checks=answers.checks(given.checks),
     )
-    warmup_ns = quantity(units.duration_ns, warmup, "--warmup")
-    flags = LoadFlags(
-        connections=connections,
-        requests=requests,
-        duration=duration,
-        rate=rate,
-        arrivals=arrivals,
-        overflow=overflow,
-        think=think,
-        pace=pace,
-        ramp=ramp,
-        stages=stages,
-        steps=steps,
-        bursts=bursts,
-        replay=replay,
-    )
-    feeds = feeds_of(feed or (), step)
-    load = load_of(flags, warmup_ns, feed_ends=any(feed.end == "stop" for feed in feeds))
+    warmup_ns = quantity(units.duration_ns, given.warmup, "--warmup")
+    feeds = feeds_of(given.feeds, step)
+    load = load_of(given, warmup_ns, feed_ends=any(feed.end == "stop" for feed in feeds))
     plan = Plan(
-        seed=secrets.randbits(48) if seed is None else seed,
+        seed=secrets.randbits(48) if given.seed is None else given.seed,
         streams=(
             Stream(
                 name="load",
@@ -334,60 +75,164 @@ def hit(
                 target=target,
                 scenarios=(Scenario("request", 1.0, (step,)),),
                 workload=load.workload,
-                connection=_connection(connection),
-                timeout_ns=quantity(units.duration_ns, timeout, "--timeout"),
-                cookies=_cookies(cookies, load.workload),
+                connection=_connection(given.connection),
+                timeout_ns=quantity(units.duration_ns, given.timeout, "--timeout"),
+                cookies=_cookies(given.cookies, load.workload),
             ),
         ),
-        threads=threads,
+        threads=given.threads,
         feeds=feeds,
         warmup_ns=warmup_ns,
         duration_ns=load.duration_ns,
     )
-    if driver is not None:
-        sys.exit(int(_let_drive(driver, plan, out=out, as_json=as_json, quiet=quiet)))
-    sys.exit(int(_drive(plan, out=out, as_json=as_json, quiet=quiet, verbose=verbose)))
+    sys.exit(int(_run(plan, given, objectives)))
 
 
-def _drive(plan: Plan, *, out: Path | None, as_json: bool, quiet: bool, verbose: bool) -> ExitCode:
+def _run(plan: Plan, given: HitOptions, objectives: tuple[Objective, ...]) -> ExitCode:
     from loadlens.live.hit_view import HitView
     from loadlens.machine import calibration
+    from loadlens.model.result import EngineResult
+    from loadlens.report.write.hit_figures import objective_rows
+    from loadlens.report.write.terminal.hit_summary import is_all_redirects
+    from loadlens.run import trial_faults
     from loadlens.run.single_load import run_hit
 
-    with HitView(load_in_words(plan), shown=sys.stderr.isatty() and not (quiet or as_json)) as view:
-        caution = None if quiet or as_json else view.caution
-        done = run_hit(plan, out=out, on_progress=view.update, on_caution=caution)
-    made = calibration.of_this_machine()
-    if as_json:
+    driver = None if given.driver is None else _driver(given.driver)
+    is_silent = given.quiet or given.as_json or driver is not None
+    is_shown = sys.stderr.isatty() and not is_silent
+    with HitView(load_in_words(plan), shown=is_shown, has_lines=not is_silent) as view:
+        caution = None if is_silent else view.caution
+        done = run_hit(
+            plan,
+            out=given.out,
+            driver=driver,
+            on_ready=lambda: preflight.connect_once(plan),
+            on_progress=view.update,
+            on_caution=caution,
+        )
+    calibrated = None if driver is not None else calibration.of_this_machine()
+    result = EngineResult.from_json(done.result)
+    judged = objective_rows(result, objectives)
+    if given.as_json:
         from loadlens.report.write.json import hit_as_json
 
-        print(hit_as_json(done.result, plan, made))
+        print(hit_as_json(done.result, plan, calibrated, judged))
+    elif driver is not None:
+        from loadlens.report.write.terminal.external_summary import print_driven
+
+        print_driven(result, plan, record=done.record, quiet=given.quiet)
     else:
-        from loadlens.model.result import EngineResult
-        from loadlens.report.write.terminal.hit_summary import print_hit
+        from loadlens.report.write.terminal.hit_summary import Screen, print_hit
+        from loadlens.report.write.terminal.printing import terminal_width
 
-        read = EngineResult.from_json(done.result)
-        print_hit(read, plan, calibrated=made, record=done.record, quiet=quiet, verbose=verbose)
-    return done.exit_code
+        screen = Screen(
+            objectives=judged,
+            redirect=_redirect_of(plan) if is_all_redirects(result.streams[0]) else "",
+            calibrated=calibrated,
+            record=done.record,
+            quiet=given.quiet,
+            verbose=given.verbose,
+            width=terminal_width(),
+        )
+        print_hit(result, plan, screen)
+    if done.exit_code is not ExitCode.OK:
+        return done.exit_code
+    if trial_faults.is_all_failed(result):
+        return ExitCode.TESTBED
+    return ExitCode.OBJECTIVE if any(row.state == "bad" for row in judged) else ExitCode.OK
 
 
-def _let_drive(name: str, plan: Plan, *, out: Path | None, as_json: bool, quiet: bool) -> ExitCode:
+def _redirect_of(plan: Plan) -> str:
+    """Ask once where a redirect leads to; empty if that cannot be asked without side effects."""
+    import http.client
+    from urllib.parse import urljoin
+
+    from loadlens import http_client
+
+    stream = plan.streams[0]
+    target, step = stream.target, stream.scenarios[0].steps[0]
+    texts = (step.path, *(value for _, value in step.headers))
+    if step.method not in ("GET", "HEAD") or step.auth is not None or any("{{" in text for text in texts):
+        return ""
+    made = http_client.connection(target.host, target.port, target.tls, within_s=preflight.WITHIN_S)
+    try:
+        made.request(step.method, step.path, headers={"Host": target.authority, **dict(step.headers)})
+        location = made.getresponse().getheader("Location") or ""
+    except (OSError, http.client.HTTPException):
+        return ""
+    finally:
+        made.close()
+    return urljoin(f"{target.origin}{step.path}", location) if location else ""
+
+
+def _refuse_unsupported(given: HitOptions) -> None:
+    """Refuse what other tools have by name, with what to do instead."""
+    refusals = (
+        (given.follow, "--follow", "redirects are not followed", "the URL that it leads to: curl -sIL URL"),
+        (given.proxy, "--proxy", "HTTP proxies are not supported", "the proxy's own URL, or the service's"),
+        (
+            given.unix,
+            "--unix",
+            "UNIX sockets are not supported",
+            "socat TCP-LISTEN:8080,fork,reuseaddr UNIX-CONNECT:PATH, which costs throughput",
+        ),
+        (
+            given.compressed or None,
+            "--compressed",
+            "responses are not decompressed, so checks would see compressed bytes",
+            "-H 'Accept-Encoding: gzip' to receive them compressed",
+        ),
+        (given.targets, "--targets", "`hit` loads one URL", "a study with one step per URL"),
+    )
+    for value, flag, message, hint in refusals:
+        if value is not None:
+            raise UsageError(message, where=flag, hint=hint)
+
+
+def _resolved(target: Target, text: str) -> Target:
+    """Connect to the address of --resolve; Host header, TLS name and verification stay those of the URL."""
+    host, _, rest = text.partition(":")
+    port, _, address = rest.partition(":")
+    address = address.strip("[]")
+    if not host or not address or not port.isdecimal():
+        raise UsageError(f"not HOST:PORT:ADDRESS: {text!r}", where="--resolve", hint="api.test:443:127.0.0.1")
+    if (host.lower(), int(port)) != (target.host.lower(), target.port):
+        raise UsageError(
+            f"the URL goes to {target.host}:{target.port}, not to {host}:{port}",
+            where="--resolve",
+            hint=f"{target.host}:{target.port}:{address}",
+        )
+    tls = target.tls
+    if tls is not None and tls.server_name is None:
+        tls = replace(tls, server_name=target.host)
+    return replace(target, host=address, tls=tls)
+
+
+def _objectives(given: HitOptions) -> tuple[Objective, ...]:
+    from loadlens.report.write.hit_figures import is_known_metric
+    from loadlens.study.objectives import objective
+
+    objectives = tuple(quantity(objective, text, "--objective") for text in given.objectives)
+    for each in objectives:
+        if not is_known_metric(each.metric):
+            raise UsageError(
+                f"`hit` has no figure for {each.metric}", where="--objective", hint="a study with objectives"
+            )
+    if objectives and given.driver is not None:
+        raise UsageError(
+            "figures of other tools have no intervals to judge by",
+            where="--objective and --driver",
+            hint="one of the two",
+        )
+    return objectives
+
+
+def _driver(name: str) -> Driver:
     from loadlens.run.external import DRIVERS
-    from loadlens.run.external_load import run_external
 
     if name not in DRIVERS:
         raise UsageError(f"no driver {name!r}", where="--driver", hint=" or ".join(DRIVERS))
-    done = run_external(plan, DRIVERS[name], out=out)
-    if as_json:
-        from loadlens.report.write.json import hit_as_json
-
-        print(hit_as_json(done.result, plan))
-    else:
-        from loadlens.model.result import EngineResult
-        from loadlens.report.write.terminal.external_summary import print_driven
-
-        print_driven(EngineResult.from_json(done.result), plan, record=done.record, quiet=quiet)
-    return done.exit_code
+    return DRIVERS[name]
 
 
 def target_of(url: str) -> tuple[Target, str]:
@@ -437,19 +282,27 @@ def pem_of(file: Path | None, flag: str, what: str) -> PemFile | None:
     return PemFile(str(file.resolve()), hashlib.sha256(content).hexdigest())
 
 
-def _secured(target: Target, given: Tls) -> Target:
-    """Add the TLS flags to the target; the engine checks the content of the files."""
-    if given.key is not None and given.certificate is None:
+def _secured(target: Target, given: HitOptions) -> Target:
+    """Add the TLS options to the target; the engine checks the content of the files."""
+    tls = Tls(
+        server_name=given.servername,
+        ca=pem_of(given.cacert, "--cacert", "CERTIFICATE"),
+        certificate=pem_of(given.cert, "--cert", "CERTIFICATE"),
+        key=pem_of(given.key, "--key", "PRIVATE KEY"),
+        insecure=given.insecure,
+        resume=not given.no_resume,
+    )
+    if tls.key is not None and tls.certificate is None:
         raise UsageError("--key without its certificate", where="--key", hint="--cert FILE")
     if target.tls is None:
-        if given not in (Tls(), Tls(insecure=True)):
+        if tls not in (Tls(), Tls(insecure=True)):
             raise UsageError(
                 "http URLs have no TLS",
                 where="--cacert, --cert, --key, --servername, --no-resume",
                 hint="an https:// URL",
             )
         return target
-    return replace(target, tls=given)
+    return replace(target, tls=tls)
 
 
 def method_of(given: str | None, body: Body) -> str:
@@ -465,7 +318,7 @@ def header_of(text: str) -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
-def _auth(text: str | None, headers: list[str] | tuple[()]) -> Auth | None:
+def _auth(text: str | None, headers: Sequence[str]) -> Auth | None:
     if text is None:
         return None
     if any(header_of(header)[0].lower() == "authorization" for header in headers):
@@ -504,19 +357,34 @@ def _cookies(keep: bool, workload: Closed | Open) -> Cookies:
 def _body(text: str | None, file: Path | None) -> Body:
     if text is not None and file is not None:
         raise UsageError("body given twice", where="--body and --body-file", hint="one of the two")
+    flag = "--body-file"
     if text is not None and text.startswith("@"):
-        file, text = Path(text[1:]), None
+        file, text, flag = Path(text[1:]), None, "--body"
     if text is not None:
         return Body(kind="text", text=text)
     if file is None:
         return Body()
     import hashlib
 
+    if str(file) == "-":
+        file = _standard_input()
     try:
         content = file.read_bytes()
     except OSError as fault:
-        raise UsageError(f"cannot read {str(file)!r}: {fault.strerror}", where="--body-file") from None
+        raise UsageError(f"cannot read {str(file)!r}: {fault.strerror}", where=flag) from None
     return Body(kind="file", path=str(file.resolve()), digest=hashlib.sha256(content).hexdigest())
+
+
+def _standard_input() -> Path:
+    """Copy standard input into a file that is removed when the program ends."""
+    import atexit
+    import tempfile
+
+    with tempfile.NamedTemporaryFile(prefix="loadlens-body-", delete=False) as copy:
+        copy.write(sys.stdin.buffer.read())
+    path = Path(copy.name)
+    atexit.register(path.unlink, missing_ok=True)
+    return path
 
 
 def _connection(policy: str) -> Connection:

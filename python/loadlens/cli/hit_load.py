@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from loadlens import units
+from loadlens.cli.hit_options import HitOptions
 from loadlens.errors import UsageError
 from loadlens.model.profile import Profile, Shape, Shaped, ramp, shaped
 from loadlens.model.workload import Closed, Open, Replay, Think
@@ -18,25 +19,12 @@ DEFAULT_CONNECTIONS = 10
 DEFAULT_DURATION = "10s"
 DEFAULT_IN_FLIGHT = 1000
 MORE_DUE_TIME_FAULTS = 3  # shown after the first
-
-
-@dataclass(frozen=True, slots=True)
-class LoadFlags:
-    """The text given to each flag; `None` if absent."""
-
-    connections: str | None = None
-    requests: str | None = None
-    duration: str | None = None
-    rate: str | None = None
-    arrivals: str | None = None
-    overflow: str | None = None
-    think: str | None = None
-    pace: str | None = None
-    ramp: str | None = None
-    stages: str | None = None
-    steps: str | None = None
-    bursts: str | None = None
-    replay: str | None = None
+SHAPES: Final[tuple[Shape, ...]] = ("stages", "steps", "bursts")
+CONFLICTS: Final = (
+    ("think", "pace", "think time and pace both decide when the next request starts"),
+    ("rate", "replay", "--replay takes its due times from the file, not from a rate"),
+    ("arrivals", "replay", "--replay takes its due times from the file, not from a law of arrivals"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +43,7 @@ def quantity(parse: Callable[[str], Value], text: str, flag: str) -> Value:
         raise UsageError(fault.message, where=flag, hint=fault.example) from None
 
 
-def load_of(flags: LoadFlags, warmup_ns: int, *, feed_ends: bool = False) -> HitLoad:
+def load_of(flags: HitOptions, warmup_ns: int, *, feed_ends: bool = False) -> HitLoad:
     """The load.
 
     Args:
@@ -74,34 +62,15 @@ def load_of(flags: LoadFlags, warmup_ns: int, *, feed_ends: bool = False) -> Hit
     return HitLoad(workload, _duration_ns(flags, workload, warmup_ns, feed_ends))
 
 
-def _exclude(flags: LoadFlags) -> None:
-    shapes = [
-        f"--{name}"
-        for name in ("ramp", "stages", "steps", "bursts", "replay")
-        if getattr(flags, name) is not None
-    ]
+def _exclude(flags: HitOptions) -> None:
+    shapes = [f"--{name}" for name in ("ramp", *SHAPES, "replay") if getattr(flags, name) is not None]
     if len(shapes) > 1:
         raise UsageError(
             "more than one shape for a load", where=" and ".join(shapes), hint="keep one of them"
         )
-    if flags.think is not None and flags.pace is not None:
-        raise UsageError(
-            "think time and pace both decide when the next request starts",
-            where="--think and --pace",
-            hint="one of the two",
-        )
-    if flags.rate is not None and flags.replay is not None:
-        raise UsageError(
-            "--replay takes its due times from the file, not from a rate",
-            where="--rate and --replay",
-            hint="one of the two",
-        )
-    if flags.replay is not None and flags.arrivals is not None:
-        raise UsageError(
-            "--replay takes its due times from the file, not from a law of arrivals",
-            where="--arrivals and --replay",
-            hint="one of the two",
-        )
+    for first, second, why in CONFLICTS:
+        if getattr(flags, first) is not None and getattr(flags, second) is not None:
+            raise UsageError(why, where=f"--{first} and --{second}", hint="one of the two")
 
 
 def _count(text: str | None, flag: str, noun: str) -> int | None:
@@ -113,18 +82,13 @@ def _count(text: str | None, flag: str, noun: str) -> int | None:
     return number
 
 
-def _shaped(flags: LoadFlags) -> Shaped | None:
-    written: list[tuple[Shape, str | None]] = [
-        ("stages", flags.stages),
-        ("steps", flags.steps),
-        ("bursts", flags.bursts),
-    ]
-    given = next(((shape, text) for shape, text in written if text is not None), None)
-    if given is None:
+def _shaped(flags: HitOptions) -> Shaped | None:
+    shape = next((name for name in SHAPES if getattr(flags, name) is not None), None)
+    if shape is None:
         return None
     from loadlens.study.parse import load_grammar
 
-    shape, text = given
+    text: str = getattr(flags, shape)
     parse = {"stages": load_grammar.stages, "steps": load_grammar.steps, "bursts": load_grammar.bursts}[shape]
     legs = quantity(parse, text, f"--{shape}")
     rate = None if flags.rate is None else quantity(units.rate_per_s, flags.rate, "--rate")
@@ -134,7 +98,7 @@ def _shaped(flags: LoadFlags) -> Shaped | None:
     return quantity(lambda _: shaped(shape, legs, users=users, rate=rate), text, f"--{shape}")
 
 
-def _closed(flags: LoadFlags, levels: Shaped | None, requests: int | None) -> Closed:
+def _closed(flags: HitOptions, levels: Shaped | None, requests: int | None) -> Closed:
     for name in ("arrivals", "overflow"):
         if getattr(flags, name) is not None:
             raise UsageError(
@@ -161,7 +125,7 @@ def _pause(text: str | None, name: str) -> Think | None:
     return quantity({"think": load_grammar.think, "pace": load_grammar.pace}[name], text, f"--{name}")
 
 
-def _open(flags: LoadFlags, levels: Shaped | None, requests: int | None) -> Open:
+def _open(flags: HitOptions, levels: Shaped | None, requests: int | None) -> Open:
     for name, verb in (("think", "think"), ("pace", "have a pace")):
         if getattr(flags, name) is not None:
             raise UsageError(
@@ -203,7 +167,7 @@ def _replay(text: str) -> Replay:
     raise UsageError(first + more, where="--replay", hint="one due time per line, ascending: 0, 0.25, 1.5")
 
 
-def _duration_ns(flags: LoadFlags, workload: Closed | Open, warmup_ns: int, feed_ends: bool) -> int | None:
+def _duration_ns(flags: HitOptions, workload: Closed | Open, warmup_ns: int, feed_ends: bool) -> int | None:
     """Return the given duration; else the rest of the shape, no limit if requests end it, or 10 s."""
     if flags.duration is not None:
         return quantity(units.duration_ns, flags.duration, "--duration")

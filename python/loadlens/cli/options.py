@@ -1,68 +1,84 @@
-"""Options that several verbs share."""
+"""Options of the verbs: each is declared once, as a field of a dataclass that the command line fills."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
+import inspect
+from collections.abc import Callable
+from dataclasses import Field, field, fields
+from typing import Any, Final, TypeVar, get_args, get_origin, get_type_hints
 
 import typer
 
-Variants = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--variant",
-        metavar="SERVICE=NAME",
-        help="Run a service in this variant; repeatable. Default: the first variant that can run on this "
-        "machine. Example: --variant api=cowboy",
-    ),
-]
+Options = TypeVar("Options")
 
-Method = Annotated[
-    str | None,
-    typer.Option(
-        "-m",
-        "--method",
-        "-X",
-        metavar="METHOD",
-        help="Use METHOD. Default: GET, or POST with a body. Example: -m PUT",
-    ),
-]
 
-Headers = Annotated[
-    list[str] | None,
-    typer.Option(
-        "-H",
-        "--header",
-        metavar="NAME:VALUE",
-        help="Add a header; repeatable. Example: -H 'Accept: */*'",
-    ),
-]
+def option(spec: str, help: str, default: Any = None, **more: Any) -> Any:
+    """Declare an option by its flags and placeholder, `-c --connections N`; a switch has no placeholder.
 
-Expected = Annotated[
-    str | None,
-    typer.Option(
-        "--expect",
-        metavar="STATUS,...",
-        help="Count only these statuses as success. Default: 200 to 399. Example: --expect 200,404",
-    ),
-]
+    A field with the type `tuple[..., ...]` makes the option repeatable.
+    """
+    *flags, last = spec.split()
+    metavar: str | None = last
+    if last.startswith("-"):
+        flags, metavar, default = [*flags, last], None, bool(default)
+    shown = None if default == () else default
+    return field(
+        default=default, metadata={"typer": typer.Option(shown, *flags, metavar=metavar, help=help, **more)}
+    )
 
-Insecure = Annotated[
-    bool,
-    typer.Option(
-        "-k",
-        "--insecure",
-        help="Accept any certificate of an https server. No effect on http URLs.",
-    ),
-]
 
-Seed = Annotated[
-    int | None,
-    typer.Option(
-        "--seed", metavar="N", help="Seed every random draw with N. Default: a new seed, which is recorded."
-    ),
-]
+def argument(metavar: str, help: str, default: Any = ...) -> Any:
+    """Declare an argument; one without a default is required on the command line."""
+    return field(
+        default=None if default is ... else default,
+        metadata={"typer": typer.Argument(default, metavar=metavar, help=help)},
+    )
 
-Out = Annotated[
-    Path | None, typer.Option("-o", "--out", metavar="DIR", help="Write the record to DIR, a new folder.")
-]
+
+def verb(options: type[Options]) -> Callable[[Callable[[Options], None]], Callable[..., None]]:
+    """Return a decorator that turns a function of its options into a command for typer."""
+
+    def command_of(run: Callable[[Options], None]) -> Callable[..., None]:
+        def command(**given: Any) -> None:
+            values = {
+                name: tuple(value) if isinstance(value, list) else value for name, value in given.items()
+            }
+            run(options(**{name: value for name, value in values.items() if value is not None}))
+
+        hints = get_type_hints(options)
+        command.__name__, command.__doc__ = run.__name__, run.__doc__
+        parameters = [_parameter(each, hints[each.name]) for each in fields(options)]  # type: ignore[arg-type]
+        command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        return command
+
+    return command_of
+
+
+def _parameter(declared: Field[Any], kind: Any) -> inspect.Parameter:
+    if get_origin(kind) is tuple:
+        kind = list[get_args(kind)[0]] | None  # type: ignore[misc]  # typer reads repeated options as a list
+    info = declared.metadata["typer"]
+    return inspect.Parameter(declared.name, inspect.Parameter.KEYWORD_ONLY, default=info, annotation=kind)
+
+
+# Declarations that several verbs share.
+VARIANTS: Final = (
+    "--variant SERVICE=NAME",
+    (
+        "Run a service in this variant; repeatable. Default: the first variant that can run on this machine. "
+        "Example: --variant api=cowboy"
+    ),
+    (),
+)
+METHOD: Final = ("-m --method -X METHOD", "Use METHOD. Default: GET, or POST with a body. Example: -m PUT")
+HEADERS: Final = ("-H --header NAME:VALUE", "Add a header; repeatable. Example: -H 'Accept: */*'", ())
+EXPECTED: Final = (
+    "--expect STATUS,...",
+    "Count only these statuses as success: 200, 2xx, 200-299. Default: 200-399. Example: --expect 2xx,404",
+)
+INSECURE: Final = (
+    "-k --insecure",
+    "Accept any certificate of an https server. No effect on http URLs.",
+)
+SEED: Final = ("--seed N", "Seed every random draw with N. Default: a new seed, which is recorded.")
+OUT: Final = ("-o --out DIR", "Write the record to DIR, a new folder.")

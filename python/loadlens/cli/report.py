@@ -2,56 +2,64 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Final
 
-import typer
+from loadlens.cli.options import argument, option, verb
 
 if TYPE_CHECKING:
     from loadlens.model.report import Report
 
-Run = Annotated[Path, typer.Argument(metavar="RUN", help="A record. Example: runs/register-2c90")]
+RUN: Final = ("RUN", "A record. Example: runs/register-2c90")
 
 
-def report(
-    run: Run,
-    explore: Annotated[
-        bool,
-        typer.Option(
-            "--explore",
-            help="Make charts interactive; adds 0.9 MB to the page. Default: static charts.",
-        ),
-    ] = False,
-    as_json: Annotated[
-        bool,
-        typer.Option(
-            "--json", help="Print the report as JSON and write no file (docs/reference/report-json.md)."
-        ),
-    ] = False,
-) -> None:
+@dataclass(frozen=True, slots=True)
+class ReportOptions:
+    """Options of `report`."""
+
+    run: Path = argument(*RUN)
+    explore: bool = option(
+        "--explore", "Make charts interactive; adds 0.9 MB to the page. Default: static charts."
+    )
+    as_json: bool = option(
+        "--json", "Print the report as JSON and write no file (docs/reference/report-json.md)."
+    )
+
+
+@verb(ReportOptions)
+def report(given: ReportOptions) -> None:
     """Write the report of a run again, as report.html and report.md in its record.
 
     Reads the record and nothing else: the services need not exist any more.
     """
-    if as_json:
+    if given.as_json:
         from loadlens import record
         from loadlens.report import build
         from loadlens.report.write.json import report_as_json
 
-        print(report_as_json(build.report(record.open_run(run))))
+        print(report_as_json(build.report(record.open_run(given.run))))
         return
-    _, files = write_report(run, explore=explore)
+    _, files = write_report(given.run, explore=given.explore)
     for path in files:
-        typer.echo(path)
+        print(path)
 
 
-def show(run: Run) -> None:
+@dataclass(frozen=True, slots=True)
+class ShowOptions:
+    """Options of `show`."""
+
+    run: Path = argument(*RUN)
+
+
+@verb(ShowOptions)
+def show(given: ShowOptions) -> None:
     """Print the answer and the findings of a run."""
     from loadlens import record
     from loadlens.report import build
     from loadlens.report.write.terminal import print_report
 
-    print_report(build.report(record.open_run(run)))
+    print_report(build.report(record.open_run(given.run)))
 
 
 def write_report(run: Path, *, explore: bool = False) -> tuple[Report, tuple[Path, ...]]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from loadlens.cli.options import Variants
+from loadlens.cli.options import VARIANTS, argument, option, verb
 from loadlens.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -26,37 +25,27 @@ STUDY_FILE = "study.yaml"
 WATCH_S = 0.5  # how long other programs are watched before the start
 
 
-def run(
-    study: Annotated[
-        Path, typer.Argument(metavar="STUDY", help="A study file, or a folder that holds a study.yaml.")
-    ],
-    quick: Annotated[
-        bool,
-        typer.Option("--quick", help="Run the study's quick profile; the report lists what it leaves out."),
-    ] = False,
-    resume: Annotated[
-        bool,
-        typer.Option(
-            "--resume",
-            help="Continue an interrupted run: --out, or the last run of the study. "
-            "Example: --resume --out runs/register-2c90",
-        ),
-    ] = False,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="Override a param; repeatable. Example: --set hash=threads",
-        ),
-    ] = None,
-    variants: Variants = None,
-    out: Annotated[
-        Path | None,
-        typer.Option("-o", "--out", metavar="DIR", help="Write the record to DIR. Default: runs/STUDY-xxxx."),
-    ] = None,
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Show no progress.")] = False,
-) -> None:
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """Options of `run`."""
+
+    study: Path = argument("STUDY", "A study file, a folder with study.yaml in it, or - for standard input.")
+    quick: bool = option("--quick", "Run the study's quick profile; the report lists what it leaves out.")
+    resume: bool = option(
+        "--resume",
+        "Continue an interrupted run: --out, or the last run of the study. Example: --resume --out "
+        "runs/register-2c90",
+    )
+    settings: tuple[str, ...] = option(
+        "--set NAME=VALUE", "Override a param; repeatable. Example: --set hash=threads", default=()
+    )
+    variants: tuple[str, ...] = option(*VARIANTS)
+    out: Path | None = option("-o --out DIR", "Write the record to DIR. Default: runs/STUDY-xxxx.")
+    quiet: bool = option("-q --quiet", "Show no progress.")
+
+
+@verb(RunOptions)
+def run(given: RunOptions) -> None:
     """Run a study and leave its record and report.
 
     Ctrl-C ends the running trial in order and keeps what is done; once more ends at once.
@@ -67,16 +56,16 @@ def run(
     from loadlens.run import secret_variables
     from loadlens.run.interrupts import Stopped
 
-    planned = planned_study(study, quick=quick, settings=settings or [], variants=variants)
-    secret_variables.refuse_missing(planned, str(study / STUDY_FILE if study.is_dir() else study))
-    record = _record_folder(planned, out, resume=resume)
-    if not quiet:
+    planned = planned_study(given.study, quick=given.quick, settings=given.settings, variants=given.variants)
+    secret_variables.refuse_missing(planned, str(_study_file(given.study)))
+    record = _record_folder(planned, given.out, resume=given.resume)
+    if not given.quiet:
         _warn(planned)
     try:
-        path = _run(planned, record, resume=resume, quiet=quiet)
+        path = _run(planned, record, resume=given.resume, quiet=given.quiet)
     except Stopped as stopped:
         if is_record(record):
-            command = _resume_command(study, record, quick, settings, variants)
+            command = _resume_command(given, record)
             sys.stderr.write(f"loadlens: stopped; continue with: {command}\n")
         sys.exit(int(stopped.code))
     report, files = write_report(path)
@@ -85,7 +74,7 @@ def run(
 
 
 def planned_study(
-    file: Path, *, quick: bool, settings: list[str], variants: list[str] | None = None
+    file: Path, *, quick: bool, settings: Sequence[str] = (), variants: Sequence[str] = ()
 ) -> Study:
     """Read and plan the study of a file or folder with these settings."""
     import shutil
@@ -94,18 +83,21 @@ def planned_study(
     from loadlens.run.external import cannot_do
     from loadlens.study import parse, plan
 
-    path = file / STUDY_FILE if file.is_dir() else file
     overrides = dict(plan.parse_override(text) for text in settings)
     return plan.plan(
-        parse.read(path),
+        parse.read(_study_file(file)),
         overrides=overrides,
         quick=quick,
         templates=engine,
-        variants=dict(_variant(text) for text in variants or []),
+        variants=dict(_variant(text) for text in variants),
         has_program=lambda program: shutil.which(program) is not None,
         read_due_times=engine.read_due_times,
         refusals=cannot_do,
     )
+
+
+def _study_file(path: Path) -> Path:
+    return path / STUDY_FILE if path.is_dir() else path
 
 
 def _variant(text: str) -> tuple[str, str]:
@@ -159,26 +151,24 @@ def _run(study: Study, record: Path, *, resume: bool, quiet: bool) -> Path:
     from loadlens.run.progress import PlainPrinter, Silent
     from loadlens.run.study_runner import run_study
 
-    def foretell(held: RunRecord, slugs: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
+    def predict(held: RunRecord, slugs: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
         from loadlens.whatif import held_out
 
-        return held_out.foretell(held, slugs)
+        return held_out.predict(held, slugs)
 
     if quiet or not sys.stderr.isatty():
         progress = Silent() if quiet else PlainPrinter()
-        return run_study(study, record, resume=resume, progress=progress, predict=foretell)
+        return run_study(study, record, resume=resume, progress=progress, predict=predict)
     with run_view() as view:
-        return run_study(study, record, resume=resume, progress=view, predict=foretell)
+        return run_study(study, record, resume=resume, progress=view, predict=predict)
 
 
-def _resume_command(
-    study: Path, record: Path, quick: bool, settings: list[str] | None, variants: list[str] | None
-) -> str:
+def _resume_command(given: RunOptions, record: Path) -> str:
     import shlex
 
-    parts = ["loadlens", "run", str(study), *(["--quick"] if quick else [])]
-    parts += [part for text in settings or [] for part in ("--set", text)]
-    parts += [part for text in variants or [] for part in ("--variant", text)]
+    parts = ["loadlens", "run", str(given.study), *(["--quick"] if given.quick else [])]
+    parts += [part for text in given.settings for part in ("--set", text)]
+    parts += [part for text in given.variants for part in ("--variant", text)]
     return shlex.join([*parts, "--resume", "--out", str(record)])
 
 

@@ -1,8 +1,8 @@
-"""Findings: one file each, its docstring is its page in the reference. A rule sees Facts and nothing else.
+"""Findings: one file each, whose docstring is its page in the reference. A rule sees Facts and nothing else.
 
 A new rule is a new file with ID, TITLE, EXPLAINS and `assess`, one line in `RULES`, and fixtures: one record
-where it fires and one near miss where it stays silent. A rule that must know what the others found has
-`assess_after` instead and stands in `AFTER`.
+where it fires and one near miss where it stays silent. A rule that needs the answers of others has
+`assess_after` instead and is listed in `AFTER`.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class Rule(Page, Protocol):
 
 
 class LaterRule(Page, Protocol):
-    """A rule that also needs what was found before it."""
+    """A rule that also needs the answers of the rules before it."""
 
     def assess_after(self, facts: Facts, others: Sequence[Answer]) -> Answer: ...
 
@@ -166,7 +166,7 @@ PAGES: tuple[Page, ...] = (*RULES, *AFTER)
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What all rules together say of a record."""
+    """The answers of all rules about a record."""
 
     findings: tuple[Finding, ...]  # by impact, then grade; then those that another explains; notes come last
     absent: tuple[Absent, ...]
@@ -174,23 +174,23 @@ class Verdict:
 
 
 def assess(facts: Facts) -> Verdict:
-    """Ask every rule, fold what another finding explains, and order the rest."""
+    """Apply every rule, fold what another finding explains, and order the rest."""
     answers: list[Answer] = [rule.assess(facts) for rule in RULES]
     for rule in AFTER:
         answers.append(rule.assess_after(facts, answers))
-    found = fold([answer for answer in answers if isinstance(answer, Finding)])
+    findings = fold([answer for answer in answers if isinstance(answer, Finding)])
     return Verdict(
-        tuple(sorted(found, key=_place)),
+        tuple(sorted(findings, key=_place)),
         tuple(answer for answer in answers if isinstance(answer, Absent)),
         tuple(answer for answer in answers if isinstance(answer, NotAssessed)),
     )
 
 
 def _place(finding: Finding) -> tuple[bool, bool, float, int]:
-    """Causes first, then what they explain, then notes; each by what is at stake where it is worst.
+    """Order causes first, then what they explain, then notes; each by what is at stake where it is worst.
 
-    How many cases it holds in does not weigh: how many there are is the study's choice, and those in which
-    nothing is wrong make the one at fault no better. Where it holds, its scope says.
+    The number of cases has no weight: it is the study's choice, and cases without a fault make the one at
+    fault no better. The scope says where a finding holds.
     """
     is_folded = finding.explained_by is not None
     return finding.rule in NOTES, is_folded, -round(finding.impact, 2), -finding.grade
@@ -199,9 +199,9 @@ def _place(finding: Finding) -> tuple[bool, bool, float, int]:
 def fold(findings: list[Finding]) -> list[Finding]:
     """Mark each finding that another one explains on at least one curve, the weightier cause first.
 
-    One that is itself a cause of others stands as long as it holds on a curve on which the other does not.
-    Under one that is only suspected nothing is folded that is more than that itself: a suspicion must not
-    hide what was shown. What a rule folded itself stays where it is, and explains nothing.
+    A finding that is itself a cause of others is not folded if it holds on a curve on which the other does
+    not. Only a suspicion is folded under a suspicion: it must not hide what was shown. What a rule folded
+    itself stays where it is, and explains nothing.
     """
     explains = {page.ID: page.EXPLAINS for page in PAGES}
     free = [f for f in findings if f.explained_by is None and f.explains_others]

@@ -1,8 +1,8 @@
 """The capacity of a curve as a figure, and where it is only a lower bound.
 
-A throughput is that of the service only while clients ask as much as they would. Where something kept them
-from it on the levels that the capacity is taken from, the service may be able to do more, by nobody knows
-how much: then the lower end of the interval is all that is known.
+A throughput is that of the service only while clients send as much as they would. If something held them back
+on the levels that the capacity is taken from, the service may be able to do more, by an unknown amount: then
+only the lower end of the interval is known.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ FEWEST_FREE: Final = 2  # levels where nothing kept clients: one alone does not 
 
 @dataclass(frozen=True, slots=True)
 class Most:
-    """The most that a service did, as successes per second."""
+    """The highest throughput of a service, as successes per second."""
 
     figure: Figure
     bounded_by: str = ""  # what kept clients from asking more: it is a lower bound; empty: nothing did
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
+class CurveCapacity:
     """A curve that has a capacity, with its cases."""
 
     group: CurveCases
@@ -40,29 +40,34 @@ class Reached:
     bounded_by: str  # what kept clients from asking more; empty: nothing did
 
 
-def most_of(curve: Curve, found: Capacity, *, beside: Callable[[Step], float] = lambda _: 0.0) -> Most:
-    """Return the capacity over the levels that are trials of it; a lower bound where clients were kept.
+def most_of(curve: Curve, capacity: Capacity, *, besides: Callable[[Step], float] = lambda _: 0.0) -> Most:
+    """Return the capacity over the levels that are trials of it; a lower bound where clients were held back.
 
     Args:
-        curve: That reached it.
-        found: What the curve says of it.
-        beside: Successes per second of a step that belong to the capacity beside those of the load.
+        curve: The curve that reached it.
+        capacity: The capacity as the curve shows it.
+        besides: Successes per second of a step that belong to the capacity besides those of the load.
     """
-    plateau = _plateau(curve, found)
+    plateau = _plateau(curve, capacity)
     why = _bound(plateau)
     steps = [step for step, kept in plateau if why or not kept]
-    figure = plateau_figure(curve, found, steps, beside=beside)
+    figure = plateau_figure(curve, capacity, steps, extra=besides)
     return Most(_at_least(figure, why) if why else figure, why)
 
 
-def bounded_by(curve: Curve, found: Capacity) -> str:
-    """What kept clients from asking more on the levels of the capacity; empty: enough are free of it."""
-    return _bound(_plateau(curve, found))
+def bounded_by(curve: Curve, capacity: Capacity) -> str:
+    """Return why clients sent less than they would on the levels of the capacity; empty: enough are free."""
+    return _bound(_plateau(curve, capacity))
 
 
-def _plateau(curve: Curve, found: Capacity) -> list[tuple[Step, str]]:
-    """The levels of the capacity, each with what kept clients from asking more there; empty: nothing did."""
-    return [(step, _kept(curve, step)) for step in plateau_steps(curve, found)]
+def _plateau(curve: Curve, capacity: Capacity) -> list[tuple[Step, str]]:
+    """Return the levels of the capacity, each with why clients sent less there; empty: they did not."""
+    steps = plateau_steps(curve, capacity)
+    waited = [accept_drops.are_kept_waiting(curve, step) for step in steps]
+    return [
+        (step, WAITED if waits else GENERATOR if gen_bottleneck.is_limit(curve, step) else "")
+        for step, waits in zip(steps, waited, strict=True)
+    ]
 
 
 def _bound(plateau: Sequence[tuple[Step, str]]) -> str:
@@ -70,14 +75,8 @@ def _bound(plateau: Sequence[tuple[Step, str]]) -> str:
     return kept[-1] if kept and len(plateau) - len(kept) < FEWEST_FREE else ""
 
 
-def _kept(curve: Curve, step: Step) -> str:
-    if accept_drops.are_kept_waiting(curve, step):
-        return WAITED
-    return GENERATOR if gen_bottleneck.is_limit(curve, step) else ""
-
-
 def _at_least(figure: Figure, why: str) -> Figure:
-    """The lower end of an interval, open above; where that is open, what was reached."""
+    """Return the lower end of an interval, open above; where that is open, what was reached."""
     if not isinstance(figure, Estimate):
         return figure
     least = figure.point if figure.low is None else figure.low

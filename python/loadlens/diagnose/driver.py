@@ -1,8 +1,8 @@
 """The driver that all rules share: it grades what a rule observed, chooses among findings, words the silence.
 
-A rule gives two functions. `observe` looks through the facts and returns its observations, the most telling
-one first, or why there are none. `claim` takes one observation and returns its signals, its rivals and its
-texts. Everything else is here, once.
+A rule gives two functions. `observe` looks through the facts and returns its observations, the strongest
+first, or why there are none. `claim` takes one observation and returns its signals, its rivals and its texts,
+or why it suggests nothing. Everything else is here, once.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TypeVar
 from loadlens.diagnose import grading
 from loadlens.diagnose.grading import Signal
 from loadlens.model.facts import Curve, Facts
-from loadlens.model.finding import Absent, Counter, Finding, Grade, NotAssessed, Prediction
+from loadlens.model.finding import Absent, Counter, Evidence, Finding, Grade, NotAssessed, Prediction
 
 Answer = Finding | Absent | NotAssessed
 O = TypeVar("O")  # noqa: E741  an observation, of a type that each rule defines
@@ -72,16 +72,15 @@ class Claim:
     cap: Grade = Grade.STRONG
     explained_by: str | None = None
     explains_others: bool = True  # False: too weak to make appear what its rule explains
+    evidence: Sequence[Evidence] | None = None  # to show; default: that of the signals, which set the grade
 
     @property
-    def silence(self) -> str:
-        """The reason against it: the first signal that is contradicted or missing, else the rival found."""
-        return grading.silence(self.where, self.signals, self.rivals)
-
-    @property
-    def contradiction(self) -> str:
-        """The same where a missing signal contradicts nothing: the rival is named before it."""
-        return grading.contradiction(self.where, self.signals, self.rivals)
+    def objection(self) -> str:
+        """The first contradicted signal, else the rival found; a missing signal contradicts nothing."""
+        text = grading.contradicted(self.signals)
+        if not text and (rival := grading.against(self.rivals)) is not None:
+            text = f"{rival.rival}, {rival.text}"
+        return f"{self.where}: {text}" if text else self.where
 
 
 def on_curve(
@@ -90,20 +89,24 @@ def on_curve(
     rivals: Sequence[Counter],
     words: Callable[[Grade], Words],
     *,
+    where: str = "",
+    curves: tuple[str, ...] = (),
     cap: Grade = Grade.STRONG,
     explained_by: str | None = None,
     explains_others: bool = True,
+    evidence: Sequence[Evidence] | None = None,
 ) -> Claim:
-    """Make a claim about one load curve; its trials bound the grade."""
+    """Make a claim about one load curve, or about `where` on it; its trials bound the grade."""
     return Claim(
-        curve.label,
+        where or curve.label,
         signals,
         rivals,
         words,
-        (curve.label,),
+        curves or (curve.label,),
         min(cap, grading.cap_of(curve)),
         explained_by,
         explains_others,
+        evidence,
     )
 
 
@@ -120,7 +123,7 @@ def finding_of(rule: str, claim: Claim) -> Finding | None:
         scope=claim.where if words.scope is None else words.scope,
         statement=grading.statement(words.statement),
         explanation=words.explanation,
-        evidence=tuple(signal.evidence for signal in claim.signals),
+        evidence=tuple([s.evidence for s in claim.signals] if claim.evidence is None else claim.evidence),
         counter=tuple(claim.rivals),
         advice=words.advice,
         confirm=words.confirm,
@@ -136,31 +139,43 @@ def finding_of(rule: str, claim: Claim) -> Finding | None:
 
 
 def first(pairs: Sequence[tuple[O, Finding]]) -> Finding:
-    """The finding of the most telling observation."""
+    """Return the finding of the first observation."""
     return pairs[0][1]
 
 
 def strongest(pairs: Sequence[tuple[O, Finding]]) -> Finding:
-    """The finding of the highest grade, and of those the one with most at stake."""
+    """Return the finding of the highest grade, and of those the one with most at stake."""
     return grading.strongest([finding for _, finding in pairs])
 
 
 def for_all(pairs: Sequence[tuple[O, Finding]]) -> Finding:
-    """The strongest finding, for the curves of all."""
+    """Return the strongest finding, for the curves of all."""
     return grading.for_all([finding for _, finding in pairs])
 
 
 def naming_all(pairs: Sequence[tuple[O, Finding]]) -> Finding:
-    """The strongest finding, whose scope names the curves of all."""
+    """Return the strongest finding, whose scope names the curves of all."""
     best = for_all(pairs)
     return replace(best, scope=", ".join(best.curves))
+
+
+def objecting(
+    claim: Callable[[Facts, O], Claim | Nothing], key: Callable[[O], float]
+) -> Callable[[Facts, Sequence[O]], str]:
+    """Return a wording of silence: the objection to the claim about the observation with the highest key."""
+
+    def silence(facts: Facts, observed: Sequence[O]) -> str:
+        made = claim(facts, max(observed, key=key))
+        return made.reason if isinstance(made, Nothing) else made.objection
+
+    return silence
 
 
 def assessing(
     rule: str,
     title: str,
     observe: Callable[[Facts], Sequence[O] | Lacking | Nothing],
-    claim: Callable[[Facts, O], Claim],
+    claim: Callable[[Facts, O], Claim | Nothing],
     *,
     choose: Callable[[Sequence[tuple[O, Finding]]], Finding] = first,
     silence: Callable[[Facts, Sequence[O]], str | Lacking] | None = None,
@@ -170,15 +185,18 @@ def assessing(
     Args:
         rule: The rule's ID.
         title: One line that says what it finds.
-        observe: The observations, the most telling first, or the reason for none.
-        claim: What one observation suggests.
+        observe: The observations, the strongest first, or the reason for none.
+        claim: What one observation suggests, or why it suggests nothing.
         choose: Which finding speaks when several observations have one.
-        silence: Why there is no finding, where the objection to the first claim does not say it best.
+        silence: Why there is no finding; default: why the first observation makes none.
     """
+    after = assessing_after(
+        rule, title, lambda facts, _: observe(facts), claim, choose=choose, silence=silence
+    )
 
     def assess(facts: Facts) -> Answer:
         """Look through the facts for what this rule finds."""
-        return _answer(rule, title, facts, observe(facts), claim, choose, silence)
+        return after(facts, ())
 
     return assess
 
@@ -187,7 +205,7 @@ def assessing_after(
     rule: str,
     title: str,
     observe: Callable[[Facts, Sequence[Answer]], Sequence[O] | Lacking | Nothing],
-    claim: Callable[[Facts, O], Claim],
+    claim: Callable[[Facts, O], Claim | Nothing],
     *,
     choose: Callable[[Sequence[tuple[O, Finding]]], Finding] = first,
     silence: Callable[[Facts, Sequence[O]], str | Lacking] | None = None,
@@ -196,30 +214,24 @@ def assessing_after(
 
     def assess_after(facts: Facts, others: Sequence[Answer]) -> Answer:
         """Look through the facts and the other rules' answers for what this rule finds."""
-        return _answer(rule, title, facts, observe(facts, others), claim, choose, silence)
+        observed = observe(facts, others)
+        if isinstance(observed, Lacking):
+            return NotAssessed(rule, title, observed.reason)
+        if isinstance(observed, Nothing):
+            return Absent(rule, title, observed.reason)
+        pairs: list[tuple[O, Finding]] = []
+        objections: list[str] = []
+        for observation in observed:
+            made = claim(facts, observation)
+            finding = finding_of(rule, made) if isinstance(made, Claim) else None
+            if finding is not None:
+                pairs.append((observation, finding))
+            objections.append(made.objection if isinstance(made, Claim) else made.reason)
+        if pairs:
+            return choose(pairs)
+        reason = objections[0] if silence is None else silence(facts, observed)
+        if isinstance(reason, Lacking):
+            return NotAssessed(rule, title, reason.reason)
+        return Absent(rule, title, reason)
 
     return assess_after
-
-
-def _answer(
-    rule: str,
-    title: str,
-    facts: Facts,
-    observed: Sequence[O] | Lacking | Nothing,
-    claim: Callable[[Facts, O], Claim],
-    choose: Callable[[Sequence[tuple[O, Finding]]], Finding],
-    silence: Callable[[Facts, Sequence[O]], str | Lacking] | None,
-) -> Answer:
-    if isinstance(observed, Lacking):
-        return NotAssessed(rule, title, observed.reason)
-    if isinstance(observed, Nothing):
-        return Absent(rule, title, observed.reason)
-    claims = [(observation, claim(facts, observation)) for observation in observed]
-    graded = [(observation, finding_of(rule, made)) for observation, made in claims]
-    pairs = [(observation, finding) for observation, finding in graded if finding is not None]
-    if pairs:
-        return choose(pairs)
-    reason = claims[0][1].silence if silence is None else silence(facts, observed)
-    if isinstance(reason, Lacking):
-        return NotAssessed(rule, title, reason.reason)
-    return Absent(rule, title, reason)

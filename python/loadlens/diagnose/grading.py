@@ -1,4 +1,4 @@
-"""How signals become a grade: the same for every rule, so that a grade's word means one thing.
+"""Grades from signals and rivals: the same for every rule, so that a grade's word means one thing.
 
 A rule collects signals (what it needs) and rivals (what else would look the same). A needed signal that is
 contradicted removes the finding; a rival that is found removes it too. What is left is graded by what is
@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+
+import numpy as np
 
 from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.measure.curve import generator_in_time
@@ -33,21 +35,34 @@ class Signal:
 def at_least(
     signal: str, figure: Figure | Interval | Insufficient, threshold: float, *, text: str, chip: str = ""
 ) -> Signal:
-    """A signal that must reach a threshold; a figure that is not known leaves it open."""
+    """Require a figure to reach a threshold; a figure that is not known leaves the signal open."""
     return _against(signal, figure, threshold, text, chip, upwards=True)
 
 
 def at_most(
     signal: str, figure: Figure | Interval | Insufficient, threshold: float, *, text: str, chip: str = ""
 ) -> Signal:
-    """A signal that must stay below a threshold."""
+    """Require a figure to stay below a threshold."""
     return _against(signal, figure, threshold, text, chip, upwards=False)
 
 
-def stated(signal: str, passed: bool | None, *, text: str, chip: str = "") -> Signal:
-    """A signal that is so or not so, without an interval; of numpy's kinds of both a plain one is made."""
-    passed = None if passed is None else bool(passed)
-    return Signal(Evidence(signal, text, chip, None, None, None, None, passed), passed is True)
+def stated(
+    signal: str,
+    passed: bool | np.bool | None,
+    *,
+    text: str,
+    chip: str = "",
+    value: float | Estimate | Interval | None = None,
+    threshold: float | None = None,
+) -> Signal:
+    """Make a signal that holds or not, whatever the interval of the value that goes with it."""
+    passed = None if passed is None else bool(passed)  # comparisons of numpy give no plain one
+    point, low, high = (
+        (value.point, value.low, value.high)
+        if isinstance(value, (Estimate, Interval))
+        else (value, None, None)
+    )
+    return Signal(Evidence(signal, text, chip, point, low, high, threshold, passed), passed is True)
 
 
 def _against(
@@ -70,7 +85,7 @@ def _against(
 
 
 def grade_of(signals: Sequence[Signal], rivals: Sequence[Counter], *, cap: Grade) -> Grade | None:
-    """Return the grade that signals and rivals bear, or none when one of them contradicts the finding.
+    """Return the grade that signals and rivals allow, or none when one of them contradicts the finding.
 
     Args:
         signals: What the finding needs.
@@ -87,12 +102,12 @@ def grade_of(signals: Sequence[Signal], rivals: Sequence[Counter], *, cap: Grade
 
 
 def cap_of(curve: Curve) -> Grade:
-    """The highest grade that a curve bears: one trial says nothing about the next run."""
+    """Return the highest grade that a curve allows: one trial says nothing about the next run."""
     return Grade.PROBABLE if curve.trials < 3 else Grade.STRONG
 
 
 def unclear(signals: Sequence[Signal]) -> str:
-    """The first contradicted or missing signal, in words; empty when there is none."""
+    """Return the first contradicted or missing signal, in words; empty when there is none."""
     for wanted in (False, None):
         for signal in signals:
             if signal.evidence.passed is wanted:
@@ -101,76 +116,59 @@ def unclear(signals: Sequence[Signal]) -> str:
 
 
 def contradicted(signals: Sequence[Signal]) -> str:
-    """The first contradicted signal, in words; empty when there is none."""
-    return next((one.evidence.text for one in signals if one.evidence.passed is False), "")
+    """Return the first contradicted signal, in words; empty when there is none."""
+    return next((signal.evidence.text for signal in signals if signal.evidence.passed is False), "")
 
 
-def rival(name: str, text: str, ruled_out: bool | None) -> Counter:
-    """A rival explanation and what became of it."""
+def rival(name: str, text: str, ruled_out: bool | np.bool | None) -> Counter:
+    """Return a rival explanation, ruled out or found."""
     return Counter(name, text, None if ruled_out is None else bool(ruled_out))
 
 
-def left_open(found: Counter) -> Counter:
-    """The same for a rival that does not take the finding away by itself: at most it is not excluded."""
-    return replace(found, ruled_out=None) if found.ruled_out is False else found
+def left_open(counter: Counter) -> Counter:
+    """Return a rival that does not remove the finding by itself: at most it is not excluded."""
+    return replace(counter, ruled_out=None) if counter.ruled_out is False else counter
 
 
 def against(rivals: Sequence[Counter]) -> Counter | None:
-    """The first rival that was found."""
-    return next((one for one in rivals if one.ruled_out is False), None)
+    """Return the first rival that was found."""
+    return next((counter for counter in rivals if counter.ruled_out is False), None)
 
 
 # --- what a rule answers ----------------------------------------------------------------------------------
 
 
 def first(findings: Iterable[Finding | None]) -> Finding | None:
-    """The first that was found, in the order of what was looked at; none: nothing was."""
+    """Return the first finding among them; none: there is none."""
     return next((finding for finding in findings if finding is not None), None)
 
 
 def strongest(findings: Sequence[Finding]) -> Finding:
-    """The one that speaks for all: of the highest grade the one with most at stake."""
+    """Return the one that stands for all: of the highest grade the one with most at stake."""
     return max(findings, key=lambda finding: (finding.grade, finding.impact))
 
 
 def for_all(findings: Sequence[Finding]) -> Finding:
-    """The strongest, with the curves of all."""
+    """Return the strongest, with the curves of all."""
     curves = tuple(label for finding in findings for label in finding.curves)
     return replace(strongest(findings), curves=curves)
 
 
 def seen_on(finding: Finding, curves: Sequence[Curve], *, bounds: Sequence[Curve]) -> Finding:
-    """One finding for all curves where it was seen; only where it bounds them does it explain others."""
+    """Return a finding for all curves where it was seen; it explains others only where it bounds them."""
     scope = dict.fromkeys(curve.label for curve in curves)
     bound = dict.fromkeys(curve.label for curve in bounds)
     return replace(finding, scope=", ".join(scope), curves=tuple(bound))
 
 
-def silence(where: str, signals: Sequence[Signal], rivals: Sequence[Counter]) -> str:
-    """Why nothing is found there: the first contradicted or missing signal, else the rival that was found."""
-    return _objection(where, unclear(signals), rivals)
-
-
-def contradiction(where: str, signals: Sequence[Signal], rivals: Sequence[Counter]) -> str:
-    """The same where a missing signal contradicts nothing: the rival is named before it."""
-    return _objection(where, contradicted(signals), rivals)
-
-
-def _objection(where: str, text: str, rivals: Sequence[Counter]) -> str:
-    found = against(rivals)
-    if text:
-        return f"{where}: {text}"
-    return where if found is None else f"{where}: {found.rival}, {found.text}"
-
-
 def reason(signals: Sequence[Signal], rivals: Sequence[Counter]) -> str:
-    """Why nothing is found: what contradicts it, signal or rival, else what is missing."""
-    found = against(rivals)
-    return contradicted(signals) or (unclear(signals) if found is None else found.text)
+    """Return why nothing is found: the signal or rival that contradicts it, else what is missing."""
+    counter = against(rivals)
+    return contradicted(signals) or (unclear(signals) if counter is None else counter.text)
 
 
 def unwatched(facts: Facts, otherwise: str) -> str:
-    """Why nothing is known of the service's processes: none was watched, or else what else is missing."""
+    """Return why the service's processes are not known: none was watched, or else what else is missing."""
     watched = any(step.processes for curve in facts.curves for step in curve.steps)
     return otherwise if watched else "no process was watched: --pid PID, or --start CMD"
 
@@ -179,7 +177,7 @@ def unwatched(facts: Facts, otherwise: str) -> str:
 
 
 def generator_rival(step: Step) -> Counter:
-    """The generator as the cause: ruled out when it sent in time."""
+    """Weigh the generator as the cause: ruled out when it sent in time."""
     watch = step.generator
     parts = []
     if watch.busy is not None:
@@ -193,7 +191,7 @@ def generator_rival(step: Step) -> Counter:
 
 
 def shared_cores_rival(curve: Curve, step: Step, cores: int) -> Counter:
-    """Generator and services taking cores from each other: ruled out when cores were free or apart."""
+    """Weigh contention of generator and services for cores: ruled out when cores were free or apart."""
     generator = step.generator.cpu_cores
     if curve.shares_cores is False:
         return rival("shared cores", "generator and service ran on cores of their own", True)
@@ -205,7 +203,7 @@ def shared_cores_rival(curve: Curve, step: Step, cores: int) -> Counter:
 
 
 def interference_rival(step: Step, cores: int) -> Counter:
-    """Other programs taking the machine's time: ruled out when they used little of it."""
+    """Weigh other programs taking the machine's time: ruled out when they used little of it."""
     used = step.other_cores if step.others_mean is None else step.others_mean
     if used is None:
         return rival("other programs", "the machine as a whole was not watched", None)
@@ -218,10 +216,10 @@ def interference_rival(step: Step, cores: int) -> Counter:
 
 
 def short_label(label: str) -> str:
-    """A label of at most 24 characters; the end goes."""
+    """Return a label of at most 24 characters; the end is cut."""
     return label if len(label) <= LABEL_LENGTH else f"{label[: LABEL_LENGTH - 2]}.."
 
 
 def statement(text: str) -> str:
-    """A statement of at most 90 characters; the end goes, never the number that stands first."""
+    """Return a statement of at most 90 characters; the end is cut, never the number that stands first."""
     return text if len(text) <= STATEMENT_LENGTH else f"{text[: STATEMENT_LENGTH - 2].rstrip()}.."

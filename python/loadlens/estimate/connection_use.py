@@ -1,4 +1,4 @@
-"""How many requests a service serves on a connection, and how connections spread over replicas.
+"""Requests that a service serves on a connection, and the spread of connections over replicas.
 
 Requests on one connection go to one replica, so they are no independent draws: a test on requests calls nine
 in ten fair hashings unfair. Connections are what was drawn.
@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy import stats as distributions
 
+from loadlens.estimate import distributions
 from loadlens.estimate.interval import (
-    Bools,
     Floats,
     Insufficient,
     Interval,
@@ -35,47 +34,31 @@ STARVING_RATIO = 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class KeepAlive:
-    """After how many requests, or what time, a service closes a connection."""
+class Closings:
+    """Common properties of the connections that the service closed."""
 
-    kind: Literal["count", "age", "neither"]
-    requests: int | None  # the limit, with `count`
-    seconds: float | None  # the limit, with `age`
-    share: float  # of the connections it closed that bear it out
-    closed: int  # connections that it closed
-    requests_per_connection: float  # answered over opened, a cross-check of `requests`
-    same_requests: float  # of those it closed, the share that had served the most frequent number
-    same_age: float  # and the share that lived within a tenth of the median
+    count: int
+    requests: int  # the most frequent number that they had served
+    same_requests: float  # share that had served that many: 1 with a limit of requests
     age_s: float  # the median
+    same_age: float  # share that lived within a tenth of the median: 1 with a time-out
 
 
-def keep_alive(requests: Ints, age_s: Floats, closed_by_service: Bools) -> KeepAlive | Insufficient:
-    """Return the limit by which a service closes connections.
+def closings(requests: Ints, age_s: Floats) -> Closings | Insufficient:
+    """Return what shows the limit by which a service closes connections.
 
     Args:
-        requests: Answered on each connection, shape (connections,).
+        requests: Answered on each connection that the service closed, shape (connections,); at least 10.
         age_s: From established to closed, seconds, same shape.
-        closed_by_service: Whether the service closed it, same shape; at least 10 that it did.
-
-    Returns:
-        `count` when at least 80 % of those it closed had served the same number of requests; `age` when they
-        lived equally long instead (a time-out); else `neither`: errors, restarts, or limits with jitter.
     """
-    same_shape(requests, age_s, closed_by_service)
-    closed = requests[closed_by_service]
-    if closed.size < FEWEST_CLOSED:
-        return Insufficient(f"the service closed {closed.size} connections, needs {FEWEST_CLOSED}")
-    values, counts = np.unique(closed, return_counts=True)
-    share = float(counts.max() / closed.size)
-    ages = age_s[closed_by_service]
-    middle = float(np.median(ages))
-    near = float((np.abs(ages - middle) <= SAME_AGE * middle).mean()) if middle > 0 else 0.0
-    rest = (closed.size, float(requests.sum() / requests.size), share, near, middle)
-    if share >= SAME_COUNT and int(values[counts.argmax()]) > 0:
-        return KeepAlive("count", int(values[counts.argmax()]), None, share, *rest)
-    if near >= SAME_COUNT:
-        return KeepAlive("age", None, middle, near, *rest)
-    return KeepAlive("neither", None, None, max(share, near), *rest)
+    same_shape(requests, age_s)
+    if requests.size < FEWEST_CLOSED:
+        return Insufficient(f"the service closed {requests.size} connections, needs {FEWEST_CLOSED}")
+    values, counts = np.unique(requests, return_counts=True)
+    middle = float(np.median(age_s))
+    near = float((np.abs(age_s - middle) <= SAME_AGE * middle).mean()) if middle > 0 else 0.0
+    most = int(counts.argmax())
+    return Closings(requests.size, int(values[most]), float(counts[most] / requests.size), middle, near)
 
 
 def cost_of_connecting(first_s: Interval, other_s: Interval, requests: float, response_s: float) -> Interval:
@@ -99,14 +82,12 @@ def cost_of_connecting(first_s: Interval, other_s: Interval, requests: float, re
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """How evenly replicas were loaded, and whether that can be chance."""
+    """Evenness of the load of replicas, and whether chance explains it."""
 
     most_over_mean: float  # requests of the most loaded over the mean
     verdict: Literal["even", "few_connections", "uneven"]
     fair_median: float  # of most over mean, were connections hashed at random
     fair_p95: float
-    p_value: float  # of connections as unequal as these under fair hashing
-    capacity_left: float  # share of all replicas' capacity that is reached when the first is full
 
 
 def balance(requests: Floats, connections: Floats, *, seed: int = 1) -> Balance | Insufficient:
@@ -133,24 +114,24 @@ def balance(requests: Floats, connections: Floats, *, seed: int = 1) -> Balance 
     most = float(requests.max()) * replicas / total
     hashed = np.random.default_rng(seed).multinomial(drawn, np.full(replicas, 1 / replicas), DRAWS)
     fair = hashed.max(axis=1) * replicas / drawn
-    p_value = float(distributions.chisquare(connections).pvalue)
+    p_value = distributions.uniform_p_value(connections)
     p95 = float(np.quantile(fair, 0.95))
     verdict: Literal["even", "few_connections", "uneven"] = "even"
     if most >= UNEVEN:
         verdict = "uneven" if most > p95 or p_value < UNFAIR_LEVEL else "few_connections"
-    return Balance(most, verdict, float(np.median(fair)), p95, p_value, 1 / most)
+    return Balance(most, verdict, float(np.median(fair)), p95)
 
 
 @dataclass(frozen=True, slots=True)
 class Fairness:
-    """How evenly connections were served."""
+    """Evenness of the service of connections."""
 
     jain: float  # 1: all alike; 1 / n: one has it all
     best_over_worst: float  # mean of the best tenth over that of the worst
 
     @property
     def starves(self) -> bool:
-        """Whether some connections starve."""
+        """True if some connections starve."""
         return self.jain < STARVING_JAIN or self.best_over_worst > STARVING_RATIO
 
 

@@ -12,12 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import optimize
 
 from loadlens.estimate.interval import Floats, Insufficient, Interval, ShapeError
 
 METHOD = "utilisation law, weighted non-negative least squares over steps and trials, residual bootstrap"
-WORST_CONDITION = 30.0  # beyond, rates varied too little to tell the background or the classes apart
+WORST_CONDITION = 30.0  # beyond, rates varied too little to separate the background from the classes
 RESAMPLES = 200
 WIDENING = 1.2  # the plain bootstrap covers 87 to 91 % at a nominal 95 %
 EXPLAINS = 0.10  # of the plateau
@@ -26,12 +25,10 @@ RULED_OUT = 1.3  # times the plateau: the resource has room
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What requests of each class take of one resource."""
+    """Use of one resource by requests of each class."""
 
     per_request: tuple[Interval, ...]  # seconds of the resource, in the order of the classes
     background: Interval  # units of the resource that are busy without any request
-    condition: float  # of the scaled design
-    explained: float  # share of the variance of U
 
 
 def demand(busy: Floats, rates: Floats, *, seed: int = 1) -> Demand | Insufficient:
@@ -66,8 +63,8 @@ def demand(busy: Floats, rates: Floats, *, seed: int = 1) -> Demand | Insufficie
             f"rates varied too little (condition {condition:.0f}, at most {WORST_CONDITION:.0f})"
         )
     weight = 1 / busy
-    found = _fit(design, busy, weight)
-    resampled = _bootstrap(design, busy, weight, found, seed)
+    fitted = _fit(design, busy, weight)
+    resampled = _bootstrap(design, busy, weight, fitted, seed)
     low, high = np.quantile(resampled, [0.025, 0.975], axis=0)
     intervals = [
         Interval(
@@ -77,19 +74,15 @@ def demand(busy: Floats, rates: Floats, *, seed: int = 1) -> Demand | Insufficie
             float(observations),
             METHOD,
         )
-        for point, below, above in zip(found, low, high, strict=True)
+        for point, below, above in zip(fitted, low, high, strict=True)
     ]
-    residual = busy - design @ found
-    spread = busy - busy.mean()
-    total = float(spread @ spread)
-    explained = 1 - float(residual @ residual) / total if total > 0 else float("nan")
-    return Demand(tuple(intervals[1:]), intervals[0], condition, explained)
+    return Demand(tuple(intervals[1:]), intervals[0])
 
 
 def demand_with_background(
     busy: Interval, rate: Interval, *, most_background: float
 ) -> Interval | Insufficient:
-    """Return the demand of one class when the background cannot be told apart: bounds, not a bare ratio.
+    """Return the demand of one class when the background is not known: bounds, not a bare ratio.
 
     Args:
         busy: Busy units of the resource.
@@ -132,11 +125,11 @@ class Bound:
     name: str
     rate: Interval  # requests per second
     utilisation: float  # of the resource at the plateau
-    explains: bool | None  # whether the plateau is its doing; none: its interval is too wide to say
+    explains: bool | None  # True if it causes the plateau; none: its interval is too wide to say
 
 
 def bounds(resources: Sequence[Resource], plateau: Interval) -> tuple[Bound, ...]:
-    """Return what each resource allows beside the plateau that was measured, the tightest first.
+    """Return the throughput that each resource allows, the tightest first.
 
     Args:
         resources: With the demand of the requests that were sent.
@@ -148,7 +141,7 @@ def bounds(resources: Sequence[Resource], plateau: Interval) -> tuple[Bound, ...
 
     Source: Denning and Buzen 1978.
     """
-    found = []
+    limits = []
     for resource in resources:
         demand_s = resource.per_request
         if demand_s.point <= 0:
@@ -161,8 +154,8 @@ def bounds(resources: Sequence[Resource], plateau: Interval) -> tuple[Bound, ...
             "units over demand",
             demand_s.confidence,
         )
-        found.append(Bound(resource.name, rate, plateau.point / rate.point, _explains(rate, plateau)))
-    return tuple(sorted(found, key=lambda bound: bound.rate.point))
+        limits.append(Bound(resource.name, rate, plateau.point / rate.point, _explains(rate, plateau)))
+    return tuple(sorted(limits, key=lambda bound: bound.rate.point))
 
 
 def _explains(rate: Interval, plateau: Interval) -> bool | None:
@@ -176,16 +169,18 @@ def _explains(rate: Interval, plateau: Interval) -> bool | None:
 
 
 def _fit(design: Floats, busy: Floats, weight: Floats) -> Floats:
+    from scipy import optimize  # costs 0.3 s to import, and most loads have one class of requests
+
     return np.asarray(optimize.nnls(design * weight[:, None], busy * weight)[0], dtype=np.float64)
 
 
-def _bootstrap(design: Floats, busy: Floats, weight: Floats, found: Floats, seed: int) -> Floats:
-    fitted = design @ found
+def _bootstrap(design: Floats, busy: Floats, weight: Floats, parameters: Floats, seed: int) -> Floats:
+    fitted = design @ parameters
     relative = (busy - fitted) * weight
-    observations, parameters = design.shape
-    relative = relative * np.sqrt(observations / (observations - parameters))
+    observations, size = design.shape
+    relative = relative * np.sqrt(observations / (observations - size))
     random = np.random.default_rng(seed)
-    draws = np.empty((RESAMPLES, parameters))
+    draws = np.empty((RESAMPLES, size))
     for row in range(RESAMPLES):
         again = fitted + random.choice(relative, observations) / weight
         draws[row] = _fit(design, again, weight)

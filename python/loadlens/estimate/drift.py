@@ -1,4 +1,4 @@
-"""Whether something grows with time: memory that leaks, requests that become dearer, a limit that nears.
+"""Growth with time: memory that leaks, requests that become more expensive, a limit that nears.
 
 Sources: P. K. Sen, J. Amer. Stat. Assoc. 63, 1968 (slope with its interval); H. B. Mann 1945 (trend test).
 """
@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy import stats as distributions
 
+from loadlens.estimate import distributions
 from loadlens.estimate.interval import Floats, Interval, same_shape
 from loadlens.estimate.steady_state import (
     autocorrelation,
@@ -45,7 +45,9 @@ def slope_of(seconds: Floats, level: Floats, *, confidence: float = 0.95) -> Int
     correlation = autocorrelation(np.asarray(residual - np.median(residual), dtype=np.float64))
     stretch = math.sqrt((1 + correlation) / (1 - correlation))
     scatter = math.sqrt(size * (size - 1) * (2 * size + 5) / 18)  # of Kendall's score
-    skip = round((slopes.size - float(distributions.norm.isf((1 - confidence) / 2)) * stretch * scatter) / 2)
+    skip = round(
+        (slopes.size - distributions.normal_tail_quantile((1 - confidence) / 2) * stretch * scatter) / 2
+    )
     return Interval(
         point,
         float(slopes[skip]) if skip >= 0 else None,

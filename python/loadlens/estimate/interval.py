@@ -1,12 +1,12 @@
-"""What every estimator here returns: a point with its interval, or the reason why there is none.
+"""Results of every estimator here: a point with its interval, or the reason why there is none.
 
-Pure values; nothing here knows a metric, a unit or a trial. `analyse` turns them into figures of a report.
+Pure values without metric, unit or trial; `measure` turns them into figures of a report.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -42,8 +42,14 @@ class Interval:
             return self.point
         return (self.high - self.low) / 2
 
+    def scaled_to(self, point: float) -> Interval:
+        """Return an interval about another point, with the same relative ends."""
+        times = point / self.point if self.point > 0 else 1.0
+        low, high = (None if end is None else end * times for end in (self.low, self.high))
+        return replace(self, point=point, low=low, high=high)
+
     def covers(self, value: float) -> bool:
-        """Whether the interval contains `value`; an open end contains everything beyond."""
+        """True if the interval contains `value`; an open end contains everything beyond."""
         return (self.low is None or self.low <= value) and (self.high is None or value <= self.high)
 
 
@@ -55,60 +61,54 @@ class Insufficient:
 
 
 def product(*parts: Interval, method: str) -> Interval:
-    """Return the product of positive quantities that err each by itself.
+    """Return the product of positive quantities that err independently.
 
     Args:
         parts: One at least. Errors of their logarithms are added in squares; an end that one of them leaves
             open, or that is not above zero, is open.
-        method: How it was come by.
+        method: Label of the figure.
     """
     point = math.prod(part.point for part in parts)
-
-    def far(end: Callable[[Interval], float | None]) -> float | None:
-        ends = [end(part) for part in parts]
-        known = [value for value in ends if value is not None and value > 0]
-        if len(known) < len(ends):
-            return None
-        return math.hypot(*(math.log(v / part.point) for v, part in zip(known, parts, strict=True)))
-
-    below, above = far(lambda part: part.low), far(lambda part: part.high)
-    return Interval(
-        point,
-        None if below is None else point * math.exp(-below),
-        None if above is None else point * math.exp(above),
-        min(part.independent for part in parts),
-        method,
-    )
+    below, above = _errors(parts, lambda end, at: math.log(end / at) if end > 0 else None)
+    low = None if below is None else point * math.exp(-below)
+    high = None if above is None else point * math.exp(above)
+    return Interval(point, low, high, min(part.independent for part in parts), method)
 
 
 def total(*parts: Interval, method: str) -> Interval:
-    """Return the sum of quantities that err each by itself.
+    """Return the sum of quantities that err independently.
 
     Args:
         parts: One at least. Their errors are added in squares at each end; an end that one of them leaves
             open is open.
-        method: How it was come by.
+        method: Label of the figure.
     """
     point = math.fsum(part.point for part in parts)
-
-    def far(ends: list[float | None]) -> float | None:
-        known = [abs(end - part.point) for end, part in zip(ends, parts, strict=True) if end is not None]
-        return math.hypot(*known) if len(known) == len(ends) else None
-
-    below, above = far([part.low for part in parts]), far([part.high for part in parts])
-    return Interval(
-        point,
-        None if below is None else point - below,
-        None if above is None else point + above,
-        min(part.independent for part in parts),
-        method,
-    )
+    below, above = _errors(parts, lambda end, at: abs(end - at))
+    low = None if below is None else point - below
+    high = None if above is None else point + above
+    return Interval(point, low, high, min(part.independent for part in parts), method)
 
 
-def difference(one: Interval, other: Interval, *, method: str) -> Interval:
-    """Return how far one quantity lies above another; their errors are added as those of `total` are."""
-    low, high = (None if end is None else -end for end in (other.high, other.low))
-    return total(one, replace(other, point=-other.point, low=low, high=high), method=method)
+def _errors(
+    parts: Sequence[Interval], error: Callable[[float, float], float | None]
+) -> tuple[float | None, float | None]:
+    """Return the errors of all parts added in squares, below and above; none at an open end."""
+
+    def added(ends: Sequence[float | None]) -> float | None:
+        errors = [
+            None if end is None else error(end, part.point) for end, part in zip(ends, parts, strict=True)
+        ]
+        placed = [value for value in errors if value is not None]
+        return math.hypot(*placed) if len(placed) == len(errors) else None
+
+    return added([part.low for part in parts]), added([part.high for part in parts])
+
+
+def difference(minuend: Interval, subtrahend: Interval, *, method: str) -> Interval:
+    """Return one quantity minus another; their errors are added as those of `total` are."""
+    low, high = (None if end is None else -end for end in (subtrahend.high, subtrahend.low))
+    return total(minuend, replace(subtrahend, point=-subtrahend.point, low=low, high=high), method=method)
 
 
 def inverse(part: Interval) -> Interval:

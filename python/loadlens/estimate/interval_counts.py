@@ -54,7 +54,7 @@ def bucket_place(value_ns: Ints) -> Ints:
 
 
 def _octave(value_ns: Ints) -> Ints:
-    """How many bits of a value its bucket leaves out."""
+    """Return the number of low bits of a value that its bucket leaves out."""
     return np.maximum(np.floor(np.log2(np.maximum(value_ns, 1))).astype(np.int64) - 10, 0)
 
 
@@ -89,7 +89,7 @@ def _hdr_edges_ns() -> tuple[Ints, Ints]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IntervalCounts:
-    """How often each value was seen in each interval; unfinished observations stand beside with their age.
+    """Counts of each value in each interval; unfinished observations are kept separately with their age.
 
     Cells of one interval that follow each other are a run. Shapes: `run_interval` and `run_cells` are
     (runs,), `place` and `count` (cells,), the `censored_` arrays (censored cells,). Values in seconds.
@@ -387,10 +387,10 @@ def _one_table(parts: Sequence[IntervalCounts]) -> tuple[Buckets, list[Ints]]:
     if all(part.buckets is first for part in parts):
         return first, [part.place for part in parts]
     edges = [np.stack([part.buckets.upper, part.buckets.lower]) for part in parts]
-    known, found = np.unique(np.concatenate(edges, axis=1), axis=1, return_inverse=True)
+    table, place = np.unique(np.concatenate(edges, axis=1), axis=1, return_inverse=True)
     ends = np.cumsum([part.buckets.upper.size for part in parts])[:-1]
-    tables = np.split(found.ravel(), ends)
-    return Buckets(known[1], known[0]), [table[part.place] for table, part in zip(tables, parts, strict=True)]
+    places = np.split(place.ravel(), ends)
+    return Buckets(table[1], table[0]), [at[part.place] for at, part in zip(places, parts, strict=True)]
 
 
 def _gathered(

@@ -1,4 +1,4 @@
-"""Whether a distribution of times is one hill or several, and what makes the upper ones.
+"""Modes of a distribution of times: one hill or several, and the cause of the upper ones.
 
 Two hills are two only with a valley between them: density on a logarithmic axis falls to half of the lower
 hill, and each holds enough of the mass. Tests of unimodality are not used: they miss a slow path of 1 % and
@@ -18,8 +18,8 @@ from typing import Final
 
 import numpy as np
 from scipy import ndimage
-from scipy import stats as distributions
 
+from loadlens.estimate import distributions
 from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.estimate.interval_counts import IntervalCounts
 from loadlens.estimate.within_trial import quantile, share
@@ -32,7 +32,7 @@ LEAST_TIMER_WEIGHT = 0.0002
 SLOW_RATIO = 3.0  # below, steps of queueing behind equal work look alike
 CONSTANT = 0.10  # around the median of the shifts
 TIMER_TOLERANCE = 0.05
-PILE_CONTRAST = 3.0  # a timer's pile over what lies beside it
+PILE_CONTRAST = 3.0  # a timer's pile over the density next to it
 PILE_LEVEL = 1e-3
 FEWEST = 200
 
@@ -62,14 +62,8 @@ class Mixture:
     components: tuple[Component, ...]
 
     @property
-    def upper_weights(self) -> tuple[float, ...]:
-        """Share above each valley: where quantiles jump (`within.is_on_a_boundary`)."""
-        weights = [part.weight.point for part in self.components]
-        return tuple(sum(weights[i:]) for i in range(1, len(weights)))
-
-    @property
     def ratio(self) -> float | None:
-        """How many times longer the last hill is than the one below; none with one hill."""
+        """Median of the last hill over that of the hill below; none with one hill."""
         ends = self._last_two()
         return None if ends is None else ends[1].point / ends[0].point
 
@@ -103,20 +97,20 @@ def mixture(counts: IntervalCounts, *, least_weight: float = LEAST_WEIGHT) -> Mi
     return Mixture(tuple(part for part in parts if part is not None and part.weight.point >= least_weight))
 
 
-def slow_path(found: Mixture) -> Component | None:
+def slow_path(hills: Mixture) -> Component | None:
     """Return the last hill when it is a path of its own: three times as slow as the one below, or more."""
-    ratio = found.ratio
-    return found.components[-1] if ratio is not None and ratio >= SLOW_RATIO else None
+    ratio = hills.ratio
+    return hills.components[-1] if ratio is not None and ratio >= SLOW_RATIO else None
 
 
 def is_constant(shifts: Sequence[float]) -> bool | None:
-    """Whether a slow path takes the same time longer at every load: a timer or another service, not queueing.
+    """Return True if a slow path takes the same time longer at every load: a timer or service, not queueing.
 
     Args:
         shifts: Seconds, one a level of load; none is known with fewer than two.
 
     Returns:
-        Whether all lie within 10 % of their median.
+        True if all lie within 10 % of their median.
     """
     if len(shifts) < 2:
         return None
@@ -138,7 +132,7 @@ class Pile:
 
     timer_s: float
     share: Interval
-    contrast: float  # density there over the density beside it
+    contrast: float  # density there over the density next to it
 
 
 def piles(counts: IntervalCounts, timers: Sequence[float] = tuple(TCP_TIMERS)) -> tuple[Pile, ...]:
@@ -150,7 +144,7 @@ def piles(counts: IntervalCounts, timers: Sequence[float] = tuple(TCP_TIMERS)) -
 
     Returns:
         Timers with at least 0.02 % of the requests within 5 % of median + timer, three times as dense as the
-        15 % on both sides and not so by chance (binomial, 0.1 %: five requests where there are none beside).
+        15 % on both sides and not so by chance (binomial, 0.1 %: five requests if there are none nearby).
         Only looked for where the median is below a fifth of the timer.
     """
     finished = counts.finished()
@@ -161,7 +155,7 @@ def piles(counts: IntervalCounts, timers: Sequence[float] = tuple(TCP_TIMERS)) -
     middle = finished.buckets.middle
     _, upper, at_most = finished.distribution()
     median = float(upper[np.searchsorted(at_most, 0.5 - 1e-12)])
-    found = []
+    gathered = []
     for timer in timers:
         if median > timer / 5:
             continue
@@ -171,14 +165,14 @@ def piles(counts: IntervalCounts, timers: Sequence[float] = tuple(TCP_TIMERS)) -
         here, near = float(seen[is_at[at]].sum()), float(seen[is_beside[at]].sum())
         if here < max(1.0, LEAST_TIMER_WEIGHT * total):
             continue
-        contrast = here / (near / 3) if near else math.inf  # beside is three times as wide
-        by_chance = distributions.binomtest(int(here), int(here + near), 0.25, alternative="greater").pvalue
+        contrast = here / (near / 3) if near else math.inf  # the surroundings are three times as wide
+        by_chance = distributions.binomial_at_least(int(here), int(here + near), 0.25)
         if contrast >= PILE_CONTRAST and by_chance < PILE_LEVEL:
             hits = finished.where(is_at[finished.place]).observed_per_interval()
             found_share = share(hits, finished.observed_per_interval())
             if isinstance(found_share, Interval):
-                found.append(Pile(timer, found_share, contrast))
-    return tuple(found)
+                gathered.append(Pile(timer, found_share, contrast))
+    return tuple(gathered)
 
 
 def _valleys(counts: IntervalCounts) -> list[float]:

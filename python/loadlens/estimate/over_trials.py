@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import stats as distributions
 
+from loadlens.estimate import distributions
 from loadlens.estimate.interval import Floats, Insufficient, Interval
 from loadlens.estimate.interval_counts import IntervalCounts, pooled
 from loadlens.estimate.within_trial import is_firm, quantile
@@ -34,7 +34,7 @@ FEWEST_FOR_ORDER = 4  # of three orders in six one is all up or all down
 
 @dataclass(frozen=True, slots=True)
 class Variation:
-    """Where the variation of a case comes from."""
+    """Sources of the variation of a case."""
 
     between: float  # standard deviation between trials, log scale, the part that longer trials cannot reduce
     within: float  # standard error within a trial, log scale, root mean square
@@ -61,7 +61,7 @@ def over_trials(values: Floats, *, confidence: float = 0.95) -> Interval | Insuf
         return logs
     if logs.size >= RANKS_FROM and outliers(values).size:
         return by_signed_ranks(values, confidence=confidence)
-    return _t_interval(logs, np.exp, T_METHOD, confidence)
+    return t_interval(logs, np.exp, T_METHOD, confidence)
 
 
 def level_over_trials(values: Floats, *, confidence: float = 0.95) -> Interval | Insufficient:
@@ -77,10 +77,10 @@ def level_over_trials(values: Floats, *, confidence: float = 0.95) -> Interval |
     figures = np.asarray(values, dtype=np.float64)
     if figures.size < FEWEST_TRIALS:
         return _too_few(figures.size)
-    found = _t_interval(figures, np.asarray, T_LEVEL_METHOD, confidence)
-    if found.low is not None and np.all(figures >= 0):
-        return replace(found, low=max(0.0, found.low))
-    return found
+    interval = t_interval(figures, np.asarray, T_LEVEL_METHOD, confidence)
+    if interval.low is not None and np.all(figures >= 0):
+        return replace(interval, low=max(0.0, interval.low))
+    return interval
 
 
 def quantile_over_trials(
@@ -103,16 +103,16 @@ def quantile_over_trials(
     if len(trials) < FEWEST_TRIALS:
         return _too_few(len(trials))
     each = [quantile(counts, p) for counts in trials]
-    known = [found for found in each if isinstance(found, Interval)]
-    independent = sum(found.independent for found in known)
-    if len(known) == len(each) and all(is_firm(found, p) for found in known):
-        found = over_trials(np.array([k.point for k in known]), confidence=confidence)
-        return replace(found, independent=independent) if isinstance(found, Interval) else found
+    intervals = [interval for interval in each if isinstance(interval, Interval)]
+    independent = sum(interval.independent for interval in intervals)
+    if len(intervals) == len(each) and all(is_firm(interval, p) for interval in intervals):
+        typical = over_trials(np.array([k.point for k in intervals]), confidence=confidence)
+        return replace(typical, independent=independent) if isinstance(typical, Interval) else typical
     together = quantile(pooled(trials), p)
     if isinstance(together, Insufficient):
         return together
     left_out = [quantile(pooled([*trials[:i], *trials[i + 1 :]]), p) for i in range(len(trials))]
-    points = [found.point for found in left_out if isinstance(found, Interval)]
+    points = [interval.point for interval in left_out if isinstance(interval, Interval)]
     if len(points) < len(trials):
         return Insufficient(f"without one of {len(trials)} trials too few requests lie above it")
     logs = _logs(np.array([together.point, *points]))
@@ -120,7 +120,7 @@ def quantile_over_trials(
         return logs
     m = len(trials)
     pseudo = m * logs[0] - (m - 1) * logs[1:]
-    half = float(distributions.t.ppf(0.5 + confidence / 2, m - 1) * pseudo.std(ddof=1) / m**0.5)
+    half = distributions.t_quantile(0.5 + confidence / 2, m - 1) * float(pseudo.std(ddof=1)) / m**0.5
     return Interval(
         together.point,
         together.point * float(np.exp(-half)),
@@ -158,7 +158,7 @@ def share_over_trials(
             return Insufficient("a share of exactly 0 or 1 needs the number of observations")
         values = np.where(edge, (values * totals + 0.5) / (totals + 1), values)
     logits = np.log(values / (1 - values))
-    return _t_interval(logits, lambda x: 1 / (1 + np.exp(-x)), T_SHARE_METHOD, confidence)
+    return t_interval(logits, lambda x: 1 / (1 + np.exp(-x)), T_SHARE_METHOD, confidence)
 
 
 def by_signed_ranks(values: Floats, *, confidence: float = 0.95) -> Interval | Insufficient:
@@ -219,7 +219,7 @@ def variation(values: Floats, relative_errors: Floats) -> Variation | Insufficie
     between = max(0.0, spread - within)
     total = between + within
     squares, freedom = spread * (logs.size - 1), logs.size - 1
-    ends = [squares / float(distributions.chi2.ppf(q, freedom)) - within for q in (0.975, 0.025)]
+    ends = [squares / distributions.chi2_quantile(q, freedom) - within for q in (0.975, 0.025)]
     proportion = between / total if total > 0 else 0.0
     return Variation(
         between=between**0.5,
@@ -245,12 +245,12 @@ def order_trend(values: Floats) -> float:
     """
     if values.size < FEWEST_FOR_ORDER:
         return 1.0
-    found = float(distributions.kendalltau(np.arange(values.size), values).pvalue)
-    return 1.0 if np.isnan(found) else found
+    p_value = distributions.order_p_value(values)
+    return 1.0 if np.isnan(p_value) else p_value
 
 
 def _signed_rank_skip(n: int, tail: float) -> int:
-    """How many Walsh averages stand outside the interval on each side."""
+    """Return the number of Walsh averages outside the interval on each side."""
     ways = np.zeros(n * (n + 1) // 2 + 1)
     ways[0] = 1.0
     for rank in range(1, n + 1):
@@ -259,13 +259,14 @@ def _signed_rank_skip(n: int, tail: float) -> int:
     return max(0, int(np.searchsorted(below, tail, side="right")) - 1)
 
 
-def _t_interval(
+def t_interval(
     transformed: Floats, back: Callable[[Floats], Floats], method: str, confidence: float
 ) -> Interval:
+    """Return Student's t interval of the mean of transformed figures, transformed back."""
     size = transformed.size
     middle = float(transformed.mean())
     error = float(transformed.std(ddof=1)) / size**0.5
-    half = float(distributions.t.ppf(0.5 + confidence / 2, size - 1)) * error
+    half = distributions.t_quantile(0.5 + confidence / 2, size - 1) * error
     ends = back(np.array([middle, middle - half, middle + half]))
     return Interval(float(ends[0]), float(ends[1]), float(ends[2]), float(size), method, confidence)
 

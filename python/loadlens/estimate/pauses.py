@@ -1,12 +1,10 @@
-"""When a service stood still: stretches without any answer that chance cannot explain.
+"""Standstills of a service: stretches without any answer that chance cannot explain.
 
 While answers come at random at a rate X, none of n gaps is longer than ln(n / alpha) / X but with chance
-alpha. A longer one is a pause, and what is shorter cannot be told from chance: the shortest pause that could
-have been seen belongs to every answer, above all to "none".
+alpha. A longer one is a pause, and what is shorter cannot be distinguished from chance: the shortest pause
+that could have been seen belongs to every answer, above all to "none".
 
-Sources: extreme of exponential gaps (E. J. Gumbel 1958); K. V. Mardia and P. E. Jupp, Directional Statistics,
-    2000
-(phase concentration).
+Source: extreme of exponential gaps (E. J. Gumbel 1958).
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ OF_IDLE_TIME = 5.0  # a gap of fewer idle response times of a lone user is no pa
 FEWEST_EVENTS = 4  # three spacings
 FEWEST_FOR_MULTIPLES = 6
 REGULAR = 0.3  # coefficient of variation of the spacings
-OFF_BEAT = 0.1  # of the period: how far an event may lie beside its multiple
+OFF_BEAT = 0.1  # of the period: how far an event may be off its multiple
 MANY_SPACINGS = 8
 FEW_REGULAR = 0.1  # variation with fewer: three distances at random are as alike one time in two hundred
 FEWEST_SINGLE = 2  # distances of one beat, when others are of several
@@ -36,7 +34,6 @@ class Beat:
 
     period_s: float
     variation: float  # coefficient of variation of the spacings, missed beats divided out
-    concentration: float  # of the phases, 0-1: 1 is a clock
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -146,7 +143,7 @@ def beat_of(times_s: Floats) -> Beat | None:
     middle = float(spacings.mean())
     variation = float(spacings.std(ddof=1)) / middle if middle > 0 else math.inf
     if variation < REGULAR:
-        return Beat(middle, variation, phase_concentration(times_s, middle))
+        return Beat(middle, variation)
     if times_s.size < FEWEST_FOR_MULTIPLES:
         return None
     period = float(np.median(spacings[spacings <= 1.5 * spacings.min()]))
@@ -158,7 +155,7 @@ def beat_of(times_s: Floats) -> Beat | None:
     if np.any(off > OFF_BEAT):
         return None
     variation = float((spacings / beats).std(ddof=1)) / period
-    return Beat(period, variation, phase_concentration(times_s, period))
+    return Beat(period, variation)
 
 
 def beat_of_lives(lives: Sequence[Floats]) -> Beat | None:
@@ -178,51 +175,35 @@ def beat_of_lives(lives: Sequence[Floats]) -> Beat | None:
         return None
     near = float(np.median(spacings[spacings <= 1.5 * spacings.min()]))
     # Beats far apart are counted with a period that is known ever better: shortest distances first.
-    known, beats = np.sort(spacings), np.ones(spacings.size)
-    for place, spacing in enumerate(known):
+    ordered, beats = np.sort(spacings), np.ones(spacings.size)
+    for place, spacing in enumerate(ordered):
         beats[place] = max(1.0, round(spacing / near))
-        near = float(known[: place + 1].sum() / beats[: place + 1].sum())
+        near = float(ordered[: place + 1].sum() / beats[: place + 1].sum())
     has_gaps = bool((beats > 1).any())
-    off = np.abs(known / near - beats)
-    single = known[beats == 1]
-    variation = float((known / beats).std(ddof=1)) / near
+    off = np.abs(ordered / near - beats)
+    single = ordered[beats == 1]
+    variation = float((ordered / beats).std(ddof=1)) / near
     if has_gaps and (
         np.any(off > OFF_BEAT) or single.size < FEWEST_SINGLE or spacings.size < FEWEST_FOR_MULTIPLES - 1
     ):
         return None
     if variation >= (REGULAR if spacings.size >= MANY_SPACINGS else FEW_REGULAR):
         return None
-    weights = [times.size for times in lives if times.size > 1]
-    phases = [phase_concentration(times, near) for times in lives if times.size > 1]
-    return Beat(near, variation, float(np.average(phases, weights=weights)))
+    return Beat(near, variation)
 
 
-def phase_concentration(times_s: Floats, period_s: float) -> float:
-    """Return how much events come at one phase of a period: 1 always, about 1 / sqrt(n) by chance.
-
-    Args:
-        times_s: Shape (events,).
-        period_s: Such as that of a scrape; above 0.8 (`IN_PHASE`) the events keep its time.
-
-    Source: Mardia and Jupp 2000, mean resultant length.
-    """
-    if not times_s.size:
-        return 0.0
-    return float(abs(np.exp(2j * math.pi * times_s / period_s).mean()))
-
-
-def undisturbed(begin_s: Floats, end_s: Floats, found: Pauses) -> Bools:
+def undisturbed(begin_s: Floats, end_s: Floats, stops: Pauses) -> Bools:
     """Return which requests met no pause, shape (requests,): those a mixture may be looked for in.
 
     Args:
         begin_s, end_s: Of each request, due and done, shape (requests,).
-        found: Pauses.
+        stops: Pauses.
     """
     same_shape(begin_s, end_s)
-    if not found.begin_s.size:
+    if not stops.begin_s.size:
         return np.ones(begin_s.shape, dtype=np.bool_)
-    pause_end = found.begin_s + found.length_s
+    pause_end = stops.begin_s + stops.length_s
     # Pauses do not overlap: a request met one when the first that ends after its begin began before its end.
     place = np.searchsorted(pause_end, begin_s, side="right")
-    begins = np.append(found.begin_s, np.inf)[place]
+    begins = np.append(stops.begin_s, np.inf)[place]
     return np.asarray(begins >= end_s, dtype=np.bool_)

@@ -1,20 +1,21 @@
-"""What a thin stream of cheap requests tells about what the expensive ones wait for.
+"""Waits of cheap requests, which show what the expensive ones wait for.
 
 A probe that arrives at random sees the service as it is on average (PASTA), so the share of probes that are
 held up is the utilisation of whatever they wait behind; how long they wait, compared with the expensive
-requests, tells one shared queue from fair sharing.
+requests, distinguishes one shared queue from fair sharing.
 
 Sources: R. W. Wolff, Operations Research 30 (2), 1982 (PASTA); F. Pollaczek 1930 and A. Khinchine 1932.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from loadlens.estimate.interval import Floats, Insufficient, Interval
 from loadlens.estimate.interval_counts import IntervalCounts
+from loadlens.estimate.saturation import knee_interval
 
 DELAY_FLOOR_S = 0.001
 DELAY_SHARE_OF_WORK = 0.05  # a wait below a twentieth of the blocking work is jitter
@@ -23,7 +24,7 @@ LEAST_SLOWDOWN = 0.5  # of the response time alone: below, the coupling divides 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """How probes and expensive requests wait in one step."""
+    """Waits of probes and expensive requests in one step."""
 
     probe_s: float  # mean wait of a probe
     expensive_s: float  # mean wait of an expensive request, its own work left out
@@ -70,7 +71,7 @@ _METHOD = "ratio of mean waits, errors added in squares"
 
 
 def idle_time(counts: IntervalCounts) -> float | Insufficient:
-    """Return the response time of a probe that met nobody, from a step where most met somebody.
+    """Return the response time of a probe on an idle service, from a step where most probes waited.
 
     Args:
         counts: Response times of the probe, seconds; at least 10 observed.
@@ -101,37 +102,23 @@ def held_up(counts: IntervalCounts, idle_s: float, work_s: float) -> tuple[Float
     return counts.above_per_interval(threshold), counts.known_per_interval(threshold)
 
 
-def effective_parallelism(capacity_per_s: float, alone_s: float) -> float:
-    """Return W = X R1, how many requests the service works on at once when full."""
-    return capacity_per_s * alone_s
-
-
 def parallelism(capacity: Interval, alone: Interval) -> Interval:
     """Return W = X R1 with its interval: the size of a pool that is full, the number of loops or locks.
 
     Args:
         capacity: Highest throughput, per second.
-        alone: Response time of a request that met nobody, seconds.
+        alone: Response time of a request that met no other, seconds.
 
     Returns:
         The product, relative errors of both added in squares.
 
     Source: Little 1961.
     """
-    point = effective_parallelism(capacity.point, alone.point)
-
-    def side(rate_end: float | None, time_end: float | None) -> float | None:
-        if rate_end is None or time_end is None:
-            return None
-        return float(np.hypot(rate_end / capacity.point - 1, time_end / alone.point - 1))
-
-    down, up = side(capacity.low, alone.low), side(capacity.high, alone.high)
-    return Interval(
-        point,
-        None if down is None else max(0.0, point * (1 - down)),
-        None if up is None else point * (1 + up),
-        min(capacity.independent, alone.independent),
-        "Little's law, errors of capacity and response time added in squares",
+    width = knee_interval(capacity, alone, 0.0)
+    return replace(
+        width,
+        low=None if width.low is None else max(0.0, width.low),
+        method="Little's law, errors of capacity and response time added in squares",
     )
 
 

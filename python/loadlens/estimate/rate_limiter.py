@@ -1,4 +1,4 @@
-"""Which rate limit a service enforces: its rate, its burst, and whether it refuses or delays.
+"""Rate limit of a service: its rate and its burst.
 
 Source: J. Turner, IEEE Communications Magazine 24 (10), 1986 (leaky and token buckets).
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq
 
 from loadlens.estimate.interval import Floats, Insufficient, Interval, same_shape
 from loadlens.estimate.within_trial import rate, share
@@ -29,7 +28,7 @@ class Limiter:
 
     @property
     def is_even(self) -> bool:
-        """Whether accepted requests come evenly, as from a bucket, and not as an overloaded service sheds."""
+        """True if accepted requests come evenly, as from a bucket, and not as an overloaded service sheds."""
         return self.dispersion < EVEN
 
 
@@ -59,18 +58,18 @@ def limiter(accepted: Floats, refused: Floats, lengths_s: Floats) -> Limiter | I
     first = int(limited[0])  # in it the bucket still had something
     between = slice(first + 1, int(limited[-1]) + 1)
     let_through, lengths = accepted[between], lengths_s[between]
-    found = rate(let_through, lengths)
-    if isinstance(found, Insufficient):
-        return found
-    scatter = let_through - found.point * lengths
+    limit = rate(let_through, lengths)
+    if isinstance(limit, Insufficient):
+        return limit
+    scatter = let_through - limit.point * lengths
     mean = float(let_through.mean())
     dispersion = float((scatter**2).mean()) / mean if mean > 0 else float("inf")
     burst = beyond = 0.0
     for count, length in zip(accepted[: first + 1], lengths_s[: first + 1], strict=True):
         # A full bucket gains nothing while less is asked for than its rate.
-        beyond = max(0.0, beyond + float(count) - found.point * float(length))
+        beyond = max(0.0, beyond + float(count) - limit.point * float(length))
         burst = max(burst, beyond)
-    return Limiter(found, burst, refused_share, dispersion)
+    return Limiter(limit, burst, refused_share, dispersion)
 
 
 def expected_refused(limit_per_s: float, offered_per_s: float) -> float:
@@ -82,11 +81,13 @@ def expected_under_way(places: int, refused: float) -> float:
     """Return how many requests are under way, on average, in a service that has room for so many at once.
 
     Args:
-        places: Requests at once; whoever finds all of them taken is refused.
+        places: Requests at once; a request that finds all of them taken is refused.
         refused: Share of the requests that is, above 0 and below 1.
 
     Source: Erlang's loss formula, solved for the load that loses this share.
     """
+    from scipy.optimize import brentq  # costs 0.3 s to import, and few services refuse requests
+
     most = places / (1 - refused)  # it loses more than this share of that
     offered = float(brentq(lambda load: erlang_b(load, places) - refused, 0.0, most))
     return offered * (1 - refused)
@@ -97,7 +98,7 @@ def least_scatter(mean: float, p50: float, p99: float) -> float:
 
     Each place is a renewal process of the times that it is taken for: counts over long stretches scatter as
     the squared coefficient of variation of these, over short ones as by chance, 1. Half of the lesser of
-    both, as a place also waits for its next request. Quantiles tell the least that times can vary.
+    both, as a place also waits for its next request. Quantiles show the least that times can vary.
 
     Args:
         mean, p50, p99: Of the time that a place is taken for.

@@ -1,4 +1,4 @@
-"""Who counted how many requests, and what explains a difference.
+"""Counts of requests by all sources, and what explains a difference.
 
 Bounds, not tolerances: own scrapes are known exactly, a foreign periodic source gives one more or one less,
 and requests in flight at an edge that was not drained may fall on either side.
@@ -10,8 +10,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats as distributions
 
+from loadlens.estimate import distributions
 from loadlens.estimate.interval import Floats, Insufficient, Interval, same_shape
 
 USUAL_PERIODS_S = (1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0)  # of scrapes and health checks
@@ -28,12 +28,12 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Reconciliation:
-    """What the server should have counted, and what it did."""
+    """Expected and observed count of a server."""
 
     expected_low: int
     expected_high: int
     observed: int
-    unexplained: int  # above 0: more than anybody sent; below 0: fewer; 0: within the bounds
+    unexplained: int  # above 0: more than was sent; below 0: fewer; 0: within the bounds
 
 
 def reconcile(observed: int, parts: tuple[Part, ...]) -> Reconciliation:
@@ -41,7 +41,7 @@ def reconcile(observed: int, parts: tuple[Part, ...]) -> Reconciliation:
 
     Args:
         observed: Requests that the server counted over the window.
-        parts: Everybody who sent, with exact counts or bounds.
+        parts: All sources of requests, with exact counts or bounds.
 
     Returns:
         The summed bounds and the distance from the nearer one.
@@ -57,34 +57,8 @@ def periodic(source: str, seconds: float, period_s: float) -> Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
-    """How far a cumulative counter went."""
-
-    growth: float  # from the first reading to the last; at least this much when it began anew
-    restarts: int  # readings below the one before
-
-
-def counted(readings: Floats) -> Counted | Insufficient:
-    """Return how far a counter went over its readings; one that goes back belongs to a process begun anew.
-
-    Args:
-        readings: Cumulative, in order of time, shape (readings,); at least 2.
-
-    Returns:
-        The sum of the growths. After a restart the counter is taken to have begun at 0, so what it counted
-        between the last reading before and the restart is missing: a trial with restarts decides nothing.
-    """
-    if readings.size < 2:
-        return Insufficient(f"{readings.size} readings, needs 2")
-    steps = np.diff(readings)
-    began_anew = steps < 0
-    growth = float(np.where(began_anew, readings[1:], steps).sum())
-    return Counted(growth, int(began_anew.sum()))
-
-
-@dataclass(frozen=True, slots=True)
 class Excess:
-    """What an unexplained surplus grows with."""
+    """Growth of an unexplained surplus with time and with requests."""
 
     per_second: Interval  # a source of its own, such as a scraper
     per_request: Interval  # proportional to what was sent, such as retries
@@ -116,12 +90,12 @@ def attribute_excess(
     weight = np.ones(seconds.size) if scatter is None else 1 / np.sqrt(scatter)
     design, excess = np.column_stack([seconds, sent]) * weight[:, None], excess * weight
     if np.linalg.cond(design / np.linalg.norm(design, axis=0)) > 1e3:
-        return Insufficient("what was sent grew in step with time: the two cannot be told apart")
-    found, *_ = np.linalg.lstsq(design, excess, rcond=None)
-    residual = excess - design @ found
+        return Insufficient("what was sent grew in step with time: the two cannot be separated")
+    fitted, *_ = np.linalg.lstsq(design, excess, rcond=None)
+    residual = excess - design @ fitted
     freedom = seconds.size - 2
     covariance = np.linalg.inv(design.T @ design) * float(residual @ residual) / freedom
-    half = float(distributions.t.ppf(0.5 + confidence / 2, freedom)) * np.sqrt(np.diag(covariance))
+    half = distributions.t_quantile(0.5 + confidence / 2, freedom) * np.sqrt(np.diag(covariance))
     intervals = [
         Interval(
             float(point),
@@ -131,7 +105,7 @@ def attribute_excess(
             "least squares, t",
             confidence,
         )
-        for point, h in zip(found, half, strict=True)
+        for point, h in zip(fitted, half, strict=True)
     ]
     return Excess(intervals[0], intervals[1])
 
@@ -140,7 +114,7 @@ def period_of(per_second: Interval) -> float | None:
     """Return the usual period of scrapes and checks that a constant surplus fits, seconds.
 
     Args:
-        per_second: Requests per second that nobody sent.
+        per_second: Requests per second beyond those that were sent.
 
     Returns:
         The only one of 1, 2, 5, 10, 15, 30 and 60 s whose rate lies in the interval; none when several do, or

@@ -1,7 +1,7 @@
-"""Where throughput stops growing, and whether the test got there.
+"""Saturation of a load curve: the knee, and whether the load passed it.
 
 The primary knee is Little's: N* = Xmax (R1 + Z), from two robust figures. Curves that a few points cannot
-tell apart are not fitted: the universal scalability law is left to where it wins a model selection, because
+distinguish are not fitted: the universal scalability law is left to where it wins a model selection, because
 on plain queues it invents a peak.
 
 Sources: P. J. Denning and J. P. Buzen 1978 (asymptotic bounds); L. Kleinrock 1979; N. J. Gunther 2007.
@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy import optimize
-from scipy import stats as distributions
 
+from loadlens.estimate import distributions
 from loadlens.estimate.interval import Floats, Insufficient, Interval
 
 ON_PLATEAU = 0.05  # steps within 5 % of the best belong to the plateau
@@ -39,7 +38,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Saturation:
-    """What a load curve says about capacity."""
+    """Capacity, as a load curve shows it."""
 
     verdict: Verdict
     capacity: float  # median of the step means on the plateau, per second
@@ -145,6 +144,8 @@ def fit_hinge(users: Floats, throughput: Floats) -> Hinge | Insufficient:
     """
     if users.size < 4:
         return Insufficient(f"{users.size} levels of load, a bend needs 4")
+    from scipy import optimize  # costs 0.3 s to import, and most runs have fewer levels
+
     logs = np.log(throughput)
     slope, top = float(np.max(throughput / users)), float(throughput.max())
 
@@ -179,14 +180,14 @@ def _last_gain(steps: Sequence[Step], means: Floats) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Fall:
-    """How much less the end of a curve gives than its plateau."""
+    """Drop of throughput from the plateau to the end of a curve."""
 
     drop: Interval  # 0.1 is 10 % less
     p_value: float  # of a drop as large, if the true one were at the margin of 5 %
 
     @property
     def is_real(self) -> bool:
-        """Whether it exceeds the margin beyond doubt."""
+        """True if it exceeds the margin beyond doubt."""
         return self.p_value < RETROGRADE_LEVEL
 
 
@@ -211,7 +212,7 @@ def fall(plateau: Sequence[Floats], end: Floats, *, confidence: float = 0.95) ->
     squares += float(((last - last.mean()) ** 2).sum())
     error = math.sqrt(squares / freedom * (1 / logs.size + 1 / last.size))
     down = float(logs.mean() - last.mean())
-    half = float(distributions.t.ppf(0.5 + confidence / 2, freedom)) * error
+    half = distributions.t_quantile(0.5 + confidence / 2, freedom) * error
     drop = Interval(
         -math.expm1(-down),
         -math.expm1(half - down),
@@ -223,7 +224,7 @@ def fall(plateau: Sequence[Floats], end: Floats, *, confidence: float = 0.95) ->
     excess = down + math.log(1 - RETROGRADE_MARGIN)
     if error == 0:
         return Fall(drop, 0.0 if excess > 0 else 1.0)
-    return Fall(drop, float(distributions.t.sf(excess / error, freedom)))
+    return Fall(drop, distributions.t_tail(excess / error, freedom))
 
 
 def _fell(steps: Sequence[Step], on_plateau: np.ndarray[tuple[int], np.dtype[np.int64]]) -> bool:
@@ -231,5 +232,5 @@ def _fell(steps: Sequence[Step], on_plateau: np.ndarray[tuple[int], np.dtype[np.
     before = [steps[int(i)].throughput for i in on_plateau if i != last]
     if last in on_plateau:
         return False
-    found = fall(before, steps[last].throughput)
-    return isinstance(found, Fall) and found.is_real
+    drop = fall(before, steps[last].throughput)
+    return isinstance(drop, Fall) and drop.is_real

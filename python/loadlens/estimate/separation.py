@@ -1,6 +1,6 @@
-"""What a full service is full of: an event loop, its CPU, a pool of threads, a lock, or something behind it.
+"""Limiter of a full service: an event loop, its CPU, a pool of threads, a lock, or something behind it.
 
-Latency alone cannot tell them apart. What can: whether a cheap probe waits as long as the expensive requests
+Latency alone cannot distinguish them. What can: whether a cheap probe waits as long as the expensive requests
 (coupling), whether the busy processes use their CPU, on how many threads, and how many requests are worked on
 at once when nothing more goes (effective parallelism).
 
@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats as distributions
 
+from loadlens.estimate import distributions
 from loadlens.estimate.interval import Floats, Insufficient, Interval, same_shape
 
 FEWEST_PROBES = 500
@@ -25,11 +25,10 @@ AHEAD_EXPLAINS = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Ahead:
-    """How the wait of a probe grows with what was ahead of it."""
+    """Growth of a probe's wait with what was ahead of it."""
 
     per_request_s: Interval
     explained: float  # share of the variance of the waits
-    is_one_queue: bool
 
 
 def slope_error(ahead: Sequence[Floats], wait_s: Sequence[Floats]) -> float | None:
@@ -51,44 +50,35 @@ def slope_error(ahead: Sequence[Floats], wait_s: Sequence[Floats]) -> float | No
         return None
     slopes = []
     for left_out in range(trials):
-        x = np.concatenate([one for i, one in enumerate(ahead) if i != left_out])
-        y = np.concatenate([one for i, one in enumerate(wait_s) if i != left_out])
+        x, y = (np.concatenate([*part[:left_out], *part[left_out + 1 :]]) for part in (ahead, wait_s))
         centred = x - x.mean()
         spread = float(centred @ centred)
         if spread <= 0:
             return None
         slopes.append(float(centred @ y) / spread)
-    found = np.array(slopes)
-    error = float(np.sqrt((trials - 1) / trials * np.sum((found - found.mean()) ** 2)))
-    return float(distributions.t.ppf(0.975, trials - 1)) * error
+    spread_s = np.array(slopes) - np.mean(slopes)
+    error = float(np.sqrt((trials - 1) / trials * np.sum(spread_s**2)))
+    return distributions.t_quantile(0.975, trials - 1) * error
 
 
-def waits_for_those_ahead(
-    in_flight: Floats, wait_s: Floats, *, work_s: float, workers: float = 1.0
-) -> Ahead | Insufficient:
-    """Return whether a probe waits for the expensive requests that were there when it came.
+def waits_for_those_ahead(in_flight: Floats, wait_s: Floats) -> Ahead | Insufficient:
+    """Return how the wait of a probe grows with the expensive requests that it found.
 
     Args:
         in_flight: Expensive requests under way when each probe was due, shape (probes,); at least 500.
         wait_s: What the probe waited, seconds, same shape.
-        work_s: Time that one expensive request holds what they share.
-        workers: That share the work.
 
     Returns:
-        One queue when each request ahead adds a quarter of its work or more and explains half of the
-        variance; where cores are shared fairly a probe waits a few per cent of it.
+        In one queue each request ahead adds about its work; where cores are shared fairly, a few per cent.
     """
     same_shape(in_flight, wait_s)
     if wait_s.size < FEWEST_PROBES:
         return Insufficient(f"{wait_s.size} probes, needs {FEWEST_PROBES}")
     if float(np.ptp(in_flight)) == 0:
         return Insufficient("the same number was under way all the time")
-    fit = distributions.linregress(in_flight, wait_s)
-    half = float(distributions.t.ppf(0.975, wait_s.size - 2)) * float(fit.stderr)
-    slope = float(fit.slope)
-    explained = float(fit.rvalue) ** 2
-    return Ahead(
-        Interval(slope, slope - half, slope + half, float(wait_s.size), "least squares over probes"),
-        explained,
-        slope >= AHEAD_SHARE * work_s / workers and explained >= AHEAD_EXPLAINS,
+    fit = distributions.line(in_flight, wait_s)
+    half = distributions.t_quantile(0.975, wait_s.size - 2) * fit.slope_error
+    per_request = Interval(
+        fit.slope, fit.slope - half, fit.slope + half, float(wait_s.size), "least squares over probes"
     )
+    return Ahead(per_request, fit.r**2)

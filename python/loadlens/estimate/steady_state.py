@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy import optimize
-from scipy import stats as distributions
 
+from loadlens.estimate import distributions
 from loadlens.estimate.interval import Bools, Floats, Insufficient, same_shape
 
 MOST_POINTS = 600  # the segmentation is quadratic; longer series are averaged down first
@@ -38,13 +37,13 @@ class Trend:
 
     @property
     def matters(self) -> bool:
-        """Whether it is both improbable by chance and large enough to care."""
+        """True if it is both improbable by chance and large enough to care."""
         return self.p_value < TREND_LEVEL and abs(self.change) > math.log(1 + SMALLEST_TREND)
 
 
 @dataclass(frozen=True, slots=True)
 class Steadiness:
-    """What a series settles to."""
+    """Steady part of a series."""
 
     kind: Literal["flat", "warmup", "slowdown", "no_steady", "cyclic"]
     cut: int  # points to leave out, in points of the series as given
@@ -53,7 +52,7 @@ class Steadiness:
 
     @property
     def is_steady(self) -> bool:
-        """Whether the part after the cut may be summarised by one number."""
+        """True if the part after the cut may be summarised by one number."""
         return self.kind != "no_steady"
 
 
@@ -186,15 +185,14 @@ def trend_of(series: Floats) -> Trend:
     size = series.size
     if size < 3:
         return Trend(0.0, 1.0)
-    time = np.arange(size, dtype=np.float64)
-    slope = float(distributions.theilslopes(series, time).slope)
+    slope = distributions.theil_sen_slope(series)
     correlation = autocorrelation(_monotone_residuals(series))
-    plain = float(distributions.kendalltau(time, series).pvalue)
+    plain = distributions.order_p_value(series)
     if math.isnan(plain):  # all values are equal
         return Trend(0.0, 1.0)
-    z = float(distributions.norm.isf(max(plain, SMALLEST_P) / 2))
+    z = distributions.normal_tail_quantile(max(plain, SMALLEST_P) / 2)
     z /= math.sqrt((1 + correlation) / (1 - correlation))
-    return Trend(slope * (size - 1), float(2 * distributions.norm.sf(z)))
+    return Trend(slope * (size - 1), 2 * distributions.normal_tail(z))
 
 
 def autocorrelation(residuals: Floats) -> float:
@@ -236,6 +234,6 @@ def _running_median(series: Floats, width: int = 31) -> Floats:
 
 
 def _monotone_residuals(series: Floats) -> Floats:
-    fits = [optimize.isotonic_regression(series, increasing=up).x for up in (True, False)]
+    fits = (distributions.rising_fit(series), -distributions.rising_fit(-series))
     residuals = [np.asarray(series - fit, dtype=np.float64) for fit in fits]
     return min(residuals, key=lambda r: float(r @ r))

@@ -7,8 +7,6 @@ arrays in, and name the method of what comes out.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from loadlens.engine import compiled
@@ -16,7 +14,7 @@ from loadlens.estimate.interval import Floats, Insufficient, Interval, same_shap
 from loadlens.estimate.interval_counts import IntervalCounts
 
 # Point, low, high, independent observations, method; and the reason where there is no point.
-Found = tuple[float | None, float | None, float | None, float, str, str | None]
+Estimated = tuple[float | None, float | None, float | None, float, str, str | None]
 FIRM_ABOVE = (
     20.0  # independent observations above a quantile; with fewer its point is biased low: quote it marked
 )
@@ -80,10 +78,10 @@ def mean(
         or two intervals observations count as independent.
     """
     same_shape(sums, counts)
-    found = compiled.mean(
+    estimated = compiled.mean(
         _floats(sums), _floats(counts), None if squares is None else _floats(squares), confidence
     )
-    return _interval(found, RATIO_METHODS, confidence)
+    return _interval(estimated, RATIO_METHODS, confidence)
 
 
 def mean_of(counts: IntervalCounts) -> Interval | Insufficient:
@@ -119,11 +117,11 @@ def mean_time(
     """
     same_shape(sums, counts, squares)
     late = times.arrays() if times.censored else None
-    found = compiled.mean_time(_floats(sums), _floats(counts), _floats(squares), late, confidence)
-    point, least, _, _, _, reason = found
+    estimated = compiled.mean_time(_floats(sums), _floats(counts), _floats(squares), late, confidence)
+    point, least, _, _, _, reason = estimated
     if point is None and least is not None:
         return Interval(least, least, None, 0.0, f"lower bound: {reason}", confidence)
-    return _interval(found, RATIO_METHODS, confidence)
+    return _interval(estimated, RATIO_METHODS, confidence)
 
 
 def rate(counts: Floats, lengths: Floats, *, confidence: float = 0.95) -> Interval | Insufficient:
@@ -177,34 +175,12 @@ def edge_is_cut(longest_s: float, oldest_s: float, measured_s: float, *, all_end
     return compiled.edge_is_cut(longest_s, oldest_s, measured_s, all_ended)
 
 
-def is_on_a_boundary(interval: Interval, *, weights: tuple[float, ...] = (), p: float | None = None) -> bool:
-    """Return whether a quantile may jump from one mode to another between equal runs.
-
-    Args:
-        interval: The quantile's interval.
-        weights: Shares of requests of the upper components of a mixture.
-        p: Level of the quantile, needed with `weights`.
-
-    Returns:
-        True when the interval spans more than a factor of 2, is open, or when a component's weight is
-        within 3 standard errors of 1 - p.
-    """
-    if interval.ratio is None or interval.ratio > 2:
-        return True
-    if p is None:
-        return False
-    return any(
-        abs(1 - p - weight) < 3 * math.sqrt(weight * (1 - weight) / interval.independent)
-        for weight in weights
-    )
-
-
 def _floats(values: Floats) -> Floats:
     return np.ascontiguousarray(values, dtype=np.float64)
 
 
-def _interval(found: Found, methods: dict[str, str], confidence: float) -> Interval | Insufficient:
-    point, low, high, independent, method, reason = found
+def _interval(estimated: Estimated, methods: dict[str, str], confidence: float) -> Interval | Insufficient:
+    point, low, high, independent, method, reason = estimated
     if point is None:
         return Insufficient(reason or "")
     return Interval(point, low, high, independent, methods[method], confidence)

@@ -1,4 +1,4 @@
-"""What more workers would bring, and whether a prediction has earned being printed.
+"""Effect of more workers, and whether a prediction is good enough to print.
 
 A model is believed where it was held against a number of workers that it had not seen, and no further than
 four times the largest that was measured.
@@ -35,10 +35,10 @@ def bound(workers: float, demand_s: float, *, cores: float = math.inf, cpu_s: fl
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """A prediction beside what was then measured."""
+    """A prediction next to what was then measured."""
 
     error: float  # predicted over measured, minus 1
-    is_covered: bool  # whether the two intervals meet
+    is_covered: bool  # the two intervals meet
     may_extrapolate: bool
     reason: str
 
@@ -74,5 +74,5 @@ def validate(
     return Validation(error, meets, may_extrapolate=False, reason=reason)
 
 
-def _is_below(one: Interval, other: Interval) -> bool:
-    return one.high is not None and other.low is not None and one.high < other.low
+def _is_below(lower: Interval, upper: Interval) -> bool:
+    return lower.high is not None and upper.low is not None and lower.high < upper.low

@@ -1,7 +1,8 @@
-"""The live view of a search: what runs now, what each level gave, how much of the budget is left."""
+"""The live view of a search: what runs now, each level's rate, the provisional answer, the budget left."""
 
 from __future__ import annotations
 
+import textwrap
 import time
 from dataclasses import dataclass, field
 from functools import partial
@@ -11,6 +12,7 @@ from loadlens.model.trial import TrialStatus
 from loadlens.present import numbers, words
 from loadlens.run import progress as events
 
+WIDTH = 79
 BAR_WIDTH = 30
 MOST_LEVELS = 6  # of the levels so far, the last ones
 
@@ -25,6 +27,8 @@ class SearchState:
     run: RunState = field(default_factory=RunState)
     trials: int = 0
     levels: dict[str, str] = field(default_factory=dict)  # case -> what it gave
+    discovered: list[str] = field(default_factory=list)
+    provisional: str = ""
 
     def take(self, event: events.Event, at: float) -> None:
         """Learn from one event."""
@@ -32,6 +36,10 @@ class SearchState:
         match event:
             case events.TrialStarted():
                 self.trials += 1
+            case events.Found(text):
+                self.discovered.append(text)
+            case events.Provisional(text):
+                self.provisional = text
             case events.TrialEnded() if event.throughput_rps is not None:
                 rate = f"{numbers.value(event.throughput_rps, PER_SECOND)}/s"
                 is_valid = event.status is TrialStatus.COMPLETE
@@ -64,7 +72,15 @@ def lines(state: SearchState, at: float) -> list[str]:
     if state.levels:
         shown = list(state.levels.items())[-MOST_LEVELS:]
         drawn.append("  so far " + "   ".join(f"{words.plain(name)} {gave}" for name, gave in shown))
+    for text in state.discovered:
+        drawn += _wrapped(text)
+    if state.provisional:
+        drawn += _wrapped(f"provisional: {state.provisional}")
     drawn += [f"  note   ▲ {words.plain(warning)}" for warning in state.run.warnings[-1:]]
     ending = "ending this trial in order; Ctrl-C again ends at once" if state.run.stopping else ""
     drawn.append(f"  {ending or 'Ctrl-C gives the answer so far'}")
     return drawn
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(words.plain(text), WIDTH, initial_indent="  ", subsequent_indent=" " * 9)

@@ -24,6 +24,8 @@ STRIP_DECADES = 5
 STRIP_ROWS = 3
 PER_SECOND = numbers.scale("1/s")
 
+LINE_EVERY_S = 10.0  # without a terminal
+
 Progress = Mapping[str, Any]
 
 
@@ -33,10 +35,13 @@ class HitView(Place):
     Args:
         title: One line that names the load.
         shown: Whether there is a terminal to draw on.
+        has_lines: Without a terminal, print a line every ten seconds.
     """
 
-    def __init__(self, title: str, *, shown: bool) -> None:
+    def __init__(self, title: str, *, shown: bool, has_lines: bool = False) -> None:
         super().__init__(shown=shown)
+        self._has_lines = has_lines and not shown
+        self._next_line_s = LINE_EVERY_S
         self._title = title
         self._seconds: deque[Mapping[str, Any]] = deque(maxlen=COLUMNS)
         self._last_second = -1
@@ -51,13 +56,28 @@ class HitView(Place):
 
     def update(self, progress: Progress) -> None:
         """Take one snapshot and draw it."""
-        if self.console is None or not progress["streams"]:
+        if not progress["streams"]:
+            return
+        if self._has_lines and progress["elapsed_s"] >= self._next_line_s:
+            self._next_line_s += LINE_EVERY_S
+            print(progress_line(progress), file=sys.stderr, flush=True)
+        if self.console is None:
             return
         second = int(progress["elapsed_s"])
         if second != self._last_second:
             self._last_second = second
             self._seconds.append(progress["streams"][0]["last"])
         self.draw(frame(self._title, progress, tuple(self._seconds), self.console.width))
+
+
+def progress_line(progress: Progress) -> str:
+    """Return one moment as a line: time, rate, p99 and errors so far."""
+    so_far = progress["streams"][0]["so_far"]
+    errors = so_far["failed"] + so_far["unexpected_status"] + so_far["check_failed"]
+    p99 = "" if so_far["p99_s"] is None else f", p99 {numbers.with_unit(so_far['p99_s'], 's')}"
+    total = f" of {progress['total_s']:.0f}" if progress["total_s"] else ""
+    rate = numbers.value(so_far["rps"], PER_SECOND)
+    return f"{progress['elapsed_s']:.0f}{total} s: {rate} requests/s{p99}, errors {numbers.count(errors)}"
 
 
 def frame(title: str, progress: Progress, seconds: tuple[Mapping[str, Any], ...], width: int) -> Text:

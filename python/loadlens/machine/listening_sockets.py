@@ -1,28 +1,91 @@
-"""Listening sockets of processes, from /proc."""
+"""Listening sockets and the processes that hold them, from /proc."""
 
 from __future__ import annotations
 
+import ipaddress
+import itertools
 import os
-from collections.abc import Sequence
+import re
+import sys
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 _LISTEN = "0A"  # state in /proc/net/tcp
 _PROC = Path("/proc")
+# Programs that pass connections on to a service elsewhere: in a container, on another machine.
+FORWARDERS: Final = frozenset(
+    {
+        "docker-proxy",
+        "rootlessport",
+        "rootlesskit",
+        "slirp4netns",
+        "pasta",
+        "pasta.avx2",
+        "gvproxy",
+        "ssh",
+        "sshd",
+        "kubectl",
+        "socat",
+        "cloudflared",
+    }
+)
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+@dataclass(frozen=True, slots=True)
+class Socket:
+    """A listening socket."""
+
+    inode: str
+    address: Address
+    port: int
+    user: int  # id of the user who opened it
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A process, by what a person knows it."""
+
+    pid: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """Processes that listen on an address, as far as they are visible.
+
+    `processes` leaves out those whose ancestor listens too, and ancestors of this program: it is one of the
+    children that would be watched with them.
+    """
+
+    processes: tuple[Process, ...] = ()
+    is_open: bool = False  # a socket listens there
+    hidden_users: tuple[int, ...] = ()  # owners of sockets whose process this user may not see
+    forwarder: Process | None = None  # it passes connections on to a service that was not found
+
+
+def listening_on(addresses: Collection[Address], port: int) -> Listening:
+    """Return the processes that listen on a port; behind the port proxy of a container, its processes."""
+    sockets = _at(_sockets(_PROC / "net"), addresses, port)
+    if not sockets:
+        return Listening()
+    pids = [int(name) for name in os.listdir(_PROC) if name.isdecimal()]
+    holders = _holders(pids, {socket.inode for socket in sockets})
+    seen = {inode for held in holders.values() for inode in held}
+    hidden = tuple(sorted({socket.user for socket in sockets if socket.inode not in seen}))
+    processes = _heads(holders)
+    forwarder = next((each for each in processes if each.name in FORWARDERS), None)
+    if forwarder is not None:
+        processes = _behind(forwarder.pid, pids)
+    return Listening(processes, True, hidden, None if processes else forwarder)
 
 
 def listeners() -> dict[str, int]:
     """The sockets that listen on this machine: inode to port."""
-    ports = {}
-    for name in ("tcp", "tcp6"):
-        try:
-            lines = (_PROC / "net" / name).read_text().splitlines()[1:]
-        except OSError:
-            continue
-        for line in lines:
-            fields = line.split()
-            if fields[3] == _LISTEN:
-                ports[fields[9]] = int(fields[1].rpartition(":")[2], 16)
-    return ports
+    return {socket.inode: socket.port for socket in _sockets(_PROC / "net")}
 
 
 def ports_of(pid: int) -> tuple[int, ...]:
@@ -44,13 +107,6 @@ def with_descendants(pids: Sequence[int]) -> set[int]:
     return family
 
 
-def _parent(pid: str) -> int:
-    try:
-        return int((_PROC / pid / "stat").read_text().rpartition(")")[2].split()[1])
-    except (OSError, ValueError, IndexError):
-        return 0
-
-
 def sockets_of(pid: int) -> set[str] | None:
     """Inodes of a process's sockets; none: we may not look."""
     inodes = set()
@@ -67,3 +123,109 @@ def sockets_of(pid: int) -> set[str] | None:
     except OSError:
         return None
     return inodes
+
+
+def _sockets(folder: Path) -> Iterator[Socket]:
+    """Yield the listening sockets of a network namespace, from its folder `net`."""
+    for name in ("tcp", "tcp6"):
+        try:
+            lines = (folder / name).read_text().splitlines()[1:]
+        except OSError:
+            continue
+        for line in lines:
+            fields = line.split()
+            if fields[3] == _LISTEN:
+                address, _, port = fields[1].rpartition(":")
+                yield Socket(fields[9], _address(address), int(port, 16), int(fields[7]))
+
+
+def _address(text: str) -> Address:
+    """Read an address as the kernel prints it: words of 32 bits in the machine's byte order."""
+    raw = bytes.fromhex(text)
+    if sys.byteorder == "little":
+        raw = b"".join(raw[at : at + 4][::-1] for at in range(0, len(raw), 4))
+    address = ipaddress.ip_address(raw)
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return mapped or address
+
+
+def _at(sockets: Iterable[Socket], addresses: Collection[Address], port: int) -> list[Socket]:
+    """Return the sockets that get connections to the addresses: exact ones first, else those of all."""
+    on_port = [socket for socket in sockets if socket.port == port]
+    exact = [socket for socket in on_port if socket.address in addresses]
+    return exact or [socket for socket in on_port if socket.address.is_unspecified]
+
+
+def _holders(pids: Iterable[int], inodes: Collection[str]) -> dict[int, set[str]]:
+    """Return which of the processes hold which of the sockets; without those that may not be seen."""
+    held = {pid: (sockets_of(pid) or set()) & set(inodes) for pid in pids}
+    return {pid: own for pid, own in held.items() if own}
+
+
+def _heads(holders: Iterable[int]) -> tuple[Process, ...]:
+    """Return processes without those whose ancestor is among them, and without ancestors of this program."""
+    own_line = set(_ancestors(os.getpid()))
+    kept = {pid for pid in holders if pid not in own_line}
+    return tuple(Process(pid, _name(pid)) for pid in sorted(kept) if kept.isdisjoint(_ancestors(pid)))
+
+
+def _behind(pid: int, pids: Iterable[int]) -> tuple[Process, ...]:
+    """Return the processes in a container to which docker-proxy passes connections; empty if not visible."""
+    try:
+        words = (_PROC / str(pid) / "cmdline").read_text().split("\0")
+    except OSError:
+        return ()
+    options = dict(itertools.pairwise(words))
+    host, port = options.get("-container-ip", ""), options.get("-container-port", "")
+    if not host or not port.isdecimal():
+        return ()
+    networks: dict[str, list[int]] = {}
+    for other in pids:
+        try:
+            networks.setdefault(os.readlink(_PROC / str(other) / "ns" / "net"), []).append(other)
+        except OSError:
+            continue
+    for members in networks.values():
+        folder = _PROC / str(members[0]) / "net"
+        if _has_address(folder, host):
+            sockets = _at(_sockets(folder), [ipaddress.ip_address(host)], int(port))
+            return _heads(_holders(members, {socket.inode for socket in sockets}))
+    return ()
+
+
+def _has_address(folder: Path, host: str) -> bool:
+    """True if a network namespace has an address."""
+    try:
+        if ":" in host:
+            wanted = ipaddress.ip_address(host).packed.hex()
+            return any(line.startswith(wanted) for line in (folder / "if_inet6").read_text().splitlines())
+        is_local = rf"\|-- {re.escape(host)}\n\s*/32 host LOCAL"
+        return re.search(is_local, (folder / "fib_trie").read_text()) is not None
+    except OSError:
+        return False
+
+
+def _ancestors(pid: int) -> Iterator[int]:
+    parent = _parent(str(pid))
+    while parent > 0:
+        yield parent
+        parent = _parent(str(parent))
+
+
+def _name(pid: int) -> str:
+    """Return the name of a program, of an interpreter with the file that it runs: `python3 app.py`."""
+    try:
+        words = (_PROC / str(pid) / "cmdline").read_text(errors="replace").split("\0")
+        name = (_PROC / str(pid) / "comm").read_text().strip()
+    except OSError:
+        return "?"
+    script = next((word for word in words[1:] if word and not word.startswith("-")), "")
+    is_script = script.endswith((".py", ".js", ".mjs", ".rb", ".php", ".jar", ".ts"))
+    return f"{name} {Path(script).name}" if is_script else name
+
+
+def _parent(pid: str) -> int:
+    try:
+        return int((_PROC / pid / "stat").read_text().rpartition(")")[2].split()[1])
+    except (OSError, ValueError, IndexError):
+        return 0

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from loadlens.estimate.reconciliation import Part, reconcile
 from loadlens.measure.case import CaseMeasures
-from loadlens.measure.external_report import AT_THE_END, Teller, driver_of
+from loadlens.measure.external_report import AT_THE_END, ExternalReport, driver_of
 from loadlens.measure.services import proxy_counts
 from loadlens.measure.services import request_counters as counted
 from loadlens.measure.source import Json
@@ -38,14 +38,14 @@ UNSURE = (
 
 
 def rows(cases: Sequence[CaseMeasures], study: Json) -> tuple[AccountingRow, ...]:
-    """One row for the client, and one for each path that a service counted."""
+    """Return the rows of the client, of proxies, of logged paths and of service counters."""
     trials = [trial for case in cases for trial in case.trials if trial.source.result]
     if not trials:
         return ()
     usable = [trial for trial in trials if trial.is_usable]
     return (
         *_client([trial for trial in trials if driver_of(trial.source.result) is None]),
-        *_told(usable),
+        *_reported(usable),
         *proxy_counts.accounting(cases),
         *_paths(usable, study),
         *_counters(cases, study),
@@ -54,7 +54,7 @@ def rows(cases: Sequence[CaseMeasures], study: Json) -> tuple[AccountingRow, ...
 
 def _client(trials: Sequence[TrialMeasures]) -> tuple[AccountingRow, ...]:
     """The law of counting, summed over streams and trials."""
-    found = []
+    rows = []
     for role in ("load", "probe"):
         streams = [
             stream
@@ -68,7 +68,7 @@ def _client(trials: Sequence[TrialMeasures]) -> tuple[AccountingRow, ...]:
         ended = sum(stream.requests.ended + stream.requests.in_flight for stream in streams)
         broken = sum(not stream.law_holds for stream in streams)
         failed = sum(stream.requests.failed for stream in streams)
-        found.append(
+        rows.append(
             AccountingRow(
                 source=f"client, {role}",
                 sent=issued,
@@ -81,33 +81,33 @@ def _client(trials: Sequence[TrialMeasures]) -> tuple[AccountingRow, ...]:
                 state="bad" if broken or ended != issued else "ok",
             )
         )
-    return tuple(found)
+    return tuple(rows)
 
 
-def _told(trials: Sequence[TrialMeasures]) -> list[AccountingRow]:
-    """What other programs say that they got, which nobody checked."""
-    by_name: dict[str, list[Teller]] = {}
+def _reported(trials: Sequence[TrialMeasures]) -> list[AccountingRow]:
+    """Return the unchecked counts that external load generators report."""
+    by_name: dict[str, list[ExternalReport]] = {}
     for trial in trials:
-        if trial.teller is not None:
-            by_name.setdefault(trial.teller.name, []).append(trial.teller)
+        if trial.external is not None:
+            by_name.setdefault(trial.external.name, []).append(trial.external)
     return [
         AccountingRow(
             source=f"client, load by {name}",
-            sent=sum(teller.ended for teller in tellers),
+            sent=sum(report.ended for report in reports),
             expected_low=None,
             expected_high=None,
             observed=None,
             difference=None,
-            explained_by=f"{name} says: answered {sum(t.counts.answered for t in tellers):,}, failed "
-            f"{sum(t.counts.failed for t in tellers):,}; what was due it does not say",
+            explained_by=f"{name} says: answered {sum(t.counts.answered for t in reports):,}, failed "
+            f"{sum(t.counts.failed for t in reports):,}; what was due it does not say",
             state="unknown",
         )
-        for name, tellers in by_name.items()
+        for name, reports in by_name.items()
     ]
 
 
 def _paths(trials: Sequence[TrialMeasures], study: Json) -> list[AccountingRow]:
-    """What the services wrote down, path by path, against what was sent there."""
+    """Return the lines that the services logged, path by path, against the requests sent there."""
     counted = [trial for trial in trials if trial.served.total]
     if not counted:
         return []
@@ -119,46 +119,46 @@ def _paths(trials: Sequence[TrialMeasures], study: Json) -> list[AccountingRow]:
                 step.path.partition("?")[0]: None for step in stream.plan.steps if "{{" not in step.path
             }
     proxies = {str(case["slug"]): proxy_counts.names(case) for case in study.get("cases", ())}
-    found = [_path_row(path, counted, proxies, is_ready_path=path in ready) for path in paths]
+    path_rows = [_path_row(path, counted, proxies, is_ready_path=path in ready) for path in paths]
     others = sum(
         part.values.size for t in counted for (path, _), part in t.served.paths.items() if path not in paths
     )
     if others:
-        explained = "paths with a template, or asked by somebody else"
-        found.append(
+        explained = "paths with a template, or requests of other clients"
+        path_rows.append(
             AccountingRow("service, other paths", None, None, None, others, None, explained, "unknown")
         )
-    return found
+    return path_rows
 
 
 def counts(cases: Sequence[CaseMeasures], study: Json) -> tuple[Count, ...]:
-    """What each counter of a service rose by in each trial, and what was sent to it meanwhile."""
-    found = []
+    """Return the rise of each counter of a service in each trial, and the requests sent meanwhile."""
+    by_counter = []
     for (service, metric), rises in _rises(cases, study).items():
-        steady = [one for one in rises if not one.restarts]
+        steady = [rise for rise in rises if not rise.restarts]
         trials = tuple(
             Counted(
-                seconds=one.seconds,
-                sent_low=sum(part.low for part in one.sent()),
-                sent_high=sum(part.high for part in one.sent()),
-                scrapes=max(0, counted.scrapes(one.trial, service) - 1),
-                counted=one.rise,
-                failed=one.failed,
+                seconds=rise.seconds,
+                sent_low=sum(part.low for part in rise.sent()),
+                sent_high=sum(part.high for part in rise.sent()),
+                scrapes=max(0, counted.scrapes(rise.trial, service) - 1),
+                counted=rise.rise,
+                failed=rise.failed,
             )
-            for one in steady
+            for rise in steady
         )
-        found.append(Count(f"{service}, {metric}", trials, len(rises) - len(steady)))
-    return tuple(found)
+        by_counter.append(Count(f"{service}, {metric}", trials, len(rises) - len(steady)))
+    return tuple(by_counter)
 
 
 def _counters(cases: Sequence[CaseMeasures], study: Json) -> list[AccountingRow]:
-    """What counters of the services rose by, against what was sent to them."""
+    """Return the rises of the services' counters against the requests sent to them."""
     return [_counter_row(service, metric, rises) for (service, metric), rises in _rises(cases, study).items()]
 
 
 def _rises(cases: Sequence[CaseMeasures], study: Json) -> dict[tuple[str, str], list[_Counted]]:
-    """By service and metric, of every trial that has it."""
-    seen: dict[tuple[str, str], list[_Counted]] = {}
+    """Return the rises by service and metric, one per trial that has the counter."""
+    rises: dict[tuple[str, str], list[_Counted]] = {}
     for plan, case in zip(study.get("cases", ()), cases, strict=False):
         for service, says in counted.services(plan).items():
             proxy = proxy_counts.before(plan, service)
@@ -173,7 +173,7 @@ def _rises(cases: Sequence[CaseMeasures], study: Json) -> dict[tuple[str, str], 
                 if not counted.is_bracketed(trial, service):
                     continue
                 failed = counted.read_failed(trial, service, metric)
-                known = _Counted(
+                rise = _Counted(
                     trial,
                     counter.rise,
                     None if failed is None else failed.rise,
@@ -181,13 +181,13 @@ def _rises(cases: Sequence[CaseMeasures], study: Json) -> dict[tuple[str, str], 
                     counter.seconds_between,
                     counter.restarts,
                 )
-                seen.setdefault((service, metric), []).append(known)
-    return seen
+                rises.setdefault((service, metric), []).append(rise)
+    return rises
 
 
 @dataclass(frozen=True, slots=True)
 class _Counted:
-    """What a service counted in a trial, and how requests came to it."""
+    """Count of a service in a trial, and the way of the requests to it."""
 
     trial: TrialMeasures
     rise: float
@@ -197,21 +197,21 @@ class _Counted:
     restarts: int
 
     def sent(self) -> list[Part]:
-        """Who may have sent what it counted."""
+        """Return the possible senders of the requests that it counted."""
         through = None if self.proxy is None else proxy_counts.handed_on(self.trial, self.proxy)
         if through is not None:
             return [through]
         parts: list[Part] = []
         for stream in self.trial.streams:
-            if stream.teller is not None:
-                parts += stream.teller.sent()
+            if stream.external is not None:
+                parts += stream.external.sent()
             elif stream.result is not None:
                 parts.append(_sent(stream.result, stream.result.requests))
         return parts
 
 
 def _is_reached(service: str, plan: Json) -> bool:
-    """Whether all that is sent comes to the service: it is the entry, or the entry hands on to it alone."""
+    """True if every request comes to the service: it is the entry, or the entry hands on to it alone."""
     if (plan.get("outside") or {}).get("name") == service:
         return True  # what is at the entry's own address
     entry = str((plan.get("entry") or {}).get("service") or "")
@@ -221,12 +221,12 @@ def _is_reached(service: str, plan: Json) -> bool:
 
 def _counter_row(service: str, metric: str, rises: Sequence[_Counted]) -> AccountingRow:
     parts: list[Part] = []
-    for one in rises:
-        parts += one.sent()
-        between = max(0, counted.scrapes(one.trial, service) - 1)
+    for rise in rises:
+        parts += rise.sent()
+        between = max(0, counted.scrapes(rise.trial, service) - 1)
         # Some servers count their metrics' page and some do not, whatever port it is on.
         parts.append(Part("scrapes", 0, between))
-    return _row(f"{service}, {metric}", round(sum(one.rise for one in rises)), parts, faulty=0)
+    return _row(f"{service}, {metric}", round(sum(rise.rise for rise in rises)), parts, faulty=0)
 
 
 def _path_row(
@@ -239,8 +239,8 @@ def _path_row(
     parts: list[Part] = []
     for trial in trials:
         for stream in trial.streams:
-            if stream.teller is not None and stream.plan.steps[0].path.partition("?")[0] == path:
-                parts += stream.teller.sent()
+            if stream.external is not None and stream.plan.steps[0].path.partition("?")[0] == path:
+                parts += stream.external.sent()
             if stream.result is not None:
                 parts += [
                     _sent(stream.result, step.requests)
@@ -258,18 +258,18 @@ def _path_row(
 
 
 def _row(source: str, observed: int, parts: Sequence[Part], *, faulty: int) -> AccountingRow:
-    """What a service counted beside who may have sent; what the lab asks for itself is no load."""
+    """Return the count of a service next to its senders; the lab's own requests are no load."""
     sent = sum(part.high for part in parts if part.source not in ("scrapes", "readiness", AT_THE_END))
-    found = reconcile(observed, tuple(parts))
+    reconciled = reconcile(observed, tuple(parts))
     return AccountingRow(
         source=source,
         sent=sent,
-        expected_low=found.expected_low,
-        expected_high=found.expected_high,
+        expected_low=reconciled.expected_low,
+        expected_high=reconciled.expected_high,
         observed=observed,
         difference=observed - sent,
-        explained_by=_explained(parts, found.unexplained, faulty),
-        state="ok" if found.unexplained == 0 else "bad",
+        explained_by=_explained(parts, reconciled.unexplained, faulty),
+        state="ok" if reconciled.unexplained == 0 else "bad",
     )
 
 

@@ -12,7 +12,7 @@ from loadlens.estimate import over_trials as over
 from loadlens.estimate import within_trial
 from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.estimate.interval_counts import IntervalCounts
-from loadlens.measure.external_report import NO_RESPONSE, Teller
+from loadlens.measure.external_report import NO_RESPONSE, ExternalReport
 from loadlens.measure.figures import estimate
 from loadlens.measure.source import Json
 from loadlens.measure.trial import NO_SUCCESSES, StepMeasures, StreamMeasures, TrialMeasures
@@ -52,13 +52,13 @@ class CaseMeasures:
         return {str(factor): str(level) for factor, level in self.plan["levels"].items()}
 
     def is_judged(self, cores: int) -> bool:
-        """Whether the machine has the cores that the case needs."""
+        """True if the machine has the cores that the case needs."""
         needed = self.plan.get("needs_cores")
         return needed is None or int(needed) <= cores
 
     @property
     def is_held_out(self) -> bool:
-        """Whether it was set aside to test predictions on."""
+        """True if it was set aside to test predictions on."""
         return bool(self.plan.get("held_out"))
 
     @property
@@ -82,17 +82,17 @@ class CaseMeasures:
         return self.loads[0] if self.loads else None
 
     @property
-    def teller(self) -> Teller | None:
+    def external(self) -> ExternalReport | None:
         """The program of others that made its load; none: our engine did."""
-        return None if self.reference is None else self.reference.teller
+        return None if self.reference is None else self.reference.external
 
     @property
     def counts_successes(self) -> bool:
-        """Whether it is known of every trial how many requests succeeded."""
-        return all(load.teller is None or load.teller.counts.ok is not None for load in self.loads)
+        """True if every trial says how many requests succeeded."""
+        return all(load.external is None or load.external.counts.ok is not None for load in self.loads)
 
     def why_nothing(self) -> str:
-        """Why there are no figures."""
+        """Return the reason why there are no figures."""
         if not self.trials:
             return "not run"
         reasons = [reason for trial in self.trials for reason in trial.reasons]
@@ -103,24 +103,24 @@ class CaseMeasures:
     @cached_property
     def throughput(self) -> Figure:
         """Successes per second."""
-        if self.teller is not None and not self.counts_successes:
-            return self.teller.not_told("throughput", NO_SUCCESSES)
+        if self.external is not None and not self.counts_successes:
+            return self.external.not_reported("throughput", NO_SUCCESSES)
         return self._rate([load.throughput for load in self.loads], [x.successes for x in self.loads])
 
     def step_rate(self, step: int) -> Figure:
         """Successes per second of one step."""
-        if self.teller is not None:
+        if self.external is not None:
             return self.throughput  # such a load has one step
         parts = [load.steps[step] for load in self.loads]
-        found = [
+        rates = [
             within_trial.rate(part.ok, load.grid.lengths_s)
             for part, load in zip(parts, self.loads, strict=True)
         ]
-        return self._rate(found, [int(part.ok.sum()) for part in parts])
+        return self._rate(rates, [int(part.ok.sum()) for part in parts])
 
-    def _rate(self, found: Sequence[Found], samples: Sequence[int]) -> Figure:
+    def _rate(self, rates: Sequence[Found], samples: Sequence[int]) -> Figure:
         """Trials that count alike still know their rate to one request only, which an edge may cut off."""
-        whole = self.figure("throughput", "1/s", found, samples)
+        whole = self.figure("throughput", "1/s", rates, samples)
         if not isinstance(whole, Estimate) or whole.trials < 2 or whole.low is None or whole.high is None:
             return whole
         grain = 1 / float(np.mean([load.grid.seconds for load in self.loads]))
@@ -130,17 +130,17 @@ class CaseMeasures:
     @cached_property
     def failed_share(self) -> Figure:
         """Share of the ended requests that did not end as expected."""
-        if self.teller is not None and not self.counts_successes:
-            return self.teller.not_told("failed.share", NO_SUCCESSES)
+        if self.external is not None and not self.counts_successes:
+            return self.external.not_reported("failed.share", NO_SUCCESSES)
         return self.share_figure(
             "failed.share", [(load.not_ok, load.ok + load.not_ok) for load in self.loads]
         )
 
     @property
     def issued(self) -> int | None:
-        """Requests issued in the measured part of all usable trials; none where nobody says."""
-        known = [load.counts.get("issued") for load in self.loads]
-        return None if None in known else sum(count for count in known if count is not None)
+        """Requests issued in the measured part of all usable trials; none if it is not known."""
+        counts = [load.counts.get("issued") for load in self.loads]
+        return None if None in counts else sum(count for count in counts if count is not None)
 
     @property
     def failed_count(self) -> int:
@@ -150,8 +150,8 @@ class CaseMeasures:
     @cached_property
     def in_flight(self) -> Figure:
         """Mean requests in flight."""
-        if self.teller is not None:
-            return self.teller.not_told("in_flight", "how many were in flight")
+        if self.external is not None:
+            return self.external.not_reported("in_flight", "how many were in flight")
         return self.level_figure("in_flight", "requests", [load.in_flight for load in self.loads])
 
     def mean(self, step: int | None = None, kind: str = "response") -> Figure:
@@ -159,41 +159,43 @@ class CaseMeasures:
         return self._remembered(("mean", step, kind), lambda: self._mean(step, kind))
 
     def _mean(self, step: int | None, kind: str) -> Figure:
-        if (told := self.told_time(kind, "mean")) is not None:
-            return told
+        if (reported := self.reported_time(kind, "mean")) is not None:
+            return reported
         steps = self._steps(step)
-        found = [s.response_mean if kind == "response" else s.service_mean for s in steps]
-        return self.figure(f"{kind}_time.mean", "s", found, [int(s.ok.sum()) for s in steps])
+        means = [s.response_mean if kind == "response" else s.service_mean for s in steps]
+        return self.figure(f"{kind}_time.mean", "s", means, [int(s.ok.sum()) for s in steps])
 
     def quantile(self, p: float, step: int | None = None, kind: str = "response") -> Figure:
         """A quantile of response or service time of one step, or of all."""
         return self._remembered(("quantile", p, step, kind), lambda: self._quantile(p, step, kind))
 
     def _quantile(self, p: float, step: int | None, kind: str) -> Figure:
-        if (told := self.told_time(kind, quantile_name(p))) is not None:
-            return told
+        if (reported := self.reported_time(kind, quantile_name(p))) is not None:
+            return reported
         counts = [s.response if kind == "response" else s.service for s in self._steps(step)]
         return self.quantile_figure(f"{kind}_time.{quantile_name(p)}", counts, p)
 
-    def told_time(self, kind: str, statistic: str) -> Figure | None:
-        """A time that another program told; none where times are to be taken from requests.
+    def reported_time(self, kind: str, statistic: str) -> Figure | None:
+        """Return a time that another program reported; none if times are taken from requests.
 
         Args:
             kind: `response` or `service`.
             statistic: `mean`, `stdev`, `min`, `max` or a quantile such as `p99`.
         """
-        if self.teller is None:
+        if self.external is None:
             return None
         metric = f"{kind}_time.{statistic}"
         if kind == "response":
-            return self.teller.not_told(metric, NO_RESPONSE)
-        if self.teller.tells_requests:
+            return self.external.not_reported(metric, NO_RESPONSE)
+        if self.external.tells_requests:
             return None
-        tellers = [load.teller for load in self.loads if load.teller is not None]
-        found = [interval for teller in tellers if (interval := teller.service_time(statistic)) is not None]
-        if len(found) < len(tellers):
-            return self.teller.not_told(metric, f"its {statistic}")
-        return self.figure(metric, "s", found, [int(interval.independent) for interval in found])
+        reports = [load.external for load in self.loads if load.external is not None]
+        intervals = [
+            interval for external in reports if (interval := external.service_time(statistic)) is not None
+        ]
+        if len(intervals) < len(reports):
+            return self.external.not_reported(metric, f"its {statistic}")
+        return self.figure(metric, "s", intervals, [int(interval.independent) for interval in intervals])
 
     def _steps(self, step: int | None) -> list[StepMeasures]:
         if step is not None:
@@ -225,8 +227,8 @@ class CaseMeasures:
 
     def _probe_mean(self, name: str) -> Figure:
         steps = [stream.all_steps() for stream in self.probe_streams(name)]
-        found = [step.response_mean for step in steps]
-        return self.figure("response_time.mean", "s", found, [int(s.ok.sum()) for s in steps])
+        means = [step.response_mean for step in steps]
+        return self.figure("response_time.mean", "s", means, [int(s.ok.sum()) for s in steps])
 
     def probe_quantile(self, name: str, p: float) -> Figure:
         """A quantile of the response time of a probe."""
@@ -238,42 +240,43 @@ class CaseMeasures:
 
     # --- figures -------------------------------------------------------------------------------------
 
-    def figure(self, metric: str, unit: str, found: Sequence[Found], samples: Sequence[int]) -> Figure:
+    def figure(self, metric: str, unit: str, values: Sequence[Found], samples: Sequence[int]) -> Figure:
         """A positive quantity over trials: t on logs; with one trial, within it."""
-        return self._over(metric, unit, found, samples, over.over_trials)
+        return self._over(metric, unit, values, samples, over.over_trials)
 
-    def level_figure(self, metric: str, unit: str, found: Sequence[Found]) -> Figure:
+    def level_figure(self, metric: str, unit: str, values: Sequence[Found]) -> Figure:
         """A quantity that may be zero, over trials."""
-        return self._over(metric, unit, found, [0] * len(found), over.level_over_trials)
+        return self._over(metric, unit, values, [0] * len(values), over.level_over_trials)
 
     def _over(
         self,
         metric: str,
         unit: str,
-        found: Sequence[Found],
+        values: Sequence[Found],
         samples: Sequence[int],
         combine: Callable[[np.ndarray[tuple[int], np.dtype[np.float64]]], Found],
     ) -> Figure:
-        known = [interval for interval in found if isinstance(interval, Interval)]
-        if not found:
+        intervals = [interval for interval in values if isinstance(interval, Interval)]
+        if not values:
             return NotMeasured(metric, self.why_nothing())
-        if not known:
-            return Undecided(metric, unit, next(i.reason for i in found if isinstance(i, Insufficient)))
+        if not intervals:
+            return Undecided(metric, unit, next(i.reason for i in values if isinstance(i, Insufficient)))
         total = sum(samples)
-        if len(known) == 1:
-            return estimate(metric, unit, known[0], 1, total)
-        points = np.array([interval.point for interval in known])
+        if len(intervals) == 1:
+            return estimate(metric, unit, intervals[0], 1, total)
+        points = np.array([interval.point for interval in intervals])
         whole = combine(points)
         bound = next(
-            (interval for interval in known if interval.high is None and interval.low == interval.point), None
+            (interval for interval in intervals if interval.high is None and interval.low == interval.point),
+            None,
         )
         if bound is not None and isinstance(whole, Interval):
             method = f"{whole.method}; {bound.method} (one trial)"
-            return Estimate(metric, unit, whole.point, whole.point, None, len(known), total, method)
+            return Estimate(metric, unit, whole.point, whole.point, None, len(intervals), total, method)
         if isinstance(whole, Insufficient):
             shown = " and ".join(numbers.with_unit(point, unit) for point in points)
             return Undecided(metric, unit, f"{whole.reason}; they gave {shown}")
-        return estimate(metric, unit, whole, len(known), total)
+        return estimate(metric, unit, whole, len(intervals), total)
 
     def quantile_figure(self, metric: str, counts: Sequence[IntervalCounts], p: float) -> Figure:
         """A quantile over trials."""
@@ -281,14 +284,14 @@ class CaseMeasures:
             return NotMeasured(metric, self.why_nothing())
         samples = sum(part.observed for part in counts)
         if len(counts) == 1:
-            found = within_trial.quantile(counts[0], p)
+            quantile = within_trial.quantile(counts[0], p)
         else:
-            found = over.quantile_over_trials(counts, p)
-        if isinstance(found, Insufficient):
-            return Undecided(metric, "s", found.reason)
-        figure = estimate(metric, "s", found, len(counts), samples)
-        if p > 0.5 and not within_trial.is_firm(found, p):
-            above = found.independent * (1 - p)
+            quantile = over.quantile_over_trials(counts, p)
+        if isinstance(quantile, Insufficient):
+            return Undecided(metric, "s", quantile.reason)
+        figure = estimate(metric, "s", quantile, len(counts), samples)
+        if p > 0.5 and not within_trial.is_firm(quantile, p):
+            above = quantile.independent * (1 - p)
             return replace(figure, method=f"{figure.method}; {above:.1f} independent requests above it")
         return figure
 
@@ -296,26 +299,26 @@ class CaseMeasures:
         """A share over trials, from hits and totals by interval of each trial."""
         if not parts:
             return NotMeasured(metric, self.why_nothing())
-        found = [self._share(hits, totals) for hits, totals in parts]
-        known = [interval for interval in found if isinstance(interval, Interval)]
+        shares = [self._share(hits, totals) for hits, totals in parts]
+        intervals = [interval for interval in shares if isinstance(interval, Interval)]
         samples = int(sum(float(totals.sum()) for _, totals in parts))
-        if not known:
+        if not intervals:
             return Undecided(metric, "share", "no request ended")
-        if len(known) == 1:
-            return estimate(metric, "share", known[0], 1, samples)
-        points = np.array([interval.point for interval in known])
+        if len(intervals) == 1:
+            return estimate(metric, "share", intervals[0], 1, samples)
+        points = np.array([interval.point for interval in intervals])
         whole = over.share_over_trials(points, np.array([float(totals.sum()) for _, totals in parts]))
         if isinstance(whole, Insufficient):
             shown = " and ".join(numbers.with_unit(point, "share") for point in points)
             return Undecided(metric, "share", f"{whole.reason}; they gave {shown}")
-        return estimate(metric, "share", whole, len(known), samples)
+        return estimate(metric, "share", whole, len(intervals), samples)
 
     def _share(self, hits: np.ndarray, totals: np.ndarray) -> Found:
         """Within a trial; of counts of a whole load nothing is known of how they varied within it."""
-        if self.teller is None or self.teller.tells_requests or not hits.any():
+        if self.external is None or self.external.tells_requests or not hits.any():
             return within_trial.share(hits, totals)
         n = float(totals.sum())
-        return Interval(float(hits.sum()) / n, None, None, n, f"counted by {self.teller.name}")
+        return Interval(float(hits.sum()) / n, None, None, n, f"counted by {self.external.name}")
 
 
 def quantile_name(p: float) -> str:

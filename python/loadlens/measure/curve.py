@@ -1,4 +1,4 @@
-"""What several rules ask of a load curve: its capacity, its knee, and which processes carry the load."""
+"""Capacity and knee of a load curve, and the processes that carry its load, as several rules need them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from loadlens.model.finding import Estimate, Figure, Undecided
 from loadlens.model.quality import OwnCores
 
 ONE_START = 0.01  # of a capacity: services differ by as much from one start to the next, and one is seen here
-MOST_TAKEN = 0.5  # by the host: beyond, the capacity is anybody's guess
+MOST_TAKEN = 0.5  # by the host: beyond, the capacity is unknown
 WORKING_SHARE = 0.25  # of the busiest process: below, a process supervises or idles
 FIRST_WAIT_S = 1.0  # before a client asks for a connection again
 
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """What a curve says of the highest throughput, and the step that says it."""
+    """Highest throughput of a curve, and the step that shows it."""
 
     saturation: load.Saturation
     top: Step
@@ -38,14 +38,14 @@ def capacity_of(curve: Curve) -> Capacity | Insufficient:
     usable = [step for step in curve.steps if step.throughput_trials and min(step.throughput_trials) > 0]
     alone, is_measured = alone_time(curve)
     steps = [load.Step(step.load, np.array(step.throughput_trials)) for step in usable]
-    found = load.saturation(steps, alone_s=alone, think_s=curve.think_s)
-    if isinstance(found, Insufficient):
-        return found
-    return Capacity(found, usable[-1], alone, is_measured)
+    saturation = load.saturation(steps, alone_s=alone, think_s=curve.think_s)
+    if isinstance(saturation, Insufficient):
+        return saturation
+    return Capacity(saturation, usable[-1], alone, is_measured)
 
 
 def plateau_figure(
-    curve: Curve, found: Capacity, plateau: Sequence[Step], *, beside: Callable[[Step], float]
+    curve: Curve, capacity: Capacity, plateau: Sequence[Step], *, extra: Callable[[Step], float]
 ) -> Figure:
     """Return the capacity with its interval over all trials on the plateau: they are trials of the same.
 
@@ -55,16 +55,16 @@ def plateau_figure(
     users still brought.
 
     Args:
-        curve: That reached it.
-        found: What the curve says of it.
-        plateau: The levels that are trials of it.
-        beside: Successes per second of a step that belong to the capacity beside those of the load.
+        curve: The curve that reached its capacity.
+        capacity: Its saturation.
+        plateau: The levels whose trials measure the capacity.
+        extra: Successes per second of a step that count towards the capacity in addition to the load's.
     """
-    rates = np.array([rate + beside(step) for step in plateau for rate in step.throughput_trials])
+    rates = np.array([rate + extra(step) for step in plateau for rate in step.throughput_trials])
     samples = sum((step.issued or 0) - step.failed_count for step in plateau)
     interval = over_trials(rates)
     if isinstance(interval, Insufficient):
-        interval = _of_few(plateau, beside, rates)
+        interval = _of_few(plateau, extra, rates)
     if isinstance(interval, Insufficient):
         return Undecided("capacity", "1/s", f"{interval.reason} on the plateau")
     low, high = (_half(interval, end, sum(rates) / max(1, samples)) for end in (interval.low, interval.high))
@@ -73,7 +73,7 @@ def plateau_figure(
         "1/s",
         interval.point,
         None if low is None else max(0.0, interval.point - low),
-        None if high is None else (interval.point + high) * (1 + _short_of(curve, found, plateau)),
+        None if high is None else (interval.point + high) * (1 + _short_of(curve, capacity, plateau)),
         rates.size,
         samples,
         f"{interval.method}, all levels on the plateau",
@@ -81,7 +81,7 @@ def plateau_figure(
 
 
 def _half(interval: Interval, end: float | None, grain: float) -> float | None:
-    """How far an end lies from the point, one request and the next start considered.
+    """Return the distance of an end from the point, one request and the next start considered.
 
     A count is known to one request at each end of a trial, however well trials agree.
     """
@@ -90,7 +90,7 @@ def _half(interval: Interval, end: float | None, grain: float) -> float | None:
     return math.hypot(max(abs(end - interval.point), grain), ONE_START * interval.point)
 
 
-def plateau_steps(curve: Curve, found: Capacity) -> list[Step]:
+def plateau_steps(curve: Curve, capacity: Capacity) -> list[Step]:
     """The levels that are trials of the capacity: those well beyond the knee, or else all on the plateau.
 
     Short of that the service still waits for a user now and then.
@@ -99,19 +99,19 @@ def plateau_steps(curve: Curve, found: Capacity) -> list[Step]:
     plateau = [
         step
         for step in curve.steps
-        if step.load >= found.saturation.plateau_from and succeeded(step) >= floor
+        if step.load >= capacity.saturation.plateau_from and succeeded(step) >= floor
     ]
-    knee = found.saturation.knee
+    knee = capacity.saturation.knee
     beyond = [] if knee is None else [step for step in plateau if step.load >= load.BEYOND_KNEE * knee]
     return beyond or plateau
 
 
 def _of_few(
-    plateau: Sequence[Step], beside: Callable[[Step], float], rates: Floats
+    plateau: Sequence[Step], extra: Callable[[Step], float], rates: Floats
 ) -> Interval | Insufficient:
-    """Of one trial or two, which have no interval between them: from their lowest end to their highest."""
-    known = [(step.throughput, beside(step)) for step in plateau]
-    ends = [(one.low, one.high, more) for one, more in known if isinstance(one, Estimate)]
+    """Return an interval from the lowest end to the highest, for one or two trials with none between them."""
+    rates_and_extra = [(step.throughput, extra(step)) for step in plateau]
+    ends = [(rate.low, rate.high, more) for rate, more in rates_and_extra if isinstance(rate, Estimate)]
     if not ends or rates.size == 0:
         return Insufficient(f"{rates.size} trials without an interval")
     lows = [low + more for low, _, more in ends if low is not None]
@@ -121,12 +121,12 @@ def _of_few(
         min(lows) if len(lows) == len(ends) else None,
         max(highs) if len(highs) == len(ends) else None,
         float(rates.size),
-        next(one.method for one, _ in known if isinstance(one, Estimate)),
+        next(rate.method for rate, _ in rates_and_extra if isinstance(rate, Estimate)),
     )
 
 
-def _short_of(curve: Curve, found: Capacity, plateau: Sequence[Step]) -> float:
-    """How much more than was measured the service may be able to do, as a share of it.
+def _short_of(curve: Curve, capacity: Capacity, plateau: Sequence[Step]) -> float:
+    """Return by how much the service may exceed what was measured, as a share of it.
 
     What others took while it was measured. What users might bring who waited to ask for a connection again:
     throughput is concave in the users, so that without a share of them it keeps what is left of 1, or more.
@@ -134,17 +134,17 @@ def _short_of(curve: Curve, found: Capacity, plateau: Sequence[Step]) -> float:
     just what the last doubling of N brought.
     """
     trials = [max(1, len(step.throughput_trials)) for step in plateau]
-    at_once = max(1.0, found.saturation.knee or 1.0)
+    at_once = max(1.0, capacity.saturation.knee or 1.0)
     shares = [_taken(curve, step, at_once) + _kept_back(step) for step in plateau]
     taken = sum(n * share for n, share in zip(trials, shares, strict=True)) / sum(trials)
-    return taken + max(0.0, found.saturation.gain_per_doubling)
+    return taken + max(0.0, capacity.saturation.gain_per_doubling)
 
 
 def _taken(curve: Curve, step: Step, at_once: float) -> float:
-    """What the host, the generator and other programs took of the service's time, as a share of it.
+    """Return the share of the service's time that host, generator and other programs took.
 
     Of what programs used only what the service waited for and what was left of its cores, and of that only
-    what requests that succeeded had to bear.
+    what delayed requests that succeeded.
 
     Args:
         curve: The curve.
@@ -163,7 +163,7 @@ def _taken(curve: Curve, step: Step, at_once: float) -> float:
 
 
 def _kept_back(step: Step) -> float:
-    """What users might have added who waited to ask for a connection again, as a share of the throughput."""
+    """Return the share of the throughput that users lost who waited to ask for a connection again."""
     waited = min(MOST_TAKEN, waited_to_ask(step) or 0.0)
     return waited / (1 - waited)
 
@@ -208,11 +208,11 @@ def waits_for_cores(step: Step) -> float | None:
 
 def requests_wait(step: Step) -> float | None:
     """Share of the time that requests are under way in which they wait for a core; none: not known."""
-    known = [p.waiting.point for p in step.processes if isinstance(p.waiting, Estimate)]
+    waited = [p.waiting.point for p in step.processes if isinstance(p.waiting, Estimate)]
     flying = step.in_flight
-    if not known or not isinstance(flying, Estimate) or flying.point <= 0:
+    if not waited or not isinstance(flying, Estimate) or flying.point <= 0:
         return None
-    return sum(known) / flying.point
+    return sum(waited) / flying.point
 
 
 def completed(step: Step) -> float:
@@ -263,37 +263,37 @@ def used_by_others(curve: Curve, step: Step) -> float:
 def cores_of(curve: Curve, step: Step) -> float:
     """Cores that the services may use: their CPU sets, and the quotas of their control groups together."""
     quotas = [quota.cores for quota in step.quotas]
-    known = [cores for cores in quotas if cores is not None]
-    is_known = bool(known) and len(known) == len(quotas)
-    return min(curve.cores_allotted, sum(known)) if is_known else curve.cores_allotted
+    limits = [cores for cores in quotas if cores is not None]
+    is_known = bool(limits) and len(limits) == len(quotas)
+    return min(curve.cores_allotted, sum(limits)) if is_known else curve.cores_allotted
 
 
-def dearest(curve: Curve, step: Step) -> RequestClass | None:
-    """The class of requests that is dearest alone, as it is at a level; else the longest there."""
-    return next((one for one in step.classes if one.label == curve.dearest), step.longest_class())
+def costliest_class(curve: Curve, step: Step) -> RequestClass | None:
+    """Return the class of requests that is costliest alone, as it is at a level; else the longest there."""
+    return next((each for each in step.classes if each.label == curve.costliest), step.longest_class())
 
 
 def cores_used(step: Step) -> Interval | Insufficient:
     """Cores that all processes of the services use; errors added in squares."""
-    known = [process.cpu for process in step.processes if isinstance(process.cpu, Estimate)]
-    if not known:
+    cpus = [process.cpu for process in step.processes if isinstance(process.cpu, Estimate)]
+    if not cpus:
         return Insufficient("needs the CPU of the service's processes: watch them with pid or start")
-    point = sum(cpu.point for cpu in known)
-    lows = [cpu.point - cpu.low for cpu in known if cpu.low is not None]
-    highs = [cpu.high - cpu.point for cpu in known if cpu.high is not None]
+    point = sum(cpu.point for cpu in cpus)
+    lows = [cpu.point - cpu.low for cpu in cpus if cpu.low is not None]
+    highs = [cpu.high - cpu.point for cpu in cpus if cpu.high is not None]
     return Interval(
         point,
-        max(0.0, point - math.hypot(*lows)) if len(lows) == len(known) else None,
-        point + math.hypot(*highs) if len(highs) == len(known) else None,
-        float(known[0].samples),
+        max(0.0, point - math.hypot(*lows)) if len(lows) == len(cpus) else None,
+        point + math.hypot(*highs) if len(highs) == len(cpus) else None,
+        float(cpus[0].samples),
         "sum over processes",
     )
 
 
 def cores_waited(step: Step) -> float | None:
     """Threads of the services that were ready to run and waited for a core, on average; none: not read."""
-    known = [p.waiting.point for p in step.processes if isinstance(p.waiting, Estimate)]
-    return sum(known) if known and len(known) == len(step.processes) else None
+    waited = [p.waiting.point for p in step.processes if isinstance(p.waiting, Estimate)]
+    return sum(waited) if waited and len(waited) == len(step.processes) else None
 
 
 def waiting_share(curve: Curve, capacity: Capacity) -> float:
@@ -306,7 +306,7 @@ def waiting_share(curve: Curve, capacity: Capacity) -> float:
 
 
 def generator_in_time(watch: GeneratorWatch) -> bool | None:
-    """Whether requests were sent as they were due; none when that is not known.
+    """True if requests were sent as they were due; none when that is not known.
 
     A generator that waited for a core is in time as long as its lag stays within the limit that the response
     times set.

@@ -21,6 +21,7 @@ from loadlens.measure.services import gauges, handler_times
 from loadlens.measure.services.cpu_per_request import cpu_time
 from loadlens.measure.services.host_context import (
     balances_of,
+    kernel_of,
     memory_of,
     quotas_of,
     received_of,
@@ -37,7 +38,7 @@ from loadlens.measure.source import Json, factor_names
 from loadlens.measure.trial import StreamMeasures
 from loadlens.model.facts import Curve, FailureMode, ProbeWatch, RequestClass, Step, Times
 from loadlens.model.finding import Estimate, Figure, NotMeasured, Undecided
-from loadlens.signals.read import log_lines, sockets
+from loadlens.signals.read import log_lines
 
 PILE = 0.10  # around the median
 
@@ -55,17 +56,17 @@ class CurveCases:
 
     @property
     def is_held_out(self) -> bool:
-        """Whether any of its cases was set aside."""
+        """True if any of its cases was set aside."""
         return any(case.is_held_out for case in self.cases)
 
     @property
     def purpose(self) -> str:
-        """What all of its cases were run for."""
+        """Purpose of all of its cases."""
         return self.cases[0].purpose
 
     @property
     def is_curve(self) -> bool:
-        """Whether rules may read it as levels of load."""
+        """True if rules may read it as levels of load."""
         return not self.is_held_out and self.purpose == "load"
 
 
@@ -73,9 +74,9 @@ def gather(cases: Sequence[CaseMeasures]) -> tuple[CurveCases, ...]:
     """Group cases that differ in nothing but the level of load.
 
     Cases without figures are left out, those whose load changes while it is measured or follows a pace, and
-    those of which nobody says how many requests succeeded.
+    those with an unknown number of successes.
     """
-    found: dict[tuple[str, tuple[tuple[str, str], ...], bool, str], list[CaseMeasures]] = {}
+    by_condition: dict[tuple[str, tuple[tuple[str, str], ...], bool, str], list[CaseMeasures]] = {}
     load_factors = {
         case.experiment: load_factor([c for c in cases if c.experiment == case.experiment]) for case in cases
     }
@@ -85,9 +86,9 @@ def gather(cases: Sequence[CaseMeasures]) -> tuple[CurveCases, ...]:
             continue
         varied = load_factors[case.experiment]
         fixed = tuple((f, level) for f, level in case.levels.items() if f != varied)
-        found.setdefault((case.experiment, fixed, case.is_held_out, case.purpose), []).append(case)
+        by_condition.setdefault((case.experiment, fixed, case.is_held_out, case.purpose), []).append(case)
     curves = []
-    for (experiment, fixed, _, _), members in found.items():
+    for (experiment, fixed, _, _), members in by_condition.items():
         levels = dict(fixed)
         words = ", ".join(f"{factor}={level}" for factor, level in levels.items())
         label = " ".join(part for part in (experiment if several else "", words) if part)
@@ -107,10 +108,10 @@ def gather(cases: Sequence[CaseMeasures]) -> tuple[CurveCases, ...]:
 
 def load_factor(cases: Sequence[CaseMeasures]) -> str | None:
     """The factor whose levels change how much is asked and nothing else of the load; none: there is none."""
-    known = [case for case in cases if case.reference is not None and case.reference.plan.is_steady]
-    for factor in factor_names([{"levels": case.levels} for case in known]):
+    steady = [case for case in cases if case.reference is not None and case.reference.plan.is_steady]
+    for factor in factor_names([{"levels": case.levels} for case in steady]):
         groups: dict[tuple[object, ...], list[CaseMeasures]] = {}
-        for case in known:
+        for case in steady:
             rest = tuple((f, level) for f, level in case.levels.items() if f != factor)
             groups.setdefault(rest, []).append(case)
         if any(_differ_in_load(group) for group in groups.values()):
@@ -126,12 +127,12 @@ def _differ_in_load(group: Sequence[CaseMeasures]) -> bool:
 
 
 def curve_of(group: CurveCases, cores: int) -> Curve:
-    """One curve as rules see it."""
+    """Return one curve as rules see it."""
     first = group.cases[0].reference
     assert first is not None  # `gather` leaves out cases without figures
-    dearest = _dearest(group)
+    costliest = _costliest(group)
     idle = {name: _probe_idle(group, name) for name in group.cases[0].probe_names}
-    work, work_all = cpu_time(group.cases, dearest)
+    work, work_all = cpu_time(group.cases, costliest)
     steps = tuple(_step(case, idle, figures.point(work)) for case in group.cases)
     return Curve(
         label=group.label,
@@ -141,7 +142,7 @@ def curve_of(group: CurveCases, cores: int) -> Curve:
         steps=steps,
         work=work,
         work_all=work_all,
-        dearest=dearest,
+        costliest=costliest,
         cores_allotted=_cores_allotted(group.cases[0], cores),
         shares_cores=group.cases[0].usable[0].source.placement.get("shared"),
         levels=tuple(group.levels.items()),
@@ -167,20 +168,20 @@ def _cores_allotted(case: CaseMeasures, cores: int) -> float:
 
 
 def _held_cpus(placement: Json) -> set[int]:
-    """CPUs on which any replica may run, as the kernel said; empty where that is not known of each."""
+    """Return the CPUs on which any replica may run, by the kernel; empty unless known for every replica."""
     services = (placement.get("services") or {}).values()
-    known = [one.get("cpus") for service in services for one in service.get("held") or ()]
-    return {cpu for cpus in known for cpu in cpus} if all(known) else set()
+    by_process = [process.get("cpus") for service in services for process in service.get("held") or ()]
+    return {cpu for cpus in by_process for cpu in cpus} if all(by_process) else set()
 
 
-def _dearest(group: CurveCases) -> str:
-    """The step whose requests take longest at the lightest load."""
+def _costliest(group: CurveCases) -> str:
+    """Return the name of the step with the longest mean response time at the lightest load."""
     load = group.cases[0].reference
     assert load is not None
     means = {}
     for step in load.steps:
-        found = step.response_mean
-        means[step.plan.name] = found.point if isinstance(found, Interval) else 0.0
+        mean = step.response_mean
+        means[step.plan.name] = mean.point if isinstance(mean, Interval) else 0.0
     return max(means, key=lambda name: means[name])
 
 
@@ -226,12 +227,12 @@ def _step(case: CaseMeasures, idle: Mapping[str, float | None], work_s: float) -
         little=_little(case),
         steady=_steady(case),
         log_signs=log_lines.signs(_service_logs(case)),
-        driver="" if case.teller is None else case.teller.name,
+        driver="" if case.external is None else case.external.name,
         statuses=_statuses(case),
-        timed_out=None if case.teller is not None else sum(x.timed_out for x in case.loads),
+        timed_out=None if case.external is not None else sum(x.timed_out for x in case.loads),
         connections=connections_of(case),
         longest_gap_s=max((x.longest_gap_s for x in case.loads if x.longest_gap_s is not None), default=None),
-        kernel=sockets.worst([trial.kernel for trial in case.usable]),
+        kernel=kernel_of(case),
         quotas=quotas_of(case),
         refusals=refusals_of(case),
         balances=balances_of(case),
@@ -249,19 +250,19 @@ def _step(case: CaseMeasures, idle: Mapping[str, float | None], work_s: float) -
 
 
 def _answer_bytes(case: CaseMeasures) -> float | None:
-    """Of a mean answer of the load; none where nobody counted bytes."""
-    results = [load.result if load.teller is None else load.teller.load for load in case.loads]
-    known = [each for each in results if each is not None and each.bytes.in_wire]
-    return max(((each.bytes.in_wire or 0) / max(1, each.requests.answered) for each in known), default=None)
+    """Return the size of a mean answer of the load; none where bytes were not counted."""
+    results = [load.result if load.external is None else load.external.load for load in case.loads]
+    counted = [each for each in results if each is not None and each.bytes.in_wire]
+    return max(((each.bytes.in_wire or 0) / max(1, each.requests.answered) for each in counted), default=None)
 
 
 def _statuses(case: CaseMeasures) -> tuple[tuple[int, int], ...]:
     """Answers of the load by status, ascending."""
-    found: dict[int, int] = {}
+    by_status: dict[int, int] = {}
     for load in case.loads:
         for status, count in load.statuses.items():
-            found[int(status)] = found.get(int(status), 0) + count
-    return tuple(sorted(found.items()))
+            by_status[int(status)] = by_status.get(int(status), 0) + count
+    return tuple(sorted(by_status.items()))
 
 
 def _times(case: CaseMeasures, step: int | None, kind: str = "response") -> Times:
@@ -293,12 +294,12 @@ def _inside(case: CaseMeasures, path: str) -> Figure:
 
 def _service_logs(case: CaseMeasures) -> list[str]:
     """Logs of the trials that had failures; nothing is looked for in the others."""
-    found = []
+    logs = []
     for trial in case.usable:
         if trial.failures:
             names = dict.fromkeys(str(service["service"]) for service in trial.source.services)
-            found += [trial.source.log(name) for name in names]
-    return found
+            logs += [trial.source.log(name) for name in names]
+    return logs
 
 
 def _little(case: CaseMeasures) -> Literal["holds", "broken", "unknown"]:
@@ -335,9 +336,9 @@ def _probe_idle(group: CurveCases, name: str) -> float | None:
     for case in group.cases:
         counts = [stream.all_steps().response for stream in case.probe_streams(name)]
         if counts:
-            found = probes.idle_time(pooled(counts))
-            if not isinstance(found, Insufficient):
-                times.append(found)
+            idle = probes.idle_time(pooled(counts))
+            if not isinstance(idle, Insufficient):
+                times.append(idle)
     return min(times, default=None)
 
 

@@ -1,4 +1,4 @@
-"""A program of others that made the load of a trial: what it told of it, and why the rest is not known."""
+"""Report of an external load generator, and the reasons for figures that it does not give."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ AT_THE_END = "in flight at the end"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Teller:
-    """One such program in one trial."""
+class ExternalReport:
+    """Report of one external load generator in one trial."""
 
     name: str
     version: str
     seconds: float  # of the load
-    users: int  # connections at once, as planned
+    users: int  # planned concurrent connections
     load: ExternalLoad
-    rounding_s: Mapping[str, float]  # what it rounds before it tells: mean, stdev, min, max, quantiles
-    tells_requests: bool  # every single one, so that figures come from them
+    rounding_s: Mapping[str, float]  # step to which it rounds: mean, stdev, min, max, quantiles
+    tells_requests: bool  # lists every request: figures are computed from them
 
     @property
     def title(self) -> str:
         """Name and version."""
         return self.version if self.name in self.version else f"{self.name} {self.version}".rstrip()
 
-    def not_told(self, metric: str, what: str) -> NotMeasured:
-        """A figure that it does not give."""
+    def not_reported(self, metric: str, what: str) -> NotMeasured:
+        """Return the reason why a figure is missing: the report does not give it."""
         return NotMeasured(metric, self.does_not_say(what))
 
     def does_not_say(self, what: str) -> str:
-        """`wrk does not say when requests were due`."""
+        """Return, for example, `wrk does not say when requests were due`."""
         return f"{self.name} does not say {what}"
 
     @property
     def counts(self) -> ExternalCounts:
-        """Requests as it counted them."""
+        """Counts of requests in the report."""
         return self.load.requests
 
     @property
@@ -52,11 +52,11 @@ class Teller:
 
     @property
     def most_open(self) -> int:
-        """Requests that may have been under way at the end: one a connection, where it does not say."""
+        """Most requests in flight at the end: one per connection if the report does not say."""
         return self.users if self.counts.in_flight is None else self.counts.in_flight
 
     def sent(self) -> tuple[Part, ...]:
-        """Requests that may have reached the service, those under way at the end among them."""
+        """Return the requests that may have reached the service, including those in flight at the end."""
         load = Part(f"load by {self.name}", self.counts.answered, self.ended)
         return load, Part(AT_THE_END, 0, self.most_open)
 
@@ -65,7 +65,7 @@ class Teller:
         return self._bare(self.load.throughput_rps.value, self.counts.ok or 0, "rate")
 
     def service_time(self, statistic: str) -> Interval | None:
-        """Mean, spread, extreme or quantile (`p99`) of its times."""
+        """Return the mean, spread, an extreme or a quantile (`p99`) of its times."""
         times = self.load.service_time_s
         if times is None:
             return None
@@ -73,16 +73,16 @@ class Teller:
         return self._bare(times.value(statistic), times.count, what)
 
     def _bare(self, value: float | None, count: int, what: str) -> Interval | None:
-        """A figure as it was told, without an interval: how it varied within the trial is not known."""
+        """Return a figure as reported, without an interval: its variation within the trial is unknown."""
         if value is None:
             return None
         step = self.rounding_s.get(what)
         rounded = "" if step is None else f", rounded to {duration_text(step)}"
-        return Interval(float(value), None, None, float(count), f"told by {self.name}{rounded}")
+        return Interval(float(value), None, None, float(count), f"reported by {self.name}{rounded}")
 
 
 def driver_of(result: EngineResult | None) -> str | None:
-    """The name of the program that made the load of a result in our engine's place; none: our engine did."""
+    """Return the name of the external load generator of a result; none if our engine made the load."""
     return None if result is None or result.driver is None else result.driver.name
 
 
@@ -94,17 +94,17 @@ def does_not(names: Iterable[str]) -> str:
     return f"{', '.join(others)} and {last} do not" if others else f"{last} does not"
 
 
-def teller_of(result: EngineResult | None, users: int = 0) -> Teller | None:
-    """The program that made the load of a result in our engine's place; none: our engine did.
+def external_report_of(result: EngineResult | None, users: int = 0) -> ExternalReport | None:
+    """Return the report of the external load generator of a result; none if our engine made the load.
 
     Args:
-        result: Of the load.
-        users: Connections at once, as planned.
+        result: Result of the load.
+        users: Planned concurrent connections.
     """
     if result is None or result.driver is None or result.external is None:
         return None
     driver = result.driver
-    return Teller(
+    return ExternalReport(
         name=driver.name,
         version=driver.version or "",
         seconds=result.measured_s,

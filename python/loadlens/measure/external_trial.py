@@ -1,7 +1,7 @@
-"""A trial whose load another program made, measured: what it told, and what was watched beside it.
+"""Measures of a trial with an external load generator, from its report and the monitors' readings.
 
-Most programs tell a load as a whole: the measured part is then one interval, times are its own figures, and
-nothing is known of how they varied within it. One that tells every single request gives intervals of time
+Most programs report a load as a whole: the measured part is then one interval, times are the program's own
+figures, and their variation within the trial is unknown. A program that lists every request yields intervals
 like our engine's, of service time: from when a request was sent.
 """
 
@@ -13,9 +13,8 @@ import numpy as np
 
 from loadlens.estimate.interval import Floats, Insufficient
 from loadlens.estimate.interval_counts import IntervalCounts, counts_from_values
-from loadlens.measure.external_report import NO_RESPONSE, Teller, teller_of
+from loadlens.measure.external_report import NO_RESPONSE, ExternalReport, external_report_of
 from loadlens.measure.requests import failures
-from loadlens.measure.services import trial_context
 from loadlens.measure.source import StepPlan, StreamPlan, TrialSource, streams_of
 from loadlens.measure.trial import (
     STEP_PHASES,
@@ -26,11 +25,12 @@ from loadlens.measure.trial import (
     nothing,
     steadiness_of,
     unless_damaged,
+    with_readings,
 )
 from loadlens.measure.window import WHOLE
 from loadlens.model.study import Window
 from loadlens.model.trial import Outcome
-from loadlens.signals.read import resources, runtime_metrics, server_log, sockets
+from loadlens.signals.read.trial_series import Readings
 
 INTERVAL_S = 0.25  # as our engine cuts the first minute
 LONG_INTERVAL_S = 1.0
@@ -50,86 +50,82 @@ def measure(source: TrialSource, window: Window = WHOLE) -> TrialMeasures:
 
 def _measure(source: TrialSource, window: Window) -> TrialMeasures:
     plan = streams_of(source.plan)[0]
-    teller = teller_of(source.result, int(plan.load))
-    assert teller is not None, "asked of driven trials only"
+    external = external_report_of(source.result, int(plan.load))
+    assert external is not None, "called for driven trials only"
     if window != WHOLE:
-        return nothing(source, f"{teller.name}: {NO_WINDOW}")
-    if teller.seconds <= 0:
-        return nothing(source, f"{teller.name} measured nothing")
-    grid = _grid(teller)
-    load = _stream(plan, grid, source, teller)
-    readings = source.readings()
-    watched = resources.read(readings, 0.0, teller.seconds, is_driven=True)
-    unknown = Insufficient(teller.does_not_say("how its times varied"))
+        return nothing(source, f"{external.name}: {NO_WINDOW}")
+    if external.seconds <= 0:
+        return nothing(source, f"{external.name} measured nothing")
+    grid = _grid(external)
+    load = _stream(plan, grid, source, external)
+    unknown = Insufficient(external.does_not_say("how its times varied"))
     # When single answers came is known of some programs; that no answer was due meanwhile is not.
-    paused = Insufficient(teller.does_not_say(NO_RESPONSE))
-    return TrialMeasures(
+    paused = Insufficient(external.does_not_say(NO_RESPONSE))
+    measures = TrialMeasures(
         source=source,
         grid=grid,
         streams=(load,),
-        resources=watched,
-        served=server_log.read(readings),
-        failures=failures.read(source, (plan,), 0.0, teller.seconds) if teller.tells_requests else (),
-        steady=steadiness_of(load, grid, paused) if teller.tells_requests else unknown,
+        failures=failures.read(source, (plan,), 0.0, external.seconds) if external.tells_requests else (),
+        steady=steadiness_of(load, grid, paused) if external.tells_requests else unknown,
         pauses=paused,
-        told=runtime_metrics.read(readings, 0.0, teller.seconds),
-        kernel=sockets.read(readings, [stream.target for stream in source.plan.streams]),
-        around=trial_context.read(readings, 0.0, teller.seconds, watched, source),
-        teller=teller,
+        external=external,
     )
+    return with_readings(measures, Readings(source.readings()), 0.0, external.seconds)
 
 
-def _grid(teller: Teller) -> Grid:
-    """One interval; or equal ones, where single requests are told."""
-    width = INTERVAL_S if teller.seconds <= FIRST_MINUTE_S else LONG_INTERVAL_S
-    size = max(1, int(teller.seconds / width)) if teller.tells_requests else 1
+def _grid(external: ExternalReport) -> Grid:
+    """One interval; or equal ones, where single requests are reported."""
+    width = INTERVAL_S if external.seconds <= FIRST_MINUTE_S else LONG_INTERVAL_S
+    size = max(1, int(external.seconds / width)) if external.tells_requests else 1
     starts = np.arange(size, dtype=np.float64) * width
-    lengths = np.diff(np.append(starts, teller.seconds)).astype(np.float64)  # the last takes in the rest
+    lengths = np.diff(np.append(starts, external.seconds)).astype(np.float64)  # the last takes in the rest
     return Grid(starts, lengths, {})
 
 
-def _stream(plan: StreamPlan, grid: Grid, source: TrialSource, teller: Teller) -> StreamMeasures:
-    step = _of_requests(plan.steps[0], grid, source, teller)
+def _stream(plan: StreamPlan, grid: Grid, source: TrialSource, external: ExternalReport) -> StreamMeasures:
+    step = _of_requests(plan.steps[0], grid, source, external)
     if step is None:
-        step = _of_whole(plan.steps[0], grid, teller)
-    counts = {name: count for name, count in asdict(teller.counts).items() if count is not None}
+        step = _of_whole(plan.steps[0], grid, external)
+    counts = {name: count for name, count in asdict(external.counts).items() if count is not None}
     return StreamMeasures(
         plan=plan,
         grid=grid,
         steps=(step,),
         counts=counts,
-        errors={name: error.count for name, error in teller.load.errors.items()},
-        statuses=teller.load.status or {},
-        in_flight=Insufficient(teller.does_not_say("how many were in flight")),
+        errors={name: error.count for name, error in external.load.errors.items()},
+        statuses=external.load.status or {},
+        in_flight=Insufficient(external.does_not_say("how many were in flight")),
         phases={kind: _none(grid) for kind in ("connect", "tls", *STEP_PHASES)},
         groups={},
         result=None,
         longest_gap_s=None,
-        teller=teller,
+        external=external,
     )
 
 
-def _of_whole(plan: StepPlan, grid: Grid, teller: Teller) -> StepMeasures:
-    """Counts of the whole load; NaN where they are not told."""
+def _of_whole(plan: StepPlan, grid: Grid, external: ExternalReport) -> StepMeasures:
+    """Counts of the whole load; NaN where they are not reported."""
     return StepMeasures(
         plan=plan,
-        ok=_one(teller.counts.ok),
-        unexpected=_one(teller.counts.unexpected_status),
-        failed=_one(teller.counts.failed),
-        response_sum=_one(None),
-        response_squares=_one(None),
-        service_sum=_one(None),
-        service_squares=_one(None),
+        ok=_single(external.counts.ok),
+        unexpected=_single(external.counts.unexpected_status),
+        failed=_single(external.counts.failed),
+        response_sum=_single(None),
+        response_squares=_single(None),
+        service_sum=_single(None),
+        service_squares=_single(None),
         response=_none(grid),
         service=_none(grid),
         phases={kind: _none(grid) for kind in STEP_PHASES},
-        teller=teller,
+        external=external,
     )
 
 
-def _of_requests(plan: StepPlan, grid: Grid, source: TrialSource, teller: Teller) -> StepMeasures | None:
-    """What single requests say, by the interval in which each ended; none where they are not told."""
-    if not teller.tells_requests:
+def _of_requests(
+    plan: StepPlan, grid: Grid, source: TrialSource, external: ExternalReport
+) -> StepMeasures | None:
+    """Return single requests by the interval in which each ended; none where they are not reported."""
+    if not external.tells_requests:
         return None
     names = ("sent_ns", "done_ns", "outcome")
     rows = source.samples(names)
@@ -155,11 +151,11 @@ def _of_requests(plan: StepPlan, grid: Grid, source: TrialSource, teller: Teller
         response=_none(grid),
         service=counts_from_values(grid.size, place[ok], seconds[ok]),
         phases={kind: _none(grid) for kind in STEP_PHASES},
-        teller=teller,
+        external=external,
     )
 
 
-def _one(count: int | None) -> Floats:
+def _single(count: int | None) -> Floats:
     return np.array([np.nan if count is None else float(count)])
 
 

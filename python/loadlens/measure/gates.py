@@ -1,4 +1,4 @@
-"""Conditions without which figures must not be believed, looked at over the whole record."""
+"""Gates: conditions for trusting figures, checked over the whole record."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ MOST_NAMED = 3
 
 
 def gates_of(
-    cases: Sequence[CaseMeasures], curves: Sequence[Curve], books: Sequence[AccountingRow], cores: int
+    cases: Sequence[CaseMeasures], curves: Sequence[Curve], rows: Sequence[AccountingRow], cores: int
 ) -> tuple[Gate, ...]:
-    """All gates, in the order in which a reader should look at them."""
+    """Return all gates, in the order in which a reader should look at them."""
     steps = [step for curve in curves for step in curve.steps]
     return (
         _counting(cases),
         _generator(steps),
         _little(steps),
         _steady(steps),
-        _accounting(books),
+        _accounting(rows),
         _colocation(curves, cores),
         _interference(steps, cores),
     )
@@ -52,19 +52,19 @@ def _counting(cases: Sequence[CaseMeasures]) -> Gate:
 
 
 def _generator(steps: Sequence[Step]) -> Gate:
-    known = [step for step in steps if step.generator.verdict != "unknown"]
+    recorded = [step for step in steps if step.generator.verdict != "unknown"]
     others = does_not(step.driver for step in steps if step.driver)
-    if not known and others:
+    if not recorded and others:
         return Gate("generator", None, f"{others} say how late or busy it was")
-    if not known:
+    if not recorded:
         return Gate("generator", None, "the generator's health was not recorded")
-    late = [step for step in known if generator_in_time(step.generator) is False]
+    late = [step for step in recorded if generator_in_time(step.generator) is False]
     if late:
-        return Gate("generator", False, f"the generator was late in {_named(late, len(known))}")
-    waited = [step for step in known if step.generator.verdict == "starved"]
+        return Gate("generator", False, f"the generator was late in {_named(late, len(recorded))}")
+    waited = [step for step in recorded if step.generator.verdict == "starved"]
     if waited:
-        return Gate("generator", None, f"the generator waited for a core in {_named(waited, len(known))}")
-    busiest = max((step.generator.busy or 0.0) for step in known)
+        return Gate("generator", None, f"the generator waited for a core in {_named(waited, len(recorded))}")
+    busiest = max((step.generator.busy or 0.0) for step in recorded)
     rest = f"; {others} say" if others else ""
     return Gate("generator", True, f"the generator kept up, busy {percent(busiest)} at most{rest}")
 
@@ -80,38 +80,38 @@ def _little(steps: Sequence[Step]) -> Gate:
     held = sum(step.little == "holds" for step in own)
     if not held:
         return Gate("little", None, "trials are too short to check Little's law")
-    rest = "" if held == len(own) else ", the rest are too short to tell"
+    rest = "" if held == len(own) else ", the rest are too short to check"
     rest += f"; {others} say what it needs" if others else ""
     return Gate("little", True, f"Little's law holds in {held} of {len(own)} cases{rest}")
 
 
 def _steady(steps: Sequence[Step]) -> Gate:
-    known = [step for step in steps if step.steady != "unknown"]
+    decided = [step for step in steps if step.steady != "unknown"]
     unknown = [step for step in steps if step.steady == "unknown"]
     others = does_not(step.driver for step in unknown if step.driver)
     few = sum(not step.driver for step in unknown)
-    if not known and others and not few:
+    if not decided and others and not few:
         return Gate("steady", None, f"{others} say how times varied")
-    if not known:
-        return Gate("steady", None, "too few requests to tell a drift from noise")
-    drifting = [step for step in known if step.steady == "no_steady"]
+    if not decided:
+        return Gate("steady", None, "too few requests to distinguish a drift from noise")
+    drifting = [step for step in decided if step.steady == "no_steady"]
     if drifting:
-        return Gate("steady", False, f"no steady state in {_named(drifting, len(known))}")
-    rest = f", {few} have too few requests to tell" if few else ""
+        return Gate("steady", False, f"no steady state in {_named(drifting, len(decided))}")
+    rest = f", {few} have too few requests to decide" if few else ""
     rest += f"; {others} say how times varied" if others else ""
-    return Gate("steady", True, f"{len(known)} of {len(steps)} cases are steady{rest}")
+    return Gate("steady", True, f"{len(decided)} of {len(steps)} cases are steady{rest}")
 
 
-def _accounting(books: Sequence[AccountingRow]) -> Gate:
-    known = [row for row in books if row.observed is not None]
-    if not known:
+def _accounting(rows: Sequence[AccountingRow]) -> Gate:
+    counted = [row for row in rows if row.observed is not None]
+    if not counted:
         return Gate("accounting", None, "the service does not count its requests")
-    off = [row for row in known if row.state == "bad"]
+    off = [row for row in counted if row.state == "bad"]
     if off:
         return Gate(
             "accounting", False, f"{off[0].source}: {off[0].difference:+d} requests are not explained"
         )
-    return Gate("accounting", True, f"{len(known)} counts agree")
+    return Gate("accounting", True, f"{len(counted)} counts agree")
 
 
 def _colocation(curves: Sequence[Curve], cores: int) -> Gate:
@@ -137,10 +137,10 @@ def _colocation(curves: Sequence[Curve], cores: int) -> Gate:
 
 
 def _interference(steps: Sequence[Step], cores: int) -> Gate:
-    known = [step for step in steps if step.other_cores is not None]
-    if not known:
+    watched = [step for step in steps if step.other_cores is not None]
+    if not watched:
         return Gate("interference", None, "the machine as a whole was not watched")
-    worst = max(known, key=lambda step: step.other_cores or 0.0)
+    worst = max(watched, key=lambda step: step.other_cores or 0.0)
     text = f"other programs use up to {worst.other_cores:.2f} of {cores} cores"
     return Gate("interference", (worst.other_cores or 0.0) < OTHERS_MATTER * cores, text)
 

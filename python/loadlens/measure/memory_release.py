@@ -20,5 +20,5 @@ def give_back() -> None:
 
 @cache
 def _trim() -> Callable[[int], int] | None:
-    found: Callable[[int], int] | None = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    return found
+    trim: Callable[[int], int] | None = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    return trim

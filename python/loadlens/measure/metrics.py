@@ -13,7 +13,7 @@ from loadlens.estimate import within_trial
 from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.measure import totals
 from loadlens.measure.case import CaseMeasures
-from loadlens.measure.external_report import Teller
+from loadlens.measure.external_report import ExternalReport
 from loadlens.measure.requests import failures, sizes
 from loadlens.measure.services import request_counters
 from loadlens.measure.source import StepPlan
@@ -35,7 +35,7 @@ def figure_of(case: CaseMeasures, metric: str, step: str | None) -> Figure:
     kind, _, statistic = metric.partition(".")
     if metric == "throughput":
         return case.throughput if index is None else case.step_rate(index)
-    if case.teller is not None and (lack := _not_told(case, case.teller, metric, kind)) is not None:
+    if case.external is not None and (lack := _not_reported(case, case.external, metric, kind)) is not None:
         return lack
     if metric in ("failed.share", "unexpected.share"):
         return case.share_figure(metric, [_bad(case_load.steps, index, kind) for case_load in case.loads])
@@ -54,14 +54,14 @@ def figure_of(case: CaseMeasures, metric: str, step: str | None) -> Figure:
     return NotMeasured(metric, "not a metric that is estimated")
 
 
-def _not_told(case: CaseMeasures, teller: Teller, metric: str, kind: str) -> NotMeasured | None:
-    """Why a figure is not there of a load that another program made; none: it may be."""
+def _not_reported(case: CaseMeasures, external: ExternalReport, metric: str, kind: str) -> NotMeasured | None:
+    """Return the reason why an external load lacks a figure; none if it may have it."""
     if metric in ("failed.share", "unexpected.share") and not case.counts_successes:
-        return teller.not_told(metric, NO_SUCCESSES)
-    if kind in ("body_bytes", "ab_failed") and not teller.tells_requests:
-        return teller.not_told(metric, "how long each body was")
+        return external.not_reported(metric, NO_SUCCESSES)
+    if kind in ("body_bytes", "ab_failed") and not external.tells_requests:
+        return external.not_reported(metric, "how long each body was")
     if kind in ("first_byte", "last_byte", "connect", "tls"):
-        return teller.not_told(metric, "what the parts of a request took")
+        return external.not_reported(metric, "what the parts of a request took")
     return None
 
 
@@ -75,7 +75,7 @@ def unit_of(metric: str) -> str:
 
 
 def has_step(case: CaseMeasures, step: str) -> bool:
-    """Whether a case asks for a step of that name, in its load or in a probe."""
+    """True if a case has a step of that name, in its load or in a probe."""
     scenarios = list(case.plan.get("scenarios") or ())
     scenarios += [probe["scenario"] for probe in case.plan.get("probes") or ()]
     names = {part["name"] for scenario in scenarios for part in scenario["steps"]}
@@ -98,8 +98,8 @@ def _of_time(case: CaseMeasures, metric: str, step: int | None) -> Figure:
         return case.mean(step, kind)
     if statistic in QUANTILES:
         return case.quantile(QUANTILES[statistic], step, kind)
-    if (told := case.told_time(kind, statistic)) is not None:
-        return told
+    if (reported := case.reported_time(kind, statistic)) is not None:
+        return reported
     steps = [load.all_steps() if step is None else load.steps[step] for load in case.loads]
     return _statistic(case, metric, steps, kind, statistic)
 
@@ -107,12 +107,12 @@ def _of_time(case: CaseMeasures, metric: str, step: int | None) -> Figure:
 def _statistic(
     case: CaseMeasures, metric: str, steps: Sequence[StepMeasures], kind: str, statistic: str
 ) -> Figure:
-    """Spread and extremes: one value a trial, without an interval of its own."""
-    found: list[Interval | Insufficient] = []
+    """Spread and extremes: one value per trial, without an interval of its own."""
+    values: list[Interval | Insufficient] = []
     for step in steps:
         counts = step.response if kind == "response" else step.service
         if counts.observed < 2:
-            found.append(Insufficient(f"{counts.observed} requests, needs 2"))
+            values.append(Insufficient(f"{counts.observed} requests, needs 2"))
             continue
         if statistic == "stdev":
             sums, squares = (
@@ -122,13 +122,13 @@ def _statistic(
             )
             n = float(step.ok.sum())
             variance = (float(squares.sum()) - float(sums.sum()) ** 2 / n) / (n - 1)
-            found.append(_bare(max(0.0, variance) ** 0.5, n, "standard deviation"))
+            values.append(_bare(max(0.0, variance) ** 0.5, n, "standard deviation"))
         elif statistic in ("min", "max"):
             value = float(counts.lower.min() if statistic == "min" else counts.upper.max())
-            found.append(_bare(value, counts.observed, f"{statistic} of a trial"))
+            values.append(_bare(value, counts.observed, f"{statistic} of a trial"))
         else:
             return NotMeasured(metric, "not a statistic that is estimated")
-    return case.figure(metric, "s", found, [int(step.ok.sum()) for step in steps])
+    return case.figure(metric, "s", values, [int(step.ok.sum()) for step in steps])
 
 
 def _bare(value: float, n: float, method: str) -> Interval:
@@ -162,8 +162,8 @@ def _of_phase(case: CaseMeasures, metric: str, kind: str, statistic: str, index:
     if statistic in QUANTILES:
         return case.quantile_figure(metric, parts, QUANTILES[statistic])
     if statistic == "mean":
-        found = [within_trial.mean_of(part) for part in parts]
-        return case.figure(metric, "s", found, [part.observed for part in parts])
+        means = [within_trial.mean_of(part) for part in parts]
+        return case.figure(metric, "s", means, [part.observed for part in parts])
     return NotMeasured(metric, "not a statistic that is estimated of it")
 
 
@@ -179,14 +179,14 @@ def _bad(steps: Sequence[StepMeasures], index: int | None, kind: str) -> tuple[n
 
 
 def as_ab(case: CaseMeasures, index: int | None) -> list[failures.AbCounts] | None:
-    """What ApacheBench would have counted in each usable trial; none when a sample log was thinned."""
+    """Return ApacheBench's counts of each usable trial; none when a sample log was thinned."""
     parts = [
         failures.as_ab_counts(trial.source, trial.load.plan.index, index, trial.load.grid.edges_s)
         for trial in case.usable
         if trial.load is not None
     ]
-    known = [part for part in parts if part is not None]
-    return known if len(known) == len(parts) else None
+    complete = [part for part in parts if part is not None]
+    return complete if len(complete) == len(parts) else None
 
 
 def _as_ab(case: CaseMeasures, metric: str, index: int | None) -> Figure:
@@ -198,7 +198,7 @@ def _as_ab(case: CaseMeasures, metric: str, index: int | None) -> Figure:
 
 def _of_bodies(case: CaseMeasures, metric: str, index: int | None) -> Figure:
     """Decoded bodies of the answers that ended in the measured part, as the sample log has them."""
-    found: list[Interval | Insufficient] = []
+    values: list[Interval | Insufficient] = []
     samples = []
     for trial in case.usable:
         if trial.load is None:
@@ -207,12 +207,12 @@ def _of_bodies(case: CaseMeasures, metric: str, index: int | None) -> Figure:
         part = sizes.read(trial.source, trial.load.plan.index, index, grid.edges_s)
         samples.append(int(part.counts.sum()))
         if metric.endswith(".mean"):
-            found.append(within_trial.mean(part.sums, part.counts, squares=part.squares))
+            values.append(within_trial.mean(part.sums, part.counts, squares=part.squares))
         elif part.largest is None:
-            found.append(Insufficient("nothing was answered"))
+            values.append(Insufficient("nothing was answered"))
         else:
-            found.append(_bare(float(part.largest), samples[-1], "largest of a trial"))
-    return case.figure(metric, "bytes", found, samples)
+            values.append(_bare(float(part.largest), samples[-1], "largest of a trial"))
+    return case.figure(metric, "bytes", values, samples)
 
 
 def _of_server(

@@ -1,4 +1,4 @@
-"""How far the figures of a case can be trusted: how its trials settled, differed, added up, and were sent."""
+"""Quality of the figures of a case: how its trials settled, differed, added up, and were sent."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ CLEARLY = 3.5  # standard errors: the cut is the one of many that parts most
 
 
 def of(case: CaseMeasures) -> Quality:
-    """Return what is known of a case beside its figures."""
-    told = [load.teller.service_time("max") for load in case.loads if load.teller is not None]
+    """Return the quality of a case's figures."""
+    longest = [load.external.service_time("max") for load in case.loads if load.external is not None]
     return Quality(
         own_cores=_own_cores(case.usable),
         soft_cores=None if (most := most_others(case)) is None else most.soft,
         little=_little(case.loads),
-        longest_told_s=max((one.point for one in told if one is not None), default=None),
+        longest_reported_s=max((time.point for time in longest if time is not None), default=None),
         seconds=min((load.grid.seconds for load in case.loads), default=None),
         order=min((trial.source.position for trial in case.usable), default=None),
-        settling=tuple(one for trial in case.usable if (one := _settling(trial)) is not None),
+        settling=tuple(settling for trial in case.usable if (settling := _settling(trial)) is not None),
         variation=_variation(case),
         quantiles=tuple(_quantiles(case)),
         omission=_omission(case),
@@ -54,22 +54,22 @@ def of(case: CaseMeasures) -> Quality:
 
 
 def most_others(case: CaseMeasures) -> Resources | None:
-    """Of the trial in which programs of others used most, the kernel's soft interrupts aside."""
-    known = [trial.resources for trial in case.usable if trial.resources.others is not None]
-    return max(known, key=lambda found: (found.others or 0.0) - (found.soft or 0.0), default=None)
+    """Return the resources of the trial in which other programs used most, soft interrupts aside."""
+    watched = [trial.resources for trial in case.usable if trial.resources.others is not None]
+    return max(watched, key=lambda used: (used.others or 0.0) - (used.soft or 0.0), default=None)
 
 
 # --- the generator's cores --------------------------------------------------------------------------------
 
 
 def _own_cores(trials: Sequence[TrialMeasures]) -> OwnCores | None:
-    found = [one for trial in trials if (one := _of_one_trial(trial)) is not None]
-    if not found:
+    cores = [each for trial in trials if (each := _of_one_trial(trial)) is not None]
+    if not cores:
         return None
     return OwnCores(
-        max(one.cores for one in found),
-        float(np.mean([one.busy for one in found])),
-        float(np.mean([one.lab for one in found])),
+        max(each.cores for each in cores),
+        float(np.mean([each.busy for each in cores])),
+        float(np.mean([each.lab for each in cores])),
     )
 
 
@@ -110,8 +110,8 @@ def _settling(trial: TrialMeasures) -> Settling | None:
 
 
 def _bias(load: StreamMeasures, cut_s: float) -> float | None:
-    """What the part before the cut does to the median of the whole; 0 where chance does as much."""
-    counts = load.all_steps().response if load.teller is None else load.all_steps().service
+    """Return the shift of the median by the part before the cut; 0 where chance does as much."""
+    counts = load.all_steps().response if load.external is None else load.all_steps().service
     first = int(np.searchsorted(load.grid.edges_s, load.grid.starts_s[0] + cut_s - 1e-9))
     whole, settled = _median(counts, 0), _median(counts, first)
     if whole is None or settled is None:
@@ -120,7 +120,7 @@ def _bias(load: StreamMeasures, cut_s: float) -> float | None:
 
 
 def _is_slower(counts: IntervalCounts, first: int, median: float) -> bool:
-    """Whether more than half of what ended before an interval took longer than the median behind it.
+    """True if more than half of what ended before an interval took longer than the median behind it.
 
     A cut is made where the two parts differ most: of times that only scatter it leaves 2 % as well.
     """
@@ -146,18 +146,18 @@ def _median(counts: IntervalCounts, first: int) -> float | None:
 
 
 def _variation(case: CaseMeasures) -> Variation | None:
-    trials = [trial for trial in case.usable if trial.load is not None and trial.load.teller is None]
-    found = [
+    trials = [trial for trial in case.usable if trial.load is not None and trial.load.external is None]
+    means = [
         mean
         for trial in sorted(trials, key=lambda t: t.source.position)
         if trial.load is not None and isinstance(mean := trial.load.all_steps().response_mean, Interval)
     ]
-    errors = [_relative_error(mean) for mean in found]
-    known = [error for error in errors if error is not None]
-    if len(known) < len(trials) or not known:
+    errors = [_relative_error(mean) for mean in means]
+    complete = [error for error in errors if error is not None]
+    if len(complete) < len(trials) or not complete:
         return None
-    values = np.array([mean.point for mean in found])
-    split = over.variation(values, np.array(known))
+    values = np.array([mean.point for mean in means])
+    split = over.variation(values, np.array(complete))
     if not isinstance(split, over.Variation):
         return None
     logs = np.log(values)
@@ -185,11 +185,11 @@ def _relative_error(mean: Interval) -> float | None:
 
 
 def _quantiles(case: CaseMeasures) -> list[QuantileWatch]:
-    """Those of the response time that have a value."""
-    if not case.loads or case.teller is not None:
+    """Return the quoted quantiles of the response time that have a value."""
+    if not case.loads or case.external is not None:
         return []
     each = [load.all_steps().response for load in case.loads]
-    found = []
+    watches = []
     for level in QUOTED:
         figure = case.quantile(level)
         if not isinstance(figure, Estimate):
@@ -197,49 +197,51 @@ def _quantiles(case: CaseMeasures) -> list[QuantileWatch]:
         apart = min(NEIGHBOUR, (1 - level) / 2)
         is_wide = figure.low is None or figure.high is None or figure.high > WIDE * figure.low
         near = [case.quantile(level + side * apart) if is_wide else None for side in (-1, 1)]
-        lower, upper = (one if isinstance(one, Estimate) else None for one in near)
-        found.append(QuantileWatch(level, figure, _above(each, level), lower, upper, apart))
-    return found
+        lower, upper = (side if isinstance(side, Estimate) else None for side in near)
+        watches.append(QuantileWatch(level, figure, _above(each, level), lower, upper, apart))
+    return watches
 
 
 def _above(each: Sequence[IntervalCounts], level: float) -> float | None:
     parts = [within_trial.quantile(counts, level) for counts in each]
-    known = [part.independent * (1 - level) for part in parts if isinstance(part, Interval)]
-    return sum(known) if known else None
+    independent = [part.independent * (1 - level) for part in parts if isinstance(part, Interval)]
+    return sum(independent) if independent else None
 
 
 # --- what was due and what was called failed --------------------------------------------------------------
 
 
 def _omission(case: CaseMeasures) -> Omission | None:
-    """Of a load that follows a schedule and was sent by us."""
-    found: list[omitted.Omission] = []
+    """Return the omission of a scheduled load of our engine; none for any other load."""
+    trials: list[omitted.Omission] = []
+    shortfalls: list[float] = []
     parts = []
     for load in case.loads:
         lag = load.phases.get("lag")
-        if load.plan.is_closed or load.teller is not None or lag is None:
+        if load.plan.is_closed or load.external is not None or lag is None or not lag.observed:
             return None
         whole = load.all_steps()
         due, issued = load.counts.get("due", 0), load.counts.get("issued", 0)
-        one = omitted.omission(whole.response, whole.service, lag, due=due, issued=issued)
-        if not isinstance(one, omitted.Omission):
+        shortfalls.append(1 - issued / due if due else 0.0)
+        trial = omitted.omission(whole.response, whole.service)
+        if not isinstance(trial, omitted.Omission):
             return None
         median = within_trial.quantile(whole.service, 0.5)
         middle = median.point if isinstance(median, Interval) else 0.0
         threshold = max(omitted.LATE_FLOOR_S, omitted.LATE_SHARE_OF_MEDIAN * middle)
-        found.append(one)
+        trials.append(trial)
         parts.append((lag.above_per_interval(threshold), lag.known_per_interval(threshold)))
-    if not found:
+    if not trials:
         return None
     tails = case.quantile(0.99), case.quantile(0.99, kind="service")
-    response, service = (one.point if isinstance(one, Estimate) else None for one in tails)
+    response, service = (tail.point if isinstance(tail, Estimate) else None for tail in tails)
     return Omission(
         late=case.share_figure("late.share", parts),
-        tail_ratio=_middle([one.tail_ratio for one in found if one.tail_ratio is not None]),
-        mean_ratio=float(np.median([one.mean_ratio for one in found])),
+        tail_ratio=_middle([trial.tail_ratio for trial in trials if trial.tail_ratio is not None]),
+        mean_ratio=float(np.median([trial.mean_ratio for trial in trials])),
         response_p99_s=response,
         service_p99_s=service,
-        shortfall=max(0.0, max(one.shortfall for one in found)),
+        shortfall=max(0.0, *shortfalls),
     )
 
 
@@ -249,16 +251,16 @@ def _middle(values: Sequence[float]) -> float | None:
 
 
 def _called_failed(case: CaseMeasures) -> CalledFailed | None:
-    tellers = [load.teller for load in case.loads if load.teller is not None]
-    by_length = sum(t.load.errors["length"].count for t in tellers if "length" in t.load.errors)
+    reports = [load.external for load in case.loads if load.external is not None]
+    by_length = sum(t.load.errors["length"].count for t in reports if "length" in t.load.errors)
     if not by_length:
         return None
-    unexpected = [t.counts.unexpected_status for t in tellers]
-    known = [count for count in unexpected if count is not None]
+    unexpected = [t.counts.unexpected_status for t in reports]
+    reported = [count for count in unexpected if count is not None]
     return CalledFailed(
-        program=tellers[0].name,
+        program=reports[0].name,
         by_length=by_length,
-        failed=sum(t.counts.failed for t in tellers),
-        unexpected=sum(known) if len(known) == len(unexpected) else None,
-        answered=sum(t.counts.answered for t in tellers),
+        failed=sum(t.counts.failed for t in reports),
+        unexpected=sum(reported) if len(reported) == len(unexpected) else None,
+        answered=sum(t.counts.answered for t in reports),
     )

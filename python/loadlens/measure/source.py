@@ -1,4 +1,4 @@
-"""What analysis takes from a record: the shapes of `store.RunRecord`, and readers of plan and study parts.
+"""Interface of a record for `measure`, and readers of the parts of plan and study.
 
 Protocols, so that tests can hand in records made in memory.
 """
@@ -56,13 +56,13 @@ class TrialSource(Protocol):
     """One trial of a record."""
 
     case: Json
+    entry: str  # the service that the load asks; empty: an address outside
     block: int
     position: int
     began_unix_ns: int  # 0: not known
     t0_monotonic_ns: int | None  # when the warm-up began
     status: TrialStatus
     reasons: tuple[str, ...]
-    result: EngineResult | None  # of its load; none: it never ran
     services: list[Json]
     placement: Json
     environment: Json
@@ -73,6 +73,8 @@ class TrialSource(Protocol):
 
     @property
     def name(self) -> str: ...
+    @property
+    def result(self) -> EngineResult | None: ...  # None: its load never ran
     @property
     def plan(self) -> Plan: ...
     def samples(self, columns: Sequence[str] = ()) -> pl.DataFrame: ...
@@ -144,7 +146,7 @@ class StreamPlan:
 
     @property
     def is_steady(self) -> bool:
-        """Whether it is one level of load, so that it can be a point of a curve."""
+        """True if it is one level of load, so that it can be a point of a curve."""
         return self.is_level and not self.is_paced
 
     @property
@@ -155,7 +157,7 @@ class StreamPlan:
 
 @dataclass(frozen=True, slots=True)
 class _Level:
-    """How much a stream asks for while it is measured."""
+    """Load of a stream while it is measured."""
 
     load: float
     shape: str = ""

@@ -1,4 +1,4 @@
-"""What a load came to as a whole: how long it took, how many answers came, how many bytes with them."""
+"""Totals of a load: its duration, its answers and their bytes."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ def figure_of(case: CaseMeasures, metric: str) -> Figure:
         return NotMeasured(metric, case.why_nothing())
     if any(result.warmup_s for result in results):
         return NotMeasured(metric, "it is counted over the whole load, which has a warm-up")
-    found = list(_values(results, metric))
-    if len(found) < len(results):
-        if case.teller is not None and case.teller.load.bytes.in_wire is None:
-            return case.teller.not_told(metric, "how many bytes came, heads included")
+    values = list(_values(results, metric))
+    if len(values) < len(results):
+        if case.external is not None and case.external.load.bytes.in_wire is None:
+            return case.external.not_reported(metric, "how many bytes came, heads included")
         return NotMeasured(metric, "no answer came")
     counts = [_answers(result) for result in results]
     intervals = [
         Interval(value, None, None, float(count), "count of a trial")
-        for value, count in zip(found, counts, strict=True)
+        for value, count in zip(values, counts, strict=True)
     ]
     return case.figure(metric, UNITS[metric], intervals, counts)
 

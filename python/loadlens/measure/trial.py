@@ -1,7 +1,7 @@
 """One trial, measured: what its counters, histograms and readings say about the measured part.
 
 Everything is aligned on one grid of equal intervals. The population of times is the successes that completed
-in the measured part; unfinished requests stand beside them as censored.
+in the measured part; unfinished requests are kept apart as censored.
 """
 
 from __future__ import annotations
@@ -22,20 +22,10 @@ from loadlens.estimate.interval_counts import (
 )
 from loadlens.estimate.pauses import Pauses
 from loadlens.estimate.steady_state import Steadiness, steadiness
-from loadlens.measure.external_report import NO_RESPONSE, Teller
-from loadlens.measure.requests import (
-    connections as connected,
-)
-from loadlens.measure.requests import (
-    failures,
-    received,
-    refused,
-    samples,
-    standstill,
-)
+from loadlens.measure.external_report import NO_RESPONSE, ExternalReport
+from loadlens.measure.requests import connections as connected
+from loadlens.measure.requests import failures, received, refused, samples, standstill
 from loadlens.measure.services import gauges
-from loadlens.measure.services import trial_context as around
-from loadlens.measure.services.trial_context import Around
 from loadlens.measure.source import (
     HistogramRow,
     StepPlan,
@@ -46,20 +36,22 @@ from loadlens.measure.source import (
 )
 from loadlens.measure.window import WHOLE, narrowed
 from loadlens.model.counters import Counters, StreamCounters
-from loadlens.model.facts import KernelWatch
+from loadlens.model.facts import PortsWatch
 from loadlens.model.result import Generator, StreamResult
 from loadlens.model.study import Window
 from loadlens.model.trial import TrialStatus
 from loadlens.signals.read import (
+    balancer_log,
+    fields,
+    memory,
+    quotas,
     resources,
+    runtime_metrics,
+    server_log,
     sockets,
+    storage,
 )
-from loadlens.signals.read import (
-    runtime_metrics as told,
-)
-from loadlens.signals.read import (
-    server_log as served,
-)
+from loadlens.signals.read.trial_series import Readings
 
 SUCCESS = "ok"
 COUNTED = ("due", "issued", "answered", "ok", "unexpected_status", "check_failed", "dropped", "skipped")
@@ -93,7 +85,7 @@ class Grid:
 
     @property
     def edges_s(self) -> Floats:
-        """Where the intervals begin, and where the last one ends."""
+        """Begins of the intervals, and the end of the last one."""
         return np.append(self.starts_s, self.starts_s[-1:] + self.lengths_s[-1:])
 
     def place(self, start_s: float) -> int | None:
@@ -116,18 +108,20 @@ class StepMeasures:
     response: IntervalCounts
     service: IntervalCounts
     phases: Mapping[str, IntervalCounts]  # first_byte, last_byte; empty counts in old records
-    teller: Teller | None = None  # another program that made the load: sums and counts are what it told
+    external: ExternalReport | None = (
+        None  # report of an external load generator: sums and counts are its own
+    )
 
     @property
     def not_ok(self) -> Floats:
-        """What did not end as expected, by interval."""
+        """Requests that did not end as expected, by interval."""
         return self.unexpected + self.failed
 
     @property
     def response_mean(self) -> Interval | Insufficient:
         """Mean seconds from due to done."""
-        if self.teller is not None:
-            return Insufficient(self.teller.does_not_say(NO_RESPONSE))
+        if self.external is not None:
+            return Insufficient(self.external.does_not_say(NO_RESPONSE))
         return within_trial.mean_time(
             self.response_sum, self.ok, self.response, squares=self.response_squares
         )
@@ -135,8 +129,8 @@ class StepMeasures:
     @property
     def service_mean(self) -> Interval | Insufficient:
         """Mean seconds from sent to done."""
-        if self.teller is not None and not self.teller.tells_requests:
-            return self.teller.service_time("mean") or Insufficient(self.teller.does_not_say("a mean"))
+        if self.external is not None and not self.external.tells_requests:
+            return self.external.service_time("mean") or Insufficient(self.external.does_not_say("a mean"))
         return within_trial.mean_time(self.service_sum, self.ok, self.service, squares=self.service_squares)
 
 
@@ -156,8 +150,8 @@ class StreamMeasures:
         str, IntervalCounts
     ]  # completed runs, from when the first request was due to the last answer
     result: StreamResult | None  # the stream's part of the engine's result
-    longest_gap_s: float | None = 0.0  # without an answer; none: nobody says
-    teller: Teller | None = None  # another program that made the load
+    longest_gap_s: float | None = 0.0  # without an answer; none: not known
+    external: ExternalReport | None = None  # report of an external load generator
 
     @property
     def ok(self) -> Floats:
@@ -166,22 +160,22 @@ class StreamMeasures:
 
     @property
     def not_ok(self) -> Floats:
-        """What did not end as expected, by interval."""
+        """Requests that did not end as expected, by interval."""
         return sum((step.not_ok for step in self.steps), np.zeros(self.grid.size))
 
     @property
     def throughput(self) -> Interval | Insufficient:
         """Successes per second; without an interval where the load varies by plan."""
-        if self.teller is not None and not self.teller.tells_requests:
-            return self.teller.rate() or Insufficient(self.teller.does_not_say(NO_SUCCESSES))
-        found = within_trial.rate(self.ok, self.grid.lengths_s)
-        if self.plan.is_level or isinstance(found, Insufficient):
-            return found
-        return replace(found, low=None, high=None)
+        if self.external is not None and not self.external.tells_requests:
+            return self.external.rate() or Insufficient(self.external.does_not_say(NO_SUCCESSES))
+        rate = within_trial.rate(self.ok, self.grid.lengths_s)
+        if self.plan.is_level or isinstance(rate, Insufficient):
+            return rate
+        return replace(rate, low=None, high=None)
 
     @property
     def successes(self) -> int:
-        """How many requests succeeded; 0 where nobody says."""
+        """Number of requests that succeeded; 0 where it is not known."""
         return int(np.nansum(self.ok))
 
     @property
@@ -222,30 +216,34 @@ class TrialMeasures:
     source: TrialSource
     grid: Grid | None  # none: nothing was measured
     streams: tuple[StreamMeasures, ...]
-    resources: resources.Resources
-    served: served.Served
-    failures: tuple[failures.Failure, ...]
     steady: Steadiness | Insufficient
     pauses: Pauses | Insufficient  # of the load
+    failures: tuple[failures.Failure, ...] = ()
+    resources: resources.Resources = field(default_factory=resources.Resources)
+    served: server_log.Served = field(default_factory=server_log.Served)
     damage: str = ""  # why its files could not be read
-    told: told.Told = field(default_factory=told.Told)
-    kernel: KernelWatch | None = None
-    around: Around = field(default_factory=Around)
+    runtime: runtime_metrics.RuntimeMetrics = field(default_factory=runtime_metrics.RuntimeMetrics)
+    signals: fields.SignalValues = field(default_factory=fields.SignalValues)
+    ports: PortsWatch | None = None
+    quotas: tuple[quotas.Quota, ...] = ()
+    spreads: tuple[balancer_log.Spread, ...] = ()  # of requests over replicas
+    storage: storage.Storage | None = None
+    memory: memory.Memory | None = None
     received: received.Received | None = None  # none: the engine counted no bytes
     connected: connected.Connected | None = None  # none: no connections were recorded
     refused: tuple[refused.Refused, ...] = ()
-    teller: Teller | None = None  # another program that made the load
+    external: ExternalReport | None = None  # report of an external load generator
     rows: samples.Read = samples.NOT_LOOKED_AT
-    places: tuple[gauges.Kept, ...] = ()  # what requests hold, as services tell
+    places: tuple[gauges.GaugePlace, ...] = ()  # held by requests, as services report
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Why it does not count; empty when it does."""
+        """Reasons why it does not count; empty when it does."""
         return (*self.source.reasons, *([self.damage] if self.damage else []))
 
     @property
     def is_usable(self) -> bool:
-        """Whether its figures may enter an estimate."""
+        """True if its figures may enter an estimate."""
         return self.source.status is TrialStatus.COMPLETE and self.grid is not None and self.load is not None
 
     @property
@@ -271,7 +269,7 @@ class TrialMeasures:
 
     @property
     def generator(self) -> Generator | None:
-        """What the generator reports of itself; none when it never ran."""
+        """The generator's report on itself; none when it never ran."""
         return None if self.source.result is None else self.source.result.generator
 
 
@@ -288,7 +286,7 @@ def measure(source: TrialSource, window: Window = WHOLE) -> TrialMeasures:
 def unless_damaged(
     how: Callable[[TrialSource, Window], TrialMeasures], source: TrialSource, window: Window
 ) -> TrialMeasures:
-    """What is measured of a trial, or why its files cannot be read."""
+    """Return a trial, measured, or the reason why its files cannot be read."""
     try:
         return how(source, window)
     except RecordError as fault:
@@ -297,9 +295,8 @@ def unless_damaged(
 
 def nothing(source: TrialSource, damage: str = "") -> TrialMeasures:
     """A trial of which nothing is known, and why."""
-    unread = resources.Resources((), None, None, None)
     why = Insufficient(damage or "it never ran")
-    return TrialMeasures(source, None, (), unread, served.Served({}, 0, 0), (), why, why, damage)
+    return TrialMeasures(source, None, (), why, why, damage=damage)
 
 
 def _measure(source: TrialSource, window: Window) -> TrialMeasures:
@@ -313,34 +310,47 @@ def _measure(source: TrialSource, window: Window) -> TrialMeasures:
         )
     plans = streams_of(source.plan)
     streams = _measure_streams(source, plans, grid, counters)
-    readings = source.readings()
+    readings = Readings(source.readings())
     begin, end = float(grid.starts_s[0]), float(grid.starts_s[-1] + grid.lengths_s[-1])
     load = next((stream for stream in streams if not stream.plan.is_probe), None)
-    watched = resources.read(readings, begin, end)
     paused: Pauses | Insufficient = Insufficient("no load")
     if load is not None:
         paused = standstill.read(counters, load.plan.name, load.all_steps().response, grid.seconds)
-    return TrialMeasures(
+    measures = TrialMeasures(
         source=source,
         grid=grid,
         streams=streams,
-        resources=watched,
-        served=served.read(readings),
         failures=failures.read(source, plans, begin, end),
         steady=Insufficient("no load") if load is None else steadiness_of(load, grid, paused),
         pauses=paused,
-        told=told.read(readings, begin, end),
-        kernel=sockets.read(readings, [stream.target for stream in source.plan.streams]),
         connected=None
         if load is None
         else connected.read(source, load.plan.index, load.result, grid.edges_s),
         refused=() if load is None else refused.read(recorded, load.plan.name),
-        around=around.read(readings, begin, end, watched, source),
         received=None
         if load is None
         else received.read(counters, load.plan.name, *(load.phases[kind] for kind in STEP_PHASES)),
         rows=samples.read(source, plans, counters, grid.edges_s),
         places=gauges.read(readings, begin, end),
+    )
+    return with_readings(measures, readings, begin, end)
+
+
+def with_readings(measures: TrialMeasures, readings: Readings, begin: float, end: float) -> TrialMeasures:
+    """Return a trial with the monitors' readings over its measured part [begin, end], seconds since t0."""
+    source = measures.source
+    used = resources.read(readings, begin, end, is_driven=measures.external is not None)
+    return replace(
+        measures,
+        resources=used,
+        served=server_log.read(readings),
+        runtime=runtime_metrics.read(readings, begin, end),
+        signals=fields.read(readings, used.services, begin, end),
+        ports=sockets.read(readings, [stream.target for stream in source.plan.streams]),
+        quotas=quotas.read(readings, begin, end, used.services, source.placement),
+        spreads=balancer_log.read(readings, begin, end, used.services, source.entry),
+        storage=storage.read(readings, begin, end, used.services),
+        memory=memory.read(readings, begin, end, used.services),
     )
 
 
@@ -431,7 +441,7 @@ def _phases(
 
 
 def _all_ended(result: StreamResult | None) -> bool:
-    """Whether every request of a stream was answered in the end, after the measured part if not in it."""
+    """True if every request of a stream was answered in the end, after the measured part if not in it."""
     return result is not None and not result.requests.in_flight and not result.after_end.failed
 
 
@@ -447,11 +457,11 @@ def _without_the_edge(step: StepMeasures, grid: Grid, *, all_ended: bool) -> Ste
 
 
 def _summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    found: dict[str, int] = {}
+    sums: dict[str, int] = {}
     for each in counts:
         for key, count in each.items():
-            found[key] = found.get(key, 0) + count
-    return found
+            sums[key] = sums.get(key, 0) + count
+    return sums
 
 
 def _in_flight(grid: Grid, rows: Sequence[StreamCounters]) -> Interval | Insufficient:
@@ -506,7 +516,7 @@ def _measure_step(
 
 
 def _tagged(histograms: Sequence[HistogramRow], name: str) -> list[HistogramRow]:
-    """Those of a step or group."""
+    """Return the histograms of a step or group."""
     return [h for h in histograms if h.step == tag_part(name)]
 
 
@@ -518,12 +528,12 @@ def _counts(
     censored: str = "censored",
 ) -> IntervalCounts:
     def of(wanted: str) -> list[tuple[int, np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
-        found = []
+        rows = []
         for h in histograms:
             place = grid.place(h.start_s)
             if h.klass == wanted and h.kind == kind and place is not None:
-                found.append((place, h.values.astype(np.int64), h.counts.astype(np.int64)))
-        return found
+                rows.append((place, h.values.astype(np.int64), h.counts.astype(np.int64)))
+        return rows
 
     return counts_from_histograms(
         grid.size, of(klass), of(censored) if censored else [], seconds=grid.seconds
@@ -533,9 +543,9 @@ def _counts(
 def steadiness_of(
     load: StreamMeasures, grid: Grid, paused: Pauses | Insufficient
 ) -> Steadiness | Insufficient:
-    """Whether the mean response time settles, on points of at least a few requests each.
+    """Return whether the mean response time settles, on points of at least a few requests each.
 
-    The mean service time where another program made the load: it knows no other. Intervals with pauses that
+    For an external load it is the mean service time, the only one reported. Intervals with pauses that
     keep a period are left out: each would be two shifts of the level.
     """
     if not load.plan.is_level:
@@ -546,10 +556,10 @@ def steadiness_of(
     total = float((steps.ok * seen).sum())
     points = min(grid.size, int(total / PER_POINT))
     if points < SHORTEST_SERIES:
-        return Insufficient(f"{total:.0f} requests: too few to tell a drift from noise")
+        return Insufficient(f"{total:.0f} requests: too few to distinguish a drift from noise")
     place = np.floor(np.arange(grid.size) * points / grid.size).astype(np.int64)
     counts = np.bincount(place, weights=steps.ok * seen, minlength=points)
-    known = steps.response_sum if load.teller is None else steps.service_sum
-    sums = np.bincount(place, weights=known * seen, minlength=points)
+    times = steps.response_sum if load.external is None else steps.service_sum
+    sums = np.bincount(place, weights=times * seen, minlength=points)
     series = np.divide(sums, counts, out=np.full(points, np.nan), where=counts > 0)
     return steadiness(series, is_periodic=is_periodic)

@@ -6,11 +6,10 @@ are never pooled for an interval.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from loadlens.measure import accounting as books
-from loadlens.measure import external_trial, memory_release
+from loadlens.measure import accounting, external_trial, memory_release
 from loadlens.measure.case import CaseMeasures
 from loadlens.measure.curves import CurveCases, asked_calmly, curve_of, gather
 from loadlens.measure.gates import gates_of
@@ -25,12 +24,12 @@ from loadlens.study.plan.reporting import window_of
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A record, measured: all that the parts of a report draw on."""
+    """A measured record: everything that a report is built from."""
 
     cases: tuple[CaseMeasures, ...]
     groups: tuple[CurveCases, ...]  # held-out ones too
     curves: tuple[Curve, ...]  # what rules see
-    books: tuple[AccountingRow, ...]
+    accounting: tuple[AccountingRow, ...]
     facts: Facts
 
 
@@ -39,11 +38,18 @@ def facts(record: RunSource) -> Facts:
     return measured(record).facts
 
 
-def measured(record: RunSource) -> Measured:
-    """Measure every trial, case and load curve of a record."""
+def measured(
+    record: RunSource, measure_trial: Callable[[TrialSource, Window], TrialMeasures] | None = None
+) -> Measured:
+    """Measure every trial, case and load curve of a record.
+
+    Args:
+        record: The record, which may still grow.
+        measure_trial: In place of `of_trial`, such as one that remembers the trials of earlier calls.
+    """
     study = record.study
     window = window_of(study.get("report") or {})
-    trials = [_of_trial(trial, window) for trial in record.trials]
+    trials = [(measure_trial or of_trial)(trial, window) for trial in record.trials]
     cases = tuple(
         CaseMeasures(plan, tuple(t for t in trials if t.source.case["slug"] == plan["slug"]))
         for plan in study["cases"]
@@ -58,17 +64,17 @@ def measured(record: RunSource) -> Measured:
     dense = tuple(
         step for group in groups if group.purpose == "dense" for step in curve_of(group, cores).steps
     )
-    rows = books.rows(cases, study)
+    rows = accounting.rows(cases, study)
     gates = gates_of(cases, curves, rows, cores)
-    counts = books.counts(cases, study)
-    known = Facts(cores, curves, gates, dense, counts=counts, calm=asked_calmly(groups))
-    return Measured(cases, groups, curves, rows, known)
+    counts = accounting.counts(cases, study)
+    all_facts = Facts(cores, curves, gates, dense, counts=counts, unloaded=asked_calmly(groups))
+    return Measured(cases, groups, curves, rows, all_facts)
 
 
 def _with_shapes(
     curve: Curve, group: CurveCases, looks: Sequence[CaseMeasures], everything: Sequence[CaseMeasures]
 ) -> Curve:
-    """A curve with what its single requests tell, beside looks with dense probes, and what grew meanwhile."""
+    """Return a curve with the findings on its single requests and on growth; `looks` have dense probes."""
     return replace(
         curve,
         slow_paths=slow_paths.slow_paths(group.cases, looks),
@@ -78,9 +84,9 @@ def _with_shapes(
     )
 
 
-def _of_trial(trial: TrialSource, window: Window) -> TrialMeasures:
-    """One trial, whoever made its load."""
+def of_trial(trial: TrialSource, window: Window) -> TrialMeasures:
+    """Measure a trial, its load from our engine or from another program."""
     is_driven = trial.result is not None and trial.result.driver is not None
-    found = external_trial.measure(trial, window) if is_driven else measure(trial, window)
+    measures = external_trial.measure(trial, window) if is_driven else measure(trial, window)
     memory_release.give_back()
-    return found
+    return measures

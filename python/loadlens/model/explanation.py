@@ -1,4 +1,4 @@
-"""What `explain` answers: the limit, the capacity, what others pay, what to do, and what is not known."""
+"""Answer of `explain`: limit, capacity, cost to other requests, advice, and open questions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Tier = Literal["A", "B", "C"]  # seen from outside; the processes watched; the s
 
 @dataclass(frozen=True, slots=True)
 class ProbePaid:
-    """What a thin stream of cheap requests met beside one level of load."""
+    """Response times of the probe, a thin stream of cheap requests, at one level of load."""
 
     request: str
     mean: Figure
@@ -23,7 +23,7 @@ class ProbePaid:
 
 @dataclass(frozen=True, slots=True)
 class Rung:
-    """One level of load over its trials; one without a valid trial says why instead."""
+    """One level of load over its trials, or the reason why it has no valid trial."""
 
     curve: str
     users: float  # or offered requests per second
@@ -40,7 +40,7 @@ class Rung:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """Something that could not be known, and the one measurement that would decide it."""
+    """An open question, and the measurement that would decide it."""
 
     what: str
     decided_by: str
@@ -68,6 +68,8 @@ class Explanation:
     not_assessed: tuple[NotAssessed, ...]
     unknown: tuple[Unknown, ...]  # the first is the one to go for
     cautions: tuple[str, ...]
+    found: tuple[str, ...]  # by the search itself, to watch or as the probe
+    missing: tuple[str, ...]  # looked for and not found, with the reason
     stopped_because: str
     stopped_words: str
     budget_s: float | None

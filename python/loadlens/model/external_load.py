@@ -1,6 +1,6 @@
 """Programs of others that may make a load in place of our engine, and what one of them says it cannot do.
 
-The names alone: what a program is told and how its words are read is `interop.drivers`.
+Only the names: command lines and parsers of output are in `run/external`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Feature = Literal[
 
 @dataclass(frozen=True, slots=True)
 class CannotDo:
-    """What a plan asks for and a program does not do."""
+    """A feature that a plan asks for and a program lacks."""
 
     feature: Feature
     words: str  # "wrk keeps no rate and no due times"

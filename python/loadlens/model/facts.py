@@ -1,4 +1,4 @@
-"""What a rule may see: estimates and counts of a record, without the names that its study gave them.
+"""Facts of a record, all that a rule may see: estimates and counts, without the names of the study.
 
 Labels are for printing only. No rule compares one with a word of its own; a test renames them all and the
 findings stay the same. Rates are per second, times in seconds.
@@ -7,15 +7,16 @@ findings stay the same. Rates are per second, times in seconds.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
 
 from loadlens.model.finding import Estimate, Figure, NotMeasured
 from loadlens.model.quality import Count, Quality
+from loadlens.model.readings import CgroupMetrics, HostMetrics, ProcMetrics, Signal, TcpMetrics
 from loadlens.model.shapes import (
     MemoryGrowth,
     Slowdown,
     SlowPath,
-    Spared,
+    SparedRequests,
     StandstillWatch,
     TimerPile,
 )
@@ -60,17 +61,17 @@ class FailureMode:
 
 @dataclass(frozen=True, slots=True)
 class ProbeWatch:
-    """A thin stream of cheap requests beside the load."""
+    """A thin stream of cheap requests next to the load."""
 
     label: str
     request: str
     response: Times
     idle_s: float | None  # its time on an idle service
-    delayed: Figure  # share held up by more than 1 ms and a twentieth of the dearest work
+    delayed: Figure  # share held up by more than 1 ms and a twentieth of the costliest work
     count: int
     fresh_connections: bool  # a new connection each: it lands on a process at random
     is_late: bool  # the generator sent it too late to trust it
-    spared: Spared | None = None  # as of the step's load; none where there are several probes, too
+    spared: SparedRequests | None = None  # as of the step's load; none where there are several probes, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,15 +168,18 @@ class PortsWatch:
 
 @dataclass(frozen=True, slots=True)
 class KernelWatch:
-    """What the kernel saw at the service's ports, and of TCP on the whole machine, over whole trials."""
+    """TCP at the service's ports and on the whole machine, as the kernel counts it, over whole trials."""
 
-    accept_queue: float | None  # the most connections that waited to be accepted
-    accept_queue_bound: float | None
-    listen_drops: float | None
-    retransmitted: float | None  # segments, those that ask for a connection included
-    retransmitted_syn: float | None  # those alone
-    begun: float | None = None  # connections that anybody on the machine asked for
-    begun_s: float = 0.0  # for so long they were counted
+    # the most connections that waited to be accepted, and how many may
+    accept_queue: Annotated[float | None, Signal(TcpMetrics.accept_queue, "highest")]
+    accept_queue_bound: Annotated[float | None, Signal(TcpMetrics.accept_queue_bound, "highest")]
+    listen_drops: Annotated[float | None, Signal(TcpMetrics.listen_drops, "growth", "sum")]
+    # segments, those that ask for a connection included, and those alone
+    retransmitted: Annotated[float | None, Signal(TcpMetrics.segments_retransmitted, "growth", "sum")]
+    retransmitted_syn: Annotated[float | None, Signal(TcpMetrics.syn_retransmitted, "growth", "sum")]
+    # connections that programs of the machine asked for, and for how long they were counted
+    begun: Annotated[float | None, Signal(TcpMetrics.connects_begun, "growth", "sum")] = None
+    begun_s: Annotated[float, Signal(TcpMetrics.connects_begun, "seconds", "sum")] = 0.0
     ports: PortsWatch | None = None
 
 
@@ -204,27 +208,37 @@ class ReplicaWatch:
 
 @dataclass(frozen=True, slots=True)
 class BalanceWatch:
-    """How requests were spread over replicas."""
+    """Spread of requests over replicas."""
 
     label: str
-    told: Literal["log", "sockets"]  # a balancer's log, or what the kernel saw at their ports
+    source: Literal["log", "sockets"]  # a balancer's log, or what the kernel saw at their ports
     replicas: tuple[ReplicaWatch, ...]
     covered: float | None  # requests that they got for each one of the load and the probes
 
 
 @dataclass(frozen=True, slots=True)
 class StorageWatch:
-    """What the services read and wrote, and what the machine's storage did meanwhile."""
+    """Reads and writes of the services, and the machine's storage meanwhile."""
 
-    written: Figure  # bytes per second that went to storage, of all processes of the services
-    read: Figure  # that came from it
-    appended: Figure  # by which files grew that they write at the end: logs
-    major_faults: Figure  # pages per second that had to come from storage
+    # bytes per second that went to storage and came from it, of all processes of the services, and by which
+    # files grew that they write at the end: logs
+    written: Annotated[Figure, Signal(ProcMetrics.write_bytes, "rate", "sum", "storage.written", "bytes/s")]
+    read: Annotated[Figure, Signal(ProcMetrics.read_bytes, "rate", "sum", "storage.read", "bytes/s")]
+    appended: Annotated[
+        Figure, Signal(ProcMetrics.appended_bytes, "rate", "sum", "storage.appended", "bytes/s")
+    ]
+    # pages per second that had to come from storage
+    major_faults: Annotated[Figure, Signal(ProcMetrics.major_faults, "rate", "sum", "faults.major", "1/s")]
     device: str  # a label: the device that was busy most
     device_busy: Figure  # share of the time with a request under way there
-    device_written: Figure  # bytes per second, by whomever
-    waiting: Figure  # share of the time in which some task of the machine waited for storage
-    stalled: Figure  # in which nobody could go on for it
+    device_written: Figure  # bytes per second, of all programs
+    # shares of the time in which some task of the machine waited for storage, and in which all did
+    waiting: Annotated[
+        Figure, Signal(HostMetrics.pressure_io_some_s, "share of time", "most", "pressure.io", "share")
+    ]
+    stalled: Annotated[
+        Figure, Signal(HostMetrics.pressure_io_full_s, "share of time", "most", "pressure.io", "share")
+    ]
     blocked: Figure  # in which some thread of the services slept in the kernel, as who waits for storage does
     blocked_threads: Figure  # how many did, mean over the looks
     stored: tuple[int, int] | None  # looks that found a file changed which they write elsewhere, of so many
@@ -236,12 +250,25 @@ class MemoryWatch:
 
     faults: tuple[float, ...]  # pages that a request fetched from storage, of each trial in order
     later: float | None  # faults in the second halves of measured parts over those in the first
-    again: Figure  # pages per second, of the machine, read again after they had been dropped
-    swapped_in: Figure  # pages per second, of the machine
-    waiting: Figure  # share of the time in which some task of the machine waited for memory
-    own_waiting: Figure  # in which some thread in a control group of the services did
-    at_bound: Figure  # how often per second such a group met its bound
-    bound_bytes: float | None  # the smallest of these bounds
+    # pages per second, of the machine, read again after they had been dropped, and brought back from swap
+    again: Annotated[
+        Figure, Signal(HostMetrics.memory_refaults, "rate", "most", "memory.refaults", "pages/s")
+    ]
+    swapped_in: Annotated[
+        Figure, Signal(HostMetrics.memory_swapped_in, "rate", "most", "memory.swapped_in", "pages/s")
+    ]
+    # shares of the time in which some task of the machine waited for memory, and some thread of the services
+    waiting: Annotated[
+        Figure, Signal(HostMetrics.pressure_memory_some_s, "rate", "most", "pressure.memory", "share")
+    ]
+    own_waiting: Annotated[
+        Figure, Signal(CgroupMetrics.memory_pressure_some_s, "rate", "most", "pressure.memory", "share")
+    ]
+    # how often per second a control group of the services met its bound, and the smallest of these bounds
+    at_bound: Annotated[
+        Figure, Signal(CgroupMetrics.memory_at_limit, "rate", "most", "memory.at_bound", "1/s")
+    ]
+    bound_bytes: Annotated[float | None, Signal(CgroupMetrics.memory_limit_bytes, "last", "least")]
     held: float | None  # resident memory of the services over the machine's memory
 
 
@@ -256,7 +283,7 @@ class ReceivedWatch:
 
 @dataclass(frozen=True, slots=True)
 class Gauge:
-    """One number that a service tells of itself."""
+    """One number that a service reports about itself."""
 
     name: str  # as it is exported, with its labels: for printing only
     mean: Figure  # of its readings in the measured part
@@ -264,8 +291,8 @@ class Gauge:
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
-    """What requests hold for a while, as the service itself tells: threads, connections of a pool, a lock."""
+class ConcurrencyLimit:
+    """A resource that requests hold for a while, as the service reports it: threads, a pool, a lock."""
 
     kind: Literal["lock", "pool", "threads", "requests", "unknown"]  # as its names have it
     held: Gauge
@@ -312,19 +339,19 @@ class Step:
     storage: StorageWatch | None = None
     memory: MemoryWatch | None = None
     received: ReceivedWatch | None = None
-    places: tuple[Places, ...] = ()
+    places: tuple[ConcurrencyLimit, ...] = ()
     answer_bytes: float | None = None  # of an answer of the load on the wire, mean of the trial with the most
     driver: str = ""  # a label: the program of others that made the load; empty: our engine
     quality: Quality = field(default_factory=Quality)  # how far its figures can be trusted
     standstills: tuple[StandstillWatch, ...] = ()  # each trial whose requests are known one by one
-    spared: Spared | None = None  # of the load in these trials; none: it stood still in none of them
+    spared: SparedRequests | None = None  # of the load in these trials; none: it stood still in none of them
     steal_mean: float | None = None  # as `steal`, of all trials
     others_mean: float | None = None  # as `other_cores`, of all trials
 
     def longest_class(self) -> RequestClass | None:
         """The class whose requests take longest here."""
-        known = [c for c in self.classes if isinstance(c.response.mean, Estimate)]
-        return max(known, key=_mean_response, default=None)
+        classes = [c for c in self.classes if isinstance(c.response.mean, Estimate)]
+        return max(classes, key=_mean_response, default=None)
 
     @property
     def server_cores(self) -> float:
@@ -353,7 +380,7 @@ class LogSign:
 
 @dataclass(frozen=True, slots=True)
 class AheadWatch:
-    """How the wait of a probe goes with the requests of the load that were under way when it was due."""
+    """Wait of a probe against the requests of the load that were under way when it was due."""
 
     probe: str  # its label
     slope: Figure  # seconds for each of them
@@ -371,9 +398,9 @@ class Curve:
     is_closed: bool
     think_s: float  # mean think time of a user
     steps: tuple[Step, ...]
-    work: Figure  # CPU seconds of one request of the dearest class
+    work: Figure  # CPU seconds of one request of the costliest class
     work_all: Figure  # CPU seconds of one request, all classes together
-    dearest: str  # label of that class
+    costliest: str  # label of that class
     cores_allotted: float  # to the services under test
     shares_cores: bool | None  # whether generator and services may run on the same cores
     levels: tuple[tuple[str, str], ...] = ()  # labels: factors that stay the same on it, and their levels
@@ -407,7 +434,7 @@ class Facts:
     curves: tuple[Curve, ...]
     gates: tuple[Gate, ...] = field(default=())
     dense: tuple[Step, ...] = ()  # looks for pauses: a light load and frequent probes
-    calm: tuple[RequestClass, ...] = ()  # asked by one user with pauses, before any load
+    unloaded: tuple[RequestClass, ...] = ()  # requested by one user with think time, before any load
     counts: tuple[Count, ...] = ()  # what services counted of their requests, trial by trial
 
     def gate(self, name: str) -> Gate | None:

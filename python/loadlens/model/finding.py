@@ -22,13 +22,13 @@ class Estimate:
 
     @property
     def is_within_one_trial(self) -> bool:
-        """Whether the interval says nothing about the variation between runs."""
+        """True if the interval says nothing about the variation between runs."""
         return self.trials == 1
 
 
 @dataclass(frozen=True, slots=True)
 class Undecided:
-    """Not knowing, and what would decide it."""
+    """An unknown figure, and what would decide it."""
 
     metric: str
     unit: str
@@ -37,7 +37,7 @@ class Undecided:
 
 @dataclass(frozen=True, slots=True)
 class NotMeasured:
-    """Nobody looked, and why."""
+    """A figure that was not measured, and why."""
 
     metric: str
     reason: str
@@ -47,12 +47,12 @@ Figure = Estimate | Undecided | NotMeasured
 
 
 class Grade(IntEnum):
-    """How sure a finding is; each word has one fixed meaning."""
+    """Confidence in a finding; each word has one fixed meaning."""
 
     SUSPECTED = 1  # a necessary signal is missing
     PROBABLE = 2  # all necessary signals pass; something could not be excluded
     STRONG = 3  # all pass beyond their thresholds with their intervals, every rival looked at and excluded
-    CONFIRMED = 4  # the knob was changed and the predicted change was seen
+    CONFIRMED = 4  # the setting was changed and the predicted change was seen
 
     @property
     def word(self) -> str:
@@ -62,7 +62,7 @@ class Grade(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One signal that a finding needs, with what was seen."""
+    """One signal that a finding needs, with its figures."""
 
     signal: str  # "worker.cpu", "probe.coupling"
     text: str  # one line for people, with numbers and units
@@ -77,7 +77,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """A rival explanation and whether it is ruled out."""
+    """A rival explanation, ruled out or not."""
 
     rival: str  # "thread pool"
     text: str  # "CPU is full"
@@ -86,23 +86,23 @@ class Counter:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What a change would bring, before it was made."""
+    """The predicted effect of a change."""
 
     what: str  # "mean at 20 users"
     before: Figure
     after: Figure
     remedy: str = ""  # "2 processes in place of 1"
-    assumes: str = ""  # what is taken for granted
+    assumes: str = ""  # assumptions of the prediction
 
     @property
     def words(self) -> str:
-        """What is predicted, and under which change."""
+        """The predicted figure, and the change."""
         return f"{self.remedy}: {self.what}" if self.remedy else self.what
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What is so, on what evidence, how sure, what to do about it."""
+    """A cause with its evidence, its grade, and advice."""
 
     rule: str  # "eventloop.blocked"
     grade: Grade
@@ -123,7 +123,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Absent:
-    """A rule that looked and stayed silent."""
+    """A rule that looked and found nothing."""
 
     rule: str
     title: str

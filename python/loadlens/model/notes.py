@@ -1,4 +1,4 @@
-"""Which findings say how far figures go and nothing of what limits the service: they are never its answer."""
+"""Rules that qualify the figures and do not name a limit: their findings are never the answer."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class Leg:
 
 @dataclass(frozen=True, slots=True)
 class ReplayText:
-    """What is written about a replay."""
+    """A replay as written."""
 
     file: str
     column: str | None = None
@@ -72,7 +72,7 @@ class Profile:
         return self._within(min(until_s, length_s)) + held
 
     def is_level(self, from_ns: int, until_ns: int) -> bool:
-        """Whether the level is the same at all moments between two."""
+        """True if the level is the same at all moments between two."""
         if self.repeats:
             return len({level for segment in self.segments for level in (segment.start, segment.end)}) == 1
         levels, begin = set[float](), 0
@@ -103,7 +103,7 @@ class Profile:
 
 @dataclass(frozen=True, slots=True)
 class Shaped:
-    """What legs mean: whether they are rates, and the profile."""
+    """A profile, and whether its levels are rates."""
 
     is_open: bool
     profile: Profile
@@ -115,7 +115,7 @@ def ramp(to: float, ns: int) -> Profile:
 
 
 def shaped(shape: Shape, legs: Sequence[Leg], *, users: float | None, rate: float | None) -> Shaped:
-    """What the legs of a load mean.
+    """Return the profile that the legs of a load describe.
 
     Args:
         shape: Stages are ramps to their levels, steps hold them, bursts hold them again and again.
@@ -131,7 +131,7 @@ def shaped(shape: Shape, legs: Sequence[Leg], *, users: float | None, rate: floa
         raise UnitError("a load is closed (users) or open (rate), not both", example)
     if shape != "stages" and (users is not None or rate is not None):
         name = "users" if rate is None else "rate"
-        raise UnitError(f"{name} beside {shape}, which say every level", f"remove {name}; {example}")
+        raise UnitError(f"{name} alongside {shape}, which say every level", f"remove {name}; {example}")
     is_open = rate is not None or any(leg.is_rate for leg in legs)
     has_bare = rate is None and any(leg.is_rate is None and leg.level for leg in legs)
     if is_open and (users is not None or has_bare):

@@ -1,4 +1,4 @@
-"""What a rule may see of how far figures can be trusted: of the generator, of time, of runs, of books.
+"""Facts for rules on the trustworthiness of figures: generator, drift, variation, accounting.
 
 Everything has a default that says "not measured". Labels are for printing only.
 """
@@ -15,7 +15,7 @@ class OwnCores:
     """The cores on which the generator may run, means over the trials."""
 
     cores: int
-    busy: float  # of them, by whomever
+    busy: float  # of them, by all programs
     lab: float  # cores used by the generator and the rest of Loadlens
 
 
@@ -29,7 +29,7 @@ class LittleTrial:
 
 @dataclass(frozen=True, slots=True)
 class Settling:
-    """How the response time of one trial went while it was measured."""
+    """Course of the response time over one trial."""
 
     order: int  # its place among all trials of the record
     kind: str  # "flat", "warmup", "slowdown", "no_steady", "cyclic"
@@ -42,7 +42,7 @@ class Settling:
 
 @dataclass(frozen=True, slots=True)
 class Variation:
-    """How mean response times of the trials of a case differ."""
+    """Variation of mean response times between the trials of a case."""
 
     trials: int
     between: float  # standard deviation between trials, log scale
@@ -68,7 +68,7 @@ class QuantileWatch:
 
 @dataclass(frozen=True, slots=True)
 class Omission:
-    """What times that begin when a request is sent leave out, of a load that follows a schedule."""
+    """Delay that service times omit: requests of a scheduled load that were sent late."""
 
     late: Figure  # share of requests that the generator sent later than matters
     tail_ratio: float | None  # p99 from due over p99 from sent, the largest of the trials
@@ -91,12 +91,12 @@ class CalledFailed:
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """How far the figures of one level can be trusted."""
+    """Trustworthiness of the figures of one level of load."""
 
     own_cores: OwnCores | None = None
     soft_cores: float | None = None  # used by the kernel's soft interrupts, which belong to no process
     little: tuple[LittleTrial, ...] = ()
-    longest_told_s: float | None = None  # the longest time that another program tells of
+    longest_reported_s: float | None = None  # longest time in the report of an external load generator
     seconds: float | None = None  # measured part of a trial, the shortest
     order: int | None = None  # place of its first trial among all of the record
     settling: tuple[Settling, ...] = ()
@@ -108,12 +108,12 @@ class Quality:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What a service counted over one trial, read while it was idle before and after."""
+    """Rise of a service's counter over one trial, read while idle before and after."""
 
     seconds: float  # between the two readings
-    sent_low: int  # requests of ours that certainly reached it
+    sent_low: int  # our requests that certainly reached it
     sent_high: int  # and those that may have
-    scrapes: int  # of ours in between, which it may count or not
+    scrapes: int  # our scrapes in between, which it may count or not
     counted: float
     failed: float | None = None  # of these, answered with 408, 429 or 5xx; none: it does not say
 

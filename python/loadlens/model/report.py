@@ -118,7 +118,7 @@ class ClaimRow:
 
 @dataclass(frozen=True, slots=True)
 class PublishedRow:
-    """One published figure beside ours."""
+    """One published figure next to ours."""
 
     case: str
     step: str
@@ -135,7 +135,7 @@ class PublishedRow:
 
 @dataclass(frozen=True, slots=True)
 class PublishedSection:
-    """How our shape compares with the published one."""
+    """Our shape compared with the published one."""
 
     agreement: tuple[str, ...]
     claims: tuple[ClaimRow, ...]
@@ -144,7 +144,7 @@ class PublishedSection:
 
 @dataclass(frozen=True, slots=True)
 class PredictionRow:
-    """One figure that was predicted before its case ran, beside what was measured."""
+    """One figure that was predicted before its case ran, and the measurement."""
 
     case: str  # slug
     name: str  # of the case
@@ -159,11 +159,20 @@ class PredictionRow:
 
 @dataclass(frozen=True, slots=True)
 class PredictionSection:
-    """How well held-out cases were foretold."""
+    """Predictions of held-out cases and their score."""
 
     lines: tuple[str, ...]  # the score, and what was not predicted with the reason
     rows: tuple[PredictionRow, ...]
     models: Table | None  # what each prediction rests on
+
+
+@dataclass(frozen=True, slots=True)
+class EffectSection:
+    """Changes that the levels of each factor make against the first one."""
+
+    lines: tuple[str, ...]  # a sentence for each
+    table: Table
+    chart: str | None  # anchor of the chart that shows them
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +203,7 @@ class CaseDetail:
     checks: Table | None = None
     groups: Table | None = None  # runs of groups of steps
     reasons: Table | None = None  # why requests failed, and what to try
-    inside: Table | None = None  # what runtimes, servers and the kernel told
+    inside: Table | None = None  # what runtimes, servers and the kernel reported
     backends: Table | None = None  # who got the requests behind a balancer
     queries: Table | None = None  # PromQL that the study asks
     proxies: Table | None = None  # what fault proxies did, by their own books
@@ -202,7 +211,7 @@ class CaseDetail:
 
 @dataclass(frozen=True, slots=True)
 class AccountingRow:
-    """Who counted how many requests, and what explains a difference."""
+    """Counts of requests from one source, and the explanation of a difference."""
 
     source: str
     sent: int | None
@@ -242,3 +251,4 @@ class Report:
     objectives: tuple[ObjectiveRow, ...] = ()
     setup: Table | None = None  # variant and place of each part of the testbed
     predictions: PredictionSection | None = None  # of held-out cases
+    effects: EffectSection | None = None  # of factors other than the load

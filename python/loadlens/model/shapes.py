@@ -1,4 +1,4 @@
-"""What rules may see of single requests: when nothing at all was answered, which of them lie apart.
+"""Facts for rules on single requests: standstills, slow paths, timers, growth.
 
 Moments are seconds on one clock for the whole record, so that what keeps time is seen across trials.
 """
@@ -26,7 +26,7 @@ class StandstillWatch:
     life: str  # of the service: trials with the same one met the same processes
     begin_s: float
     end_s: float
-    shortest_s: float  # that could have been told from chance
+    shortest_s: float  # shortest that is distinguishable from chance
     between_s: float  # mean distance of two answers while it did not stand still
     age_s: float  # mean distance of any moment then to the answer before it
     stops: tuple[Standstill, ...] = ()
@@ -34,20 +34,20 @@ class StandstillWatch:
 
     @property
     def seconds(self) -> float:
-        """How long was looked."""
+        """Length of the watched window."""
         return self.end_s - self.begin_s
 
 
 @dataclass(frozen=True, slots=True)
 class Took:
-    """How long some requests took."""
+    """Mean and p99 response time of a group of requests."""
 
     mean: Figure
     p99: Figure
 
 
 @dataclass(frozen=True, slots=True)
-class Spared:
+class SparedRequests:
     """Requests of one level that met no standstill, and how many did."""
 
     requests: int
@@ -112,13 +112,13 @@ class TimerPile:
     count: int
     weight: Figure  # their share
     shift: Figure  # what they waited
-    contrast: float  # density there over the density beside it
+    contrast: float  # density there over the density next to it
     levels: tuple[TimerLevel, ...] | None = None  # of the curve, where it has any; none: not known
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryGrowth:
-    """How the memory of a service followed its requests while measured, over the trials of one life."""
+    """Growth of a service's memory with its requests while measured, over the trials of one life."""
 
     label: str  # of the service
     trials: int
@@ -136,7 +136,7 @@ class MemoryGrowth:
 
 @dataclass(frozen=True, slots=True)
 class Slowdown:
-    """Whether requests of one class take longer the later they come, at the same level of load."""
+    """Rise of response times of one class over time at the same level of load."""
 
     label: str  # of the class
     request: str  # "POST /x"

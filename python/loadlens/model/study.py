@@ -1,16 +1,17 @@
 """A study as planned: experiments, cases with every `$name` of theirs filled, trials in order.
 
-`define.py` makes a Study from a file, `design.py` makes its cases and the order of its trials.
+`study/parse` reads the file, `study/plan` makes the cases and the order of their trials.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
 
 from loadlens.model.topology import Entry, Outside, Reset, Scalar, Service
 from loadlens.model.workload import Closed, Connection, Cookies, Feed, Open, Scenario
+from loadlens.units import scalar
 
 TIMES: Final = ("response_time", "service_time", "server_time", "first_byte", "last_byte", "connect", "tls")
 STATISTICS: Final = ("mean", "p50", "p75", "p90", "p95", "p99", "p999")
@@ -35,7 +36,11 @@ METRICS: Final = (
 COMPARED: Final = (*TIMES[:2], *METRICS)
 
 
-# What a case is run for: `load` is a level of a load curve, `look` asks calmly, `dense` looks for pauses.
+# Columns of published figures that are no factor.
+FIGURE_COLUMNS: Final = frozenset(("experiment", "step", "metric", "side", "value", "unit", "note"))
+_SECONDS_PER_UNIT: Final = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "min": 60.0}
+
+# Purpose of a case: `load` is a level of a load curve, `look` an unloaded baseline, `dense` looks for pauses.
 Purpose = Literal["load", "look", "dense"]
 
 TAKES: Final = ("last", "mean", "max", "min")
@@ -89,7 +94,7 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A thin open stream beside the load."""
+    """A thin open stream alongside the load."""
 
     name: str
     scenario: Scenario
@@ -133,9 +138,35 @@ class Case:
     needs_cores: int | None = None  # on a machine with fewer it is shown, not judged
     feeds: tuple[Feed, ...] = ()  # those that its requests use
     cookies: Cookies = "iteration"
-    outside: Outside | None = None  # what is at the entry's URL, as far as it was told
+    outside: Outside | None = None  # what flags say is at the entry's URL
     purpose: Purpose = "load"
     driver: str | None = None  # the program of others that makes the load (`model.driving`); none: our engine
+
+    @property
+    def requests(self) -> float:
+        """Requests of an iteration, the mean over the mix."""
+        return self._mean([float(scenario.requests) for scenario in self.scenarios]) or 1.0
+
+    @property
+    def pause_s(self) -> float:
+        """Mean pause between the steps of an iteration, in seconds."""
+        return self._mean([scenario.pause_s for scenario in self.scenarios])
+
+    def _mean(self, values: Sequence[float]) -> float:
+        weights = [scenario.weight for scenario in self.scenarios]
+        total = sum(weight * value for weight, value in zip(weights, values, strict=True))
+        return total / (sum(weights) or 1.0)
+
+    def has(self, levels: Mapping[str, str]) -> bool:
+        """True if factors and params of the case have these levels and values."""
+        own = {name: str(value) for name, value in self.params}
+        own |= {level.factor: level.name for level in self.levels}
+        return all(own.get(name) == text for name, text in levels.items())
+
+    def is_of(self, row: Mapping[str, str]) -> bool:
+        """True if a row of published figures is about this case; none is about a held-out one."""
+        levels = {name: text for name, text in row.items() if name not in FIGURE_COLUMNS and text}
+        return row["experiment"] == self.experiment and not self.held_out and self.has(levels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,11 +186,17 @@ class PlannedTrial:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """Figures that somebody published, as rows of a CSV file."""
+    """Published figures, as rows of a CSV file."""
 
     file: str
     cores: int | None
     rows: tuple[Mapping[str, str], ...]  # experiment, levels..., step, metric, side, value, unit, note
+
+
+def seconds_of(row: Mapping[str, str]) -> float | None:
+    """Return the published time of a row in seconds; none for what is no time."""
+    unit, value = _SECONDS_PER_UNIT.get(row["unit"]), scalar(row["value"])
+    return value * unit if unit is not None and isinstance(value, (int, float)) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +219,25 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
+class Compared:
+    """One figure of every case of an experiment, for the report to put side by side."""
+
+    metric: str  # one of COMPARED
+    experiment: str
+    step: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReportSettings:
+    """Settings of the report: charts, comparisons, the window of the figures, PromQL."""
+
+    charts: tuple[str, ...] = ()  # empty: all that apply
+    compare: tuple[Compared, ...] = ()
+    window: Window | None = None  # none: the whole measured part
+    promql: tuple[Query, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Study:
     """A whole study."""
 
@@ -198,5 +254,5 @@ class Study:
     objectives: tuple[Objective, ...] = ()
     quick: bool = False
     quick_differences: tuple[str, ...] = ()  # what the quick profile changed, in words
-    report: Mapping[str, Any] = field(default_factory=dict)
+    report: ReportSettings = ReportSettings()
     notes: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""What is under test: services, how they start, tell that they are ready, and what they say about themselves.
+"""The testbed: services, their start and readiness, and the metrics that they offer.
 
 Strings may still hold names that only the testbed knows (`$host`, `$port`, `$port.NAME`, `$scratch`,
 `$replica`, `$SERVICE.url`, `$SERVICE.host`, `$SERVICE.port`, and calibrated values); names of params and
@@ -42,11 +42,11 @@ PROXY_PREFIX: Final = "loadlens_proxy_"  # of the names in them
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """How a service's environment is made; isolated and cached by digest."""
+    """The environment of a service, made in isolation and cached by digest."""
 
     kind: BuildKind
     spec: str  # python: requirements file; run: a command; others: the project file
-    debian: tuple[str, ...] = ()  # mix: packages of the distribution that are unpacked beside the build
+    debian: tuple[str, ...] = ()  # mix: packages of the distribution that are unpacked next to the build
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """How a service is asked to end, and how long it may take before it is killed."""
+    """The signal that ends a service, and the time that it may take before it is killed."""
 
     signal: str | None = None  # none: TERM, or what its kind understands
     within_s: float = 10.0
@@ -90,7 +90,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """What a model of a service has to be told, because it cannot be seen from outside before it runs."""
+    """Facts that a model of a service needs and that cannot be seen from outside before it runs."""
 
     workers: int = 1  # of each replica: processes that take requests, each for itself
     threads: int = 0  # of each worker, that do the work of requests; 0: it is done where it was measured
@@ -170,7 +170,7 @@ class ErrorFault:
 
 @dataclass(frozen=True, slots=True)
 class BandwidthFault:
-    """How fast bytes go through."""
+    """A bound on bytes per second."""
 
     rate: int  # bytes a second
     shared: bool = False  # by all connections; else each has it
@@ -179,7 +179,7 @@ class BandwidthFault:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionsFault:
-    """How many connections there may be."""
+    """A bound on the number of connections."""
 
     most: int
     above: Literal["refuse", "hold"] = "refuse"
@@ -187,7 +187,7 @@ class ConnectionsFault:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """How many requests the service has at once, and what happens to the others."""
+    """A bound on the requests that the service has at once, and the treatment of the others."""
 
     in_flight: int
     queue: int = 0
@@ -198,7 +198,7 @@ class Admission:
 
 @dataclass(frozen=True, slots=True)
 class ProxyFaults:
-    """What a fault proxy does wrong; what is none it does not do."""
+    """The faults that a proxy injects; none: it does not."""
 
     delay: DelayFault | None = None
     reset: ResetFault | None = None
@@ -239,7 +239,7 @@ class Service:
     variant: str | None = None  # which of several ways to run it was taken
 
     def setting(self, name: str) -> str:
-        """How a balancer or proxy is set, as the study says or as it is otherwise."""
+        """Return a setting of a balancer or proxy: the study's, or the default."""
         return dict(self.settings).get(name, BALANCER_SETTINGS[self.use][name])
 
 
@@ -257,7 +257,7 @@ class Outside:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Where the load goes: a service's port, or a URL outside (then nothing is started)."""
+    """The target of the load: a service's port, or a URL outside (then nothing is started)."""
 
     service: str | None = None
     port: str | None = None
@@ -267,9 +267,9 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Reset:
-    """How the data are put back, and how that is verified; a failed reset invalidates the trial."""
+    """Commands that put the data back and verify it; a failed reset invalidates the trial."""
 
-    before: Literal["trial", "block"]
+    before: Literal["trial", "block"] = "trial"
     run: str | None = None
     sql: str | None = None
     files: tuple[str, ...] = ()  # removed

@@ -6,7 +6,7 @@ from enum import IntEnum, StrEnum
 
 
 class TrialStatus(StrEnum):
-    """What became of a trial."""
+    """Status of a trial."""
 
     COMPLETE = "complete"
     ABORTED = "aborted"  # ended early, by a person or by a crash
@@ -14,7 +14,7 @@ class TrialStatus(StrEnum):
 
 
 class Outcome(IntEnum):
-    """What became of one request; the same codes as the engine's, which classes every failure."""
+    """Outcome of one request; the same codes as the engine's, which classes every failure."""
 
     OK = 0
     UNEXPECTED_STATUS = 1

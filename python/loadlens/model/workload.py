@@ -1,4 +1,4 @@
-"""What is asked of the service: scenarios, workload, streams, and the plan that the engine runs.
+"""Scenarios, workloads, streams, and the plan that the engine runs.
 
 The same names as `crates/plan/src`; `Plan.to_json` is what passes the door. Times are
 nanoseconds, rates are per second. Nothing here knows a study file.
@@ -40,7 +40,7 @@ class Think:
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """What is sent after the head; strings are templates."""
+    """The body of a request; strings are templates."""
 
     kind: Literal["none", "text", "json", "file"] = "none"
     text: str | None = None
@@ -51,7 +51,7 @@ class Body:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Where a number must lie; at least one of them is set."""
+    """Bounds of a number; at least one of them is set."""
 
     equals: float | None = None
     above: float | None = None
@@ -76,7 +76,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where an extracted value is found."""
+    """The place in a response that a value is extracted from."""
 
     kind: Literal["json", "header", "regex"]
     path: str | None = None  # json
@@ -96,7 +96,7 @@ class Extract:
 
 @dataclass(frozen=True, slots=True)
 class Auth:
-    """Credentials: the secret is an environment variable that the engine reads and nobody writes."""
+    """Credentials: the secret is an environment variable that only the engine reads."""
 
     kind: Literal["none", "basic", "bearer"]
     user: str | None = None  # basic
@@ -141,7 +141,7 @@ class Scenario:
 
     @property
     def visits(self) -> tuple[int, ...]:
-        """How often each step is due in one iteration: the product of the repeats around it."""
+        """Times that each step is due in one iteration: the product of the repeats around it."""
         return visits(len(self.steps), [(g.first, g.steps, g.repeat) for g in self.groups])
 
     @property
@@ -157,7 +157,7 @@ class Scenario:
 
 
 def visits(steps: int, groups: Iterable[tuple[int, int, int]]) -> tuple[int, ...]:
-    """How often each of `steps` steps is due in one iteration, given (first, steps, repeat) of the groups."""
+    """Return the times that each step is due in one iteration, given (first, steps, repeat) of the groups."""
     times = [1] * steps
     for first, length, repeat in groups:
         times[first : first + length] = [repeat * each for each in times[first : first + length]]
@@ -174,7 +174,7 @@ class PemFile:
 
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """How connections are secured: TLS 1.2 or 1.3, http/1.1 offered by ALPN."""
+    """Settings of TLS 1.2 or 1.3; http/1.1 is offered by ALPN."""
 
     server_name: str | None = None  # asked for (SNI) and verified; none: the target's host
     ca: PemFile | None = None  # none: what the operating system trusts
@@ -186,7 +186,7 @@ class Tls:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where requests go."""
+    """The address that requests go to."""
 
     host: str
     port: int
@@ -201,7 +201,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """How connections are used: kept, new for each request, or closed after `requests`."""
+    """Use of connections: kept, new for each request, or closed after `requests`."""
 
     reuse: Literal["keep", "new", "requests"] = "keep"
     requests: int | None = None
@@ -236,12 +236,12 @@ class Closed:
 
     @property
     def is_shaped(self) -> bool:
-        """Whether the number of users changes after a ramp at the start."""
+        """True if the number of users changes after a ramp at the start."""
         return self.profile is not None
 
     @property
     def ends(self) -> bool:
-        """Whether nobody is left from some moment on."""
+        """True if the last user leaves before the load is ended otherwise."""
         return _ends(self.profile)
 
 
@@ -259,12 +259,12 @@ class Open:
 
     @property
     def is_shaped(self) -> bool:
-        """Whether the rate changes by plan."""
+        """True if the rate changes by plan."""
         return self.rate_per_s is None
 
     @property
     def ends(self) -> bool:
-        """Whether nothing is due from some moment on."""
+        """True if nothing is due from some moment on."""
         return self.replay is not None or _ends(self.profile)
 
     @property

@@ -67,12 +67,7 @@ class Shown:
 _TIMES = (Scale("ns", 1e-9), Scale("µs", 1e-6), Scale("ms", 1e-3), Scale("s", 1.0))
 _BYTES = tuple(Scale(name, 1024.0**i) for i, name in enumerate(("B", "KiB", "MiB", "GiB", "TiB")))
 _RATES = (Scale("/s", 1.0, 4), Scale("M /s", 1e6, 4))
-_FIXED = {
-    "share": Scale("%", 0.01),
-    "ratio": Scale("", 1.0),
-    "": Scale("", 1.0),
-    "1": Scale("", 1.0),
-}
+_FIXED = {"share": Scale("%", 0.01), "ratio": Scale("", 1.0), "": Scale("", 1.0), "1": Scale("", 1.0)}
 _ANY_PLACE = 400  # beyond the digits of any float
 _HUGE = 1e15  # nothing that we measure; digits beyond it would fill the line
 _COUNTED = frozenset({"requests", "connections", "users", "trials", "count"})

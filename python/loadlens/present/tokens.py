@@ -66,15 +66,7 @@ RAMP = (
 )
 # Text on each step of the ramp: ink on the steps near the page, the page's colour on the steps near the ink.
 # The themes turn over at different steps, so these serve tables only and are not recoloured in charts.
-ON_RAMP = (
-    INK,
-    INK,
-    INK,
-    Colour(INK.light, PAGE.dark),
-    PAGE,
-    PAGE,
-    PAGE,
-)
+ON_RAMP = (INK, INK, INK, Colour(INK.light, PAGE.dark), PAGE, PAGE, PAGE)
 
 DIVERGING = (  # worse, somewhat worse, same, somewhat better, better
     Colour("#A63A0A", "#D9925C"),

@@ -90,6 +90,7 @@ METRICS: Mapping[str, str] = {
     "response_time.max": "largest response time",
     "service_time.mean": "mean service time",
     "failed.share": "share failed",
+    "unsuccessful.share": "share of requests without success",
     "ab_failed.share": "share failed as ab counts",
     "body_bytes.mean": "mean size of the body",
     "body_bytes.max": "largest body",
@@ -138,8 +139,7 @@ GLOSSARY = (
     Term("p99", "the time within which 99 of 100 requests were answered; p50 is the median"),
     Term("plateau", "the throughput that more load no longer raises"),
     Term(
-        "prediction",
-        "result of a model for a held-out case before it ran; its interval is for a measurement",
+        "prediction", "result of a model for a held-out case before it ran; its interval is for a measurement"
     ),
     Term("probe", "a thin stream of cheap requests alongside the load, on its own connections"),
     Term("record", "the folder of a run; every number of a report can be computed again from it"),

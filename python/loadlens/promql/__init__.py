@@ -1,8 +1,8 @@
-"""PromQL: what an expression says, and its value over samples that were recorded.
+"""PromQL: parser of expressions, and their values over recorded samples.
 
 The part of the language that reports use: selectors, ranges, rates with Prometheus's extrapolation, what is
 taken over time, aggregation, arithmetic, quantiles of histograms. What is left out is refused by name when an
-expression is parsed, so that nobody waits for a figure that will not come.
+expression is parsed, so that a missing figure is known before a run.
 """
 
 from __future__ import annotations

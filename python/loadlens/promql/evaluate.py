@@ -43,7 +43,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class _At:
-    """What an expression is evaluated with."""
+    """Inputs of an evaluation."""
 
     series: Sequence[Series]
     when: float
@@ -53,7 +53,7 @@ class _At:
 def evaluate(
     expression: Expression, series: Sequence[Series], *, at_s: float, range_s: float
 ) -> tuple[Point, ...]:
-    """The value at a moment; a scalar is a point without labels.
+    """Return the value at a moment; a scalar is a point without labels.
 
     Args:
         expression: As parsed.
@@ -62,11 +62,15 @@ def evaluate(
         range_s: What `$__range` stands for, seconds.
 
     Raises:
-        PromqlError: Series that would be told apart by nothing meet in one result.
+        PromqlError: Two series of the result have the same labels.
     """
-    found = _vector(expression, _At(series, at_s, range_s))
-    _refuse_twins(found)
-    return tuple(found)
+    points = _vector(expression, _At(series, at_s, range_s))
+    seen: set[Labels] = set()
+    for point in points:
+        if point.labels in seen:
+            raise PromqlError(f"two series of the result have the labels {_shown(point.labels)}")
+        seen.add(point.labels)
+    return tuple(points)
 
 
 def evaluate_over(
@@ -78,13 +82,13 @@ def evaluate_over(
     step_s: float,
     range_s: float,
 ) -> dict[Labels, list[tuple[float, float]]]:
-    """The values at each step, the first and the last moment included: labels -> (time, value)."""
-    found: dict[Labels, list[tuple[float, float]]] = {}
+    """Return the values at each step, both ends included: labels -> (time, value)."""
+    by_labels: dict[Labels, list[tuple[float, float]]] = {}
     for number in range(math.floor((end_s - begin_s) / step_s + 1e-9) + 1):
         when = begin_s + number * step_s
         for point in evaluate(expression, series, at_s=when, range_s=range_s):
-            found.setdefault(point.labels, []).append((when, point.value))
-    return found
+            by_labels.setdefault(point.labels, []).append((when, point.value))
+    return by_labels
 
 
 def _vector(expression: Expression, at: _At) -> list[Point]:
@@ -92,7 +96,9 @@ def _vector(expression: Expression, at: _At) -> list[Point]:
         case Number(value):
             return [Point((), value)]
         case Selector():
-            return list(_selected(expression, at))
+            offset = expression.offset_s
+            values = [(series, series.at(at.when - offset)) for series in _fitting(expression, at)]
+            return [Point(_sorted(series.labels), value) for series, value in values if value is not None]
         case Call():
             return _call(expression, at)
         case Aggregate():
@@ -106,8 +112,8 @@ def _vector(expression: Expression, at: _At) -> list[Point]:
 
 
 def _scalar(expression: Expression, at: _At) -> float:
-    found = _vector(expression, at)
-    return found[0].value if found else math.nan
+    points = _vector(expression, at)
+    return points[0].value if points else math.nan
 
 
 # --- selectors and functions ------------------------------------------------------------------------------
@@ -119,13 +125,6 @@ def _fitting(selector: Selector, at: _At) -> Iterator[Series]:
             yield series
 
 
-def _selected(selector: Selector, at: _At) -> Iterator[Point]:
-    for series in _fitting(selector, at):
-        value = series.at(at.when - selector.offset_s)
-        if value is not None:
-            yield Point(_sorted(series.labels), value)
-
-
 def _call(call: Call, at: _At) -> list[Point]:
     name, arguments = call.function, call.arguments
     ranged = arguments[-1]
@@ -134,8 +133,8 @@ def _call(call: Call, at: _At) -> list[Point]:
         return list(_over_range(name, p, ranged, at))
     match name:
         case "scalar":
-            found = _vector(arguments[0], at)
-            return [Point((), found[0].value if len(found) == 1 else math.nan)]
+            points = _vector(arguments[0], at)
+            return [Point((), points[0].value if len(points) == 1 else math.nan)]
         case "vector":
             return _vector(arguments[0], at)
         case "histogram_quantile":
@@ -200,7 +199,7 @@ def _exp(value: float) -> float:
 
 
 def _round(value: float, to: float) -> float:
-    """To the nearest multiple; a tie goes up."""
+    """Return the nearest multiple; a tie goes up."""
     if not math.isfinite(value) or not math.isfinite(to) or to == 0:
         return math.nan if to == 0 else value
     inverse = 1.0 / to
@@ -230,17 +229,12 @@ _ROUNDING: Final[Mapping[str, Callable[[float, float], float]]] = {
 def _aggregate(aggregate: Aggregate, at: _At) -> list[Point]:
     groups: dict[Labels, list[float]] = {}
     for point in _vector(aggregate.argument, at):
-        groups.setdefault(_group(point.labels, aggregate), []).append(point.value)
+        key = _labels(point.labels, aggregate.labels, only=not aggregate.is_without)
+        groups.setdefault(key, []).append(point.value)
     if aggregate.parameter is not None:
         p = _scalar(aggregate.parameter, at)
         return [Point(labels, over_time.quantile(p, values)) for labels, values in groups.items()]
     return [Point(labels, _TOGETHER[aggregate.operator](values)) for labels, values in groups.items()]
-
-
-def _group(labels: Labels, aggregate: Aggregate) -> Labels:
-    if aggregate.is_without:
-        return tuple(pair for pair in labels if pair[0] not in (*aggregate.labels, NAME))
-    return tuple(pair for pair in labels if pair[0] in aggregate.labels)
 
 
 _TOGETHER: Final[Mapping[str, Callable[[Sequence[float]], float]]] = {
@@ -261,80 +255,61 @@ def _binary(binary: Binary, at: _At) -> list[Point]:
     left, right = _vector(binary.left, at), _vector(binary.right, at)
     scalars = (kind_of(binary.left) == "scalar", kind_of(binary.right) == "scalar")
     if scalars == (True, True):
-        value = _computed(binary.operator, left[0].value, right[0].value)
-        return [Point((), value)]
+        return [Point((), _computed(binary.operator, left[0].value, right[0].value))]
     if scalars == (False, False):
         pairs = _paired(left, right, binary)
     elif scalars[1]:
         pairs = [(point, point.value, right[0].value) for point in left]
     else:
         pairs = [(point, left[0].value, point.value) for point in right]
-    keeps_name = binary.operator in COMPARISONS and not binary.is_bool
-    found = []
-    for point, first, second in pairs:
-        value = _computed(binary.operator, first, second)
-        if keeps_name:
-            if value:
-                found.append(point)
-            continue
-        found.append(Point(_nameless(point.labels), value))
-    return found
+    values = [(point, _computed(binary.operator, first, second)) for point, first, second in pairs]
+    if binary.operator in COMPARISONS and not binary.is_bool:
+        return [point for point, value in values if value]
+    return [Point(_nameless(point.labels), value) for point, value in values]
 
 
 def _paired(
     left: Sequence[Point], right: Sequence[Point], binary: Binary
 ) -> list[tuple[Point, float, float]]:
-    """Each series of the left with the one of the right that has the same labels."""
+    """Pair each series of the left with the one of the right that has the same labels."""
     others: dict[Labels, Point] = {}
     for point in right:
-        key = _matched(point.labels, binary)
+        key = _labels(point.labels, binary.matching, only=binary.is_on)
         if key in others:
             raise PromqlError(f"two series on the right of {binary.operator} have the labels {_shown(key)}")
         others[key] = point
     pairs = []
     seen: set[Labels] = set()
     for point in left:
-        key = _matched(point.labels, binary)
+        key = _labels(point.labels, binary.matching, only=binary.is_on)
         if key not in others:
             continue
         if key in seen:
             raise PromqlError(f"two series on the left of {binary.operator} have the labels {_shown(key)}")
         seen.add(key)
-        kept = point.labels
         if binary.is_on:
-            kept = tuple(pair for pair in kept if pair[0] in (*binary.matching, NAME))
+            kept = _labels(point.labels, (*binary.matching, NAME), only=True)
         else:
-            kept = tuple(pair for pair in kept if pair[0] not in binary.matching)
+            kept = tuple(pair for pair in point.labels if pair[0] not in binary.matching)
         pairs.append((Point(kept, point.value), point.value, others[key].value))
     return pairs
 
 
-def _matched(labels: Labels, binary: Binary) -> Labels:
-    if binary.is_on:
-        return tuple(pair for pair in labels if pair[0] in binary.matching)
-    return tuple(pair for pair in labels if pair[0] not in (*binary.matching, NAME))
-
-
 def _computed(sign: str, left: float, right: float) -> float:
-    """IEEE 754 as Go has it: no operation fails."""
+    """Compute as IEEE 754 does in Go: no operation fails."""
     match sign:
         case "/":
-            if right == 0:
-                return (
-                    math.nan
-                    if left == 0 or math.isnan(left)
-                    else math.copysign(math.inf, left) * math.copysign(1.0, right)
-                )
-            return left / right
+            if right:
+                return left / right
+            endless = math.copysign(math.inf, left) * math.copysign(1.0, right)
+            return math.nan if left == 0 or math.isnan(left) else endless
         case "%":
             return math.nan if right == 0 or math.isinf(left) else math.fmod(left, right)
         case "^":
             try:
                 value = left**right
                 return value if isinstance(value, float) else math.nan
-            except OverflowError:
-                return math.inf
-            except ZeroDivisionError:
+            except (OverflowError, ZeroDivisionError):
                 return math.inf
         case _:
             return float(_SIGNS[sign](left, right))
@@ -360,16 +335,15 @@ def _sorted(labels: Mapping[str, str]) -> Labels:
     return tuple(sorted((name, value) for name, value in labels.items() if value))
 
 
+def _labels(labels: Labels, names: Sequence[str], *, only: bool) -> Labels:
+    """Return only the labels of these names, or all but these and the name of the series."""
+    if only:
+        return tuple(pair for pair in labels if pair[0] in names)
+    return tuple(pair for pair in labels if pair[0] not in (*names, NAME))
+
+
 def _nameless(labels: Labels) -> Labels:
-    return tuple(pair for pair in labels if pair[0] != NAME)
-
-
-def _refuse_twins(points: Sequence[Point]) -> None:
-    seen: set[Labels] = set()
-    for point in points:
-        if point.labels in seen:
-            raise PromqlError(f"two series of the result have the labels {_shown(point.labels)}")
-        seen.add(point.labels)
+    return _labels(labels, (), only=False)
 
 
 def _shown(labels: Labels) -> str:

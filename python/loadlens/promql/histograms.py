@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 
 def bucket_quantile(p: float, buckets: Iterable[tuple[float, float]]) -> float:
-    """The p-quantile, by interpolation within its bucket.
+    """Return the p-quantile, by interpolation within its bucket.
 
     Args:
         p: Level.

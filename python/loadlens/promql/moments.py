@@ -1,4 +1,4 @@
-"""When an expression is evaluated over a part of a trial; the same for a server's answer and our own."""
+"""Moments of an evaluation over a part of a trial; the same for a server and for ourselves."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class Moments:
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """Number of moments."""
         return math.floor((self.last_s - self.first_s) / self.step_s + 1e-9) + 1
 
 
 def moments(expression: str, begin_s: float, end_s: float, step_s: float) -> Moments:
-    """When to evaluate an expression over the part [begin, end].
+    """Return when to evaluate an expression over the part [begin, end].
 
     Where its ranges are shorter than the part they lie within it, so that nothing of the warm-up gets in; one
     over the whole range is evaluated once, at the end.
@@ -36,7 +36,7 @@ def moments(expression: str, begin_s: float, end_s: float, step_s: float) -> Mom
     try:
         reach = reach_s(parse(expression))
     except PromqlError:
-        reach = 0.0  # only the server knows
+        reach = 0.0  # a server may understand it
     length = end_s - begin_s
     room = length - reach if reach < length else length
     step = max(step_s, room / MOST_STEPS)

@@ -1,4 +1,4 @@
-"""What is made of the samples in a range: growth with Prometheus's extrapolation, averages, extremes.
+"""Functions of the samples in a range: growth with Prometheus's extrapolation, averages, extremes.
 
 The samples of a range seldom lie on its ends. Growth between the first and the last of them is extrapolated
 to an end that lies within 1.1 mean distances of a sample, otherwise by half a distance; that of a counter
@@ -21,14 +21,14 @@ CLOSE = 1.1  # mean distances between samples within which an end of the range i
 def extrapolated_growth(
     times: Values, values: Values, begin: float, end: float, *, is_counter: bool
 ) -> float | None:
-    """Growth over the range [begin, end], none with fewer than two samples.
+    """Return the growth over the range [begin, end], none with fewer than two samples.
 
     Args:
         times: Of the samples, seconds, within the range.
         values: Of the samples.
         begin: Of the range, seconds.
         end: Of the range, seconds.
-        is_counter: Whether falls are resets.
+        is_counter: True if falls are resets.
     """
     if len(times) < 2:
         return None
@@ -49,7 +49,7 @@ def extrapolated_growth(
 
 
 def last_step(times: Values, values: Values, *, is_counter: bool) -> float | None:
-    """Growth between the last two samples; none with fewer."""
+    """Return the growth between the last two samples; none with fewer."""
     if len(times) < 2 or times[-1] <= times[-2]:
         return None
     is_reset = is_counter and values[-1] < values[-2]
@@ -57,7 +57,7 @@ def last_step(times: Values, values: Values, *, is_counter: bool) -> float | Non
 
 
 def quantile(p: float, values: Values) -> float:
-    """The p-quantile by interpolation between neighbouring ranks; NaN of nothing."""
+    """Return the p-quantile by interpolation between neighbouring ranks; NaN of nothing."""
     if not values or math.isnan(p):
         return math.nan
     if p < 0:
@@ -73,21 +73,12 @@ def quantile(p: float, values: Values) -> float:
 
 
 def standard_deviation(values: Values) -> float:
-    """Of the population."""
+    """Return the standard deviation of the population."""
     mean = math.fsum(values) / len(values)
     return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / len(values))
 
 
-def _changes(values: Values) -> float:
-    pairs = pairwise(values)
-    return float(sum(now != before for before, now in pairs))
-
-
-def _resets(values: Values) -> float:
-    return float(sum(now < before for before, now in pairwise(values)))
-
-
-# Those that look at nothing but the values in the range; never asked without any.
+# Functions of the values in the range alone, of which there is one at least.
 OF_VALUES: Final[Mapping[str, Callable[[Values], float]]] = {
     "avg_over_time": lambda values: math.fsum(values) / len(values),
     "min_over_time": min,
@@ -96,13 +87,13 @@ OF_VALUES: Final[Mapping[str, Callable[[Values], float]]] = {
     "count_over_time": lambda values: float(len(values)),
     "last_over_time": lambda values: values[-1],
     "stddev_over_time": standard_deviation,
-    "changes": _changes,
-    "resets": _resets,
+    "changes": lambda values: float(sum(now != before for before, now in pairwise(values))),
+    "resets": lambda values: float(sum(now < before for before, now in pairwise(values))),
 }
 
 
 def over_range(function: str, times: Values, values: Values, begin: float, end: float) -> float | None:
-    """What a function gives for the samples of one series in a range; none: no value."""
+    """Return the result of a function for the samples of one series in a range; none: no value."""
     if not times:
         return None
     match function:

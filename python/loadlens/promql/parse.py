@@ -1,4 +1,4 @@
-"""Text -> expression, by precedence climbing; faults say what was read and where.
+"""Text -> expression, by precedence climbing; faults say what was read.
 
 Precedence, from the loosest: comparisons; `+ -`; `* / %`; unary minus; `^`, which binds to the right.
 """
@@ -9,7 +9,7 @@ import difflib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final, NoReturn, TypeVar
+from typing import Final, TypeVar
 
 from loadlens.promql.syntax import (
     AGGREGATES,
@@ -74,11 +74,10 @@ class NotOurs(PromqlError):
 class _Token:
     kind: str  # whole, duration, number, name, text, sign, end
     text: str
-    at: int
 
 
 def parse(text: str) -> Expression:
-    """The expression that a text holds.
+    """Return the expression of a text.
 
     Raises:
         NotOurs: It uses a part of the language that is not evaluated here.
@@ -95,7 +94,7 @@ def parse(text: str) -> Expression:
 
 
 def _tokens(text: str) -> list[_Token]:
-    found, position = [], 0
+    tokens, position = [], 0
     text = re.sub(r"#[^\n]*", "", text) if "#" in text and not re.search(r"[\"'`]", text) else text
     while position < len(text.rstrip()):
         token = _TOKEN.match(text, position)
@@ -107,9 +106,9 @@ def _tokens(text: str) -> list[_Token]:
                 )
             raise PromqlError(f"cannot read {rest!r}")
         kind = str(token.lastgroup)
-        found.append(_Token(kind, token[kind], token.start(kind)))
+        tokens.append(_Token(kind, token[kind]))
         position = token.end()
-    return [*found, _Token("end", "", len(text))]
+    return [*tokens, _Token("end", "")]
 
 
 class _Reader:
@@ -126,13 +125,13 @@ class _Reader:
         self._depth += 1
         if self._depth > DEEPEST:
             raise PromqlError(f"nested deeper than {DEEPEST} levels")
-        found = self._level(0)
+        expression = self._level(0)
         self._depth -= 1
-        return found
+        return expression
 
     def end(self) -> None:
         if self._peek.kind != "end":
-            self._refuse(f"nothing can follow here, got {self._peek.text!r}")
+            raise PromqlError(f"nothing can follow here, got {self._peek.text!r}")
 
     def _level(self, level: int) -> Expression:
         if level == len(_LEVELS):
@@ -161,7 +160,9 @@ class _Reader:
 
     def _binary(self, left: Expression, read_right: Callable[[], Expression]) -> Expression:
         operator = self._take().text
-        is_bool = self._word("bool")
+        is_bool = self._peek.kind == "name" and self._peek.text == "bool"
+        if is_bool:
+            self._take()
         if is_bool and operator not in COMPARISONS:
             raise PromqlError(f"bool goes with comparisons, not with {operator}")
         is_on = False
@@ -180,16 +181,16 @@ class _Reader:
         return Binary(operator, left, right, matching, is_on, is_bool)
 
     def _postfix(self) -> Expression:
-        found = self._atom()
+        expression = self._atom()
         while True:
             if self._is_sign("["):
-                found = self._range(found)
+                expression = self._range(expression)
             elif self._peek.text == "offset" and self._peek.kind == "name":
-                found = self._offset(found)
+                expression = self._offset(expression)
             elif self._is_sign("@"):
                 raise NotOurs("the modifier @ is answered by a Prometheus server only")
             else:
-                return found
+                return expression
 
     def _range(self, of: Expression) -> Expression:
         self._take()
@@ -234,9 +235,9 @@ class _Reader:
         if token.kind == "text":
             raise NotOurs("texts are answered by a Prometheus server only")
         if token.kind in ("duration", "whole"):
-            self._refuse(f"{token.text} is a duration: it stands in brackets, metric[{token.text}]")
+            raise PromqlError(f"{token.text} is a duration: it stands in brackets, metric[{token.text}]")
         if token.kind == "end":
-            self._refuse("an expression is missing")
+            raise PromqlError("an expression is missing")
         raise PromqlError(f"an expression cannot begin with {token.text!r}")
 
     def _named(self) -> Expression:
@@ -295,10 +296,10 @@ class _Reader:
         label = self._label()
         operator = self._take()
         if operator.text not in ("=", "!=", "=~", "!~"):
-            self._refuse(f'wanted {label}="value", got {operator.text!r}')
+            raise PromqlError(f'wanted {label}="value", got {operator.text!r}')
         value = self._take()
         if value.kind != "text":
-            self._refuse(f'the value of {label} stands in quotes: {label}="{value.text}"')
+            raise PromqlError(f'the value of {label} stands in quotes: {label}="{value.text}"')
         text = _unquoted(value.text)
         pattern = None
         if operator.text in ("=~", "!~"):
@@ -320,23 +321,23 @@ class _Reader:
     def _label(self) -> str:
         token = self._take()
         if token.kind not in ("name", "number") or not _LABEL.fullmatch(token.text):
-            self._refuse(f"wanted a label, got {token.text or 'the end'!r}")
+            raise PromqlError(f"wanted a label, got {token.text or 'the end'!r}")
         return token.text
 
     def _arguments(self) -> tuple[Expression, ...]:
         return self._listed("(", self.expression, ")")
 
     def _listed(self, opens: str, read: Callable[[], T], closes: str) -> tuple[T, ...]:
-        """What stands between two signs, with commas; one more may stand behind the last."""
+        """Read items between two signs, with commas; a last comma is allowed."""
         self._want(opens)
-        found = []
+        items = []
         while not self._is_sign(closes):
-            found.append(read())
+            items.append(read())
             if not self._is_sign(","):
                 break
             self._take()
         self._want(closes)
-        return tuple(found)
+        return tuple(items)
 
     # --- tokens -------------------------------------------------------------------------------------
 
@@ -356,24 +357,20 @@ class _Reader:
     def _is_sign(self, text: str) -> bool:
         return self._peek.kind == "sign" and self._peek.text == text
 
-    def _word(self, text: str) -> bool:
-        if self._peek.kind == "name" and self._peek.text == text:
-            self._take()
-            return True
-        return False
-
     def _want(self, sign: str) -> None:
         if not self._is_sign(sign):
-            self._refuse(f"wanted {sign!r}, got {self._peek.text or 'the end'!r}")
+            raise PromqlError(f"wanted {sign!r}, got {self._peek.text or 'the end'!r}")
         self._take()
 
     def _duration(self, what: str) -> float:
         token = self._take()
         if token.kind != "duration":
-            self._refuse(f"{what} is a duration such as 5s or {WHOLE_RANGE}, got {token.text or 'the end'!r}")
+            raise PromqlError(
+                f"{what} is a duration such as 5s or {WHOLE_RANGE}, got {token.text or 'the end'!r}"
+            )
         seconds = sum(int(count) * UNIT_S[unit] for count, unit in _DURATION_PART.findall(token.text))
         if seconds <= 0:
-            self._refuse(f"{what} is longer than 0")
+            raise PromqlError(f"{what} is longer than 0")
         return seconds
 
     def _want_kind(self, expression: Expression, kinds: tuple[Kind, ...], who: str) -> None:
@@ -386,11 +383,8 @@ class _Reader:
             }[kinds[0]]
             raise PromqlError(f"{who} wants {example}; got a {kind}")
 
-    def _refuse(self, words: str) -> NoReturn:
-        raise PromqlError(words)
-
 
 def _unquoted(text: str) -> str:
     if text[0] == "`":
         return text[1:-1]
-    return re.sub(r"\\(.)", lambda found: {"n": "\n", "t": "\t"}.get(found[1], found[1]), text[1:-1])
+    return re.sub(r"\\(.)", lambda escaped: {"n": "\n", "t": "\t"}.get(escaped[1], escaped[1]), text[1:-1])

@@ -25,7 +25,7 @@ class Series:
     scrapes: Sequence[float] = ()
 
     def at(self, when: float) -> float | None:
-        """The value at a moment; none: there is none, it is too old, or the series is gone."""
+        """Return the value at a moment; none: there is none, it is too old, or the series is gone."""
         place = bisect_right(self.times, when + ROUNDING_S) - 1
         if place < 0 or when - self.times[place] >= LOOK_BACK_S:
             return None
@@ -35,7 +35,7 @@ class Series:
         return self.values[place]
 
     def between(self, begin: float, end: float) -> tuple[Sequence[float], Sequence[float]]:
-        """Times and values within a part, both ends included."""
+        """Return times and values within a part, both ends included."""
         first = bisect_left(self.times, begin - ROUNDING_S)
         last = bisect_right(self.times, end + ROUNDING_S)
         return self.times[first:last], self.values[first:last]

@@ -1,4 +1,4 @@
-"""An expression as a tree, and what every name in it is."""
+"""An expression as a tree, and the functions that it may use."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
+
+from loadlens.promql.over_time import OF_VALUES
 
 Kind = Literal["scalar", "vector", "range"]
 
@@ -23,11 +25,11 @@ class Matcher:
     pattern: re.Pattern[str] | None = None  # of the last two; anchored at both ends
 
     def fits(self, labels: Mapping[str, str]) -> bool:
-        """Whether a series has such a label."""
+        """True if a series has such a label."""
         return self.fits_value(labels.get(self.label, ""))
 
     def fits_value(self, value: str) -> bool:
-        """Whether a value meets the condition."""
+        """True if a value meets the condition."""
         if self.pattern is None:
             return (value == self.value) == (self.operator == "=")
         return (self.pattern.fullmatch(value) is not None) == (self.operator == "=~")
@@ -91,29 +93,14 @@ Expression = Number | Selector | Range | Call | Aggregate | Binary | Negative
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What a function takes and gives."""
+    """Arguments and result of a function."""
 
     takes: tuple[Kind, ...]
     gives: Kind = "vector"
     optional: int = field(default=0)  # how many arguments at the end may be left out
 
 
-OVER_TIME: Final = (
-    "rate",
-    "increase",
-    "irate",
-    "delta",
-    "idelta",
-    "changes",
-    "resets",
-    "avg_over_time",
-    "min_over_time",
-    "max_over_time",
-    "sum_over_time",
-    "count_over_time",
-    "last_over_time",
-    "stddev_over_time",
-)
+OVER_TIME: Final = ("rate", "increase", "irate", "delta", "idelta", *OF_VALUES)
 BY_VALUE: Final = ("abs", "ceil", "floor", "sqrt", "exp", "ln", "log2", "log10")
 FUNCTIONS: Final[Mapping[str, Signature]] = {
     **{name: Signature(("range",)) for name in OVER_TIME},
@@ -131,7 +118,7 @@ COMPARISONS: Final = ("==", "!=", "<=", ">=", "<", ">")
 
 
 def kind_of(expression: Expression) -> Kind:
-    """What an expression gives."""
+    """Return the kind of an expression's value."""
     match expression:
         case Number():
             return "scalar"
@@ -149,30 +136,30 @@ def kind_of(expression: Expression) -> Kind:
 
 
 def reach_s(expression: Expression) -> float:
-    """How far back it looks at most, seconds; the whole range not counted."""
-    found = 0.0
+    """Return how far back it looks at most, seconds; the whole range not counted."""
+    reach = 0.0
     for part in parts(expression):
         if isinstance(part, Range):
-            found = max(found, part.selector.offset_s + (part.seconds or 0.0))
+            reach = max(reach, part.selector.offset_s + (part.seconds or 0.0))
         elif isinstance(part, Selector):
-            found = max(found, part.offset_s)
-    return found
+            reach = max(reach, part.offset_s)
+    return reach
 
 
 def metrics_of(expression: Expression) -> tuple[str, ...]:
-    """The names of the metrics that it reads, each once."""
-    found = (
+    """Return the names of the metrics that it reads, each once."""
+    names = (
         matcher.value
         for part in parts(expression)
         if isinstance(part, Selector)
         for matcher in part.matchers
         if matcher.label == "__name__" and matcher.operator == "="
     )
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(names))
 
 
 def parts(expression: Expression) -> Iterator[Expression]:
-    """The expression and everything in it."""
+    """Yield the expression and everything in it."""
     yield expression
     match expression:
         case Range(selector, _):
@@ -192,5 +179,5 @@ def parts(expression: Expression) -> Iterator[Expression]:
 
 
 def filled(text: str, range_s: float) -> str:
-    """The text of an expression with the whole range as a duration, as a server reads it."""
+    """Return the text of an expression with the whole range as a duration, as a server reads it."""
     return text.replace(WHOLE_RANGE, f"{max(1, round(range_s * 1000))}ms")

@@ -1,6 +1,6 @@
-"""How the record touches the disk: whole files by rename, lines by append, locks, digests.
+"""Access to the disk: whole files by rename, lines by append, locks, digests.
 
-Every write of the control plane goes through here, so that one test can make each of them fail in turn.
+Every write of the record goes through here, so that one test can make each of them fail in turn.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ before: Operation = _nothing
 
 @contextmanager
 def touching(what: str, path: Path) -> Iterator[None]:
-    """Run one operation on a file; what the system refuses becomes a RecordError that names it."""
+    """Run one operation on a file; turn a refusal of the system into a RecordError that names the file."""
     try:
         before(what, path)
         yield
@@ -39,7 +39,7 @@ def touching(what: str, path: Path) -> Iterator[None]:
         raise RecordError(
             f"cannot {what}: {os.strerror(fault.errno) if fault.errno else fault}",
             where=str(path),
-            hint="free space or mend permissions, then go on with --resume",
+            hint="free space or fix permissions, then continue with --resume",
         ) from fault
 
 
@@ -66,11 +66,11 @@ def write_whole(path: Path, content: bytes, *, durable: bool = False) -> None:
     with touching("rename", path):
         fresh.replace(path)
     if durable:
-        sync_folder(path.parent)
+        sync(path.parent)
 
 
-def sync_file(path: Path) -> None:
-    """Wait until the file's bytes are on the disk."""
+def sync(path: Path) -> None:
+    """Wait until the bytes of a file, or the names in a folder, are on the disk."""
     with touching("sync", path):
         descriptor = os.open(path, os.O_RDONLY)
         try:
@@ -79,15 +79,11 @@ def sync_file(path: Path) -> None:
             os.close(descriptor)
 
 
-def sync_folder(path: Path) -> None:
-    """Wait until the names in a folder are on the disk."""
-    sync_file(path)
-
-
 def remove_tree(path: Path) -> None:
-    """Remove a folder with all that is in it; nothing happens when it is not there."""
+    """Remove a folder and its content, if it exists."""
     with touching("remove", path):
-        shutil.rmtree(path, ignore_errors=False) if path.exists() else None
+        if path.exists():
+            shutil.rmtree(path)
 
 
 def as_json(content: Mapping[str, Any]) -> str:
@@ -107,7 +103,7 @@ def digest_of_file(path: Path) -> str:
 
 
 def read_bytes(path: Path) -> bytes:
-    """All bytes of a file that must be there."""
+    """Return all bytes of a file that must exist."""
     if not path.is_file():
         raise RecordError("the file is missing", where=str(path))
     with touching("read", path):
@@ -115,7 +111,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def parse_json(raw: bytes) -> Any:
-    """What JSON bytes say; ValueError also for halves of characters, which cannot be written again."""
+    """Parse JSON; raise ValueError also for lone surrogates, which cannot be written again."""
     content = json.loads(raw)
     if b"\\ud" in raw or b"\\uD" in raw:
         json.dumps(content, ensure_ascii=False).encode()
@@ -123,7 +119,7 @@ def parse_json(raw: bytes) -> Any:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The JSON object in a file; RecordError with the place when it is damaged."""
+    """Return the JSON object in a file; raise a RecordError that names a damaged file."""
     raw = read_bytes(path)
     try:
         content = parse_json(raw)
@@ -139,14 +135,14 @@ def read_json(path: Path) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """Whole lines of a JSON-lines file, and what could not be read."""
+    """Whole lines of a JSON-lines file, and the damage."""
 
     rows: tuple[dict[str, Any], ...]
     damage: tuple[str, ...]
 
 
 def iterate_lines(path: Path) -> Iterator[tuple[int, dict[str, Any] | None]]:
-    """(line number, object) of each whole line; none for a damaged line; a torn last line is left out."""
+    """Yield line number and object of each whole line, None for a damaged one; leave out a torn last line."""
     with touching("read", path), path.open("rb") as file:
         for number, raw in enumerate(file, start=1):
             if not raw.endswith(b"\n"):
@@ -158,12 +154,17 @@ def iterate_lines(path: Path) -> Iterator[tuple[int, dict[str, Any] | None]]:
             yield number, row if isinstance(row, dict) else None
 
 
-def read_lines(path: Path) -> Lines:
-    """All whole lines; damaged ones are named, not silently left out."""
+def read_lines(path: Path, *, checked: bool = False) -> Lines:
+    """Return all whole lines, and name the damaged ones.
+
+    Args:
+        path: The file.
+        checked: The lines are those of `append_checked_line`; a line with another CRC is damaged.
+    """
     rows: list[dict[str, Any]] = []
     damage: list[str] = []
     for number, row in iterate_lines(path):
-        if row is None:
+        if row is None or (checked and row.pop("crc", None) != _crc_of(row)):
             damage.append(f"line {number} is damaged")
         else:
             rows.append(row)
@@ -171,7 +172,7 @@ def read_lines(path: Path) -> Lines:
 
 
 def append_checked_line(path: Path, row: Mapping[str, Any]) -> None:
-    """Append one object as a line that carries the CRC-32 of its own text as last key, `crc`."""
+    """Append one object as a line whose last key, `crc`, is the CRC-32 of the object's text."""
     text = as_json(row)
     line = f'{text[:-1]},"crc":"{zlib.crc32(text.encode()):08x}"}}\n'.encode()
     with touching("append", path):
@@ -184,20 +185,8 @@ def append_checked_line(path: Path, row: Mapping[str, Any]) -> None:
             os.close(descriptor)
 
 
-def read_checked_lines(path: Path) -> Lines:
-    """Lines of `append_checked_line`; a line whose CRC differs is damage."""
-    rows: list[dict[str, Any]] = []
-    damage: list[str] = []
-    for number, row in iterate_lines(path):
-        if row is None or row.pop("crc", None) != _crc_of(row):
-            damage.append(f"line {number} is damaged")
-        else:
-            rows.append(row)
-    return Lines(tuple(rows), tuple(damage))
-
-
 def _crc_of(row: Mapping[str, Any]) -> str | None:
-    """The CRC that a line of this content carries; none: it holds what none of ours does."""
+    """Return the CRC of a line with this content; None if `append_checked_line` would refuse the content."""
     try:
         return f"{zlib.crc32(as_json(row).encode()):08x}"
     except ValueError:
@@ -205,8 +194,8 @@ def _crc_of(row: Mapping[str, Any]) -> str | None:
 
 
 def drop_torn_line(path: Path) -> None:
-    """Cut what stands after the last line end, so that new lines begin on a line of their own."""
-    with touching("mend", path), path.open("rb+") as file:
+    """Cut an incomplete last line, so that new lines begin on a line of their own."""
+    with touching("repair", path), path.open("rb+") as file:
         content = file.read()
         file.truncate(content.rfind(b"\n") + 1)
 
@@ -215,7 +204,7 @@ def drop_torn_line(path: Path) -> None:
 
 
 class FolderLock:
-    """The right to write in a folder, held by this process until it is released or ends in any way.
+    """Exclusive right to write in a folder, until it is released or the process ends in any way.
 
     The lock is on the folder itself (flock), so it leaves no file behind that could go stale.
     """
@@ -230,11 +219,11 @@ class FolderLock:
             raise RecordError(
                 "another run is writing in this record",
                 where=str(path),
-                hint="wait for it, or give another folder with --out",
+                hint="wait for that run, or choose another folder with --out",
             ) from fault
 
     def release(self) -> None:
-        """Give the right back; more than once is fine."""
+        """Release the lock; safe to call twice."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1

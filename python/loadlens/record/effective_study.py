@@ -1,11 +1,11 @@
-"""A planned study as plain data (effective.yaml), and what must not reach the disk taken out."""
+"""A planned study as plain data (effective.yaml), without secrets."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,7 @@ EFFECTIVE_HEAD = "# The study as planned, every name filled, in the JSON part of
 
 
 def study_as_plain(study: Study, trials: Sequence[PlannedTrial]) -> dict[str, Any]:
-    """All that analysis needs to know of a study, as mappings, lists and scalars."""
+    """Return a planned study as mappings, lists and scalars."""
     content = {
         field.name: _plain(getattr(study, field.name), field.name, Path(study.folder))
         for field in fields(study)
@@ -49,7 +49,7 @@ def study_as_plain(study: Study, trials: Sequence[PlannedTrial]) -> dict[str, An
 
 
 def case_as_plain(case: Case, folder: Path) -> dict[str, Any]:
-    """One case; `levels` maps each factor to its level's name, `binds` each factor to what the level sets."""
+    """Return a case; `levels` maps each factor to its level's name, `binds` to the values that it sets."""
     content: dict[str, Any] = _plain(case, "case", folder)
     content["levels"] = {level.factor: level.name for level in case.levels}
     content["binds"] = {level.factor: dict(level.binds) for level in case.levels}
@@ -57,18 +57,18 @@ def case_as_plain(case: Case, folder: Path) -> dict[str, Any]:
 
 
 def case_summary(case: Mapping[str, Any]) -> dict[str, Any]:
-    """What trial.json keeps of its case."""
+    """Return the part of a case that trial.json keeps."""
     kept = ("slug", "name", "experiment", "levels", "params", "held_out", "needs_cores", "fresh")
     return {name: case[name] for name in kept}
 
 
 def effective_text(content: Mapping[str, Any]) -> str:
-    """effective.yaml: the JSON part of YAML 1.2, so that it reads fast and comes back exactly."""
+    """Return effective.yaml in the JSON part of YAML 1.2, which is read fast and without loss."""
     return EFFECTIVE_HEAD + json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def parse_effective(text: str) -> dict[str, Any]:
-    """The content of effective.yaml; ValueError when it is not what `effective_text` writes."""
+    """Return the content of effective.yaml; raise ValueError unless `effective_text` can have written it."""
     content = json.loads(text.removeprefix(EFFECTIVE_HEAD))
     if not isinstance(content, dict):
         raise ValueError("a mapping is expected")
@@ -76,7 +76,7 @@ def parse_effective(text: str) -> dict[str, Any]:
 
 
 def without_secrets(content: Any) -> Any:
-    """The same data with the literal values of headers that carry credentials hidden.
+    """Return the same data, with the literal values of headers that carry credentials hidden.
 
     A value that is filled in the engine (`{{env NAME}}`) holds no secret and stays.
     """
@@ -91,8 +91,8 @@ def without_secrets(content: Any) -> Any:
 
 
 def argument_without_secrets(argument: str) -> str:
-    """A command line argument, the value of a header with credentials in it hidden."""
-    return _HEADER_ARGUMENT.sub(lambda found: f"{found[1]}{HIDDEN}", argument)
+    """Return a command line argument, with the value of a header that carries credentials hidden."""
+    return _HEADER_ARGUMENT.sub(lambda match: f"{match[1]}{HIDDEN}", argument)
 
 
 def _hide_header(pair: Sequence[str]) -> list[str]:
@@ -102,7 +102,7 @@ def _hide_header(pair: Sequence[str]) -> list[str]:
 
 
 def _plain(value: Any, name: str, folder: Path) -> Any:
-    """Dataclasses, mappings and tuples as JSON holds them; paths below the study's folder become relative."""
+    """Convert dataclasses, mappings and tuples for JSON; paths below the study's folder become relative."""
     if is_dataclass(value) and not isinstance(value, type):
         content = {f.name: _plain(getattr(value, f.name), f.name, folder) for f in fields(value)}
         kind = type(value).__name__
@@ -116,9 +116,3 @@ def _plain(value: Any, name: str, folder: Path) -> Any:
     if isinstance(value, str) and name in ("dir", "path", "file") and value.startswith(f"{folder}/"):
         return value[len(str(folder)) + 1 :]
     return value
-
-
-def end_as_plain(end: Any) -> dict[str, Any]:
-    """A flat dataclass of plain values as a mapping with lists in place of tuples."""
-    plain: dict[str, Any] = json.loads(json.dumps(asdict(end), allow_nan=False))
-    return plain

@@ -16,24 +16,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class IntervalHistogram:
-    """How often each value was seen in one interval."""
+    """Counts of the values seen in one interval."""
 
     start_s: float  # since the trial began
     length_s: float
     stream: str
-    step: str  # empty for what belongs to the whole stream
+    step: str  # empty: the whole stream
     klass: str  # ok, unexpected_status, check_failed, failed, censored; empty for lag, connect and tls
     kind: str  # response, service, first_byte, last_byte, lag, connect, tls
-    values: np.ndarray[Any, np.dtype[np.uint64]]  # upper ends of the buckets that hold something, ns, rising
+    values: np.ndarray[Any, np.dtype[np.uint64]]  # upper ends of the buckets with a count, ns, rising
     counts: np.ndarray[Any, np.dtype[np.uint64]]
 
 
 def read(path: Path, but: Collection[tuple[str, str]] = ()) -> list[IntervalHistogram]:
-    """Read all histograms of a log in order; a torn last line is left out, a damaged line is a RecordError.
+    """Read all histograms of a log in order, without a torn last line; raise RecordError for a damaged line.
 
     Args:
         path: The log.
-        but: (stream, kind) of those that are not wanted; they are not decoded.
+        but: (stream, kind) of histograms to leave out; they are not decoded.
     """
     import numpy as np
 
@@ -46,7 +46,7 @@ def read(path: Path, but: Collection[tuple[str, str]] = ()) -> list[IntervalHist
         except ValueError as fault:
             where, _, what = str(fault).rpartition(": ")
             raise RecordError(f"damaged: {what}", where=where) from fault
-    found = []
+    histograms = []
     for start_s, length_s, tag, values, counts in lines:
         parts = tag.split(".")
         if len(parts) != 4:
@@ -54,7 +54,7 @@ def read(path: Path, but: Collection[tuple[str, str]] = ()) -> list[IntervalHist
                 f"damaged: a tag stream.step.class.kind is expected, got {tag!r}", where=str(path)
             )
         stream, step, klass, kind = parts
-        found.append(
+        histograms.append(
             IntervalHistogram(
                 start_s,
                 length_s,
@@ -66,7 +66,7 @@ def read(path: Path, but: Collection[tuple[str, str]] = ()) -> list[IntervalHist
                 np.frombuffer(counts, dtype="<u8"),
             )
         )
-    return found
+    return histograms
 
 
 def _refuse_newer(path: Path) -> None:
@@ -76,5 +76,5 @@ def _refuse_newer(path: Path) -> None:
                 return
             line = raw.decode("utf-8", "replace").rstrip("\n")
             if line.startswith("#[Loadlens schema_version:"):
-                said = line.partition(":")[2].strip(" ]")
-                layout.refuse_newer(int(said) if said.isdecimal() else said, path)
+                version = line.partition(":")[2].strip(" ]")
+                layout.refuse_newer(int(version) if version.isdecimal() else version, path)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -9,7 +11,7 @@ from typing import Any
 from loadlens.errors import RecordError
 
 SCHEMA_VERSION = 1
-TRIAL_VERSION = 2  # of trial.json where another program made the load: readers of 1 know no null counts
+TRIAL_VERSION = 2  # of trial.json if another program made the load: readers of 1 do not expect null counts
 
 STUDY = "study.yaml"
 EFFECTIVE = "effective.yaml"
@@ -41,6 +43,11 @@ PARQUET_VERSION_KEY = "loadlens.schema_version"  # in the file's key-value metad
 HLOG_VERSION_LINE = "#[Loadlens schema_version: {version}]"  # first line of a sealed interval log
 
 
+def run_id(run: Path) -> str:
+    """Name a run by its folder's name and path: folders of one name in two places are two runs."""
+    return f"{run.name}-{hashlib.sha256(os.fsencode(run.resolve())).hexdigest()[:8]}"
+
+
 class NewerRecord(RecordError):
     """The record was written by a later Loadlens."""
 
@@ -58,22 +65,22 @@ def refuse_newer(version: object, path: Path, newest: int = SCHEMA_VERSION) -> N
 
 
 def version_of(content: Mapping[str, Any], path: Path, newest: int = SCHEMA_VERSION) -> None:
-    """Refuse a JSON file that says no version or a newer one than `newest`."""
+    """Refuse a JSON file without a version, or with a newer one than `newest`."""
     refuse_newer(content.get("schema_version"), path, newest)
 
 
 def prediction_name(slug: str) -> str:
-    """Where the prediction of a case stands: `predictions/CASE.json`."""
+    """Return the file with the prediction of a case: `predictions/CASE.json`."""
     return f"{PREDICTIONS}/{slug}.json"
 
 
 def trial_folder_name(block: int, attempt: int) -> str:
-    """`block-2`, and `block-2.2` for the second attempt at it."""
+    """Return the name of a trial's folder: `block-2`, or `block-2.2` for the second attempt."""
     return f"block-{block}" if attempt == 1 else f"block-{block}.{attempt}"
 
 
 def parse_trial_folder_name(name: str) -> tuple[int, int] | None:
-    """(block, attempt) of a trial's folder name; none when it is something else."""
+    """Return block and attempt of a trial's folder name; None for other names."""
     head, _, rest = name.partition("-")
     block, _, attempt = rest.partition(".")
     if head != "block" or not block.isdecimal() or (attempt and not attempt.isdecimal()):

@@ -1,11 +1,12 @@
-"""Reading a record: everything that analysis, reports and a notebook see of a run.
+"""Reading a record, for analysis, reports and notebooks.
 
-Nothing here changes a file. A damaged file is named and the rest stays readable: what is wrong with the run
-as a whole raises when it is asked for, a damaged trial opens as invalid with the reason.
+Nothing here changes a file. A damaged file is named and the rest stays readable: a damaged file of the run
+raises when it is read, a damaged trial opens as invalid with the reason.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -13,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from loadlens.errors import RecordError
 from loadlens.model.counters import Counters
-from loadlens.model.plain import Unreadable
+from loadlens.model.plain import Unreadable, read
 from loadlens.model.result import EngineResult
+from loadlens.model.topology import Entry
 from loadlens.model.trial import TrialStatus
 from loadlens.model.workload import Plan
 from loadlens.record import (
@@ -29,17 +31,18 @@ from loadlens.record import (
 if TYPE_CHECKING:
     import polars as pl
 
-SMALL_BYTES = 1 << 20  # sealed files up to this size have their digest checked when the record is opened
+SMALL_BYTES = 1 << 20  # digests of sealed files up to this size are checked when the record is opened
 NOT_SEALED = "not sealed: the lab ended before the trial did"
 
 
 class TrialRecord:
-    """One trial, sealed or not; files are read when they are asked for."""
+    """One trial, sealed or not; its files are read on demand."""
 
     def __init__(self, path: Path, content: Mapping[str, Any], *, sealed: bool) -> None:
         self.path = path
         self.is_sealed = sealed
         self.case: dict[str, Any] = dict(content["case"])
+        self.entry = ""  # the service that the load asks, as the study says; empty: an address outside
         self.block: int = content["block"]
         self.attempt: int = content["attempt"]
         self.position: int = content["position"]
@@ -76,37 +79,38 @@ class TrialRecord:
             raise RecordError(f"damaged: {type(fault).__name__} {fault}", where=str(path)) from None
 
     def samples(self, columns: Sequence[str] = ()) -> pl.DataFrame:
-        """One row a request, columns as in docs/reference/record.md; the engine's order.
+        """Return one row per request, columns as in docs/reference/record.md, in the engine's order.
 
         Args:
-            columns: Those to read; none named: all.
+            columns: Columns to read; all by default.
         """
         return self._table(layout.SAMPLES, layout.SAMPLES_BIN, sample_rows.SAMPLE, columns)
 
     def sample_parts(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
-        """The same rows in frames of bounded size, one after the other; perhaps none."""
-        if self.is_sealed:
+        """Return the same rows in frames of bounded size."""
+        as_written = self._as_written(layout.SAMPLES_BIN)
+        if as_written is None:
             return sample_rows.parquet_parts(
                 self._checked(layout.SAMPLES), sample_rows.schema(sample_rows.SAMPLE), columns
             )
-        live = self.path / layout.LIVE / layout.SAMPLES_BIN
         return (
             sample_rows.frame(part, sample_rows.SAMPLE).select(columns)
-            for part in sample_rows.chunks(live, sample_rows.SAMPLE)
+            for part in sample_rows.chunks(as_written, sample_rows.SAMPLE)
         )
 
     def connections(self) -> pl.DataFrame:
-        """One row a connection."""
+        """Return one row per connection."""
         return self._table(layout.CONNECTIONS, layout.CONNECTIONS_BIN, sample_rows.CONNECTION)
 
     def readings(self) -> pl.DataFrame:
-        """One row a reading of a monitor: time_ns, source, metric, labels (JSON text), unit, value."""
-        if self.is_sealed:
+        """Return one row per monitor reading: time_ns, source, metric, labels (JSON text), unit, value."""
+        as_written = self._as_written(layout.READINGS_JSONL)
+        if as_written is None:
             return sample_rows.read_parquet(self._checked(layout.READINGS), readings.schema())
-        return readings.read_live(self.path / layout.LIVE / layout.READINGS_JSONL, self.t0_monotonic_ns)
+        return readings.read_live(as_written, self.t0_monotonic_ns)
 
     def answers(self) -> dict[str, Any]:
-        """What a Prometheus server answered (docs/reference/record.md); empty when nothing was asked."""
+        """Return the answers of a Prometheus server (docs/reference/record.md); empty without queries."""
         path = self.path / layout.PROMQL
         if layout.PROMQL not in self.digests and not path.is_file():
             return {}
@@ -115,14 +119,14 @@ class TrialRecord:
         return content
 
     def counters(self) -> Counters:
-        """One row for each interval and stream, and one an interval for the engine itself."""
+        """Return one row per interval and stream, and one per interval for the engine itself."""
         path = self._text_file(layout.COUNTERS)
         if path is None:
             return Counters()
-        found = disk.read_lines(path)
-        if found.damage:
-            raise RecordError(f"damaged: {found.damage[0]}", where=str(path))
-        rows = list(found.rows)
+        lines = disk.read_lines(path)
+        if lines.damage:
+            raise RecordError(f"damaged: {lines.damage[0]}", where=str(path))
+        rows = list(lines.rows)
         if rows and "schema_version" in rows[0]:
             layout.version_of(rows.pop(0), path)
         try:
@@ -131,69 +135,68 @@ class TrialRecord:
             raise RecordError(f"damaged: {fault}", where=str(path)) from None
 
     def intervals(self, but: Collection[tuple[str, str]] = ()) -> list[histogram_log.IntervalHistogram]:
-        """The histograms of each interval.
+        """Return the histograms of each interval.
 
         Args:
-            but: (stream, kind) of those that are not wanted.
+            but: (stream, kind) of histograms to leave out.
         """
         path = self._text_file(layout.INTERVALS)
         return [] if path is None else histogram_log.read(path, but)
 
     def log(self, service: str) -> str:
-        """What a service's processes wrote, all replicas, bounded by what was kept."""
+        """Return the kept output of a service's processes, all replicas."""
         folder = self.path / layout.LOGS
         parts = []
         for path in sorted(folder.rglob("*")) if folder.is_dir() else []:
             owner = str(path.relative_to(folder)).replace("/", ".").removesuffix(".log")
             if path.is_file() and (owner == service or owner.startswith((f"{service}.", f"{service}-"))):
-                parts.append(self._read_log(path))
+                parts.append(disk.read_bytes(path).decode(errors="replace"))
         return "".join(parts)
 
-    def damage(self) -> tuple[str, ...]:
-        """Every sealed file of the trial that is not as it was sealed, in words; reads them all."""
-        found = []
-        for name in self.digests:
+    def damage(self, *, largest: float = math.inf) -> tuple[str, ...]:
+        """Describe every file that changed since the seal; above `largest` bytes only the size is checked."""
+        faults = []
+        for name, sealed in self.digests.items():
             try:
-                self._checked(name)
+                _check(self.path / name, sealed, content=sealed["bytes"] <= largest)
             except RecordError as fault:
-                found.append(f"{name}: {fault.message}")
-        return tuple(found)
-
-    def _read_log(self, path: Path) -> str:
-        with disk.touching("read", path):
-            return path.read_text(encoding="utf-8", errors="replace")
+                faults.append(f"{name}: {fault.message}")
+        return tuple(faults)
 
     def _table(
         self, sealed: str, live: str, form: sample_rows.RowFormat, columns: Sequence[str] = ()
     ) -> pl.DataFrame:
-        if self.is_sealed:
+        as_written = self._as_written(live)
+        if as_written is None:
             return sample_rows.read_parquet(
                 self._checked(sealed), sample_rows.schema(form), form.added, columns
             )
-        found = sample_rows.read_live(self.path / layout.LIVE / live, form)
-        return found.select(columns) if columns else found
+        rows = sample_rows.read_live(as_written, form)
+        return rows.select(columns) if columns else rows
+
+    def _as_written(self, name: str) -> Path | None:
+        """Return the live file, or its sealed copy in a trial without Parquet; None if there is Parquet."""
+        if not self.is_sealed:
+            return self.path / layout.LIVE / name
+        return self._checked(name) if name in self.digests else None
 
     def _text_file(self, name: str) -> Path | None:
-        """The sealed file, its digest checked, or the live one; none when the trial never wrote it."""
+        """Return the sealed file, its digest checked, or the live one; None if the trial never wrote it."""
         if self.is_sealed:
             return self._checked(name)
         path = self.path / layout.LIVE / name
         return path if path.is_file() else None
 
     def _checked(self, name: str) -> Path:
-        """A file's path after its size and digest were compared with those it was sealed with."""
+        """Return a file's path after a comparison of its size and digest with those at the seal."""
         path = self.path / name
-        said = self.digests.get(name)
-        if said is None:
-            return path
-        check_size(path, said)
-        if disk.digest_of_file(path) != said["sha256"]:
-            raise RecordError("damaged: its SHA-256 is not the one it was sealed with", where=str(path))
+        if name in self.digests:
+            _check(path, self.digests[name], content=True)
         return path
 
 
 def _result_of(content: Mapping[str, Any]) -> EngineResult | None:
-    """The result of the load; ValueError where it is damaged, or version and content disagree."""
+    """Return the result of the load; raise ValueError if it is damaged, or version and content disagree."""
     engine = content["engine"]
     if engine is not None and not isinstance(engine, Mapping):
         raise ValueError("`engine` is no object")
@@ -203,17 +206,19 @@ def _result_of(content: Mapping[str, Any]) -> EngineResult | None:
     return None if engine is None else EngineResult.from_json(engine)
 
 
-def check_size(path: Path, said: Mapping[str, Any]) -> None:
-    """RecordError when a sealed file is gone or has another length."""
+def _check(path: Path, sealed: Mapping[str, Any], *, content: bool) -> None:
+    """Raise RecordError if a sealed file is gone, or has another length or another content."""
     if not path.is_file():
         raise RecordError("the file is missing", where=str(path))
     size = path.stat().st_size
-    if size != said["bytes"]:
-        raise RecordError(f"damaged: {size} bytes, sealed with {said['bytes']}", where=str(path))
+    if size != sealed["bytes"]:
+        raise RecordError(f"damaged: {size} bytes, sealed with {sealed['bytes']}", where=str(path))
+    if content and disk.digest_of_file(path) != sealed["sha256"]:
+        raise RecordError("damaged: its SHA-256 is not the one it was sealed with", where=str(path))
 
 
 class RunRecord:
-    """A run as it stands on disk."""
+    """A run on disk."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -229,7 +234,7 @@ class RunRecord:
 
     @property
     def damage(self) -> tuple[str, ...]:
-        """Files that are not as they were written, in words: `trials/a/block-1/trial.json: damaged: ...`."""
+        """Files that changed since they were written: `trials/a/block-1/trial.json: damaged: ...`."""
         return tuple(self._damage)
 
     @cached_property
@@ -250,19 +255,19 @@ class RunRecord:
 
     @cached_property
     def environment(self) -> dict[str, Any]:
-        """The machine and the software at the start of the run."""
+        """Machine and software at the start of the run."""
         self._undamaged(layout.ENVIRONMENT)
         content = disk.read_json(self.path / layout.ENVIRONMENT)
         layout.version_of(content, self.path / layout.ENVIRONMENT)
         return content
 
     def events(self) -> list[dict[str, Any]]:
-        """What happened, in order."""
+        """Return the events in order."""
         return list(self._events)
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 over the study as planned and every sealed trial: two records with it are the same."""
+        """SHA-256 over the study as planned and every sealed trial; equal digests mean equal records."""
         paths = [self.path / layout.EFFECTIVE, *(t.path / layout.TRIAL for t in self.trials if t.is_sealed)]
         paths += [self.path / layout.prediction_name(slug) for slug in self.predictions]
         lines = [
@@ -271,32 +276,32 @@ class RunRecord:
         return disk.digest_of_bytes("".join(lines).encode())
 
     def unfinished(self) -> list[dict[str, Any]]:
-        """The planned trials that have no complete attempt: {case, block, position, seed}."""
+        """Return the planned trials without a complete attempt: {case, block, position, seed}."""
         done = {(t.case["slug"], t.block) for t in self.trials if t.status is TrialStatus.COMPLETE}
         return [trial for trial in self.study["trials"] if (trial["case"], trial["block"]) not in done]
 
     @property
     def is_complete(self) -> bool:
-        """Whether every planned trial has a complete attempt."""
+        """True if every planned trial has a complete attempt."""
         return not self.unfinished()
 
     def _read_events(self) -> list[dict[str, Any]]:
         path = self.path / layout.EVENTS
         try:
-            found = disk.read_checked_lines(path)
+            lines = disk.read_lines(path, checked=True)
         except RecordError as fault:
             self._damage.append(f"{layout.EVENTS}: {fault.message}")
             return []
-        self._damage += [f"{layout.EVENTS}: {fault}" for fault in found.damage]
-        for row in found.rows:
+        self._damage += [f"{layout.EVENTS}: {fault}" for fault in lines.damage]
+        for row in lines.rows:
             if "schema_version" in row:
                 layout.version_of(row, path)
-        if not found.rows or found.rows[0].get("event") != "created":
+        if not lines.rows or lines.rows[0].get("event") != "created":
             self._damage.append(f"{layout.EVENTS}: the first event is missing")
-        return list(found.rows)
+        return list(lines.rows)
 
     def _read_predictions(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """What was predicted of each case, as the events say; one that is damaged is named and left out."""
+        """Yield the prediction of each case that the events name; add a damaged one to the damage instead."""
         for event in self._events:
             if event.get("event") != "predicted":
                 continue
@@ -317,13 +322,13 @@ class RunRecord:
             yield str(event["case"]), content
 
     def _undamaged(self, name: str) -> bytes:
-        """Bytes of a file of the run, compared with the digests of the events, if those can be read."""
+        """Return the bytes of a file of the run after a comparison with the digests in the events."""
         content = disk.read_bytes(self.path / name)
         announced = [
-            said
+            digest
             for number, event in enumerate(self._events)
             if (number == 0 or event.get("event") == "extended")
-            and (said := event.get("digests", {}).get(name)) is not None
+            and (digest := event.get("digests", {}).get(name)) is not None
         ]
         if announced and disk.digest_of_bytes(content) not in announced:
             raise RecordError(
@@ -343,12 +348,14 @@ class RunRecord:
             raise
         except RecordError:
             study = {"cases": [], "trials": []}  # named above
-        found = []
+        trials = []
         for folder in sorted((self.path / layout.TRIALS).glob("*/*")):
             place = layout.parse_trial_folder_name(folder.name)
             if folder.is_dir() and place is not None:
-                found.append(self._read_trial(folder, _identity(study, folder.parent.name, *place)))
-        return sorted(found, key=lambda trial: (trial.position, trial.attempt, str(trial.path)))
+                trial = self._read_trial(folder, _identity(study, folder.parent.name, *place))
+                trial.entry = _entry(study, folder.parent.name)
+                trials.append(trial)
+        return sorted(trials, key=lambda trial: (trial.position, trial.attempt, str(trial.path)))
 
     def _read_trial(self, folder: Path, identity: dict[str, Any]) -> TrialRecord:
         path = folder / layout.TRIAL
@@ -365,44 +372,39 @@ class RunRecord:
         except (KeyError, TypeError, ValueError) as fault:
             reason = f"{layout.TRIAL}: damaged: {type(fault).__name__} {fault}"
             return self._damaged_trial(folder, unknown, [reason])
-        faults = _quick_damage(trial)
+        faults = trial.damage(largest=SMALL_BYTES)
         return self._damaged_trial(folder, content, faults) if faults else trial
 
-    def _damaged_trial(self, folder: Path, content: Mapping[str, Any], faults: list[str]) -> TrialRecord:
+    def _damaged_trial(self, folder: Path, content: Mapping[str, Any], faults: Sequence[str]) -> TrialRecord:
         place = folder.relative_to(self.path)
         self._damage += [f"{place}/{fault}" for fault in faults]
-        known = {**content, "status": TrialStatus.INVALID, "reasons": [*content["reasons"], *faults]}
-        return TrialRecord(folder, known, sealed=True)
+        invalid = {**content, "status": TrialStatus.INVALID, "reasons": [*content["reasons"], *faults]}
+        return TrialRecord(folder, invalid, sealed=True)
 
 
 def _read_header(path: Path) -> dict[str, Any]:
     content = disk.read_json(path)
-    said = content.pop("self_sha256", None)
-    if said is None:
+    digest = content.pop("self_sha256", None)
+    if digest is None:
         # a later version may seal in another way
         layout.version_of(content, path, layout.TRIAL_VERSION)
-    if said != disk.digest_of_bytes(disk.as_json(content).encode()):
+    if digest != disk.digest_of_bytes(disk.as_json(content).encode()):
         raise RecordError("damaged: its content is not the one it was sealed with", where=str(path))
     layout.version_of(content, path, layout.TRIAL_VERSION)
     return content
 
 
-def _quick_damage(trial: TrialRecord) -> list[str]:
-    """Faults that show without reading large files."""
-    found = []
-    for name, said in trial.digests.items():
-        path = trial.path / name
-        try:
-            check_size(path, said)
-            if said["bytes"] <= SMALL_BYTES and disk.digest_of_file(path) != said["sha256"]:
-                raise RecordError("damaged: its SHA-256 is not the one it was sealed with")
-        except RecordError as fault:
-            found.append(f"{name}: {fault.message}")
-    return found
+def _entry(study: Mapping[str, Any], slug: str) -> str:
+    """Return the service that the load of a case asks; empty for an address outside."""
+    entry = next((case.get("entry") for case in study["cases"] if case["slug"] == slug), None)
+    try:
+        return read(Entry, entry or {}).service or ""
+    except Unreadable as fault:
+        raise RecordError(f"damaged: entry of {slug}: {fault}", where=layout.EFFECTIVE) from None
 
 
 def _identity(study: Mapping[str, Any], slug: str, block: int, attempt: int) -> dict[str, Any]:
-    """What the plan says of a trial whose own header cannot be read."""
+    """Return the plan's facts of a trial whose own header cannot be read."""
     case = next(
         (effective_study.case_summary(c) for c in study["cases"] if c["slug"] == slug),
         {"slug": slug, "name": slug},
@@ -439,19 +441,19 @@ def _nothing_known() -> dict[str, Any]:
 
 
 def _unsealed(folder: Path) -> dict[str, Any]:
-    """What can be said of a trial that was never sealed."""
-    known = {**_nothing_known(), "reasons": [NOT_SEALED]}
+    """Return the content of a trial that was never sealed."""
+    content = {**_nothing_known(), "reasons": [NOT_SEALED]}
     try:
         start = disk.read_json(folder / layout.LIVE / layout.START)
     except RecordError:
-        return known  # the engine never ran; the reason above says all there is
+        return content  # the engine never ran
     for name in ("t0_unix_ns", "t0_monotonic_ns"):
-        known[name] = start[name] if isinstance(start.get(name), int) else None
-    return known
+        content[name] = start[name] if isinstance(start.get(name), int) else None
+    return content
 
 
 def is_record(path: Path) -> bool:
-    """Whether a folder holds a record."""
+    """True if a folder holds a record."""
     return any((path / name).is_file() for name in (layout.EFFECTIVE, layout.EVENTS))
 
 
@@ -474,7 +476,7 @@ def open_run(path: Path | str) -> RunRecord:
 
 
 def open_trial(folder: Path) -> TrialRecord:
-    """One sealed trial by itself.
+    """Open one sealed trial by itself.
 
     Raises:
         RecordError: It is not sealed, damaged, or newer than this Loadlens reads.
@@ -483,18 +485,18 @@ def open_trial(folder: Path) -> TrialRecord:
 
 
 def latest_run(runs: Path, study_name: str) -> Path | None:
-    """The last run of a study under a folder, by when it was created; none when there is none."""
+    """Return the last created run of a study under a folder; None without one."""
     return next(iter(runs_of(runs, study_name)), None)
 
 
 def runs_of(runs: Path, study_name: str) -> list[Path]:
-    """Every run of a study under a folder, the last one first."""
-    found: list[tuple[int, Path]] = []
+    """Return every run of a study under a folder, the last created first."""
+    created: list[tuple[int, Path]] = []
     for events in runs.glob(f"*/{layout.EVENTS}"):
         try:
-            first = next(iter(disk.read_checked_lines(events).rows), {})
+            first = next(iter(disk.read_lines(events, checked=True).rows), {})
         except RecordError:
             continue  # a folder that cannot be read is no candidate
         if first.get("study") == study_name and isinstance(first.get("unix_ns"), int):
-            found.append((first["unix_ns"], events.parent))
-    return [path for _, path in sorted(found, reverse=True)]
+            created.append((first["unix_ns"], events.parent))
+    return [path for _, path in sorted(created, reverse=True)]

@@ -17,7 +17,7 @@ BATCH_ROWS = 50_000
 
 
 def schema() -> dict[str, Any]:
-    """Columns of the table."""
+    """Return names and Polars types of the columns."""
     import polars as pl
 
     return {
@@ -31,10 +31,10 @@ def schema() -> dict[str, Any]:
 
 
 def batches(path: Path, t0_monotonic_ns: int | None) -> Iterator[pl.DataFrame]:
-    """Frames of the readings in a live file, their times since the trial began.
+    """Yield frames of the readings in a live file, with times since the trial began.
 
-    Without a known beginning (the lab ended before the engine ran) times count from the first reading.
-    Lines that hold no reading are left out.
+    Times count from the first reading if the start is unknown, because the lab ended before the engine ran.
+    Lines without a reading are left out.
     """
     import polars as pl
 
@@ -62,12 +62,12 @@ def batches(path: Path, t0_monotonic_ns: int | None) -> Iterator[pl.DataFrame]:
 
 
 def _is_time(value: object) -> bool:
-    """Whether it is nanoseconds of a clock: no machine has been up for half the range of 64 bits."""
+    """True for plausible nanoseconds of a clock: no machine has been up for half the range of 64 bits."""
     return type(value) is int and 0 <= value < 1 << 62
 
 
 def _finite(value: object) -> float | None:
-    """A value that was read; none for what is no finite number."""
+    """Return a finite number; None for anything else."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     try:
@@ -78,7 +78,7 @@ def _finite(value: object) -> float | None:
 
 
 def read_live(path: Path, t0_monotonic_ns: int | None) -> pl.DataFrame:
-    """All readings of a live file."""
+    """Return all readings of a live file."""
     import polars as pl
 
     parts = list(batches(path, t0_monotonic_ns))

@@ -1,4 +1,4 @@
-"""Samples and connections: the engine's rows in chunks with a CRC, and the Parquet made of them."""
+"""Samples and connections: the engine's rows in chunks with a CRC, and the Parquet files made of them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,14 @@ CHUNK_HEAD = struct.Struct("<4sIII")  # magic, rows, CRC-32 of the payload, zero
 ROWS_A_CHUNK = 1 << 14
 ROWS_A_PART = 1 << 18  # about two row groups, as polars writes them
 MAX_CHUNK_ROWS = 1 << 24  # 1 GiB of samples: more is not a chunk that the engine writes
-_CODES = {"<u8": "Q", "<i8": "q", "<u4": "I", "<u2": "H", "<u1": "B"}
+# numpy type -> code of `struct`, name in Polars
+_TYPES = {
+    "<u8": ("Q", "UInt64"),
+    "<i8": ("q", "Int64"),
+    "<u4": ("I", "UInt32"),
+    "<u2": ("H", "UInt16"),
+    "<u1": ("B", "UInt8"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,23 +39,21 @@ class RowFormat:
 
     magic: bytes
     fields: tuple[tuple[str, str], ...]  # (name, numpy type), little-endian
-    fields_of_1: int | None = None  # how many of the fields a row of version 1 has; none: all
-    added: tuple[
-        tuple[str, int], ...
-    ] = ()  # columns that records of version 1 lack, and what they mean there
+    fields_of_1: int | None = None  # number of fields in a row of version 1; None: all
+    added: tuple[tuple[str, int], ...] = ()  # columns that version 1 lacks, with their value there
 
     @property
     def version(self) -> int:
-        """The digit of the magic."""
+        """The digit in the magic."""
         return int(self.magic[3:])
 
     def of_version(self, version: int) -> tuple[tuple[str, str], ...]:
-        """The fields of a row of this version."""
+        """Return the fields of a row of this version."""
         return self.fields if version == self.version else self.fields[: self.fields_of_1]
 
     def packed(self, version: int) -> struct.Struct:
-        """A row of this version as `struct` reads it."""
-        return struct.Struct("<" + "".join(_CODES[kind] for _, kind in self.of_version(version)))
+        """Return the layout of a row of this version."""
+        return struct.Struct("<" + "".join(_TYPES[kind][0] for _, kind in self.of_version(version)))
 
 
 SAMPLE = RowFormat(
@@ -92,24 +98,22 @@ CONNECTION = RowFormat(
 )
 
 
+def can_write_parquet() -> bool:
+    """Return True if Polars, a part of the extra `lab`, is installed."""
+    return find_spec("polars") is not None
+
+
 def schema(form: RowFormat) -> dict[str, Any]:
-    """Polars types of the columns."""
+    """Return the Polars types of the columns."""
     import polars as pl
 
-    kinds = {
-        "<u8": pl.UInt64,
-        "<i8": pl.Int64,
-        "<u4": pl.UInt32,
-        "<u2": pl.UInt16,
-        "<u1": pl.UInt8,
-    }
-    return {name: kinds[kind] for name, kind in form.fields}
+    return {name: getattr(pl, _TYPES[kind][1]) for name, kind in form.fields}
 
 
 def chunks(path: Path, form: RowFormat) -> Iterator[np.ndarray[Any, Any]]:
-    """Structured arrays of the file's whole chunks, in order; ends at the first short or damaged one.
+    """Yield structured arrays of the file's whole chunks, in order, up to the first short or damaged one.
 
-    A file that is not there holds nothing: the engine makes it with the first chunk.
+    A missing file holds no rows: the engine creates it with the first chunk.
     """
     import numpy as np
 
@@ -118,7 +122,7 @@ def chunks(path: Path, form: RowFormat) -> Iterator[np.ndarray[Any, Any]]:
 
 
 def tuples(path: Path, form: RowFormat) -> Iterator[tuple[int, ...]]:
-    """The rows of a file's whole chunks one by one, without numpy; of the newest version only."""
+    """Yield the rows of a file's whole chunks, without numpy; of the newest version only."""
     row = form.packed(form.version)
     for version, payload in _payloads(path, form):
         if version != form.version:
@@ -127,7 +131,7 @@ def tuples(path: Path, form: RowFormat) -> Iterator[tuple[int, ...]]:
 
 
 def _payloads(path: Path, form: RowFormat) -> Iterator[tuple[int, bytes]]:
-    """(version, bytes) of the file's whole chunks."""
+    """Yield version and bytes of the file's whole chunks."""
     if not path.is_file():
         return
     with disk.touching("read", path), path.open("rb") as file:
@@ -155,14 +159,14 @@ def write_live(path: Path, content: Iterable[Sequence[int]], form: RowFormat) ->
 
 
 def batched(content: Iterable[Sequence[int]], most: int) -> Iterator[list[Sequence[int]]]:
-    """The rows in lists of at most so many."""
+    """Yield the rows in lists of at most `most`."""
     rows = iter(content)
     while part := list(islice(rows, most)):
         yield part
 
 
 def frame(rows: np.ndarray[Any, Any], form: RowFormat) -> pl.DataFrame:
-    """The columns of structured rows."""
+    """Return structured rows as columns."""
     import numpy as np
     import polars as pl
 
@@ -173,7 +177,7 @@ def frame(rows: np.ndarray[Any, Any], form: RowFormat) -> pl.DataFrame:
 
 
 def read_live(path: Path, form: RowFormat) -> pl.DataFrame:
-    """Everything in a live file up to its last whole chunk."""
+    """Return the rows of a live file up to its last whole chunk."""
     import polars as pl
 
     parts = [frame(rows, form) for rows in chunks(path, form)]
@@ -181,7 +185,7 @@ def read_live(path: Path, form: RowFormat) -> pl.DataFrame:
 
 
 def seal(live: Path, sealed: Path, form: RowFormat) -> None:
-    """Write the live file's whole chunks as Parquet; memory is bounded by a few chunks."""
+    """Write the whole chunks of a live file as Parquet, with a few chunks in memory at a time."""
     write_parquet(sealed, (frame(rows, form) for rows in chunks(live, form)), schema(form))
 
 
@@ -209,7 +213,7 @@ def write_parquet(path: Path, parts: Iterator[pl.DataFrame], columns: dict[str, 
 
 
 def parquet_parts(path: Path, columns: dict[str, Any], only: Sequence[str]) -> Iterator[pl.DataFrame]:
-    """Some columns of a sealed table, in frames of at most so many rows that memory is bounded."""
+    """Yield some columns of a sealed table, in frames of at most `ROWS_A_PART` rows."""
     import polars as pl
 
     _refuse_missing(columns, _names(path), path)
@@ -227,34 +231,34 @@ def read_parquet(
     added: tuple[tuple[str, int], ...] = (),
     only: Sequence[str] = (),
 ) -> pl.DataFrame:
-    """A sealed table, its version checked; RecordError with the file's name when it is damaged.
+    """Return a sealed table; raise RecordError if it is damaged or newer than this Loadlens reads.
 
     Args:
         path: The file.
         columns: Names and types of its columns.
-        added: Columns that older records lack, and what they mean there.
-        only: Columns to read; none named: all.
+        added: Columns that older records lack, with their value there.
+        only: Columns to read; all by default.
     """
     import polars as pl
 
     there = _names(path)
     wanted = [name for name in only or columns if name in there]
     with _undamaged(path):
-        found = pl.read_parquet(path, columns=wanted, memory_map=False)
+        table = pl.read_parquet(path, columns=wanted, memory_map=False)
     lacking = [pl.lit(value, columns[name]).alias(name) for name, value in added if name not in there]
     _refuse_missing(columns, [*there, *(name for name, _ in added)], path)
-    return found.with_columns(lacking).select(list(only or columns))
+    return table.with_columns(lacking).select(list(only or columns))
 
 
 def _names(path: Path) -> list[str]:
-    """Names of the columns of a sealed table, its version checked."""
+    """Return the names of the columns of a sealed table, after a check of its version."""
     import polars as pl
 
     if not path.is_file():
         raise RecordError("the file is missing", where=str(path))
     with _undamaged(path):
-        said = pl.read_parquet_metadata(path).get(layout.PARQUET_VERSION_KEY, "")
-        layout.refuse_newer(int(said) if said.isdecimal() else said, path)
+        version = pl.read_parquet_metadata(path).get(layout.PARQUET_VERSION_KEY, "")
+        layout.refuse_newer(int(version) if version.isdecimal() else version, path)
         return list(pl.read_parquet_schema(path))
 
 
@@ -265,7 +269,7 @@ def _refuse_missing(columns: Iterable[str], there: Iterable[str], path: Path) ->
 
 @contextmanager
 def _undamaged(path: Path) -> Iterator[None]:
-    """RecordError with the file's name where what is read is no Parquet."""
+    """Raise RecordError with the file's name if the block reads something else than Parquet."""
     import polars as pl
 
     with disk.touching("read", path):

@@ -1,4 +1,4 @@
-"""Writing a record: one writer of a run, one of each trial. While a trial runs, only appends."""
+"""Writing a record: one writer for the run, one per trial. While a trial runs, files are only appended to."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import shutil
 import signal
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,21 +21,35 @@ from loadlens.record import disk, effective_study, layout, readings, sample_rows
 
 @dataclass(frozen=True, slots=True)
 class TrialEnd:
-    """What the runner knows of a trial when it is over; the content of trial.json beside the digests."""
+    """Facts about a trial that ended: the content of trial.json without the digests."""
 
     status: TrialStatus
-    reasons: tuple[str, ...]  # why it is not complete; empty when it is
-    engine: Mapping[str, Any] | None  # the result of the engine; none: it never began
+    reasons: tuple[str, ...]  # why it is not complete; empty if it is
+    engine: Mapping[str, Any] | None  # the result of the engine; None: the load never began
     t0_unix_ns: int | None
     t0_monotonic_ns: int | None
     services: tuple[Mapping[str, Any], ...] = ()  # {service, replica, pid, ports, command}
     placement: Mapping[str, Any] = field(default_factory=dict)
-    environment: Mapping[str, Any] = field(default_factory=dict)  # what differs from environment.json
-    idle: Mapping[str, Any] = field(default_factory=dict)  # the idle brackets: when the books were read
-    leaks: tuple[str, ...] = ()  # what the testbed left behind, in words
+    environment: Mapping[str, Any] = field(default_factory=dict)  # differences from environment.json
+    idle: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # idle brackets: times of the readings before and after the load
+    leaks: tuple[str, ...] = ()  # descriptions of what the testbed left behind
     notes: tuple[str, ...] = ()
     began_unix_ns: int = 0
     ended_unix_ns: int = 0
+
+    @classmethod
+    def of(
+        cls, result: Mapping[str, Any] | None, status: TrialStatus, reasons: tuple[str, ...], **facts: Any
+    ) -> TrialEnd:
+        """Return the end of a trial that ended just now; `facts` are further fields."""
+        t0_unix_ns, t0_monotonic_ns = (
+            None if result is None else result[name] for name in ("t0_unix_ns", "t0_monotonic_ns")
+        )
+        return cls(
+            status, reasons, result, t0_unix_ns, t0_monotonic_ns, ended_unix_ns=time.time_ns(), **facts
+        )
 
 
 class TrialWriter:
@@ -52,27 +66,27 @@ class TrialWriter:
 
     @property
     def name(self) -> dict[str, str]:
-        """What events call the trial: its case and its folder."""
+        """Name of the trial in events: its case and its folder."""
         return {"case": self.path.parent.name, "trial": self.path.name}
 
     @property
     def readings(self) -> Path:
-        """The file that monitors append their JSON lines to."""
+        """File to which monitors append their JSON lines."""
         return self.live / layout.READINGS_JSONL
 
     def write_plan(self, plan_json: str) -> None:
-        """Keep the plan as the engine gets it, without literal credentials."""
+        """Write the engine's plan without literal credentials."""
         content = effective_study.without_secrets(json.loads(plan_json))
         content.pop("record", None)
         disk.write_whole(self.path / layout.PLAN, (disk.as_json(content) + "\n").encode())
 
     def write_answers(self, content: Mapping[str, Any]) -> None:
-        """Keep what a Prometheus server answered, or why none did."""
+        """Write the answers of a Prometheus server, or the reason why there are none."""
         whole = {"schema_version": layout.SCHEMA_VERSION, **content}
         disk.write_whole(self.path / layout.PROMQL, (disk.as_json(whole) + "\n").encode())
 
     def started(self, *, t0_monotonic_ns: int, t0_unix_ns: int) -> None:
-        """Write down when the trial began, so that an unsealed one can be read too."""
+        """Write the start time, so that a trial that is never sealed can be read too."""
         content = {
             "schema_version": layout.SCHEMA_VERSION,
             "t0_monotonic_ns": t0_monotonic_ns,
@@ -81,11 +95,11 @@ class TrialWriter:
         disk.write_whole(self.live / layout.START, disk.as_json(content).encode())
 
     def write_samples(self, samples: Iterable[Sequence[int]]) -> None:
-        """Keep the single requests that another program told of, fields as in docs/reference/record.md."""
+        """Write single requests reported by another program; fields as in docs/reference/record.md."""
         sample_rows.write_live(self.live / layout.SAMPLES_BIN, samples, sample_rows.SAMPLE)
 
     def keep_logs(self, folder: Path) -> None:
-        """Copy what services that outlive this trial have written so far."""
+        """Copy the logs, so far, of services that outlive this trial."""
         for path in sorted(p for p in folder.rglob("*") if p.is_file()):
             kept = self.logs / path.relative_to(folder)
             with disk.touching("write", kept):
@@ -93,10 +107,10 @@ class TrialWriter:
                 shutil.copyfile(path, kept)
 
     def seal(self, end: TrialEnd) -> None:
-        """Turn the live files into the lasting ones; trial.json, written last, makes the trial count.
+        """Convert the live files to the final ones; trial.json, written last, makes the trial count.
 
-        Nothing may append to the live files any more. When the disk refuses, the live files stay and the
-        trial opens as aborted.
+        Nothing may append to the live files any more. If a write fails, the live files stay and the trial
+        opens as aborted.
 
         Raises:
             RecordError: A file could not be written.
@@ -108,17 +122,17 @@ class TrialWriter:
         self._copy_with_head(layout.COUNTERS, disk.as_json(counters_head) + "\n")
         digests = {}
         for path in sorted(p for p in self.path.rglob("*") if p.is_file() and self.live not in p.parents):
-            disk.sync_file(path)
+            disk.sync(path)
             digests[str(path.relative_to(self.path))] = {
                 "sha256": disk.digest_of_file(path),
                 "bytes": path.stat().st_size,
             }
-        disk.sync_folder(self.path)
+        disk.sync(self.path)
         is_driven = end.engine is not None and end.engine.get("driver") is not None
         content = {
             "schema_version": layout.TRIAL_VERSION if is_driven else layout.SCHEMA_VERSION,
             **self._identity,
-            **effective_study.end_as_plain(end),
+            **json.loads(json.dumps(asdict(end), allow_nan=False)),
             "digests": digests,
         }
         content["self_sha256"] = disk.digest_of_bytes(disk.as_json(content).encode())
@@ -127,6 +141,10 @@ class TrialWriter:
         disk.remove_tree(self.live)
 
     def _write_tables(self, t0_monotonic_ns: int | None) -> None:
+        if not sample_rows.can_write_parquet():
+            for name in (layout.SAMPLES_BIN, layout.CONNECTIONS_BIN, layout.READINGS_JSONL):
+                self._copy(name)
+            return
         sample_rows.seal(self.live / layout.SAMPLES_BIN, self.path / layout.SAMPLES, sample_rows.SAMPLE)
         sample_rows.seal(
             self.live / layout.CONNECTIONS_BIN, self.path / layout.CONNECTIONS, sample_rows.CONNECTION
@@ -134,8 +152,17 @@ class TrialWriter:
         read = readings.batches(self.readings, t0_monotonic_ns)
         sample_rows.write_parquet(self.path / layout.READINGS, read, readings.schema())
 
+    def _copy(self, name: str) -> None:
+        """Copy a live file as it is; one that was never begun holds no rows."""
+        source, target = self.live / name, self.path / name
+        with disk.touching("write", target):
+            if source.is_file():
+                shutil.copyfile(source, target)
+            else:
+                target.touch()
+
     def _copy_with_head(self, name: str, head: str) -> None:
-        """Copy a live text file up to its last whole line behind a line that says its version."""
+        """Copy a live text file up to its last whole line, after a first line with the version."""
         source, target = self.live / name, self.path / name
         with disk.touching("write", target), target.open("wb") as out:
             out.write(head.encode())
@@ -145,7 +172,7 @@ class TrialWriter:
 
 
 class RunWriter:
-    """The right to write in one record directory; a context manager that gives it back."""
+    """Writer of one record directory, which it locks; a context manager that releases the lock."""
 
     def __init__(self, path: Path, lock: disk.FolderLock, study: Mapping[str, Any]) -> None:
         self.path = path
@@ -154,8 +181,8 @@ class RunWriter:
 
     @property
     def id(self) -> str:
-        """The run's name; marks every process that it starts."""
-        return self.path.name
+        """Name that marks every process of this run and of no other run on this machine."""
+        return layout.run_id(self.path)
 
     def event(self, name: str, **content: Any) -> dict[str, Any]:
         """Append one line to events.jsonl and return it; `event` is its name, `unix_ns` its time."""
@@ -164,7 +191,7 @@ class RunWriter:
         return row
 
     def trial(self, planned: PlannedTrial) -> TrialWriter:
-        """Begin the next attempt at a planned trial."""
+        """Start the next attempt at a planned trial."""
         folder = self.path / layout.TRIALS / planned.case.slug
         attempt = self.next_attempt(planned)
         identity = {
@@ -177,11 +204,10 @@ class RunWriter:
         return TrialWriter(folder / layout.trial_folder_name(planned.block, attempt), identity)
 
     def predict(self, slug: str, content: Mapping[str, Any]) -> Path:
-        """Keep the prediction of a case that was not run yet; the event `predicted` says when and holds its
-        digest.
+        """Write the prediction of a case before it runs; the event `predicted` keeps its time and digest.
 
         Raises:
-            RecordError: It was predicted or begun before, or the disk refuses.
+            RecordError: The case was predicted or started before, or the file cannot be written.
         """
         name = layout.prediction_name(slug)
         path = self.path / name
@@ -196,15 +222,16 @@ class RunWriter:
         return path
 
     def next_attempt(self, planned: PlannedTrial) -> int:
-        """The number that the next attempt at a trial gets, from 1."""
+        """Return the number of the next attempt at a trial, from 1."""
         folder = self.path / layout.TRIALS / planned.case.slug
-        found = [layout.parse_trial_folder_name(p.name) for p in folder.iterdir()] if folder.is_dir() else []
-        return 1 + max((place[1] for place in found if place and place[0] == planned.block), default=0)
+        names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+        places = filter(None, map(layout.parse_trial_folder_name, names))
+        return 1 + max((attempt for block, attempt in places if block == planned.block), default=0)
 
     def extend(self, study: Study, trials: Sequence[PlannedTrial]) -> None:
-        """Let the plan grow by trials that were decided after the run began; those there were stay.
+        """Extend the plan by trials that were decided after the run began.
 
-        The event comes first: whenever the lab ends, the study as planned is one that an event has announced.
+        The event comes first: however the lab ends, the digest of the study on disk is in an event.
         """
         effective = effective_study.without_secrets(effective_study.study_as_plain(study, trials))
         text = effective_study.effective_text(effective).encode()
@@ -213,7 +240,7 @@ class RunWriter:
         self._cases = {case["slug"]: case for case in effective["cases"]}
 
     def shared_logs(self) -> Path:
-        """A new folder for the output of services that outlive a trial (`fresh: block` or `run`)."""
+        """Create a folder for the output of services that outlive a trial (`fresh: block` or `run`)."""
         shelf = self.path / layout.LOGS
         taken = len(list(shelf.iterdir())) if shelf.is_dir() else 0
         path = shelf / f"testbed-{taken + 1}"
@@ -221,7 +248,7 @@ class RunWriter:
         return path
 
     def close(self) -> None:
-        """Let others write; more than once is fine."""
+        """Release the lock; safe to call twice."""
         self._lock.release()
 
     def __enter__(self) -> RunWriter:
@@ -232,7 +259,7 @@ class RunWriter:
 
 
 def write_report(run: Path, name: str, content: str) -> Path:
-    """Put a rendered report into a record: REPORT_HTML, REPORT_MARKDOWN or a file that one of them shows."""
+    """Write a rendered report into a record: REPORT_HTML, REPORT_MARKDOWN or a picture of one of them."""
     path = run / name
     with disk.touching("make the folder", path.parent):
         path.parent.mkdir(exist_ok=True)
@@ -241,7 +268,7 @@ def write_report(run: Path, name: str, content: str) -> Path:
 
 
 def new_run_path(runs: Path, study_name: str) -> Path:
-    """A folder for a new run that nothing has yet: `runs/register-2c90`."""
+    """Return a path for a new run that does not exist yet: `runs/register-2c90`."""
     for _ in range(64):
         path = runs / f"{study_name}-{secrets.token_hex(2)}"
         if not path.exists():
@@ -252,12 +279,12 @@ def new_run_path(runs: Path, study_name: str) -> Path:
 def create_run(
     path: Path, study: Study, trials: Sequence[PlannedTrial], environment: Mapping[str, Any]
 ) -> RunWriter:
-    """Make a record directory with all that is known before the first trial, and hold its lock.
+    """Create a record directory with everything known before the first trial, and lock it.
 
-    It appears at once, with study.yaml, effective.yaml, environment.json and the first event, or not at all.
+    It appears at once with study.yaml, effective.yaml, environment.json and the first event, or not at all.
 
     Raises:
-        RecordError: The folder holds something, or another run was faster, or the disk refuses.
+        RecordError: The folder is not empty, another run was faster, or a file cannot be written.
     """
     path = path.absolute()
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
@@ -307,15 +334,15 @@ def _taken(path: Path) -> RecordError:
     return RecordError(
         "the folder for the record already holds something",
         where=str(path),
-        hint="go on with --resume, or give another folder with --out",
+        hint="continue the record with --resume, or choose another folder with --out",
     )
 
 
 def resume_run(path: Path, study: Study, trials: Sequence[PlannedTrial]) -> RunWriter:
-    """Take up a record where it was left, if the study is still the same.
+    """Open a record to continue its run, if the study is still the same.
 
     Raises:
-        RecordError: Not a record, another run writes in it, or the plan differs; the differences are named.
+        RecordError: Not a record, another run writes to it, or the plan differs; the differences are named.
     """
     path = path.absolute()
     if not path.is_dir():
@@ -354,7 +381,7 @@ def _kept_study(path: Path) -> dict[str, Any]:
 
 
 def differences(before: Any, now: Any, place: str = "") -> list[str]:
-    """Where two plain values differ, as key paths with both values: `cases[3].timeout_ns 1 -> 2`."""
+    """List the differences of two plain values: `cases[3].timeout_ns 1 -> 2`."""
     if isinstance(before, dict) and isinstance(now, dict):
         pairs: list[tuple[str, Any, Any]] = [
             (f"{place}.{key}" if place else str(key), before.get(key), now.get(key))
@@ -366,10 +393,7 @@ def differences(before: Any, now: Any, place: str = "") -> list[str]:
         return [f"{place} has {len(now)} in place of {len(before)}"]
     else:
         return [] if before == now else [f"{place} {_short(before)} -> {_short(now)}"]
-    found: list[str] = []
-    for name, a, b in pairs:
-        found += differences(a, b, name)
-    return found
+    return [difference for name, a, b in pairs for difference in differences(a, b, name)]
 
 
 def _short(value: Any) -> str:
@@ -378,10 +402,10 @@ def _short(value: Any) -> str:
 
 
 def _to_its_end(write: Callable[[int | None], None], t0_monotonic_ns: int | None) -> None:
-    """Write tables whole although somebody asks for the end.
+    """Write whole tables in spite of an interrupt.
 
-    Polars raises KeyboardInterrupt on SIGINT even when a handler of ours has taken the signal: the tables are
-    then written once more. Where nobody took it, the interrupt is the caller's.
+    Polars raises KeyboardInterrupt on SIGINT even if our handler took the signal: the tables are then written
+    once more. Without a handler the interrupt goes to the caller.
     """
     try:
         write(t0_monotonic_ns)

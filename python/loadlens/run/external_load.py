@@ -6,14 +6,12 @@ The tool runs under a keeper, as services do: none of its processes outlives the
 from __future__ import annotations
 
 import os
-import secrets
 import shutil
 import signal
 import subprocess
 import tempfile
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -22,11 +20,12 @@ from typing import TYPE_CHECKING, Self
 
 from loadlens import engine
 from loadlens.engine import Result
-from loadlens.errors import EngineError, ExitCode, PlanError, TestbedError, UsageError
+from loadlens.errors import EngineError, PlanError, TestbedError, UsageError
 from loadlens.model.study import Study
 from loadlens.model.trial import Outcome
 from loadlens.model.workload import Plan
 from loadlens.record import argument_without_secrets
+from loadlens.run.engine_trial import Listener
 from loadlens.run.external import (
     Driver,
     Printed,
@@ -36,8 +35,6 @@ from loadlens.run.external import (
     missing,
     result_of,
 )
-from loadlens.run.interrupts import Interrupts
-from loadlens.run.single_load import HitDone, recorded
 from loadlens.testbed.keeper import Command, Keeper, Standing
 
 if TYPE_CHECKING:
@@ -59,6 +56,11 @@ class ExternalLoad:
 
     result: Result  # in the engine's shape, with `driver`
     report: ToolReport
+
+    def keep_samples(self, trial: TrialWriter) -> None:
+        """Write the sample log of a trial if the tool reports single requests."""
+        if self.report.requests is not None:
+            trial.write_samples(self.samples())
 
     def samples(self) -> Iterator[tuple[int, ...]]:
         """Yield the rows of the sample log (docs/reference/record.md) if the tool reports single requests."""
@@ -108,8 +110,8 @@ def check(plan: Plan, driver: Driver) -> None:
     if faults:
         words = "; ".join(fault.words for fault in faults)
         raise UsageError(words, where="--driver", hint="use the built-in engine: leave out --driver")
-    if shutil.which(driver.program) is None:
-        raise TestbedError(f"{driver.program} is not installed", where="--driver", hint=driver.install)
+    if shutil.which(driver.name) is None:
+        raise TestbedError(f"{driver.name} is not installed", where="--driver", hint=driver.install)
 
 
 def demand(study: Study) -> None:
@@ -121,7 +123,7 @@ def demand(study: Study) -> None:
     lacking = missing(study)
     if not lacking:
         return
-    names = ", ".join(driver.program for driver in lacking)
+    names = ", ".join(driver.name for driver in lacking)
     verb = "is" if len(lacking) == 1 else "are"
     needing = [case for case in study.cases if case.driver in {driver.name for driver in lacking}]
     where = ", ".join(dict.fromkeys(f"experiments.{case.experiment}.load.driver" for case in needing))
@@ -186,21 +188,8 @@ class ExternalGenerator:
         """Process that starts and ends the tool."""
         return self._keeper.pid
 
-    def generate(
-        self,
-        *,
-        stop: threading.Event | None = None,
-        watch: Callable[[], bool] | None = None,
-        on_started: Callable[[int, int], None] | None = None,
-        on_turn: Callable[[], None] | None = None,
-    ) -> ExternalLoad:
-        """Run the tool to its end.
-
-        Args:
-            stop: Once set, the tool is interrupted.
-            watch: Polled each turn; return True to interrupt the tool.
-            on_started: Called once with the start time: CLOCK_MONOTONIC and since 1970, both in ns.
-            on_turn: Called each turn.
+    def generate(self, listener: Listener) -> ExternalLoad:
+        """Run the tool to its end, or until the listener ends it.
 
         Raises:
             EngineError: The tool failed, did not end, or its output is unreadable.
@@ -222,12 +211,10 @@ class ExternalGenerator:
                 cpus=plan.cpus,
             ),
         )
-        if on_started is not None:
-            on_started(began_ns, began_unix_ns)
-        turn = _Turn(plan, began_ns, stop, watch, on_turn)
-        standing = self._ended(turn, shown)
+        listener.started(began_ns, began_unix_ns)
+        standing, was_interrupted = self._await_end(listener, began_ns, shown)
         output = log.read_text(errors="replace")
-        if standing.status and not turn.was_interrupted:
+        if standing.status and not was_interrupted:
             last = " ".join(output.strip()[-LAST_CHARACTERS:].split())
             raise EngineError(
                 f"{self._driver.name} failed with status {standing.status}: {last}", where=shown
@@ -238,20 +225,24 @@ class ExternalGenerator:
             raise EngineError(
                 f"cannot read the output of {self._driver.name}: {fault}", where=shown
             ) from None
-        return ExternalLoad(
-            self._result(report, standing, command, began_ns, began_unix_ns, turn.was_interrupted), report
-        )
+        result = self._result(report, standing, command, began_ns, began_unix_ns, was_interrupted)
+        return ExternalLoad(result, report)
 
-    def _ended(self, turn: _Turn, shown: str) -> Standing:
-        """Wait for the tool to end; interrupt it when it must end early."""
+    def _await_end(self, listener: Listener, began_ns: int, shown: str) -> tuple[Standing, bool]:
+        """Wait for the tool to end; interrupt it when it must end early, and return whether that was so."""
+        limit_s = float("inf")
+        if self._plan.duration_ns is not None:
+            limit_s = (self._plan.duration_ns + self._plan.streams[0].timeout_ns) / 1e9 + GRACE_S
+        interrupted_s: float | None = None
         try:
-            while True:
-                standing = self._keeper.standing()[NAME]
-                if standing.status is not None:
-                    break
-                if turn.must_interrupt():
+            while (standing := self._keeper.standing()[NAME]).status is None:
+                must_stop = listener.must_stop(None)
+                now = time.monotonic()
+                if must_stop and interrupted_s is None:
+                    interrupted_s = now
                     self._keeper.signal(NAME, signal.SIGINT)
-                if turn.is_over_time():
+                is_stuck = interrupted_s is not None and now - interrupted_s > GRACE_S
+                if is_stuck or now - began_ns / 1e9 > limit_s:
                     raise EngineError(f"{self._driver.name} did not end", where=shown)
                 time.sleep(POLL_S)
         finally:
@@ -260,7 +251,7 @@ class ExternalGenerator:
         while not standing.drained and time.monotonic() < until:  # its last output may still be in the pipe
             time.sleep(0.005)
             standing = self._keeper.standing()[NAME]
-        return standing
+        return standing, interrupted_s is not None
 
     def _result(
         self,
@@ -308,48 +299,6 @@ class ExternalGenerator:
         self.close()
 
 
-class _Turn:
-    """Conditions that end a running tool: a stop, the watch, and its time limit."""
-
-    def __init__(
-        self,
-        plan: Plan,
-        began_ns: int,
-        stop: threading.Event | None,
-        watch: Callable[[], bool] | None,
-        on_turn: Callable[[], None] | None,
-    ) -> None:
-        self._stop, self._watch, self._on_turn = stop, watch, on_turn
-        self._began_s = began_ns / 1e9
-        slowest_s = plan.streams[0].timeout_ns / 1e9 + GRACE_S
-        self._limit_s = float("inf") if plan.duration_ns is None else plan.duration_ns / 1e9 + slowest_s
-        self._interrupted_at: float | None = None
-
-    @property
-    def was_interrupted(self) -> bool:
-        """True if the tool was interrupted."""
-        return self._interrupted_at is not None
-
-    def must_interrupt(self) -> bool:
-        """True once, when the tool must be interrupted."""
-        if self._on_turn is not None:
-            self._on_turn()
-        wanted = (self._stop is not None and self._stop.is_set()) or (
-            self._watch is not None and self._watch()
-        )
-        if not wanted or self._interrupted_at is not None:
-            return False
-        self._interrupted_at = time.monotonic()
-        return True
-
-    def is_over_time(self) -> bool:
-        """True if the tool has exceeded its time limit."""
-        now = time.monotonic()
-        return now - self._began_s > self._limit_s or (
-            self._interrupted_at is not None and now - self._interrupted_at > GRACE_S
-        )
-
-
 def _secrets_of(plan: Plan) -> Iterator[str]:
     """Yield literal credentials in the headers of a load, which must not appear in the record."""
     for stream in plan.streams:
@@ -362,40 +311,3 @@ def _secrets_of(plan: Plan) -> Iterator[str]:
 def _environment() -> dict[str, str]:
     """Return our environment without proxy settings, which would redirect the load."""
     return {name: value for name, value in os.environ.items() if name.lower() not in _PROXIES}
-
-
-# --- `hit` ------------------------------------------------------------------------------------------------
-
-
-def run_external(plan: Plan, driver: Driver, *, out: Path | None = None) -> HitDone:
-    """Make a load with an external tool; Ctrl-C interrupts it.
-
-    Args:
-        plan: One stream named `load`.
-        driver: The tool.
-        out: A new folder for the record; None writes nothing.
-
-    Raises:
-        TestbedError, UsageError, PlanError: See `check`.
-        EngineError: The tool failed, did not end, or its output is unreadable.
-        RecordError: `out` is not empty, or cannot be written.
-    """
-    check(plan, driver)
-    with Interrupts() as interrupts:
-
-        def make(kept: TrialWriter, marker: str) -> Result:
-            with ExternalGenerator(driver, plan, marker=marker) as external:
-                made = external.generate(
-                    stop=interrupts.event,
-                    on_started=lambda mono, unix: kept.started(t0_monotonic_ns=mono, t0_unix_ns=unix),
-                )
-            if made.report.requests is not None:
-                kept.write_samples(made.samples())
-            return made.result
-
-        if out is not None:
-            result = recorded(plan, out, make, driver=driver.name)
-        else:
-            with ExternalGenerator(driver, plan, marker=f"hit-{secrets.token_hex(4)}") as external:
-                result = external.generate(stop=interrupts.event).result
-        return HitDone(result, out, interrupts.code or ExitCode.OK)

@@ -87,6 +87,20 @@ class Warned:
 
 
 @dataclass(frozen=True, slots=True)
+class Found:
+    """A line about parts of a service that a search found by itself, or missed."""
+
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Provisional:
+    """The answer of a search so far, in one line."""
+
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
 class Prediction:
     """Prediction of a held-out case before its first trial, or the reason why there is none."""
 
@@ -117,6 +131,8 @@ Event = (
     | Load
     | TrialEnded
     | Warned
+    | Found
+    | Provisional
     | Prediction
     | Stopping
     | RunEnded
@@ -138,14 +154,21 @@ class Silent:
 
 
 class PlainPrinter:
-    """Prints one line per trial, without cursor movements."""
+    """Prints one line per trial, without cursor movements.
 
-    def __init__(self, out: TextIO | None = None) -> None:
+    Args:
+        out: Where to print; stderr by default.
+        shows_valid_trials: False where another event has the line of a valid trial.
+    """
+
+    def __init__(self, out: TextIO | None = None, *, shows_valid_trials: bool = True) -> None:
         self._out = out or sys.stderr
+        self._shows_valid_trials = shows_valid_trials
 
     def tell(self, event: Event) -> None:
         """Print the line of an event, if it has one."""
-        line = _line(event)
+        is_valid = isinstance(event, TrialEnded) and event.status is TrialStatus.COMPLETE
+        line = _line(event) if self._shows_valid_trials or not is_valid else None
         if line is not None:
             print(f"{time.strftime('%H:%M:%S')}  {line}", file=self._out, flush=True)
 
@@ -160,8 +183,10 @@ def _line(event: Event) -> str | None:
             return f"{event.study}: {event.trials} trials{resumed}, planned {planned}, record {event.path}"
         case TrialEnded():
             return _trial_line(event)
-        case Warned(words):
+        case Warned(words) | Found(words):
             return words
+        case Provisional(words):
+            return f"provisional: {words}"
         case Prediction(case, words):
             return f"predicted {case}: {words}"
         case Stopping():

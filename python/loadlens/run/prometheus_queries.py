@@ -15,8 +15,7 @@ from urllib.parse import urlencode, urlsplit
 
 from loadlens import promql
 from loadlens.engine import Result
-from loadlens.model.study import Query
-from loadlens.study.plan.reporting import queries_of, window_of
+from loadlens.model.study import Query, ReportSettings, Window
 from loadlens.testbed import Testbed
 
 ANSWER_WITHIN_S = 30.0
@@ -24,9 +23,9 @@ LARGEST_BYTES = 64 << 20
 MOST_SERIES = 200  # per expression
 
 
-def ask(report: Mapping[str, Any], testbed: Testbed, result: Result) -> dict[str, Any] | None:
+def ask(report: ReportSettings, testbed: Testbed, result: Result) -> dict[str, Any] | None:
     """Evaluate every expression; None without expressions or without a measurement window."""
-    queries = queries_of(report)
+    queries = report.promql
     if not queries or not result["measured_s"]:
         return None
     servers = testbed.metric_servers()
@@ -35,7 +34,7 @@ def ask(report: Mapping[str, Any], testbed: Testbed, result: Result) -> dict[str
         return {"by": None, "why": "; ".join(reasons) or "the study runs no Prometheus", "answers": []}
     service, url = next(iter(servers.items()))
     begin = float(result["warmup_s"])
-    begin, end = window_of(report).of(begin, begin + float(result["measured_s"]))
+    begin, end = (report.window or Window()).of(begin, begin + float(result["measured_s"]))
     server = _Server(url, result["t0_unix_ns"] / 1e9)
     try:
         version = server.version()

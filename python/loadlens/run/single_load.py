@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from loadlens import engine
 from loadlens.engine import Progress, Result
 from loadlens.errors import EngineError, ExitCode
 from loadlens.model.result import EngineResult
 from loadlens.model.workload import Plan
 from loadlens.run import cautions, trial_faults
-from loadlens.run.engine_trial import OnNotes, Start, run_trial
+from loadlens.run.engine_trial import Listener, Start, run_trial
 from loadlens.run.interrupts import Interrupts
 
 if TYPE_CHECKING:
     from loadlens.model.study import PlannedTrial, Study
     from loadlens.record import TrialWriter
+    from loadlens.run.external import Driver
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,8 @@ def run_hit(
     plan: Plan,
     *,
     out: Path | None = None,
+    driver: Driver | None = None,
+    on_ready: Callable[[], None] | None = None,
     on_progress: Callable[[Progress], None] | None = None,
     on_caution: Callable[[str], None] | None = None,
     start: Start | None = None,
@@ -44,103 +48,103 @@ def run_hit(
     Args:
         plan: One stream named `load`.
         out: A new folder for the record; None writes nothing.
+        driver: External tool that makes the load; None for our engine.
+        on_ready: Called once the plan is accepted and before anything is started or written; may raise.
         on_progress: Receives the engine's progress about ten times per second.
         on_caution: Receives warnings before the start; None skips the checks.
-        start: Starts the engine's run if nothing is written; `Run.start` by default.
+        start: Starts the engine's run; `Run.start` by default.
 
     Raises:
-        PlanError, EngineError: The engine refuses the plan, or fails to run it.
+        PlanError, EngineError: The engine refuses the plan, or the engine or the tool fails to run it.
+        UsageError, TestbedError: The tool does not support the plan, or is not installed.
         RecordError: `out` is not empty, or cannot be written.
     """
-    on_notes = None if on_caution is None else partial(_each, on_caution)
-    if on_notes is not None:
-        on_notes(cautions.before([plan]))
+    if driver is not None:
+        from loadlens.run import external_load
+
+        external_load.check(plan, driver)
+    elif start is None:
+        engine.refuse_faults(plan)
+    if on_ready is not None:
+        on_ready()
+    if on_caution is not None:
+        for words in cautions.before([plan]):
+            on_caution(words)
+
+    def make(trial: TrialWriter | None, marker: str) -> Result:
+        listener = _HitListener(interrupts, trial, on_progress, on_caution)
+        if driver is None:
+            return run_trial(plan, listener, record_dir=None if trial is None else trial.live, start=start)
+        with external_load.ExternalGenerator(driver, plan, marker=marker) as tool:
+            made = tool.generate(listener)
+        if trial is not None:
+            made.keep_samples(trial)
+        return made.result
+
     with Interrupts() as interrupts:
         if out is None:
-            result = run_trial(
-                plan, on_progress=on_progress, stop=interrupts.event, on_notes=on_notes, start=start
-            )
+            result = make(None, f"hit-{secrets.token_hex(4)}")
         else:
-            result = _run_recorded(plan, out, on_progress, interrupts, on_notes)
-    if trial_faults.faults_of(EngineResult.from_json(result)):
-        code = ExitCode.INVALID
-    else:
-        code = interrupts.code or ExitCode.OK
-    return HitDone(result, out, code)
+            result = _recorded(plan, out, make, None if driver is None else driver.name)
+    is_invalid = bool(trial_faults.faults_of(EngineResult.from_json(result)))
+    return HitDone(result, out, ExitCode.INVALID if is_invalid else interrupts.code or ExitCode.OK)
 
 
-def _each(on_caution: Callable[[str], None], notes: Sequence[str]) -> None:
-    for words in notes:
-        on_caution(words)
+class _HitListener(Listener):
+    def __init__(
+        self,
+        interrupts: Interrupts,
+        trial: TrialWriter | None,
+        on_progress: Callable[[Progress], None] | None,
+        on_caution: Callable[[str], None] | None,
+    ) -> None:
+        self._interrupts, self._trial = interrupts, trial
+        self._on_progress, self._on_caution = on_progress, on_caution
+
+    def warned(self, notes: Sequence[str]) -> None:
+        if self._on_caution is not None:
+            for words in notes:
+                self._on_caution(words)
+
+    def started(self, t0_monotonic_ns: int, t0_unix_ns: int) -> None:
+        if self._trial is not None:
+            self._trial.started(t0_monotonic_ns=t0_monotonic_ns, t0_unix_ns=t0_unix_ns)
+
+    def must_stop(self, progress: Progress | None) -> bool:
+        if self._on_progress is not None and progress is not None:
+            self._on_progress(progress)
+        return self._interrupts.is_set
 
 
-def _run_recorded(
-    plan: Plan,
-    out: Path,
-    on_progress: Callable[[Progress], None] | None,
-    interrupts: Interrupts,
-    on_notes: OnNotes | None,
-) -> Result:
-    def make(kept: TrialWriter, _: str) -> Result:
-        return run_trial(
-            plan,
-            record_dir=kept.live,
-            on_progress=on_progress,
-            stop=interrupts.event,
-            on_notes=on_notes,
-            on_started=lambda mono, unix: kept.started(t0_monotonic_ns=mono, t0_unix_ns=unix),
-        )
-
-    return recorded(plan, out, make)
-
-
-def recorded(
-    plan: Plan, out: Path, make: Callable[[TrialWriter, str], Result], *, driver: str | None = None
+def _recorded(
+    plan: Plan, out: Path, make: Callable[[TrialWriter, str], Result], driver: str | None
 ) -> Result:
     """Make a load as a study of one case with one trial, and keep its record.
 
-    Args:
-        plan: One stream named `load`.
-        out: A new folder.
-        make: Makes the load, given the trial's writer and the run's id.
-        driver: The external tool that makes the load; None for our engine.
-
-    Raises:
-        RecordError: `out` is not empty, or cannot be written.
-        EngineError: The load failed; the record keeps the reason.
+    `make` receives the trial's writer and the run's id. If it fails, the record keeps the reason.
     """
     from loadlens.model.trial import TrialStatus
     from loadlens.record import TrialEnd, create_run
     from loadlens.run import engine_plan, environment
 
-    study, trial = _as_study(plan, driver)
-    with create_run(out, study, (trial,), environment.of_machine()) as writer:
-        kept = writer.trial(trial)
-        kept.write_plan(plan.to_json())
-        writer.event("trial_started", **kept.name, position=1)
+    study, planned = _as_study(plan, driver)
+    with create_run(out, study, (planned,), environment.of_machine()) as writer:
+        trial = writer.trial(planned)
+        trial.write_plan(plan.to_json())
+        writer.event("trial_started", **trial.name, position=1)
         began = time.time_ns()
 
-        def seal(status: TrialStatus, reasons: tuple[str, ...], result: Result | None) -> None:
-            kept.seal(
-                TrialEnd(
-                    status,
-                    reasons,
-                    engine=result,
-                    t0_unix_ns=None if result is None else result["t0_unix_ns"],
-                    t0_monotonic_ns=None if result is None else result["t0_monotonic_ns"],
-                    placement=engine_plan.placement_of(plan),
-                    began_unix_ns=began,
-                    ended_unix_ns=time.time_ns(),
-                )
-            )
-            writer.event("trial_sealed", **kept.name, status=status, reasons=list(reasons), leaks=[])
+        def seal(result: Result | None, status: TrialStatus, reasons: tuple[str, ...]) -> None:
+            placement = engine_plan.placement_of(plan)
+            trial.seal(TrialEnd.of(result, status, reasons, placement=placement, began_unix_ns=began))
+            writer.event("trial_sealed", **trial.name, status=status, reasons=list(reasons), leaks=[])
 
         try:
-            result = make(kept, writer.id)
+            result = make(trial, writer.id)
         except EngineError as fault:
-            seal(TrialStatus.INVALID, (fault.message,), None)
+            seal(None, TrialStatus.INVALID, (fault.message,))
             raise
-        seal(*trial_faults.verdict(EngineResult.from_json(result)), result)
+        seal(result, *trial_faults.verdict(EngineResult.from_json(result)))
     return result
 
 

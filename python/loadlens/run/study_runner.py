@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -15,15 +16,14 @@ from typing import Any
 
 from loadlens import engine
 from loadlens.errors import LoadlensError, PlanError, RecordError, TestbedError
-from loadlens.model.result import StreamResult
 from loadlens.model.study import Case, PlannedTrial, Study
 from loadlens.model.trial import TrialStatus
 from loadlens.model.workload import Target
-from loadlens.record import RunRecord, RunWriter, create_run, open_run, resume_run
+from loadlens.record import RunRecord, create_run, open_run, resume_run
 from loadlens.run import engine_plan, environment, external_load, warm_up
-from loadlens.run.calibrated_values import calibrate_all
 from loadlens.run.external import cannot_do
 from loadlens.run.interrupts import Interrupts
+from loadlens.run.preparations import prepare_all
 from loadlens.run.progress import (
     Building,
     Event,
@@ -34,13 +34,11 @@ from loadlens.run.progress import (
     Silent,
     Step,
     Stopping,
-    TrialEnded,
     TrialStarted,
     Warned,
 )
-from loadlens.run.study_trial import TrialContext, TrialOutcome, run_study_trial
-from loadlens.run.testbed_pool import Preparations, TestbedPool, prepare_all
 from loadlens.run.time_left import Clock, Remaining
+from loadlens.run.trial_runner import TrialOutcome, TrialRunner
 from loadlens.study import plan as design
 from loadlens.testbed import default_cache
 
@@ -76,54 +74,38 @@ def run_study(
         RecordError: The record cannot be created, resumed or written.
         Stopped: The run was interrupted; finished trials stay.
     """
-    listener = progress or Silent()
-    if interrupts is None:
-        with Interrupts() as own:
-            return _run(study, out, resume, listener, cache or default_cache(), own, predict)
-    return _run(study, out, resume, listener, cache or default_cache(), interrupts, predict)
+    progress = progress or Silent()
 
+    def on_line(line: str) -> None:
+        progress.tell(Building(line))
 
-def _run(
-    study: Study,
-    out: Path,
-    resume: bool,
-    progress: Progress,
-    cache: Path,
-    interrupts: Interrupts,
-    predict: Predictor | None,
-) -> Path:
     trials = design.order(study)
     refuse_bad_plans(trials)
     external_load.demand(study)
-    if resume:
-        writer = resume_run(out, study, trials)
-    else:
-        refuse_taken(out)
-    try:
-        with interrupts.allowed():
-            preparations = prepare_all(study, cache=cache, on_line=lambda line: progress.tell(Building(line)))
-            kept = open_run(out).environment.get("calibrated") or () if resume else ()
-            calibrations = calibrate_all(
-                study, preparations, before=kept, on_line=lambda line: progress.tell(Building(line))
-            )
-        preparations.values_of = calibrations.values_of
-        now = environment.of_machine(Path(study.folder)) | {"builds": preparations.builds()}
-        if parts := preparations.parts():
-            now["parts"] = parts
-        if calibrations.by_key:
-            now["calibrated"] = calibrations.as_plain()
+    with ExitStack() as held:
+        interrupts = interrupts or held.enter_context(Interrupts())
+        before: Mapping[str, Any] = {}
         if resume:
+            writer = held.enter_context(resume_run(out, study, trials))
             before = open_run(out).environment
+        else:
+            refuse_taken(out)
+        with interrupts.allowed():
+            preparations = prepare_all(
+                study,
+                cache=cache or default_cache(),
+                on_line=on_line,
+                calibrated_before=before.get("calibrated") or (),
+            )
+        now = environment.of_machine(Path(study.folder)) | preparations.facts()
+        if resume:
             writer.event("resumed", environment=environment.differences(before, now), command=now["command"])
         else:
-            before = now
-            writer = create_run(out, study, trials, now)
-    except BaseException:
-        if resume:
-            writer.close()
-        raise
-    with writer:
-        _Run(study, trials, writer, preparations, progress, interrupts, before, predict).go()
+            writer = held.enter_context(create_run(out, study, trials, now))
+        runner = held.enter_context(
+            TrialRunner(writer, preparations, interrupts, progress, before or now, report=study.report)
+        )
+        _StudyRun(study, trials, runner, predict).run()
     return writer.path
 
 
@@ -156,16 +138,12 @@ def refuse_taken(out: Path) -> None:
 
 
 @dataclass(slots=True)
-class _Run:
-    """State of a run."""
+class _StudyRun:
+    """All trials of a study: their order, repeats, durations and predictions."""
 
     study: Study
     trials: Sequence[PlannedTrial]
-    writer: RunWriter
-    preparations: Preparations
-    progress: Progress
-    interrupts: Interrupts
-    environment: Mapping[str, Any]
+    runner: TrialRunner
     predict: Predictor | None = None
     clock: Clock = field(default_factory=Clock)
     complete: set[tuple[str, int]] = field(default_factory=set)
@@ -176,16 +154,17 @@ class _Run:
     fruitless_starts: int = 0
     reset_for: tuple[object, ...] | None = None  # block and services of the last data reset
 
-    def go(self) -> None:
+    def run(self) -> None:
         """Run all remaining trials, block by block."""
-        record = open_run(self.writer.path)
+        writer, interrupts = self.runner.writer, self.runner.interrupts
+        record = open_run(writer.path)
         left = {(trial["case"], trial["block"]) for trial in record.unfinished()}
         self.complete = {self._key(trial) for trial in self.trials} - left
         pending = [trial for trial in self.trials if self._key(trial) in left]
         self._take_up(record, pending)
         self._tell(
             RunStarted(
-                self.writer.path,
+                writer.path,
                 self.study.name,
                 self.study.question,
                 trials=len(self.trials),
@@ -193,45 +172,37 @@ class _Run:
                 planned_s=self._planned_s(pending),
             )
         )
-        with TestbedPool(
-            self.preparations,
-            marker=self.writer.id,
-            shared_logs=self.writer.shared_logs,
-            on_event=self._testbed_event,
-        ) as pool:
-            context = TrialContext(
-                self.writer, pool, self.interrupts, self.progress, self.environment, self.study.report
-            )
-            try:
-                for _block, trials in groupby(pending, key=lambda trial: trial.block):
-                    self._block(list(trials), context)
-            except LoadlensError as fault:
-                self._ended(stopped=True, words=fault.message)
-                raise
-        if self.interrupts.is_news():
+        try:
+            for _block, trials in groupby(pending, key=lambda trial: trial.block):
+                self._block(list(trials))
+        except LoadlensError as fault:
+            self._ended(stopped=True, words=fault.message)
+            raise
+        self.runner.close()
+        if interrupts.is_news():
             self._tell(Stopping())
-        self._ended(stopped=self.interrupts.is_set)
-        self.interrupts.check()
+        self._ended(stopped=interrupts.is_set)
+        interrupts.check()
 
-    def _block(self, trials: Sequence[PlannedTrial], context: TrialContext) -> None:
+    def _block(self, trials: Sequence[PlannedTrial]) -> None:
         """Run each trial once, then repeat the invalid ones."""
         again: list[PlannedTrial] = []
         for trial in trials:
-            if self.interrupts.is_set:
+            if self.runner.interrupts.is_set:
                 return
-            if self._one(trial, context, may_repeat=True) is TrialStatus.INVALID:
+            if self._one(trial, may_repeat=True) is TrialStatus.INVALID:
                 again.append(trial)
         for trial in again:
-            if self.interrupts.is_set:
+            if self.runner.interrupts.is_set:
                 return
-            self._one(trial, context, may_repeat=False)
+            self._one(trial, may_repeat=False)
 
     def _predict(self) -> None:
         """Record a prediction of every held-out case that has neither a prediction nor a trial."""
         if self.predict is None:
             return
         predict, self.predict = self.predict, None
-        record = open_run(self.writer.path)
+        record = open_run(self.runner.writer.path)
         begun = {trial.case["slug"] for trial in record.trials}
         cases = {case.slug: case.name for case in self.study.cases if case.held_out}
         left = [slug for slug in cases if slug not in begun and slug not in record.predictions]
@@ -239,22 +210,24 @@ class _Run:
             return
         self._tell(Step("predicting held-out cases"))
         for slug, content in predict(record, left).items():
-            self.writer.predict(slug, content)
+            self.runner.writer.predict(slug, content)
             self._tell(Prediction(cases[slug], _in_words(content)))
 
-    def _one(self, trial: PlannedTrial, context: TrialContext, *, may_repeat: bool) -> TrialStatus:
+    def _one(self, trial: PlannedTrial, *, may_repeat: bool) -> TrialStatus:
         if trial.case.held_out:
             self._predict()
-        number = trial.position
-        attempt = self.writer.next_attempt(trial)
-        self._tell(TrialStarted(trial, number, len(self.trials), attempt, self._remaining()))
+        attempt = self.runner.writer.next_attempt(trial)
+        self._tell(TrialStarted(trial, trial.position, len(self.trials), attempt, self._remaining()))
         began = time.monotonic()
         cut_ns = self.cuts_ns.get(trial.case.slug, 0)
-        done = run_study_trial(trial, context, previous_cut_ns=cut_ns, reset_due=self._reset_is_due(trial))
+        done = self.runner.run(trial, previous_cut_ns=cut_ns, reset_due=self._reset_is_due(trial))
         if done.status is TrialStatus.COMPLETE:
             self.complete.add(self._key(trial))
-            self._learn(trial.case, done, time.monotonic() - began)
-        self._tell_ended(trial, done, attempt, will_repeat=may_repeat)
+            if done.result is not None:
+                self.clock.learn(done.result.load_s, time.monotonic() - began)
+                self._learn(trial.case, done.result.load_s, done.trial.path)
+        remaining = self._remaining()
+        self._tell(done.ended(trial, attempt, len(self.trials), remaining, may_repeat=may_repeat))
         self._give_up_if_nothing_starts(done)
         return done.status
 
@@ -274,15 +247,9 @@ class _Run:
         for trial in record.trials:
             case = cases.get(trial.case["slug"])
             if case is not None and trial.status is TrialStatus.COMPLETE and trial.result is not None:
-                self._learn_case(case, trial.result.load_s, trial.path)
+                self._learn(case, trial.result.load_s, trial.path)
 
-    def _learn(self, case: Case, done: TrialOutcome, took_s: float) -> None:
-        """Learn the overhead and the durations from a complete trial."""
-        if done.result is not None:
-            self.clock.learn(done.result.load_s, took_s)
-            self._learn_case(case, done.result.load_s, done.trial.path)
-
-    def _learn_case(self, case: Case, load_s: float, path: Path) -> None:
+    def _learn(self, case: Case, load_s: float, path: Path) -> None:
         """Learn the duration of the load, and the warm-up for the next trial of the case."""
         if case.duration_ns is None:
             self.lasted_s[case.slug] = load_s
@@ -304,31 +271,11 @@ class _Run:
         if never_up or self.fruitless_starts >= FRUITLESS_STARTS:
             raise TestbedError(done.fault.message, where=done.fault.where, hint=done.fault.hint)
 
-    def _tell_ended(
-        self, trial: PlannedTrial, done: TrialOutcome, attempt: int, *, will_repeat: bool
-    ) -> None:
-        load = None if done.result is None else done.result.all_loads[0]
-        self._tell(
-            TrialEnded(
-                trial,
-                trial.position,
-                len(self.trials),
-                attempt,
-                done.status,
-                tuple(done.reasons),
-                throughput_rps=None if load is None else load.throughput_rps.value,
-                failed=0 if load is None else load.requests.failed,
-                will_repeat=will_repeat and done.status is TrialStatus.INVALID,
-                remaining=self._remaining(),
-                unexpected_status=0 if load is None else load.requests.unexpected_status or 0,
-                check_failed=load.requests.check_failed if isinstance(load, StreamResult) else 0,
-            )
-        )
-
     def _ended(self, *, stopped: bool, words: str | None = None) -> None:
         reason = {} if words is None else {"reason": words.splitlines()[0]}
-        self.writer.event("stopped" if stopped else "ended", complete=len(self.complete), **reason)
-        self._tell(RunEnded(self.writer.path, len(self.complete), len(self.trials), stopped))
+        writer = self.runner.writer
+        writer.event("stopped" if stopped else "ended", complete=len(self.complete), **reason)
+        self._tell(RunEnded(writer.path, len(self.complete), len(self.trials), stopped))
 
     def _remaining(self) -> Remaining:
         left = [trial for trial in self.trials if self._key(trial) not in self.complete]
@@ -341,14 +288,8 @@ class _Run:
             for trial in trials
         )
 
-    def _testbed_event(self, event: Mapping[str, object]) -> None:
-        content = dict(event)
-        self.writer.event(str(content.pop("event")), **content)
-        if event["event"] == "leak":
-            self._tell(Warned(str(event["words"])))
-
     def _tell(self, event: Event) -> None:
-        self.progress.tell(event)
+        self.runner.progress.tell(event)
 
     @staticmethod
     def _key(trial: PlannedTrial) -> tuple[str, int]:

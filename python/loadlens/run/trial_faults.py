@@ -30,6 +30,15 @@ def faults_of(result: EngineResult) -> tuple[str, ...]:
     return tuple(faults)
 
 
+def is_all_failed(result: EngineResult) -> bool:
+    """True if requests were due and none succeeded: refused, not answered in time, or not as expected."""
+    if result.external is not None:
+        external = result.external.requests
+        ok = external.answered - (external.unexpected_status or 0) if external.ok is None else external.ok
+        return external.ended > 0 and ok == 0
+    return all(stream.requests.due > 0 and stream.requests.ok == 0 for stream in result.streams)
+
+
 def verdict(result: EngineResult) -> tuple[TrialStatus, tuple[str, ...]]:
     """Return the status of a trial with a result, and the reasons if it is not complete."""
     faults = faults_of(result)

@@ -1,7 +1,8 @@
 """The next trial from the last ones: finds a ladder of loads by itself, and says what it shows.
 
-`ladder.py` decides, `guard.py` looks at a load while it runs, `trials.py` says what a decision is as a case
-of a study, `explore.py` carries it out through `run`, `answer.py` reads the record and answers.
+`discovery.py` finds what can be watched, `ladder.py` decides, `guard.py` looks at a load while it runs,
+`step_cases.py` says what a decision is as a case of a study, `explore.py` carries it out through `run`,
+`answer.py` reads the record and answers.
 """
 
 from __future__ import annotations
@@ -9,6 +10,6 @@ from __future__ import annotations
 from loadlens.search.answer import explanation
 from loadlens.search.explore import Explored, explore
 from loadlens.search.ladder import Bounds
-from loadlens.search.step_cases import Aim
+from loadlens.search.step_cases import Aim, Find
 
-__all__ = ["Aim", "Bounds", "Explored", "explanation", "explore"]
+__all__ = ["Aim", "Bounds", "Explored", "Find", "explanation", "explore"]

@@ -14,22 +14,23 @@ from loadlens.diagnose.rules.capacity_limits import healthy, saturation_plateau
 from loadlens.estimate.interval import Insufficient
 from loadlens.measure.curve import capacity_of, succeeded
 from loadlens.model.explanation import Explanation, ProbePaid, Rung, Tier, Unknown
-from loadlens.model.facts import Curve, Facts, ProbeWatch, Step
+from loadlens.model.facts import Curve, Facts, Step
 from loadlens.model.finding import (
     Estimate,
     Figure,
     Finding,
     Grade,
     NotMeasured,
-    Prediction,
     Undecided,
 )
 from loadlens.model.notes import NOTES
+from loadlens.model.plain import read
+from loadlens.model.topology import Entry
 from loadlens.model.trial import TrialStatus
 from loadlens.present import numbers, words
 from loadlens.present.numbers import short, shown
 from loadlens.record import RunRecord, TrialRecord
-from loadlens.search.step_cases import EVENT
+from loadlens.search.step_cases import EVENT, SearchEnd
 from loadlens.whatif import diagnosis
 
 WAITS: Final = 2.0  # times its time at the lightest load: beyond, a cheap request waits for the others
@@ -63,20 +64,65 @@ DECIDED_BY: Final[Mapping[str, tuple[str, str]]] = {
 # What would show how much more a service can do, by what kept clients from asking.
 KEPT_BY: Final[Mapping[str, str]] = {
     WAITED: "a backlog four times as large, or a way to it that loses nothing",
-    GENERATOR: "another machine for the generator, or a dearer request",
+    GENERATOR: "another machine for the generator, or a costlier request",
 }
 
-Json = Mapping[str, Any]
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    method: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Scenario:
+    steps: tuple[_Request, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Service:
+    scrape: Any = None  # the service's own metrics are read, unless none
+
+
+@dataclass(frozen=True, slots=True)
+class _Workload:
+    users: float | None = None
+    rate_per_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    slug: str
+    scenarios: tuple[_Scenario, ...]
+    workload: _Workload
+    entry: Entry | None = None
+    services: tuple[_Service, ...] | None = None
+    outside: _Service | None = None
+    purpose: str = "load"
+
+
+@dataclass(frozen=True, slots=True)
+class _Study:
+    """The study of a record, as far as an answer names it."""
+
+    name: str
+    cases: tuple[_Case, ...] = ()
+    seed: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """How much a service can do, as far as a curve shows it."""
+    """The capacity of a service, as far as a curve shows it."""
 
     capacity: Figure
     at_least: float | None = None  # what was reached, where the capacity is undecided
     knee_users: float | None = None
     bounded_by: str = ""  # what kept clients from asking more: then capacity and knee are lower bounds
+
+    @property
+    def is_short(self) -> bool:
+        """True if the load never reached the capacity."""
+        return isinstance(self.capacity, Undecided) and self.capacity.reason.startswith(NOT_REACHED)
 
 
 def explanation(record: RunRecord, *, is_kept: bool = True) -> Explanation:
@@ -84,50 +130,62 @@ def explanation(record: RunRecord, *, is_kept: bool = True) -> Explanation:
 
     Args:
         record: Of a search, or of any study.
-        is_kept: Whether it stays, so that it may be named.
+        is_kept: True if it stays, so that it may be named.
     """
-    known = diagnosis.examined(record)
-    told: Json = next((event for event in reversed(record.events()) if event.get("event") == EVENT), {})
-    facts, verdict = known.facts, known.verdict
+    diagnosed = diagnosis.diagnosis_of(record)
+    ends = [event for event in record.events() if event.get("event") == EVENT]
+    end, study = read(SearchEnd, ends[-1] if ends else {}), read(_Study, record.study)
+    facts, verdict = diagnosed.facts, diagnosed.verdict
     curve = main_curve(facts, verdict.findings)
-    root = _root(verdict.findings)
-    tier = _tier(facts, record.study)
-    reach = reach_of(curve, probe_is_load=_probe_is_load(told))
-    unknown = _unknown(curve, reach, root, verdict.findings, tier, told)
+    root = root_of(verdict.findings)
+    tier = _tier(facts, study)
+    reach = reach_of(curve, probe_is_load=end.probe_is_load)
+    unknown = _unknown(curve, reach, root, verdict.findings, tier, end)
     unknown += [Unknown(f"{other.title}: {other.reason}", "") for other in verdict.not_assessed]
+    first = {item.what: item for item in reversed(unknown)}
+    once = [first[what] for what in dict.fromkeys(item.what for item in unknown)]
+    steps = [step for case in study.cases for scenario in case.scenarios for step in scenario.steps]
+    requests = [f"{step.method} {step.path}" for step in steps]
+    if curve is not None and curve.steps:
+        requests = [kind.request for step in curve.steps for kind in step.classes]
+    entry = study.cases[0].entry if study.cases else None
+    rungs = [_rung(curve, step) for curve in facts.curves for step in curve.steps]
+    rungs += _ended_early(record, study)
+    curves = list(dict.fromkeys(rung.curve for rung in rungs))
     return Explanation(
-        target=_target(record.study),
-        requests=_requests(curve, record.study),
+        target=(entry and (entry.url or entry.service)) or study.name,
+        requests=tuple(dict.fromkeys(requests)),
         tier=tier,
-        sentence=_sentence(root, verdict.findings, reach, told),
+        sentence=_sentence(root, verdict.findings, reach, end),
         limit=None if root is None or root.rule == healthy.ID else root.rule,
         grade=None if root is None else root.grade.word,
         capacity=reach.capacity,
         at_least=reach.at_least,
         knee_users=reach.knee_users,
-        others=_others(curve, told),
+        others=_others(curve, end),
         do="" if root is None else root.advice,
         brings=_brings(root, curve),
-        ladder=_in_order([*_rungs(facts), *_ended_early(record)]),
+        ladder=tuple(sorted(rungs, key=lambda rung: (curves.index(rung.curve), rung.users))),
         findings=verdict.findings,
         absent=verdict.absent,
         not_assessed=verdict.not_assessed,
-        unknown=_each_once(unknown),
-        cautions=_cautions(facts, told, curve),
-        stopped_because=str(told.get("because", "record")),
-        stopped_words=str(told.get("words", "")),
-        budget_s=told.get("budget_s"),
-        used_s=told.get("used_s"),
-        seed=record.study.get("seed"),
+        unknown=tuple(sorted(once, key=lambda item: not item.decided_by)),
+        cautions=_cautions(facts, end, curve),
+        found=end.found,
+        missing=end.missing,
+        stopped_because=end.because or "record",
+        stopped_words=end.words,
+        budget_s=end.budget_s,
+        used_s=end.used_s,
+        seed=study.seed,
         record=str(record.path) if is_kept else None,
     )
 
 
 def main_curve(facts: Facts, findings: Sequence[Finding]) -> Curve | None:
-    """The curve that the weightiest finding stands on; else the closed one with the most levels."""
-    named = [label for finding in findings for label in finding.curves]
+    """Return the curve of the weightiest finding; else the closed one with the most levels."""
     by_label = {curve.label: curve for curve in facts.curves}
-    for label in named:
+    for label in [label for finding in findings for label in finding.curves]:
         if label in by_label and by_label[label].is_closed:
             return by_label[label]
     return max(facts.curves, key=lambda curve: (curve.is_closed, len(curve.steps)), default=None)
@@ -136,57 +194,59 @@ def main_curve(facts: Facts, findings: Sequence[Finding]) -> Curve | None:
 def reach_of(curve: Curve | None, *, probe_is_load: bool = False) -> Reach:
     """Return what a curve says of the capacity.
 
-    Trials of all levels on the plateau are trials of the same capacity. Where the probe asks what the load
-    asks, what it got belongs to the capacity too. Where clients were kept from asking, it is a lower bound.
+    Trials of all levels on the plateau are trials of the same capacity. If the probe sends the load's own
+    requests, its successes belong to the capacity too. Where clients were kept from asking, it is a lower
+    bound.
     """
     if curve is None or not curve.steps:
         return Reach(Undecided("capacity", "1/s", "no level of load was measured"))
-    reached = max(_rate(step, probe_is_load) for step in curve.steps)
-    found = capacity_of(curve)
-    if isinstance(found, Insufficient):
-        return Reach(Undecided("capacity", "1/s", found.reason), reached)
-    saturation = found.saturation
+
+    def probe_rate(step: Step) -> float:
+        ended = sum(step.completed_trials)
+        if not probe_is_load or not ended or not step.issued:
+            return 0.0
+        seconds = step.issued / (ended / len(step.completed_trials))  # of all trials together
+        return sum(probe.count for probe in step.probes) / seconds
+
+    reached = max(succeeded(step) + probe_rate(step) for step in curve.steps)
+    capacity = capacity_of(curve)
+    if isinstance(capacity, Insufficient):
+        return Reach(Undecided("capacity", "1/s", capacity.reason), reached)
+    saturation = capacity.saturation
     if saturation.verdict == "underdriven":
         return Reach(Undecided("capacity", "1/s", f"{NOT_REACHED}: {saturation.reason}"), reached)
-    most = most_of(curve, found, beside=lambda step: _probe_rate(step, probe_is_load))
+    most = most_of(curve, capacity, besides=probe_rate)
     return Reach(most.figure, None, saturation.knee, most.bounded_by)
 
 
-def _rate(step: Step, probe_is_load: bool) -> float:
-    return succeeded(step) + _probe_rate(step, probe_is_load)
-
-
-def _probe_rate(step: Step, probe_is_load: bool) -> float:
-    """Successes of the probes per second, where they ask what the load asks."""
-    ended = sum(step.completed_trials)
-    if not probe_is_load or not ended or not step.issued:
-        return 0.0
-    seconds = step.issued / (ended / len(step.completed_trials))  # of all trials together
-    return sum(probe.count for probe in step.probes) / seconds
+def _tier(facts: Facts, study: _Study) -> Tier:
+    for case in study.cases:
+        if any(service and service.scrape for service in (*(case.services or ()), case.outside)):
+            return "C"
+    return "B" if any(step.processes for curve in facts.curves for step in curve.steps) else "A"
 
 
 # --- the sentence ----------------------------------------------------------------------------------------
 
 
-def _root(findings: Sequence[Finding]) -> Finding | None:
-    """The weightiest finding of a limit that no other explains, if it is at least probable."""
+def root_of(findings: Sequence[Finding]) -> Finding | None:
+    """Return the weightiest finding of a limit that no other explains, if it is at least probable."""
     return next((f for f in _limits(findings) if f.grade >= Grade.PROBABLE), None)
 
 
 def _limits(findings: Sequence[Finding]) -> list[Finding]:
-    """Those that no other explains and that say more than how far figures go."""
+    """Return findings that no other explains and that say more than how far figures go."""
     return [f for f in findings if f.explained_by is None and f.rule not in NOTES]
 
 
-def _sentence(root: Finding | None, findings: Sequence[Finding], reach: Reach, told: Json) -> str:
-    because, capacity = told.get("because"), reach.capacity
+def _sentence(root: Finding | None, findings: Sequence[Finding], reach: Reach, end: SearchEnd) -> str:
+    capacity = reach.capacity
     healthy_below = next((f for f in findings if f.rule == healthy.ID), None)
-    # Whoever searched for a limit is told first that none was reached.
-    in_vain = healthy_below is not None and because is not None and isinstance(capacity, Undecided)
+    # A search for a limit says first that none was reached.
+    in_vain = healthy_below is not None and end.because != "" and isinstance(capacity, Undecided)
     suspected = None if in_vain else next(iter(_limits(findings)), None)
-    is_short = because is not None and isinstance(capacity, Undecided) and _is_short(capacity)
     if root is not None and not in_vain:
-        return _said(root)
+        return f"{root.statement} ({root.grade.word})."
     failing = {
         "harm": "too many requests failed and the load was ended",
         "fails_alone": "requests fail without any load",
@@ -194,120 +254,94 @@ def _sentence(root: Finding | None, findings: Sequence[Finding], reach: Reach, t
         "no_answer": "nothing came back",
         "broken": "a level of load could not be measured",
     }
-    if because in failing:
-        text = f"Undecided, {failing[str(because)]}: {told.get('words')}"
-    elif suspected is not None and not is_short:
+    if end.because in failing:
+        text = f"Undecided, {failing[end.because]}: {end.words}"
+    elif suspected is not None and not (end.because and reach.is_short):
         return f"Undecided; suspected, not shown: {suspected.statement}."
     elif isinstance(capacity, Estimate):
         most = numbers.at_least(capacity) if reach.bounded_by else shown(capacity)
         text = f"It does {most}, and what holds it there could not be seen"
     elif isinstance(capacity, Undecided):
-        text = f"Undecided: {_capacity_words(capacity, told)}"
+        obstacle = {
+            "budget": "; the budget ended first",
+            "rate_cap": "; the rate cap stood in the way",
+            "most_users": "; more users were not allowed",
+            "generator": "; the generator was the limit",
+            "interrupted": "; it was ended on request",
+        }.get(end.because, "")
+        verb = "" if reach.is_short else "not known: "
+        text = f"Undecided: the capacity is {verb}{capacity.reason}{obstacle}"
     else:
         text = "Undecided: nothing was measured"
     reached = f"; {numbers.with_unit(reach.at_least, '1/s')} were reached" if reach.at_least else ""
     after = ""
     if healthy_below is not None:
-        after = f" {_said(healthy_below)}"
+        after = f" {healthy_below.statement} ({healthy_below.grade.word})."
     elif suspected is not None:
         after = f" Suspected, not shown: {suspected.statement}."
     return f"{text}{reached}.{after}"
 
 
-def _said(finding: Finding) -> str:
-    return f"{finding.statement} ({finding.grade.word})."
+# --- times of the other requests, effect of the advice ---------------------------------------------------
 
 
-def _is_short(capacity: Undecided) -> bool:
-    return capacity.reason.startswith(NOT_REACHED)
-
-
-def _capacity_words(capacity: Undecided, told: Json) -> str:
-    stood = {
-        "budget": "the budget ended first",
-        "rate_cap": "the rate cap stood in the way",
-        "most_users": "more users were not allowed",
-        "generator": "the generator was the limit",
-        "interrupted": "it was ended on request",
-    }.get(str(told.get("because")))
-    is_short = _is_short(capacity)
-    text = (
-        f"the capacity is {capacity.reason}" if is_short else f"the capacity is not known: {capacity.reason}"
-    )
-    return text + (f"; {stood}" if stood else "")
-
-
-# --- what others pay, what to do -------------------------------------------------------------------------
-
-
-def _others(curve: Curve | None, told: Json) -> str:
+def _others(curve: Curve | None, end: SearchEnd) -> str:
     if curve is None or not curve.steps:
         return ""
     first, top = curve.steps[0], curve.steps[-1]
     probe = next((p for p in top.probes if isinstance(p.response.mean, Estimate)), None)
     light = None if probe is None else next((p for p in first.probes if p.label == probe.label), None)
-    if probe is None or not isinstance(probe.response.mean, Estimate):
+    now = None if probe is None else probe.response.mean
+    if probe is None or not isinstance(now, Estimate):
         return ""
     at = words.users(top.load) if curve.is_closed else f"{top.load:g} requests/s"
-    who = "one more request of the same" if _probe_is_load(told) else probe.request
-    text = f"{who} takes {shown(probe.response.mean)} at {at}"
+    who = "one more request of the same" if end.probe_is_load else probe.request
+    text = f"{who} takes {shown(now)} at {at}"
     before = None if light is None else light.response.mean
-    if light is None or first is top or not isinstance(before, Estimate):
+    if first is top or not isinstance(before, Estimate):
         return f"{text}."
     text += f", {numbers.with_unit(before.point, 's')} at {first.load:g}"
-    if _probe_is_load(told):
+    if end.probe_is_load:
         return f"{text}; no cheaper URL was given to compare with."
-    waits = probe.response.mean.point > WAITS * before.point and _waits_more(probe, light)
-    return f"{text}: {'it waits for the others' if waits else 'it hardly waits for the others'}."
-
-
-def _waits_more(probe: ProbeWatch, light: ProbeWatch) -> bool:
-    now, then = probe.response.mean, light.response.mean
-    if not isinstance(now, Estimate) or not isinstance(then, Estimate) or now.low is None:
-        return True
-    return now.low > (then.high if then.high is not None else then.point)
+    is_apart = now.low is None or now.low > (before.point if before.high is None else before.high)
+    waits = "waits" if now.point > WAITS * before.point and is_apart else "hardly waits"
+    return f"{text}: it {waits} for the others."
 
 
 def _brings(root: Finding | None, curve: Curve | None) -> str:
+    """Return a sentence for each remedy of the finding with the assumptions, or the gain of fewer users."""
     if root is None:
         return ""
-    if root.predictions:
-        return _foretold(root.predictions)
-    if root.rule != saturation_plateau.ID or curve is None:
-        return ""
-    found = capacity_of(curve)
-    if isinstance(found, Insufficient):
-        return ""
-    knee = next((s for s in curve.steps if s.load >= found.saturation.plateau_from), None)
-    if knee is None or knee is found.top:
-        return ""
-    now, then = knee.response.mean, found.top.response.mean
-    if not isinstance(now, Estimate) or not isinstance(then, Estimate):
-        return ""
-    return (
-        f"a mean of {numbers.with_unit(now.point, 's')} (measured at {words.users(knee.load)}) in place of "
-        f"{numbers.with_unit(then.point, 's')} at {found.top.load:g}, at the same throughput"
-    )
-
-
-def _foretold(predictions: Sequence[Prediction]) -> str:
-    """A sentence for each remedy, and what they all take for granted."""
+    if not root.predictions:
+        return _fewer_users(curve) if root.rule == saturation_plateau.ID and curve is not None else ""
     sentences = []
-    for remedy in dict.fromkeys(p.remedy for p in predictions):
-        of_it = [p for p in predictions if p.remedy == remedy]
-        if all(isinstance(p.after, Undecided) for p in of_it):
-            text = shown(of_it[0].after)
-        else:
-            text = "; ".join(_change(p) for p in of_it)
+    for remedy in dict.fromkeys(p.remedy for p in root.predictions):
+        effects = [p for p in root.predictions if p.remedy == remedy]
+        text = "; ".join(f"{p.what} {short(p.before)} now, {shown(p.after)} then" for p in effects)
+        if all(isinstance(p.after, Undecided) for p in effects):
+            text = shown(effects[0].after)
         sentences.append(f"{remedy}: {text}." if remedy else f"{text}.")
-    assumed = list(dict.fromkeys(p.assumes for p in predictions if p.assumes))
+    assumed = list(dict.fromkeys(p.assumes for p in root.predictions if p.assumes))
     if assumed:
         sentences.append(f"Assumed: {'; '.join([*assumed, NO_OTHER_LIMIT])}.")
     return " ".join(sentences)
 
 
-def _change(prediction: Prediction) -> str:
-    return f"{prediction.what} {short(prediction.before)} now, {shown(prediction.after)} then"
+def _fewer_users(curve: Curve) -> str:
+    """Return the mean time at the knee in place of that at the highest level."""
+    capacity = capacity_of(curve)
+    if isinstance(capacity, Insufficient):
+        return ""
+    knee = next((s for s in curve.steps if s.load >= capacity.saturation.plateau_from), None)
+    if knee is None or knee is capacity.top:
+        return ""
+    now, then = knee.response.mean, capacity.top.response.mean
+    if not isinstance(now, Estimate) or not isinstance(then, Estimate):
+        return ""
+    return (
+        f"a mean of {numbers.with_unit(now.point, 's')} (measured at {words.users(knee.load)}) in place of "
+        f"{numbers.with_unit(then.point, 's')} at {capacity.top.load:g}, at the same throughput"
+    )
 
 
 # --- what is not known -----------------------------------------------------------------------------------
@@ -319,29 +353,37 @@ def _unknown(
     root: Finding | None,
     findings: Sequence[Finding],
     tier: Tier,
-    told: Json,
+    end: SearchEnd,
 ) -> list[Unknown]:
-    found: list[Unknown] = []
+    unknown: list[Unknown] = []
     capacity = reach.capacity
     if not isinstance(capacity, Estimate):
-        found.append(_why_no_capacity(capacity, told))
+        unknown.append(Unknown(f"the capacity: {capacity.reason}", _next_search(end)))
     elif reach.bounded_by:
         what = f"how much more than {numbers.with_unit(capacity.point, '1/s')} it can do: {reach.bounded_by}"
-        found.append(Unknown(what, KEPT_BY.get(reach.bounded_by, "")))
-    cause_is_known = root is not None and root.rule != saturation_plateau.ID
-    if isinstance(capacity, Estimate) and not cause_is_known:
-        found.append(_why_no_cause(curve, tier, told))
+        unknown.append(Unknown(what, KEPT_BY.get(reach.bounded_by, "")))
+    if isinstance(capacity, Estimate) and (root is None or root.rule == saturation_plateau.ID):
+        what = "what holds the throughput there: work, a lock, a pool or a limit that was set"
+        if tier == "A":
+            decided_by = WATCH
+        elif curve is not None and curve.steps and end.probe_is_load:
+            decided_by = "a cheap request alongside the load, which shows who shares the queue: --probe URL"
+        elif tier == "B":
+            decided_by = GAUGES
+        else:
+            decided_by = "one knob changed at a time (workers, pool size), and the same again"
+        unknown.append(Unknown(what, decided_by))
     for finding in findings:
         if finding.explained_by is None:
-            found += _left_open(finding, tier)
+            unknown += _left_open(finding, tier)
     if curve is not None and curve.trials < 3:
         what = "how much every level varies from run to run: some had one trial only"
-        found.append(Unknown(what, "a study with three trials of each level"))
-    return found
+        unknown.append(Unknown(what, "a study with three trials of each level"))
+    return unknown
 
 
 def _left_open(finding: Finding, tier: Tier) -> list[Unknown]:
-    """Rivals that could not be excluded, signals that were not there, and what the rule itself says."""
+    """Return rivals that could not be excluded, signals that were missing, and the rule's own unknowns."""
     seen_from = 0 if tier == "A" else 1
     rivals = [
         Unknown(f"{finding.rule}: {c.rival}: {c.text}", DECIDED_BY.get(c.rival, ("", ""))[seen_from])
@@ -352,78 +394,42 @@ def _left_open(finding: Finding, tier: Tier) -> list[Unknown]:
     return [*rivals, *signals, *(Unknown(f"{finding.rule}: {text}", "") for text in finding.unknown)]
 
 
-def _why_no_capacity(capacity: Figure, told: Json) -> Unknown:
-    reason = "" if isinstance(capacity, Estimate) else capacity.reason
-    because = str(told.get("because", ""))
-    budget, cap = float(told.get("budget_s") or 90), float(told.get("rate_cap_per_s") or 0)
-    most = int(told.get("most_users") or 0)
-    decided_by = {
-        "budget": f"more time: --budget {2 * budget:.0f}s",
-        "rate_cap": f"a higher rate, where it does no harm: --rate-cap {2 * cap:g}",
-        "most_users": f"more users: --max-users {2 * most}",
-        "generator": "another machine for the generator, or a dearer request",
+def _next_search(end: SearchEnd) -> str:
+    """Return what would show the capacity that this search did not."""
+    return {
+        "budget": f"more time: --budget {2 * (end.budget_s or 90):.0f}s",
+        "rate_cap": f"a higher rate, where it does no harm: --rate-cap {2 * end.rate_cap_per_s:g}",
+        "most_users": f"more users: --max-users {2 * end.most_users}",
+        "generator": KEPT_BY[GENERATOR],
         "interrupted": "the same without Ctrl-C",
         "harm": "the service's own log at the moment when requests began to fail",
         "fails_alone": "the same request by hand: curl -i, then -m, -H, -b or --expect as it needs them",
         "refused": "credentials or headers with which the service does not refuse: -H",
         "no_answer": "the same request by hand, and a longer --timeout",
         "broken": "the record of the trial that failed: -o DIR",
-    }.get(because, "more levels of load, beyond twice the highest")
-    return Unknown(f"the capacity: {reason}", decided_by)
+    }.get(end.because, "more levels of load, beyond twice the highest")
 
 
-def _why_no_cause(curve: Curve | None, tier: Tier, told: Json) -> Unknown:
-    what = "what holds the throughput there: work, a lock, a pool or a limit that was set"
-    top = curve.steps[-1] if curve is not None and curve.steps else None
-    if tier == "A":
-        return Unknown(what, WATCH)
-    if top is not None and _probe_is_load(told):
-        return Unknown(what, "a cheap request beside the load, which tells who shares the queue: --probe URL")
-    if tier == "B":
-        return Unknown(what, GAUGES)
-    return Unknown(what, "one knob changed at a time (workers, pool size), and the same again")
-
-
-def _each_once(found: Sequence[Unknown]) -> tuple[Unknown, ...]:
-    """Without repetitions; what would be decided by a measurement first."""
-    once = {one.what: one for one in reversed(found)}
-    kept = [once[what] for what in dict.fromkeys(one.what for one in found)]
-    return tuple(sorted(kept, key=lambda one: not one.decided_by))
-
-
-def _cautions(facts: Facts, told: Json, curve: Curve | None) -> tuple[str, ...]:
-    found = [gate.text for gate in facts.gates if gate.passed is False]
-    found += [f"not looked at: {gate.text}" for gate in facts.gates if gate.passed is None]
-    found += [str(text) for text in told.get("cautions") or ()]
-    if _probe_is_load(told):
-        found.append("no cheap URL was given: the probe asks what the load asks, at a low rate (--probe URL)")
-    late = curve is not None and any(p.is_late for step in curve.steps for p in step.probes)
-    if late:
-        found.append("probes were sent late at some level: what they paid includes the generator's lateness")
-    return tuple(dict.fromkeys(found))
+def _cautions(facts: Facts, end: SearchEnd, curve: Curve | None) -> tuple[str, ...]:
+    cautions = [gate.text for gate in facts.gates if gate.passed is False]
+    cautions += [f"not looked at: {gate.text}" for gate in facts.gates if gate.passed is None]
+    cautions += end.cautions
+    if end.probe_is_load:
+        cautions.append("no cheap URL was given: the probe sends the load's request, rarely (--probe URL)")
+    if curve is not None and any(p.is_late for step in curve.steps for p in step.probes):
+        cautions.append("probes were sent late at some level: their times include the generator's lateness")
+    return tuple(dict.fromkeys(cautions))
 
 
 # --- the ladder ------------------------------------------------------------------------------------------
 
 
-def _rungs(facts: Facts) -> list[Rung]:
-    return [_rung(curve, step) for curve in facts.curves for step in curve.steps]
-
-
-def _in_order(rungs: Sequence[Rung]) -> tuple[Rung, ...]:
-    """Curve by curve, ascending."""
-    curves = list(dict.fromkeys(rung.curve for rung in rungs))
-    return tuple(sorted(rungs, key=lambda rung: (curves.index(rung.curve), rung.users)))
-
-
 def _rung(curve: Curve, step: Step) -> Rung:
     probe = next(iter(step.probes), None)
-    times = None if probe is None else probe.response
-    paid = (
-        None
-        if probe is None or times is None
-        else ProbePaid(probe.request, times.mean, times.p99, probe.delayed, probe.count)
-    )
+    paid = None
+    if probe is not None:
+        times = probe.response
+        paid = ProbePaid(probe.request, times.mean, times.p99, probe.delayed, probe.count)
     return Rung(
         curve=curve.label,
         users=step.load,
@@ -438,65 +444,36 @@ def _rung(curve: Curve, step: Step) -> Rung:
     )
 
 
-def _ended_early(record: RunRecord) -> list[Rung]:
-    """Levels of which no trial counts: what was seen of them, and why they do not."""
+def _ended_early(record: RunRecord, study: _Study) -> list[Rung]:
+    """Return levels without a valid trial: what was seen of them, and why no trial is valid."""
     complete = {trial.case["slug"] for trial in record.trials if trial.status is TrialStatus.COMPLETE}
-    loads = {c["slug"]: c["workload"] for c in record.study["cases"] if c.get("purpose", "load") == "load"}
+    loads = {case.slug: case.workload for case in study.cases if case.purpose == "load"}
     last: dict[str, TrialRecord] = {}
     for trial in record.trials:
         if trial.case["slug"] not in complete and trial.case["slug"] in loads:
             last[trial.case["slug"]] = trial
-    return [_unfinished(trial, loads[slug]) for slug, trial in last.items()]
-
-
-def _unfinished(trial: TrialRecord, workload: Json) -> Rung:
-    why = "; ".join(trial.reasons) or str(trial.status)
-    none = NotMeasured("any", why)
-    load = None if trial.result is None else trial.result.load
-    failed: Figure = none
-    if load is not None and load.requests.ended:
-        share = 1 - load.requests.ok / load.requests.ended
-        failed = Estimate("failed.share", "share", share, None, None, 1, load.requests.ended, "exact count")
-    return Rung(
-        curve=str(trial.case["experiment"]),
-        users=float(workload.get("users") or workload.get("rate_per_s") or 0),
-        trials=0,
-        throughput=none,
-        mean=none,
-        p50=none,
-        p99=none,
-        failed=failed,
-        cpu_cores=None,
-        probe=None,
-        ended_early=why,
-    )
-
-
-# --- what was asked --------------------------------------------------------------------------------------
-
-
-def _target(study: Json) -> str:
-    cases = study.get("cases") or ()
-    entry = cases[0].get("entry") or {} if cases else {}
-    return str(entry.get("url") or entry.get("service") or study["name"])
-
-
-def _requests(curve: Curve | None, study: Json) -> tuple[str, ...]:
-    if curve is not None and curve.steps:
-        return tuple(dict.fromkeys(c.request for step in curve.steps for c in step.classes))
-    cases = study.get("cases") or ()
-    steps = [step for case in cases for scenario in case["scenarios"] for step in scenario["steps"]]
-    return tuple(dict.fromkeys(f"{step['method']} {step['path']}" for step in steps))
-
-
-def _tier(facts: Facts, study: Json) -> Tier:
-    for case in study.get("cases") or ():
-        outside = [case["outside"]] if case.get("outside") else []
-        if any(service.get("scrape") for service in [*(case.get("services") or ()), *outside]):
-            return "C"
-    watched = any(step.processes for curve in facts.curves for step in curve.steps)
-    return "B" if watched else "A"
-
-
-def _probe_is_load(told: Json) -> bool:
-    return bool((told.get("probe") or {}).get("is_load"))
+    rungs = []
+    for slug, trial in last.items():
+        why = "; ".join(trial.reasons) or str(trial.status)
+        none = NotMeasured("any", why)
+        load = None if trial.result is None else trial.result.load
+        failed: Figure = none
+        if load is not None and (ended := load.requests.ended):
+            share = 1 - load.requests.ok / ended
+            failed = Estimate("failed.share", "share", share, None, None, 1, ended, "exact count")
+        rungs.append(
+            Rung(
+                curve=str(trial.case["experiment"]),
+                users=loads[slug].users or loads[slug].rate_per_s or 0.0,
+                trials=0,
+                throughput=none,
+                mean=none,
+                p50=none,
+                p99=none,
+                failed=failed,
+                cpu_cores=None,
+                probe=None,
+                ended_early=why,
+            )
+        )
+    return rungs

@@ -1,16 +1,16 @@
-"""Carries out what the ladder decides: one trial after the other through `run`, each kept in the record.
+"""Carries out the decisions of the ladder: one trial after the other through `run`, each kept in the record.
 
 The study grows while it runs: a case joins it when it is decided. Nothing here judges: `ladder` decides from
-what the engine said of each trial, `answer` reads the record afterwards.
+the engine's result of each trial, `answer` reads the record afterwards.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from loadlens import record
 from loadlens.errors import ExitCode, TestbedError
@@ -19,24 +19,19 @@ from loadlens.model.study import Case, PlannedTrial
 from loadlens.model.trial import TrialStatus
 from loadlens.model.workload import Plan, Target
 from loadlens.present import failure_text as reasons
-from loadlens.present import words
+from loadlens.present import numbers, words
 from loadlens.run import cautions, engine_plan, environment
-from loadlens.run.interrupts import Interrupts
-from loadlens.run.progress import (
-    Building,
-    Progress,
-    Silent,
-    TrialEnded,
-    TrialStarted,
-    Warned,
-)
+from loadlens.run.interrupts import Interrupts, Stopped
+from loadlens.run.preparations import prepare_all
+from loadlens.run.progress import Building, Found, Progress, Provisional, Silent, Step, TrialStarted, Warned
 from loadlens.run.study_runner import refuse_bad_plans, refuse_taken
-from loadlens.run.study_trial import TrialContext, TrialOutcome, run_study_trial
-from loadlens.run.testbed_pool import TestbedPool, prepare_all
 from loadlens.run.time_left import Remaining
-from loadlens.search import pid_check, step_cases
+from loadlens.run.trial_runner import TrialOutcome, TrialRunner
+from loadlens.search import pid_check, provisional, step_cases
+from loadlens.search.discovery import Discovered, discover, lines, with_probe
 from loadlens.search.guard import Guard
-from loadlens.search.ladder import LOOK_S, Next, Seen, Stop, decide
+from loadlens.search.ladder import LOOK_S, Next, Outcome, Stop, decide
+from loadlens.search.provisional import Judge, Judgement
 from loadlens.testbed import default_cache
 
 WATCH_EVERY_S: Final = 0.5  # trials are short
@@ -46,11 +41,11 @@ _NOT_REACHED: Final = ("resolve", "refused", "connect_timeout", "connect_failed"
 
 @dataclass(frozen=True, slots=True)
 class Explored:
-    """What came of a search: everything else is in the record."""
+    """Outcome of a search: everything else is in the record."""
 
     path: Path
     stop: Stop
-    code: ExitCode | None  # none: nobody asked for an early end
+    code: ExitCode | None  # none: no early end was requested
 
 
 def explore(
@@ -65,18 +60,18 @@ def explore(
     """Find a ladder of loads within the budget, and leave its record.
 
     Args:
-        aim: What is to be explained.
+        aim: Service and requests to explain.
         out: The record, a new folder.
-        progress: Is told how it goes.
-        interrupts: Who asks for an early end; none: Ctrl-C and SIGTERM, for the length of this call.
+        progress: Receives events of the search.
+        interrupts: Source of requests for an early end; none: Ctrl-C and SIGTERM, during this call.
         cache: Of built environments; none: the user's.
         clock: Seconds; the budget counts from now.
 
     Raises:
         PlanError: The engine will refuse the requests.
-        TestbedError: What is to be started does not come up, or nobody answers at the URL.
+        TestbedError: A service does not start, or no connection is made at the URL.
         RecordError: The record cannot be made or written.
-        Stopped: Somebody asked for the end before anything was measured.
+        Stopped: An early end was requested before anything was measured.
     """
     began = clock()
     if interrupts is None:
@@ -101,28 +96,23 @@ def _explore(
     study = step_cases.study_of(aim, (look,))
     with interrupts.allowed():
         preparations = prepare_all(study, cache=cache, on_line=lambda line: progress.tell(Building(line)))
-        said = [*aim.cautions, *cautions.before([_plan_of(first)])]
+        warnings = [*aim.cautions, *cautions.before([_plan_of(first)])]
     wrong_pid = pid_check.caution(aim.outside.pids, dict(aim.outside.ports).get("http", 0))
-    said += [wrong_pid] if wrong_pid is not None else []
-    for caution in said:
+    warnings += [wrong_pid] if wrong_pid is not None else []
+    for caution in warnings:
         progress.tell(Warned(caution))
     machine = environment.of_machine()
     writer = record.create_run(out, step_cases.study_of(aim, ()), (), machine)
     with (
         writer,
-        TestbedPool(
-            preparations,
-            marker=writer.id,
-            shared_logs=writer.shared_logs,
-            on_event=lambda event: _keep(writer, progress, event),
-        ) as bench,
+        TrialRunner(
+            writer, preparations, interrupts, progress, machine, watch_every_s=WATCH_EVERY_S
+        ) as runner,
     ):
-        around = TrialContext(writer, bench, interrupts, progress, machine, watch_every_s=WATCH_EVERY_S)
-        search = _Search(aim, around, clock, began)
+        search = _Search(aim, runner, clock, began, Judge(writer.path))
         stop = search.go()
-        writer.event(
-            step_cases.EVENT, **_told(aim, search.chosen, stop), used_s=clock() - began, cautions=said
-        )
+        end = _end(search, stop, clock() - began, tuple(warnings))
+        writer.event(step_cases.EVENT, **asdict(end))
         writer.event("ended", complete=search.complete)
     return Explored(writer.path, stop, interrupts.code if interrupts.is_set else None)
 
@@ -132,24 +122,43 @@ class _Search:
     """The state of a search while it goes."""
 
     aim: step_cases.Aim
-    around: TrialContext
+    runner: TrialRunner
     clock: Callable[[], float]
     began: float
-    seen: list[Seen] = field(default_factory=list)
+    judge: Judge
+    seen: list[Outcome] = field(default_factory=list)
     cases: dict[str, Case] = field(default_factory=dict)
     planned: list[PlannedTrial] = field(default_factory=list)
-    chosen: step_cases.Chosen | None = None
+    baseline: step_cases.Baseline | None = None
     complete: int = 0
+    discovered: Discovered | None = None
+    judgements: list[Judgement] = field(default_factory=list)
 
     def go(self) -> Stop:
-        """Trials until there is none to decide on, or somebody asks for the end."""
+        """Run trials until the ladder stops, or an early end is requested."""
+        try:
+            with self.runner.interrupts.allowed():
+                self._discover()
+        except Stopped:
+            return Stop("interrupted", "ended on request")
         while True:
-            decision = decide(self.seen, self._left_s(), self.aim.bounds)
+            is_certain = provisional.is_certain(self.judgements)
+            decision = decide(self.seen, self._left_s(), self.aim.bounds, is_certain=is_certain)
             if isinstance(decision, Stop):
                 return decision
             self._one(decision)
-            if self.around.interrupts.is_set:
+            if self.runner.interrupts.is_set:
                 return Stop("interrupted", "ended on request")
+
+    def _discover(self) -> None:
+        """Complete the aim with what is running; services of its own are started for it."""
+        look = step_cases.case_of(self.aim, Next("look", 1, 0.0, LOOK_S), None)
+        if self.aim.services:
+            self.runner.start_services(step_cases.planned(self.aim, look, 1, 1))
+        if self.aim.find.anything:
+            self.runner.progress.tell(Step("looking for processes, metrics and cheap requests"))
+            self.discovered = discover(self.aim)
+            self.aim = self.discovered.aim
 
     def _left_s(self) -> float:
         return self.aim.bounds.budget_s - (self.clock() - self.began)
@@ -157,43 +166,59 @@ class _Search:
     def _one(self, wanted: Next) -> None:
         planned = self._join(wanted)
         number = planned.position
-        attempt = self.around.writer.next_attempt(planned)
+        attempt = self.runner.writer.next_attempt(planned)
         left = Remaining(self._left_s(), self._left_s(), self._left_s())
-        self.around.progress.tell(TrialStarted(planned, number, number, attempt, left))
+        self.runner.progress.tell(TrialStarted(planned, number, number, attempt, left))
         guard = Guard(self.aim.bounds)
         began = self.clock()
-        done = run_study_trial(planned, replace(self.around, guard=guard), previous_cut_ns=0, reset_due=False)
-        self._refuse_what_never_came_up(done)
-        seen = _seen(wanted, done, guard, self.clock() - began)
-        self.seen.append(seen)
+        done = self.runner.run(planned, guard=guard)
+        if not done.came_up and done.fault is not None:
+            raise TestbedError(done.fault.message, where=done.fault.where, hint=done.fault.hint)
         self.complete += done.status is TrialStatus.COMPLETE
-        self._tell_ended(planned, done, attempt)
+        left = Remaining(self._left_s(), self._left_s(), self._left_s())
+        self.runner.progress.tell(done.ended(planned, attempt, number, left, may_repeat=False))
         if wanted.kind == "look" and done.result is not None:
             load = done.result.streams[0]
-            self._refuse_if_nobody_answers(load)
+            self._refuse_without_connection(load)
             alone_s = {step.name: step.response_time_s.typical_s for step in load.steps}
-            self.chosen = step_cases.choose(self.aim, alone_s)
+            self.baseline = step_cases.choose(self.aim, alone_s)
+            if self.discovered is not None:
+                self.discovered = with_probe(self.discovered, self.baseline)
+                for line in lines(self.discovered):
+                    self.runner.progress.tell(Found(line))
+            if self.baseline.alone_s:
+                alone = numbers.with_unit(self.baseline.alone_s, "s")
+                self.runner.progress.tell(Provisional(f"one request alone takes {alone}"))
+        elif done.status is TrialStatus.COMPLETE and not self.runner.interrupts.is_set:
+            self._judge(wanted)
+        candidates = {step.name for step in self.aim.candidates}
+        self.seen.append(_outcome(wanted, done, guard, self.clock() - began, candidates))
+
+    def _judge(self, wanted: Next) -> None:
+        """Judge the trials so far; not between the two repeats of a level, which alone have no interval."""
+        place = wanted.kind, wanted.users, wanted.pause_s
+        earlier = [trial for trial in self.seen if (trial.kind, trial.users, trial.pause_s) == place]
+        if sum(trial.end == "complete" for trial in earlier) % 2:
+            return
+        is_load = self.baseline is not None and self.baseline.probe_is_load
+        self.judgements.append(self.judge.judge(probe_is_load=is_load))
+        self.runner.progress.tell(Provisional(self.judgements[-1].line))
 
     def _join(self, wanted: Next) -> PlannedTrial:
-        """Let the decided trial join the study; a trial that is taken again stands there already."""
-        case = step_cases.case_of(self.aim, wanted, self.chosen)
-        again = self.seen[-1].end == "broken" if self.seen else False
-        if again:
-            return next(one for one in reversed(self.planned) if one.case.slug == case.slug)
-        known = self.cases.get(case.slug)
-        case = case if known is None else replace(known, trials=known.trials + 1)
+        """Add the decided trial to the study; a trial that is repeated is there already."""
+        case = step_cases.case_of(self.aim, wanted, self.baseline)
+        if self.seen and self.seen[-1].end == "broken":
+            return next(trial for trial in reversed(self.planned) if trial.case.slug == case.slug)
+        earlier = self.cases.get(case.slug)
+        case = case if earlier is None else replace(earlier, trials=earlier.trials + 1)
         self.cases[case.slug] = case
         planned = step_cases.planned(self.aim, case, case.trials, len(self.planned) + 1)
         self.planned.append(planned)
-        self.around.writer.extend(step_cases.study_of(self.aim, tuple(self.cases.values())), self.planned)
+        self.runner.writer.extend(step_cases.study_of(self.aim, tuple(self.cases.values())), self.planned)
         return planned
 
-    def _refuse_what_never_came_up(self, done: TrialOutcome) -> None:
-        if not done.came_up and done.fault is not None:
-            raise TestbedError(done.fault.message, where=done.fault.where, hint=done.fault.hint)
-
-    def _refuse_if_nobody_answers(self, load: StreamResult) -> None:
-        """A URL where no connection is ever made is a slip of whoever gave it, and no service to explain."""
+    def _refuse_without_connection(self, load: StreamResult) -> None:
+        """Refuse a URL where no connection is ever made: it is a slip, and no service to explain."""
         errors = load.errors
         if load.requests.answered or not load.errors_of(_NOT_REACHED):
             return
@@ -201,29 +226,9 @@ class _Search:
         samples = errors[name].samples or (name.replace("_", " "),)
         reason = reasons.explained(name, reasons.why(samples[0]))
         raise TestbedError(
-            f"nobody answers: {reason.words}",
+            f"nothing answers: {reason.words}",
             where=self.aim.origin,
             hint=reason.for_explain or "start the service first, or let --start CMD do it",
-        )
-
-    def _tell_ended(self, planned: PlannedTrial, done: TrialOutcome, attempt: int) -> None:
-        load = None if done.result is None else done.result.streams[0]
-        left = Remaining(self._left_s(), self._left_s(), self._left_s())
-        self.around.progress.tell(
-            TrialEnded(
-                planned,
-                planned.position,
-                planned.position,
-                attempt,
-                done.status,
-                tuple(done.reasons),
-                throughput_rps=None if load is None else load.throughput_rps.value,
-                failed=0 if load is None else load.requests.failed,
-                will_repeat=False,
-                remaining=left,
-                unexpected_status=0 if load is None else load.requests.unexpected_status,
-                check_failed=0 if load is None else load.requests.check_failed,
-            )
         )
 
 
@@ -231,55 +236,65 @@ def _plan_of(planned: PlannedTrial) -> Plan:
     return engine_plan.plan_of(planned, Target("127.0.0.1", 1, "127.0.0.1:1"))
 
 
-def _keep(writer: record.RunWriter, progress: Progress, event: Mapping[str, object]) -> None:
-    content = dict(event)
-    writer.event(str(content.pop("event")), **content)
-    if event["event"] == "leak":
-        progress.tell(Warned(str(event["words"])))
-
-
-def _told(aim: step_cases.Aim, chosen: step_cases.Chosen | None, stop: Stop) -> dict[str, Any]:
-    """What a reader of the record needs to know of the search beside its trials."""
+def _end(search: _Search, stop: Stop, used_s: float, warnings: tuple[str, ...]) -> step_cases.SearchEnd:
+    aim, baseline, discovered = search.aim, search.baseline, search.discovered
     probe = None
-    if chosen is not None:
-        probe = {"name": chosen.probe.name, "path": chosen.probe.path, "is_load": chosen.probe_is_load}
-    return {
-        "because": stop.because,
-        "words": stop.words,
-        "budget_s": aim.bounds.budget_s,
-        "rate_cap_per_s": aim.bounds.rate_cap_per_s,
-        "most_users": aim.bounds.most_users,
-        "probe": probe,
-        "watched": {
-            "pids": list(aim.outside.pids),
-            "started": [service.start for service in aim.services],
-            "metrics": aim.outside.scrape is not None,
-        },
-    }
+    if baseline is not None:
+        probe = step_cases.ProbeUsed(baseline.probe.name, baseline.probe.path, baseline.probe_is_load)
+    started = tuple(service.start for service in aim.services)
+    return step_cases.SearchEnd(
+        because=stop.because,
+        words=stop.words,
+        budget_s=aim.bounds.budget_s,
+        rate_cap_per_s=aim.bounds.rate_cap_per_s,
+        most_users=aim.bounds.most_users,
+        probe=probe,
+        watched=step_cases.Watched(aim.outside.pids, started, aim.outside.scrape is not None),
+        used_s=used_s,
+        cautions=warnings,
+        found=() if discovered is None else discovered.parts,
+        missing=() if discovered is None else discovered.missing,
+        discovery_requests=0 if discovered is None else discovered.requests,
+    )
 
 
-# --- from what the engine says to what decisions need -----------------------------------------------------
+# --- from the engine's result to what decisions need -----------------------------------------------------
 
 
-def _seen(wanted: Next, done: TrialOutcome, guard: Guard, took_s: float) -> Seen:
+def _outcome(
+    wanted: Next, done: TrialOutcome, guard: Guard, took_s: float, candidates: Collection[str]
+) -> Outcome:
+    """Reduce a trial to what decisions need; candidates for the probe are not part of the load."""
     result = done.result
-    reasons = "; ".join(done.reasons)
+    why = "; ".join(done.reasons)
     if result is None:
-        words_ = reasons or "it never ran"
-        return Seen(wanted.kind, wanted.users, "broken", pause_s=wanted.pause_s, took_s=took_s, words=words_)
+        never = why or "it never ran"
+        return Outcome(
+            wanted.kind, wanted.users, "broken", pause_s=wanted.pause_s, took_s=took_s, words=never
+        )
     load, load_s = result.streams[0], result.load_s
-    counts, ended = load.requests, load.requests.ended
+    counts, mean_s = load.requests, load.response_time_s.typical_s
+    ok, bad, ended = counts.ok, counts.bad, counts.ended
+    if candidates:
+        steps = [step for step in load.steps if step.name not in candidates]
+        ok, bad, ended = (
+            sum(step.requests.ok for step in steps),
+            sum(step.requests.bad for step in steps),
+            sum(step.requests.ended for step in steps),
+        )
+        means = [mean for step in steps if (mean := step.response_time_s.typical_s) is not None]
+        mean_s = sum(means) / len(means) if means else None
     refused = min(counts.unexpected_status, sum(load.status.get(code, 0) for code in REFUSALS))
-    failed = counts.bad - refused
+    failed = max(0, bad - refused)
     asked = sum(stream.requests.ended for stream in result.streams)
     end = guard.tripped or ("complete" if done.status is TrialStatus.COMPLETE else "broken")
-    return Seen(
+    return Outcome(
         kind=wanted.kind,
         users=wanted.users,
         end=end,
         ok_per_s=load.throughput_rps.value or 0.0,
         asked_per_s=asked / load_s if load_s else 0.0,
-        mean_s=load.response_time_s.typical_s or (load_s if counts.ok else None),  # late: at least that
+        mean_s=mean_s or (load_s if ok else None),  # late: at least that
         failed_share=failed / ended if ended else 0.0,
         refused_share=refused / ended if ended else 0.0,
         ended=ended,
@@ -288,16 +303,16 @@ def _seen(wanted: Next, done: TrialOutcome, guard: Guard, took_s: float) -> Seen
         took_s=took_s,
         is_generator_full=result.generator.verdict == "limit",
         failure=_most_frequent_failure(load),
-        words=reasons,
+        words=why,
     )
 
 
 def _most_frequent_failure(load: StreamResult) -> str:
-    """`status 500`, `connection refused`: what most requests that failed came to; empty: none did."""
-    found = {f"status {code}": count for code, count in load.status.items() if not _is_good(code)}
-    found |= {words.outcome(name): error.count for name, error in load.errors.items()}
-    return max(found, key=lambda name: found[name]) if any(found.values()) else ""
-
-
-def _is_good(code: str) -> bool:
-    return code.isdecimal() and 200 <= int(code) < 400
+    """Return the most frequent failure, `status 500` or `connection refused`; empty if there is none."""
+    failures = {
+        f"status {code}": count
+        for code, count in load.status.items()
+        if not (code.isdecimal() and 200 <= int(code) < 400)
+    }
+    failures |= {words.outcome(name): error.count for name, error in load.errors.items()}
+    return max(failures, key=lambda name: failures[name]) if any(failures.values()) else ""

@@ -9,8 +9,10 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Mapping
-from typing import Any, Final, Literal
+from dataclasses import dataclass
+from typing import Final, Literal
 
+from loadlens.model.plain import read
 from loadlens.search.ladder import Bounds
 
 OVER: Final = 1.05  # of the cap, and what chance adds within a second
@@ -19,34 +21,54 @@ WINDOW_S: Final = 1.0  # users who wait for each other ask in bursts
 FEWEST_FAILURES: Final = 20
 HARM_NOW: Final = 0.5  # of what ended in the last second
 
-Progress = Mapping[str, Any]
+
+@dataclass(frozen=True, slots=True)
+class _LastSecond:
+    rps: float  # successes
+    seconds: float
+    failed: int
+    unexpected_status: int
+    check_failed: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Stream:
+    issued: int
+    last: _LastSecond
+
+
+@dataclass(frozen=True, slots=True)
+class _Progress:
+    phase: str
+    elapsed_s: float
+    streams: tuple[_Stream, ...]
 
 
 class Guard:
-    """Says why the running load must end, or nothing; one for each trial."""
+    """Checks the running load; one for each trial."""
 
     def __init__(self, bounds: Bounds) -> None:
-        self._bounds = bounds
+        self._cap = bounds.rate_cap_per_s
         self._issued: deque[tuple[float, int]] = deque([(0.0, 0)])
         self.tripped: Literal["rate", "harm"] | None = None
 
-    def __call__(self, progress: Progress) -> str | None:
-        """Look once."""
-        if progress["phase"] not in ("warmup", "measure") or not progress["streams"]:
+    def __call__(self, progress: Mapping[str, object]) -> str | None:
+        """Return why the load must end; none if it may go on."""
+        now = read(_Progress, progress)
+        if now.phase not in ("warmup", "measure") or not now.streams:
             return None
-        rate = self._rate(progress)
-        cap = self._bounds.rate_cap_per_s
-        if rate > OVER * cap + CHANCE * math.sqrt(cap):
+        rate = self._rate(now)
+        if rate > OVER * self._cap + CHANCE * math.sqrt(self._cap):
             self.tripped = "rate"
-            return f"{rate:,.0f} requests were sent a second, at most {cap:,.0f} are allowed"
-        words = _harm(progress["streams"][0]["last"])
+            return f"{rate:,.0f} requests were sent a second, at most {self._cap:,.0f} are allowed"
+        words = _harm(now.streams[0].last)
         if words is not None:
             self.tripped = "harm"
         return words
 
-    def _rate(self, progress: Progress) -> float:
-        """Requests of all streams in the last second, or since the start when that is less ago."""
-        now, issued = float(progress["elapsed_s"]), sum(int(s["issued"]) for s in progress["streams"])
+    def _rate(self, progress: _Progress) -> float:
+        """Return requests of all streams per second, over the last second or since the start."""
+        now, issued = progress.elapsed_s, sum(stream.issued for stream in progress.streams)
         self._issued.append((now, issued))
         while len(self._issued) > 2 and now - self._issued[1][0] >= WINDOW_S:
             self._issued.popleft()
@@ -54,17 +76,16 @@ class Guard:
         return (issued - before) / max(WINDOW_S, now - then)
 
 
-def _harm(last: Mapping[str, Any]) -> str | None:
-    """What is wrong with the last second: half of its requests came to nothing, or none succeeded.
+def _harm(last: _LastSecond) -> str | None:
+    """Return what is wrong with the last second: half of its requests failed, or none succeeded.
 
-    Refusals cannot be told from other unexpected answers here; a service that refuses still serves some.
+    Refusals count as unexpected answers here; a service that refuses still serves some.
     """
-    ok = float(last["rps"]) * float(last["seconds"])
-    lost = int(last["failed"])
-    unexpected = int(last["unexpected_status"]) + int(last["check_failed"])
-    ended = ok + lost + unexpected
-    if lost >= max(FEWEST_FAILURES, HARM_NOW * ended):
-        return f"{lost} of {ended:.0f} requests came to nothing within a second"
-    if not ok and unexpected + lost >= FEWEST_FAILURES:
+    ok = last.rps * last.seconds
+    unexpected = last.unexpected_status + last.check_failed
+    ended = ok + last.failed + unexpected
+    if last.failed >= max(FEWEST_FAILURES, HARM_NOW * ended):
+        return f"{last.failed} of {ended:.0f} requests came to nothing within a second"
+    if not ok and unexpected + last.failed >= FEWEST_FAILURES:
         return f"not one of {ended:.0f} requests succeeded within a second"
     return None

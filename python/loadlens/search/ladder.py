@@ -1,10 +1,11 @@
 """Choice of the next load step, from the trials so far and the time left. Pure: nothing runs here.
 
 The baseline step sends each URL a few widely spaced requests. Then the number of users doubles from one until
-throughput stops growing and the last level lies well beyond the knee (see `estimate/saturation.py`). The
-remaining time narrows the answer: two more trials at the highest level (an interval needs three), two more at
-the knee, and one light load with frequent probes. Time for the probes is reserved from eight users on: with
-fewer users a pause shows only if it delays several probes. Any obstacle ends the search and is named.
+throughput stops growing and the last level lies well beyond the knee (see `estimate/saturation.py`). Until
+the answer is certain (see `provisional.py`), the remaining time narrows it: two more trials at the highest
+level (an interval needs three), then two more at the knee. One light load with frequent probes follows in any
+case. Its time is reserved from eight users on: with fewer users a pause shows only if it delays several
+probes. Any obstacle ends the search and is named.
 
 A service that refuses requests does so fast, so users who retry without a pause produce mostly refusals. Once
 a tenth is refused, the search starts again with users who pause for one unloaded response time: first one
@@ -17,7 +18,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 import numpy as np
@@ -73,7 +74,7 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class Outcome:
     """Outcome of one trial, reduced to what the next decision needs."""
 
     kind: Kind
@@ -126,16 +127,20 @@ class Level:
         return statistics.fmean(self.ok_per_s)
 
 
-def decide(seen: Sequence[Seen], left_s: float, bounds: Bounds) -> Next | Stop:
+def decide(
+    seen: Sequence[Outcome], left_s: float, bounds: Bounds, *, is_certain: bool = False
+) -> Next | Stop:
     """Return the next trial, or the reason to stop.
 
     Args:
         seen: Every trial so far, in order.
         left_s: Seconds left of the budget.
         bounds: Limits that no trial may exceed.
+        is_certain: Repeats of a level would hardly change the answer.
     """
     if not seen:
-        return _affordable(Next("look", 1, 0.0, LOOK_S), seen, left_s) or _too_short(bounds)
+        too_short = Stop("budget", f"{bounds.budget_s:.0f} s are too few for one level of load")
+        return _affordable(Next("look", 1, 0.0, LOOK_S), seen, left_s) or too_short
     stop = _stop_after_last(seen, bounds)
     if stop is not None:
         return stop
@@ -147,31 +152,52 @@ def decide(seen: Sequence[Seen], left_s: float, bounds: Bounds) -> Next | Stop:
     if not levels:
         first = Next("climb", 1, *_lengths(1, seen, bounds), pause)
         return _affordable(first, seen, left_s) or _out_of_time(seen)
+    return _after_levels(seen, levels, pause, left_s, bounds, is_certain=is_certain)
+
+
+def _after_levels(
+    seen: Sequence[Outcome],
+    levels: Sequence[Level],
+    pause: float,
+    left_s: float,
+    bounds: Bounds,
+    *,
+    is_certain: bool,
+) -> Next | Stop:
+    """Return a higher level until one is beyond the knee; then repeats if needed, and frequent probes."""
     unrefused = _unrefused_level(seen, pause)
     unrefused_users = unrefused.users if unrefused is not None and len(levels) == 1 else 0
     users = min(max(2 * levels[-1].users, unrefused_users), bounds.most_users)
     higher = Next("climb", users, *_lengths(users, seen, bounds), pause)
-    end = _end_of_climb(seen, levels, pause, bounds)
-    dense = _dense(seen, pause, bounds)
-    kept_s = _kept_for(dense, seen, left_s)
+    bound = _bound_in_the_way(seen, levels, bounds)
+    capacity = saturation_of(levels, pause)
+    end = bound
+    if isinstance(capacity, load.Saturation) and capacity.verdict != "underdriven":
+        end = Stop("saturated", f"{capacity.reason}, and {levels[-1].users} users are beyond the knee")
+    # One user alongside frequent probes: no other load shows pauses, so time is kept for it.
+    dense = Next("dense", 1, _lengths(1, seen, bounds)[0], DENSE_LONGER * _usual_s(bounds), pause)
+    dense_s = _cost_s(dense, seen)
+    is_done = any(trial.kind == "dense" for trial in seen)
+    kept_s = 0.0 if is_done or dense_s > left_s else dense_s
     if end is None:
         room_s = left_s if levels[-1].users < LEAST_TOP else left_s - kept_s
         return _affordable(higher, seen, room_s) or (dense if kept_s else _out_of_time(seen))
     is_early = end.because == "saturated" and (
         levels[-1].users < LEAST_TOP or _has_just_fallen(levels) or _refuses_at_last(seen, levels, pause)
     )
-    is_allowed = _bound_in_the_way(seen, levels, bounds) is None
-    if is_early and is_allowed and _affordable(higher, seen, left_s):
+    if is_early and bound is None and _affordable(higher, seen, left_s):
         return higher
-    for level in _worth_repeating(levels, end):
+    for level in () if is_certain else _worth_repeating(levels, end):
         again, is_begun = _again(level, seen, pause), len(level.ok_per_s) > 1
         if _cost_s(again, seen) * (TRIALS - len(level.ok_per_s)) <= (left_s if is_begun else left_s - kept_s):
             return again
+    if not kept_s and is_certain and end.because == "saturated":
+        return replace(end, words=f"{end.words}; the last trials did not change the answer")
     return dense if kept_s else end
 
 
-def _unrefused_level(seen: Sequence[Seen], pause: float) -> Level | None:
-    """Level at this pause with the highest request rate that met no refusals at a shorter pause."""
+def _unrefused_level(seen: Sequence[Outcome], pause: float) -> Level | None:
+    """Return the level at this pause with the highest rate that met no refusals at a shorter pause."""
     unrefused = [
         trial
         for trial in seen
@@ -187,8 +213,8 @@ def _unrefused_level(seen: Sequence[Seen], pause: float) -> Level | None:
     return Level(users, (most.ok_per_s,), most.mean_s)
 
 
-def pause_of(seen: Sequence[Seen], rate_cap_per_s: float) -> float:
-    """Pause of each user from now on, seconds: longer once a tenth of the requests was refused."""
+def pause_of(seen: Sequence[Outcome], rate_cap_per_s: float) -> float:
+    """Return the pause of each user from now on, seconds: longer once a tenth of the requests was refused."""
     alone = _alone_s(seen)
     usual = think_s(alone, rate_cap_per_s)
     refuses = any(trial.kind == "climb" and trial.refused_share >= REFUSED for trial in seen)
@@ -196,7 +222,7 @@ def pause_of(seen: Sequence[Seen], rate_cap_per_s: float) -> float:
 
 
 def think_s(alone_s: float, rate_cap_per_s: float) -> float:
-    """Pause of a user between two requests: none, unless one user alone comes near the rate cap.
+    """Return the pause of a user between two requests: none, unless one user alone comes near the rate cap.
 
     Args:
         alone_s: Mean response time in the baseline step, seconds.
@@ -206,12 +232,12 @@ def think_s(alone_s: float, rate_cap_per_s: float) -> float:
 
 
 def look_think_s(rate_cap_per_s: float) -> float:
-    """Pause between two rounds of the baseline step, when response times are not yet measured."""
+    """Return the pause between two rounds of the baseline step, when response times are not yet measured."""
     return max(LOOK_THINK_S, 2 / rate_cap_per_s)
 
 
 def probe_per_s(alone_s: float | None, rate_cap_per_s: float, *, dense: bool = False) -> float:
-    """Probe rate: 20 per second (dense: 200), or less if the probes would load the service."""
+    """Return the probe rate: 20 per second (dense: 200), or less if the probes would load the service."""
     most, share, of_cap = (
         (DENSE_PER_S, DENSE_SHARE, DENSE_CAP_SHARE) if dense else (PROBE_PER_S, PROBE_SHARE, PROBE_CAP_SHARE)
     )
@@ -221,9 +247,9 @@ def probe_per_s(alone_s: float | None, rate_cap_per_s: float, *, dense: bool = F
     return min(most, max(FEWEST_PER_S, share / alone_s))
 
 
-def levels_of(seen: Sequence[Seen], pause_s: float = 0.0) -> tuple[Level, ...]:
-    """Levels measured with this pause, by ascending number of users."""
-    by_users: dict[int, list[Seen]] = {}
+def levels_of(seen: Sequence[Outcome], pause_s: float = 0.0) -> tuple[Level, ...]:
+    """Return levels measured with this pause, by ascending number of users."""
+    by_users: dict[int, list[Outcome]] = {}
     for trial in seen:
         if trial.kind == "climb" and trial.end == "complete" and trial.pause_s == pause_s:
             by_users.setdefault(trial.users, []).append(trial)
@@ -234,7 +260,7 @@ def levels_of(seen: Sequence[Seen], pause_s: float = 0.0) -> tuple[Level, ...]:
 
 
 def saturation_of(levels: Sequence[Level], pause_s: float) -> load.Saturation | Insufficient:
-    """Capacity estimate from the levels."""
+    """Return the capacity estimate from the levels."""
     alone = next((level.mean_s for level in levels if level.users == 1), None)
     steps = [load.Step(float(level.users), np.array(level.ok_per_s)) for level in levels]
     return load.saturation(steps, alone_s=alone, think_s=pause_s)
@@ -243,8 +269,8 @@ def saturation_of(levels: Sequence[Level], pause_s: float) -> load.Saturation | 
 # --- stopping --------------------------------------------------------------------------------------------
 
 
-def _stop_after_last(seen: Sequence[Seen], bounds: Bounds) -> Stop | None:
-    """Reason to stop after the latest trial, if any."""
+def _stop_after_last(seen: Sequence[Outcome], bounds: Bounds) -> Stop | None:
+    """Return the reason to stop after the latest trial, if any."""
     last = seen[-1]
     who = "one user" if last.users == 1 else f"{last.users} users"
     failing: Because = "fails_alone" if last.users == 1 else "harm"
@@ -268,7 +294,9 @@ def _stop_after_last(seen: Sequence[Seen], bounds: Bounds) -> Stop | None:
     return None
 
 
-def _end_of_climb(seen: Sequence[Seen], levels: Sequence[Level], pause: float, bounds: Bounds) -> Stop | None:
+def _end_of_climb(
+    seen: Sequence[Outcome], levels: Sequence[Level], pause: float, bounds: Bounds
+) -> Stop | None:
     """Reason not to raise the load further; `None` to continue."""
     top = levels[-1]
     estimate = saturation_of(levels, pause) if len(levels) > 1 else Insufficient("one level")
@@ -277,8 +305,8 @@ def _end_of_climb(seen: Sequence[Seen], levels: Sequence[Level], pause: float, b
     return _bound_in_the_way(seen, levels, bounds)
 
 
-def _bound_in_the_way(seen: Sequence[Seen], levels: Sequence[Level], bounds: Bounds) -> Stop | None:
-    """Stop for the limit that the next level could exceed, if any."""
+def _bound_in_the_way(seen: Sequence[Outcome], levels: Sequence[Level], bounds: Bounds) -> Stop | None:
+    """Return the stop for the limit that the next level could exceed, if any."""
     top = levels[-1]
     if top.users >= bounds.most_users:
         return Stop("most_users", f"{top.users} users are the most that are allowed")
@@ -301,7 +329,7 @@ def _has_just_fallen(levels: Sequence[Level]) -> bool:
     return len(levels) > 2 and levels[-1].rate < floor <= levels[-2].rate and len(levels[-1].ok_per_s) == 1
 
 
-def _refuses_at_last(seen: Sequence[Seen], levels: Sequence[Level], pause: float) -> bool:
+def _refuses_at_last(seen: Sequence[Outcome], levels: Sequence[Level], pause: float) -> bool:
     """True if only the last level met refusals."""
     refused = {
         trial.users
@@ -311,22 +339,18 @@ def _refuses_at_last(seen: Sequence[Seen], levels: Sequence[Level], pause: float
     return refused == {levels[-1].users}
 
 
-def _out_of_time(seen: Sequence[Seen]) -> Stop:
+def _out_of_time(seen: Sequence[Outcome]) -> Stop:
     users = [trial.users for trial in seen if trial.kind == "climb" and trial.end == "complete"]
     if not users:
         return Stop("budget", "the time was up before a level of load was measured")
     return Stop("budget", f"the time was up after {max(users)} users")
 
 
-def _too_short(bounds: Bounds) -> Stop:
-    return Stop("budget", f"{bounds.budget_s:.0f} s are too few for one level of load")
-
-
 # --- narrowing the interval ------------------------------------------------------------------------------
 
 
 def _worth_repeating(levels: Sequence[Level], end: Stop) -> Iterator[Level]:
-    """Levels that need three trials for an interval, starting with those that have two."""
+    """Yield levels that need three trials for an interval, starting with those that have two."""
     if end.because != "saturated":
         return
     top, knee = levels[-1], _knee(levels)
@@ -334,27 +358,15 @@ def _worth_repeating(levels: Sequence[Level], end: Stop) -> Iterator[Level]:
     yield from (level for level in dict.fromkeys((top, knee)) if len(level.ok_per_s) == 1)
 
 
-def _dense(seen: Sequence[Seen], pause: float, bounds: Bounds) -> Next:
-    """One user alongside frequent probes."""
-    warmup, _ = _lengths(1, seen, bounds)
-    return Next("dense", 1, warmup, DENSE_LONGER * _usual_s(bounds), pause)
-
-
-def _kept_for(dense: Next, seen: Sequence[Seen], left_s: float) -> float:
-    """Seconds reserved for the dense probes, as no other load shows pauses; 0 if done or too long."""
-    cost_s = _cost_s(dense, seen)
-    return 0.0 if cost_s > left_s or any(trial.kind == "dense" for trial in seen) else cost_s
-
-
 def _knee(levels: Sequence[Level]) -> Level:
-    """Lowest level on the plateau, or the level before it if that is the highest."""
+    """Return the lowest level on the plateau, or the level before it if that is the highest."""
     best = max(level.rate for level in levels)
     on_plateau = [level for level in levels if level.rate >= (1 - load.ON_PLATEAU) * best]
     return on_plateau[0] if on_plateau[0] is not levels[-1] or len(levels) < 2 else levels[-2]
 
 
-def _again(level: Level, seen: Sequence[Seen], pause: float) -> Next:
-    """Repeat of a level, as long as its first trial (warm-up included in `load_s`)."""
+def _again(level: Level, seen: Sequence[Outcome], pause: float) -> Next:
+    """Return a repeat of a level, as long as its first trial (warm-up included in `load_s`)."""
     place = ("climb", level.users, pause)
     first = next(trial for trial in seen if _place(trial) == place and trial.end == "complete")
     return Next("climb", level.users, 0.0, first.load_s, pause)
@@ -367,7 +379,7 @@ def _usual_s(bounds: Bounds) -> float:
     return min(LONGEST_S, max(SHORTEST_S, MEASURED_SHARE * bounds.budget_s))
 
 
-def _lengths(users: int, seen: Sequence[Seen], bounds: Bounds) -> tuple[float, float]:
+def _lengths(users: int, seen: Sequence[Outcome], bounds: Bounds) -> tuple[float, float]:
     """Seconds of warm-up and of measurement: several response times, enough responses, within bounds."""
     usual = _usual_s(bounds)
     most = max(usual, LONGEST_SHARE * bounds.budget_s)
@@ -378,8 +390,8 @@ def _lengths(users: int, seen: Sequence[Seen], bounds: Bounds) -> tuple[float, f
     return min(most, max(usual / 5, WARMUP_RESPONSES * response)), measured
 
 
-def _expected_response_s(users: int, seen: Sequence[Seen]) -> float:
-    """Upper estimate of the mean response time with this many users, seconds."""
+def _expected_response_s(users: int, seen: Sequence[Outcome]) -> float:
+    """Return an upper estimate of the mean response time with this many users, seconds."""
     pause = next((trial.pause_s for trial in reversed(seen) if trial.kind == "climb"), 0.0)
     levels = [level for level in levels_of(seen, pause) if level.mean_s is not None]
     if not levels:
@@ -396,22 +408,22 @@ def _expected_response_s(users: int, seen: Sequence[Seen]) -> float:
     return last.mean_s * max(1.0, users / last.users)
 
 
-def _alone_s(seen: Sequence[Seen]) -> float:
-    """Mean response time in the baseline step, seconds; 0 if not measured."""
+def _alone_s(seen: Sequence[Outcome]) -> float:
+    """Return the mean response time in the baseline step, seconds; 0 if not measured."""
     return next((trial.mean_s for trial in seen if trial.kind == "look" and trial.mean_s is not None), 0.0)
 
 
-def _cost_s(wanted: Next, seen: Sequence[Seen]) -> float:
+def _cost_s(wanted: Next, seen: Sequence[Outcome]) -> float:
     overheads = [max(0.0, trial.took_s - trial.load_s) for trial in seen if trial.took_s]
     overhead = statistics.median(overheads) if overheads else FIRST_OVERHEAD_S
     return wanted.warmup_s + wanted.measured_s + overhead
 
 
-def _affordable(wanted: Next, seen: Sequence[Seen], left_s: float) -> Next | None:
+def _affordable(wanted: Next, seen: Sequence[Outcome], left_s: float) -> Next | None:
     return wanted if _cost_s(wanted, seen) <= left_s else None
 
 
-def _place(trial: Seen) -> tuple[Kind, int, float]:
+def _place(trial: Outcome) -> tuple[Kind, int, float]:
     return trial.kind, trial.users, trial.pause_s
 
 

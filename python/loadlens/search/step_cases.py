@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,8 +25,24 @@ STUDY: Final = "explain"
 EVENT: Final = "explained"  # in its record: how the search went and why it ended
 LADDER, PATIENT, LOOK, DENSE = "ladder", "patient", "look", "dense"  # experiments of its record
 _PURPOSES: Final[Mapping[Kind, Purpose]] = {"look": "look", "climb": "load", "dense": "dense"}
+CHEAP: Final = 0.5  # of the time of the load's request, at most
+HEALTH_MARGIN: Final = 2.0
 _MOST_PROBES = 1000  # in flight
 _NS = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Find:
+    """Parts of a service that a search is to find by itself."""
+
+    processes: bool = False
+    metrics: bool = False
+    probe: bool = False
+
+    @property
+    def anything(self) -> bool:
+        """True if there is something to find."""
+        return self.processes or self.metrics or self.probe
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,72 +59,130 @@ class Aim:
     bounds: Bounds
     seed: int
     cautions: tuple[str, ...] = ()  # warnings from preparation that affect the answer
+    find: Find = Find()
+    candidates: tuple[Step, ...] = ()  # requests that may serve as the probe; of those found
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ProbeUsed:
+    """The probe of a search."""
+
+    name: str
+    path: str
+    is_load: bool  # it sends the load's own request
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """Parts of the service that a search watched."""
+
+    pids: tuple[int, ...] = ()
+    started: tuple[str, ...] = ()  # commands
+    metrics: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SearchEnd:
+    """Course and end of a search, as its record keeps them; the default stands for no search."""
+
+    because: str = ""
+    words: str = ""
+    budget_s: float | None = None
+    rate_cap_per_s: float = 0.0
+    most_users: int = 0
+    probe: ProbeUsed | None = None
+    watched: Watched = Watched()
+    used_s: float | None = None
+    cautions: tuple[str, ...] = ()
+    found: tuple[str, ...] = ()  # by the search itself, to watch or as the probe
+    missing: tuple[str, ...] = ()  # not found, with the reason
+    discovery_requests: int = 0  # sent to find it, besides those of the trials
+
+    @property
+    def probe_is_load(self) -> bool:
+        """True if the probe sent the load's own request, as no other URL was given."""
+        return self.probe is not None and self.probe.is_load
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
     """Outcome of the baseline step: load URLs, probe URL and think time."""
 
     load: tuple[Step, ...]
     probe: Step
-    probe_is_load: bool  # no other URL was there to be it
+    probe_is_load: bool  # there was no other URL
     probe_alone_s: float | None
     alone_s: float  # mean over the load's URLs; 0: not known
     think_s: float
 
 
-def choose(aim: Aim, alone_s: Mapping[str, float | None]) -> Chosen:
+def choose(aim: Aim, alone_s: Mapping[str, float | None]) -> Baseline:
     """Return the load URLs, the probe URL and the think time.
 
     Args:
         aim: The requested search.
-        alone_s: Mean response time of each step in the first look, by name; `None` without a response.
+        alone_s: Mean response time of each step in the baseline step, by name; `None` without a response.
     """
     load, probe, is_load = aim.steps, aim.probe, False
     if probe is None and len(aim.steps) > 1:
-        probe = min(aim.steps, key=lambda step: _or_infinite(alone_s.get(step.name)))
+        answered = [step for step in aim.steps if alone_s.get(step.name) is not None]
+        probe = min(answered or aim.steps, key=lambda step: alone_s.get(step.name) or 0.0)
         load = tuple(step for step in aim.steps if step is not probe)
     elif probe is None:
+        probe = _cheap(aim.candidates, alone_s, alone_s.get(aim.steps[0].name))
+    if probe is None:
         probe = replace(aim.steps[0], name=f"{aim.steps[0].name} (probe)")
         is_load = True
     means = [mean for step in load if (mean := alone_s.get(step.name)) is not None]
     mean = sum(means) / len(means) if means else 0.0
     probe_s = alone_s.get(load[0].name if is_load else probe.name)
-    return Chosen(load, probe, is_load, probe_s, mean, think_s(mean, aim.bounds.rate_cap_per_s))
+    return Baseline(load, probe, is_load, probe_s, mean, think_s(mean, aim.bounds.rate_cap_per_s))
 
 
-def look_steps(aim: Aim) -> tuple[Step, ...]:
-    """Every URL that the first look asks."""
-    return (*aim.steps, *([] if aim.probe is None else [aim.probe]))
+def _cheap(
+    candidates: Sequence[Step], alone_s: Mapping[str, float | None], load_s: float | None
+) -> Step | None:
+    """Return the fastest candidate that takes at most half as long as the load's request.
+
+    A health check is preferred that takes at most twice the fastest: it has a name that a reader knows.
+    """
+    times = [(time_s, step) for step in candidates if (time_s := alone_s.get(step.name)) is not None]
+    cheap = [(time_s, step) for time_s, step in times if load_s is not None and time_s <= CHEAP * load_s]
+    if not cheap:
+        return None
+    fastest_s, fastest = min(cheap, key=lambda each: each[0])
+    health = [(time_s, step) for time_s, step in cheap if step.method == "GET" and not step.expect]
+    best = min(health, key=lambda each: each[0], default=None)
+    return best[1] if best is not None and best[0] <= HEALTH_MARGIN * fastest_s else fastest
 
 
-def case_of(aim: Aim, wanted: Next, chosen: Chosen | None) -> Case:
-    """The case of a decision; the first look comes before anything was chosen."""
-    if wanted.kind == "look" or chosen is None:
+def case_of(aim: Aim, wanted: Next, baseline: Baseline | None) -> Case:
+    """Return the case of a decision; the baseline step comes before there is a baseline."""
+    if wanted.kind == "look" or baseline is None:
         return _look(aim, wanted)
     dense = wanted.kind == "dense"
-    rate = probe_per_s(chosen.probe_alone_s, aim.bounds.rate_cap_per_s, dense=dense)
+    rate = probe_per_s(baseline.probe_alone_s, aim.bounds.rate_cap_per_s, dense=dense)
     probe = Probe(
-        name=chosen.probe.name,
-        scenario=Scenario(chosen.probe.name, 1.0, (chosen.probe,)),
+        name=baseline.probe.name,
+        scenario=Scenario(baseline.probe.name, 1.0, (baseline.probe,)),
         workload=Open(rate_per_s=rate, arrivals="poisson", max_in_flight=_MOST_PROBES),
         connection=Connection("new"),
         timeout_ns=aim.timeout_ns,
     )
     pause_ns = round(wanted.pause_s * _NS)
-    ladder = LADDER if wanted.pause_s <= chosen.think_s else PATIENT
+    ladder = LADDER if wanted.pause_s <= baseline.think_s else PATIENT
     return _case(
         aim,
         wanted,
         experiment=DENSE if dense else ladder,
-        scenarios=tuple(Scenario(step.name, 1.0, (step,)) for step in chosen.load),
+        scenarios=tuple(Scenario(step.name, 1.0, (step,)) for step in baseline.load),
         workload=Closed(users=wanted.users, think=Think("fixed", ns=pause_ns) if pause_ns else Think()),
         probes=(probe,),
     )
 
 
 def study_of(aim: Aim, cases: Sequence[Case]) -> Study:
-    """The study so far."""
+    """Return the study so far."""
     asked = " and ".join(f"{step.method} {step.path}" for step in aim.steps)
     return Study(
         name=STUDY,
@@ -124,14 +197,14 @@ def study_of(aim: Aim, cases: Sequence[Case]) -> Study:
 
 
 def planned(aim: Aim, case: Case, block: int, position: int) -> PlannedTrial:
-    """One trial of a case; its seed follows from the search's seed and its place."""
+    """Return one trial of a case; its seed follows from the search's seed and its place."""
     text = f"{aim.seed}/trial/{block}/{case.slug}"
     seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 11
     return PlannedTrial(case, block, position, seed)
 
 
 def _look(aim: Aim, wanted: Next) -> Case:
-    steps = look_steps(aim)
+    steps = (*aim.steps, *([] if aim.probe is None else [aim.probe]), *aim.candidates)
     pause = Think("fixed", ns=round(look_think_s(aim.bounds.rate_cap_per_s) * _NS))
     return _case(
         aim,
@@ -174,7 +247,3 @@ def _case(
         outside=aim.outside,
         purpose=_PURPOSES[wanted.kind],
     )
-
-
-def _or_infinite(value: float | None) -> float:
-    return math.inf if value is None else value

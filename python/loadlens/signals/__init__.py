@@ -1,1 +1,1 @@
-"""What services, runtimes and the machine report about themselves: collected, then read per trial."""
+"""Signals of services, runtimes and the machine: collected during a trial, read per trial afterwards."""

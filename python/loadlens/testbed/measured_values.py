@@ -55,7 +55,11 @@ def calibrate(service: Service, prepared: Prepared, *, on_line: Callable[[str], 
         names = Names({"host": HOST, "scratch": str(folder)})
         without_ports = replace(service, env=tuple(pair for pair in service.env if names.knows_all(pair[1])))
         environment, hidden = environment_of(
-            without_ports, names, prepared.environment(service.name), where=f"services.{service.name}"
+            without_ports,
+            names,
+            prepared.environment(service.name),
+            temporary=folder,
+            where=f"services.{service.name}",
         )
         place = placement.place(
             f"{service.name}.calibrate", service.limits, where=f"services.{service.name}.limits"

@@ -39,7 +39,7 @@ def main(file: str) -> int:
 
 
 def _listening(port: int, control_port: int) -> None:
-    print(f"passes on from port {port}, books on port {control_port}", flush=True)
+    print(f"listens on port {port}, control on port {control_port}", flush=True)
     if os.geteuid() == 0:
         account = pwd.getpwnam("nobody")
         os.setgroups([])

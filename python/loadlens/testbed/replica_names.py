@@ -14,7 +14,7 @@ from collections.abc import Mapping
 
 from loadlens.errors import TestbedError
 from loadlens.model.topology import Scalar
-from loadlens.study.plan.fill import as_text
+from loadlens.study.parse.placeholders import as_text
 
 _SECRET = re.compile(r"\{\{\s*env\s+([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 _WORD = re.compile(r"[A-Za-z0-9_]+(?:[.-][A-Za-z0-9_]+)*")

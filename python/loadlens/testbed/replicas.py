@@ -68,12 +68,13 @@ class Surroundings:
     scratch: Path
     logs: Path
     values: Mapping[str, Scalar]
+    temporary: Path  # holds one folder per replica, its TMPDIR
 
 
 def lay_out(
     services: Iterable[Service], around: Surroundings, ports: Ports
 ) -> tuple[dict[str, tuple[Replica, ...]], tuple[str, ...]]:
-    """Every replica with its ports taken and its names filled; and the secrets in their environments."""
+    """Return every replica with its ports taken and its names filled, and the secrets in all environments."""
     services = tuple(services)
     taken = {
         service.name: tuple({port: ports.take() for port in service.ports} for _ in range(service.replicas))
@@ -126,10 +127,14 @@ def _replica(
         if index == 0:
             own["port"] = port
     names = names.with_values(own)
-    environment, secrets = environment_of(
-        service, names, around.prepared.environment(service.name), where=f"services.{service.name}"
-    )
     title = service.name if service.replicas == 1 else f"{service.name}.{number}"
+    environment, secrets = environment_of(
+        service,
+        names,
+        around.prepared.environment(service.name),
+        temporary=around.temporary / title,
+        where=f"services.{service.name}",
+    )
     site = Site(
         service=service,
         number=number,
@@ -143,7 +148,7 @@ def _replica(
     )
     layout = PIECES[service.use].lay_out(site)
     command = Command(
-        argv=layout.argv,
+        argv=_with_temporary_folder(layout.argv, environment["TMPDIR"]),
         env=environment | dict(layout.environment),
         cwd=layout.cwd,
         log=around.logs / f"{title}.log",
@@ -151,6 +156,17 @@ def _replica(
         account=_account() if layout.is_unprivileged else None,
     )
     return Replica(service, number, dict(ports), names, command, site.folder, layout), secrets
+
+
+def _with_temporary_folder(argv: tuple[str, ...], folder: str) -> tuple[str, ...]:
+    """Add the folder for temporary files to a `java` command: the JVM ignores TMPDIR.
+
+    JAVA_TOOL_OPTIONS would reach a JVM behind a script too, but every JVM prints that it picked them up.
+    """
+    program, *others = argv
+    if Path(program).name != "java" or any(word.startswith("-Djava.io.tmpdir=") for word in others):
+        return argv
+    return (program, f"-Djava.io.tmpdir={folder}", *others)
 
 
 def _account() -> tuple[int, int] | None:
@@ -171,15 +187,18 @@ def _account() -> tuple[int, int] | None:
 
 
 def environment_of(
-    service: Service, names: Names, build: Environment, *, where: str
+    service: Service, names: Names, build: Environment, *, temporary: Path, where: str
 ) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Merge the environments of caller, build and study; return the result and the secrets in it."""
+    """Merge the environments of caller, build and study; return the result and the secrets in it.
+
+    `temporary` is the folder for temporary files, unless the study sets TMPDIR.
+    """
     environment = {
         name: value
         for name, value in os.environ.items()
         if name not in build.without and name not in _INTERNAL
     }
-    environment |= build.variables
+    environment |= {**build.variables, "TMPDIR": str(temporary)}
     secrets: list[str] = []
     for name, text in service.env:
         environment[name], hidden = names.fill_environment(text, where=f"{where}.env.{name}")

@@ -8,7 +8,9 @@ The file follows the life of a trial from top to bottom: start, check, reset, st
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -35,8 +37,8 @@ from loadlens.testbed.runtimes import RUNTIMES, environment
 from loadlens.testbed.start_order import start_order
 
 _SAMPLING_WITHIN_S = 60.0  # to prepare a runtime's self-sampling
+_SAMPLES = ".samples"  # ends the name of the folder for a replica's runtime samples
 _SETTLE_S = 0.3  # children may need a moment to follow their parent
-_SAMPLES = ".runtime"  # folder of the scratch for runtime samples; no service has this name
 _NEW_PORTS = 1  # restarts of the testbed after another process took a port
 
 Event = Mapping[str, object]
@@ -116,7 +118,10 @@ class Testbed:
         }
         self._absent = dict(prepared.absent)
         self._order = start_order(self._services)
-        self._around = Surroundings(prepared, scratch.resolve(), logs.resolve(), dict(values or {}))
+        temporary = Path(tempfile.gettempdir()).resolve() / f"loadlens-{secrets.token_hex(4)}"
+        self._around = Surroundings(
+            prepared, scratch.resolve(), logs.resolve(), dict(values or {}), temporary
+        )
         self._marker = marker
         self._on_event = on_event
         self._ports = tcp.Ports()
@@ -158,11 +163,21 @@ class Testbed:
         scratch, logs = self._around.scratch, self._around.logs
         logs.mkdir(parents=True, exist_ok=True)
         self._own_scratch = not scratch.exists()
-        self._replicas, secrets = lay_out(self._services.values(), self._around, self._ports)
+        temporary = self._around.temporary
+        self._replicas, secret_values = lay_out(self._services.values(), self._around, self._ports)
         self._keeper = Keeper(
-            marker=self._marker, scratch=(scratch,) if self._own_scratch else (), secret_values=secrets
+            marker=self._marker,
+            scratch=(temporary, scratch) if self._own_scratch else (temporary,),
+            secret_values=secret_values,
         )
         scratch.mkdir(parents=True, exist_ok=True)
+        temporary.mkdir()
+        temporary.chmod(0o711)  # an unprivileged part passes through to its own folder
+        for replica in self._all_replicas():
+            folder = temporary / replica.name
+            folder.mkdir()
+            if replica.command.account is not None:
+                os.chown(folder, *replica.command.account)
         for wave in self._order:
             for name in wave:
                 self._set_up(self._services[name])
@@ -247,9 +262,9 @@ class Testbed:
         runtime = replica.service.runtime
         if runtime is None:
             return {}
-        folder = self._around.scratch / _SAMPLES / replica.name
+        folder = self._around.temporary / f"{replica.name}{_SAMPLES}"
         self._samples[replica.name] = folder
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir()
         first = RUNTIMES[runtime].first
         if first is not None:
             name = f"{replica.name}.runtime"
@@ -466,8 +481,7 @@ class Testbed:
     def _remove_scratch(self) -> None:
         if self._own_scratch:
             shutil.rmtree(self._around.scratch, ignore_errors=True)
-        elif self._samples:
-            shutil.rmtree(self._around.scratch / _SAMPLES, ignore_errors=True)
+        shutil.rmtree(self._around.temporary, ignore_errors=True)
 
     def _end_services(self, keeper: Keeper) -> list[str]:
         leaks: list[str] = []

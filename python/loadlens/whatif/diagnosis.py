@@ -1,4 +1,4 @@
-"""The diagnosis of a record: its facts, what the rules find, and what each remedy would bring."""
+"""The diagnosis of a record: its facts, the findings of the rules, and the effect of each remedy."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from loadlens.whatif import remedies
 
 
 @dataclass(frozen=True, slots=True)
-class Examined:
-    """A record's facts and what the rules say of them, without a report."""
+class Diagnosis:
+    """A record's facts and verdict, without a report."""
 
     facts: Facts
     verdict: Verdict
-    books: tuple[AccountingRow, ...]
+    accounting: tuple[AccountingRow, ...]
 
 
-def examined(record: RunSource) -> Examined:
-    """Return what is known of a record and what follows from it."""
-    known = whole_run.measured(record)
-    return Examined(known.facts, verdict_of(known.facts), known.books)
+def diagnosis_of(record: RunSource) -> Diagnosis:
+    """Return the diagnosis of a record."""
+    measures = whole_run.measured(record)
+    return Diagnosis(measures.facts, verdict_of(measures.facts), measures.accounting)
 
 
-def verdict_of(known: Facts) -> Verdict:
-    """What the rules say, and what their remedies would bring."""
-    return remedies.foretold(known, diagnose.assess(known))
+def verdict_of(facts: Facts) -> Verdict:
+    """Return the findings of the rules, with the effect of their remedies."""
+    return remedies.with_predictions(facts, diagnose.assess(facts))

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from loadlens import __version__, units
+from loadlens import __version__, engine, units
+from loadlens.cli import preflight
 from loadlens.cli.hit import header_of, pem_of, target_of
 from loadlens.errors import ExitCode, RecordError, UsageError
 from loadlens.model.workload import Body, Closed, Plan, Step, Target
@@ -286,6 +287,8 @@ def _drive(asked: Options, plan: Plan, path: str) -> ExitCode:
     for file, flag in ((asked.rows, "-g"), (asked.served, "-e")):
         if file is not None:
             writable(file, flag)
+    engine.refuse_faults(plan)
+    preflight.connect_once(plan)
     target = plan.streams[0].target
     step = asked.step_of_progress
     if not asked.is_html:

@@ -12,7 +12,8 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from loadlens import units
+from loadlens import engine, units
+from loadlens.cli import preflight
 from loadlens.cli.hit import target_of
 from loadlens.cli.hit_load import quantity
 from loadlens.errors import ExitCode, UsageError
@@ -223,6 +224,8 @@ def _drive(asked: Options, plan: Plan) -> ExitCode:
     from loadlens_compat.hey import layout as rendered
     from loadlens_compat.logged import run_logged
 
+    engine.refuse_faults(plan)
+    preflight.connect_once(plan)
     logged = run_logged(plan)
     result = logged.done.result
     account = layouts.own_account(plan, result, _notes(asked, plan, result["streams"][0]["status"]))

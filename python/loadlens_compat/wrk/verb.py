@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import typer
 
 from loadlens import __version__, units
+from loadlens.cli import preflight
 from loadlens.cli.hit import target_of
 from loadlens.errors import ExitCode, ScriptError, UsageError
 from loadlens.model.workload import Closed, Plan, Scenario, Step
@@ -190,6 +191,8 @@ def _drive(asked: Options, words: list[str]) -> ExitCode:
     plan = plan_of(asked, words[0])
     sys.stdout.flush()  # the script writes to the same place by itself
     script = prepare(script_of(asked, words))
+    if plan.streams[0].target.tls is not None:
+        preflight.connect_once(plan)  # `prepare` has connected, but without TLS
     head = rendered.head(
         words[0], duration_s=asked.duration_s, threads=asked.threads, connections=asked.connections
     )

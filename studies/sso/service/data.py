@@ -1,9 +1,9 @@
-"""What a trial begins with: the service warmed by requests, or not, and the tables as they should then be.
+"""Prepare a trial: warm the service by requests, and verify the rows of its tables.
 
     python3 data.py warm HOST:PORT REQUESTS PEOPLE
     python3 data.py verify HOST:PORT REQUESTS PEOPLE LOGS
 
-`REQUESTS` are sent to each endpoint in turn before the load; `verify` knows how many rows they have made.
+`warm` sends REQUESTS to each endpoint in turn before the load; `verify` counts the rows that they added.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ REQUESTS: tuple[tuple[str, Callable[[int, int], dict[str, object]], int], ...] =
 
 
 def warm(address: str, requests: int, people: int) -> list[str]:
-    """Send so many requests to every endpoint; what was not answered as it should be."""
+    """Send this many requests to every endpoint; return the unexpected responses."""
     faults: list[str] = []
 
     def share(first: int) -> None:
@@ -42,10 +42,10 @@ def warm(address: str, requests: int, people: int) -> list[str]:
                     "POST", path, json.dumps(body(number, people)), {"Content-Type": "application/json"}
                 )
                 answer = connection.getresponse()
-                said = answer.read()
-                # somebody whom another thread has banned is not let in, and is served all the same
+                content = answer.read()
+                # a user banned by another thread gets 403, which is correct too
                 if answer.status != status and (path, answer.status) != ("/api/v1/users/authorize", 403):
-                    faults.append(f"{path}: {answer.status} {said[:200]!r}")
+                    faults.append(f"{path}: {answer.status} {content[:200]!r}")
         connection.close()
 
     threads = [threading.Thread(target=share, args=(first,)) for first in range(THREADS)]
@@ -57,10 +57,10 @@ def warm(address: str, requests: int, people: int) -> list[str]:
 
 
 def verify(address: str, requests: int, people: int, logs: int) -> list[str]:
-    """What is not as the snapshot and so many requests to each endpoint leave it."""
+    """List the tables whose rows differ from the snapshot plus this many requests to each endpoint."""
     connection = http.client.HTTPConnection(address, timeout=60)
     connection.request("GET", "/actuator/rows")
-    found = json.loads(connection.getresponse().read())
+    rows_now = json.loads(connection.getresponse().read())
     connection.close()
     wanted = {
         "users": people + requests,
@@ -70,7 +70,9 @@ def verify(address: str, requests: int, people: int, logs: int) -> list[str]:
         "logs": logs + requests,
     }
     return [
-        f"{table}: {found[table]} rows, not {rows}" for table, rows in wanted.items() if found[table] != rows
+        f"{table}: {rows_now[table]} rows, not {rows}"
+        for table, rows in wanted.items()
+        if rows_now[table] != rows
     ]
 
 

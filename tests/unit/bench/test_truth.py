@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 
 import pytest
-from benches.generators import GENERATORS, Told
+from benches.generators import GENERATORS, ReportedTimes
 from benches.truth import FREEZE_S, PERIOD_S, SERVICE_S, steady_quantile
 
 PRINTED = Path(__file__).parents[2] / "data" / "bench"
@@ -32,14 +32,14 @@ def test_the_truth_of_a_freeze_is_that_of_a_simulated_one(share: float) -> None:
 
 # Read by eye from what each program printed of 2 s (locust: 10 s) on a busy machine.
 SAID = {
-    "wrk": Told(0.04374, 0.22227, None, 0.30265),
-    "ab": Told(0.040, 0.250, None, 0.327),
-    "h2load": Told(None, None, None, 0.29390),
-    "hey": Told(0.0179, 0.2158, None, 0.2598),
-    "bombardier": Told(0.017838, 0.209937, None, 0.339673),
-    "vegeta": Told(0.015923644, 0.213097754, None, 0.294418776),
-    "k6": Told(0.0218416415, 0.21686384085, 0.282690507082, 0.292804478),
-    "locust": Told(0.027, 0.220, 0.250, 0.340),
+    "wrk": ReportedTimes(0.04374, 0.22227, None, 0.30265),
+    "ab": ReportedTimes(0.040, 0.250, None, 0.327),
+    "h2load": ReportedTimes(None, None, None, 0.29390),
+    "hey": ReportedTimes(0.0179, 0.2158, None, 0.2598),
+    "bombardier": ReportedTimes(0.017838, 0.209937, None, 0.339673),
+    "vegeta": ReportedTimes(0.015923644, 0.213097754, None, 0.294418776),
+    "k6": ReportedTimes(0.0218416415, 0.21686384085, 0.282690507082, 0.292804478),
+    "locust": ReportedTimes(0.027, 0.220, 0.250, 0.340),
 }
 
 

@@ -1,4 +1,4 @@
-"""What `doctor` says of a study: everything that is missing at once, and nothing started."""
+"""`doctor` names everything that a study lacks at once, and starts nothing."""
 
 from __future__ import annotations
 
@@ -47,28 +47,28 @@ def test_all_that_the_cases_of_a_study_lack_is_named_at_once(
     study: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code = run(str(study), "--no-measure", monkeypatch=monkeypatch)
-    said = capsys.readouterr().out
+    output = capsys.readouterr().out
 
     assert code == 3
-    assert "missing: no-such-one (for db, worker), no-such-server (for api)" in said
-    assert "try put no-such-one, no-such-server on the PATH, or check the spelling" in said
+    assert "missing: no-such-one (for db, worker), no-such-server (for api)" in output
+    assert "try put no-such-one, no-such-server on the PATH, or check the spelling" in output
 
 
 def test_the_same_as_json(
     study: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code = run(str(study), "--no-measure", "--json", monkeypatch=monkeypatch)
-    said = json.loads(capsys.readouterr().out)
+    output = json.loads(capsys.readouterr().out)
 
     assert code == 3
-    assert said["study"] == "lacking"
-    assert said["missing"] == [
+    assert output["study"] == "lacking"
+    assert output["missing"] == [
         {"program": "no-such-one", "services": ["db", "worker"]},
         {"program": "no-such-server", "services": ["api"]},
     ]
-    assert said["install"] == "put no-such-one, no-such-server on the PATH, or check the spelling"
-    assert said["calibration"] is None
-    assert {check["name"]: check["state"] for check in said["checks"]}["programs"] == "bad"
+    assert output["install"] == "put no-such-one, no-such-server on the PATH, or check the spelling"
+    assert output["calibration"] is None
+    assert {check["name"]: check["state"] for check in output["checks"]}["programs"] == "bad"
 
 
 def test_a_study_that_lacks_nothing_is_fine(

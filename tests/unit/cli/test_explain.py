@@ -12,8 +12,9 @@ from typer.testing import CliRunner
 
 from loadlens.cli import app, explain_options
 from loadlens.cli.explain_options import ExplainFlags, aim_of
-from loadlens.errors import UsageError
+from loadlens.errors import TestbedError, UsageError
 from loadlens.model.workload import Tls
+from loadlens.search import Find
 from tests.secured import FOLDER, serving
 
 URL = "http://127.0.0.1:8080/work?n=1"
@@ -45,6 +46,23 @@ def test_urls_become_requests_under_their_paths() -> None:
         ("/", "GET", "/"),
     ]
     assert (aim.probe, aim.seed) == (None, 3)
+
+
+def test_what_is_not_named_is_looked_for_and_each_part_can_be_switched_off() -> None:
+    other = "http://127.0.0.1:8080/ok"
+
+    assert aim_of([URL], ExplainFlags()).find == Find(processes=True, metrics=True, probe=True)
+    assert aim_of([URL], ExplainFlags(no_pid=True)).find == Find(metrics=True, probe=True)
+    assert aim_of([URL], ExplainFlags(no_metrics=True)).find == Find(processes=True, probe=True)
+    assert aim_of([URL], ExplainFlags(no_probe=True)).find == Find(processes=True, metrics=True)
+    assert aim_of([URL, other], ExplainFlags()).find == Find(processes=True, metrics=True)
+    assert aim_of([URL], ExplainFlags(probe=other, pids=(os.getpid(),))).find == Find(metrics=True)
+
+
+def test_a_part_that_is_named_and_switched_off_is_refused() -> None:
+    assert "--pid and --no-pid exclude each other" in refused(pids=(os.getpid(),), no_pid=True)
+    assert "--probe and --no-probe" in refused(probe="http://127.0.0.1:8080/ok", no_probe=True)
+    assert "--metrics and --no-metrics" in refused(metrics=f"{URL}/metrics", no_metrics=True)
 
 
 def test_a_body_is_posted_by_the_load_and_not_by_the_probe() -> None:
@@ -112,7 +130,7 @@ def test_a_counter_that_begins_with_the_first_request_is_taken_and_said(
 
 
 def test_a_command_is_started_as_it_is_and_ready_when_the_url_answers() -> None:
-    with socket.socket() as bound:  # nobody listens there, and nobody else gets it
+    with socket.socket() as bound:  # bound without a listener, so that no other program takes the port
         bound.bind(("127.0.0.1", 0))
         port = bound.getsockname()[1]
         aim = aim_of([f"http://127.0.0.1:{port}/a"], ExplainFlags(start="serve --price $5"))
@@ -216,7 +234,8 @@ def test_metrics_of_a_server_that_is_not_trusted_are_refused_with_a_flag_to_try(
 
 
 def test_a_name_that_nobody_knows_is_refused() -> None:
-    assert "cannot look up" in refused("http://no-such-host.invalid/")
+    with pytest.raises(TestbedError, match=r"unknown host 'no-such-host\.invalid'"):
+        aim_of(("http://no-such-host.invalid/",), ExplainFlags())
 
 
 def test_a_fault_of_input_exits_2_and_starts_nothing(tmp_path: Path) -> None:
@@ -246,3 +265,11 @@ def test_a_study_stands_alone(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["explain", str(tmp_path), URL])
 
     assert "cannot be combined" in str(done.exception)
+
+
+def test_a_record_needs_no_flag(tmp_path: Path) -> None:
+    record = Path(__file__).parents[2] / "data" / "records" / "version-1"
+
+    done = CliRunner().invoke(app, ["explain", str(record), "--quiet"])
+
+    assert "defines its own load" not in done.output

@@ -33,7 +33,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return moved
 
 
-def test_a_report_is_made_from_a_record_that_was_moved(run: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_report_is_made_from_a_record_that_was_moved(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(run.parent)
 
     done = CliRunner().invoke(app, ["report", "run"])
@@ -45,7 +45,7 @@ def test_a_report_is_made_from_a_record_that_was_moved(run: Path, monkeypatch: p
     assert pictures == {"chart-quantiles.svg", "chart-heat.svg", "chart-demand.svg"}
 
 
-def test_making_a_report_again_changes_nothing(run: Path):
+def test_making_a_report_again_changes_nothing(run: Path) -> None:
     report.write_report(run)
     first = {path.name: path.read_bytes() for path in run.rglob("*") if path.is_file()}
 
@@ -54,7 +54,7 @@ def test_making_a_report_again_changes_nothing(run: Path):
     assert {path.name: path.read_bytes() for path in run.rglob("*") if path.is_file()} == first
 
 
-def test_show_prints_the_question_and_the_verdicts(run: Path):
+def test_show_prints_the_question_and_the_verdicts(run: Path) -> None:
     done = CliRunner().invoke(app, ["show", str(run)])
 
     assert done.exit_code == 0, done.output
@@ -62,7 +62,7 @@ def test_show_prints_the_question_and_the_verdicts(run: Path):
     assert "● books balance" in done.output
 
 
-def test_what_is_no_record_is_refused_by_name(tmp_path: Path):
+def test_what_is_no_record_is_refused_by_name(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["report", str(tmp_path)])
 
     assert isinstance(done.exception, RecordError)

@@ -27,21 +27,21 @@ def figures(*requests: Request, any_length: bool = False, **stream: object):  # 
 
 def test_the_median_of_an_odd_number_is_the_mean_of_the_middle_and_the_one_above() -> None:
     # ab.c: (stats[done / 2] + stats[done / 2 + 1]) / 2 of 1, 2, 4, 8, 100 is (4 + 8) / 2.
-    found = spread([100, 1, 2, 8, 4])
+    result = spread([100, 1, 2, 8, 4])
 
-    assert found is not None
-    assert found.median == 6
-    assert (found.least, found.mean, found.most) == (1, 23, 100)
+    assert result is not None
+    assert result.median == 6
+    assert (result.least, result.mean, result.most) == (1, 23, 100)
 
 
 def test_the_median_of_an_even_number_is_the_upper_middle_value() -> None:
-    found = spread([1, 2, 4, 8])
+    result = spread([1, 2, 4, 8])
 
-    assert found is not None
-    assert found.median == 4
+    assert result is not None
+    assert result.median == 4
     # The mean 3.75 is cut to 3; squares 4 + 1 + 1 + 25 = 31 over n - 1 = 3.
-    assert found.mean == 3
-    assert round(found.deviation**2, 9) == round(31 / 3, 9)
+    assert result.mean == 3
+    assert round(result.deviation**2, 9) == round(31 / 3, 9)
 
 
 def test_one_request_has_no_deviation() -> None:
@@ -54,33 +54,38 @@ def test_each_request_fails_in_one_class_at_most() -> None:
         Outcome.REFUSED, Outcome.TLS_TIMEOUT, Outcome.RESET, Outcome.CLOSED_BEFORE_RESPONSE,
         Outcome.TRUNCATED, Outcome.TIMEOUT, Outcome.MALFORMED, Outcome.LIMIT,
     ]  # fmt: skip
-    found = figures(
+    result = figures(
         request(1), request(1, body=6), *(request(1, outcome=outcome, body=0) for outcome in outcomes)
     )
 
-    assert (found.connect_failed, found.receive_failed, found.length_failed, found.exceptions) == (2, 1, 3, 3)
-    assert found.failed == 9
-    assert found.complete == 2 + 1 + 2  # answered, reset, cut short
-    assert found.expected_but_other_length == 1
-    assert found.document_length == 5
+    assert (result.connect_failed, result.receive_failed, result.length_failed, result.exceptions) == (
+        2,
+        1,
+        3,
+        3,
+    )
+    assert result.failed == 9
+    assert result.complete == 2 + 1 + 2  # answered, reset, cut short
+    assert result.expected_but_other_length == 1
+    assert result.document_length == 5
 
 
 def test_the_first_answer_sets_the_length_whatever_ended_before_it() -> None:
-    found = figures(request(1, outcome=Outcome.TRUNCATED, body=2), request(1, body=7), request(1, body=7))
+    result = figures(request(1, outcome=Outcome.TRUNCATED, body=2), request(1, body=7), request(1, body=7))
 
-    assert found.document_length == 7
-    assert found.length_failed == 1
+    assert result.document_length == 7
+    assert result.length_failed == 1
 
 
 def test_only_2xx_are_2xx() -> None:
-    found = figures(request(1), status={"200": 5, "204": 1, "302": 3, "404": 2, "500": 1})
+    result = figures(request(1), status={"200": 5, "204": 1, "302": 3, "404": 2, "500": 1})
 
-    assert found.not_2xx == 6  # 302, 404 and 500
+    assert result.not_2xx == 6  # 302, 404 and 500
 
 
 def test_rows_have_the_widths_of_ab() -> None:
-    found = figures(*(request(10 + n, connect_ms=1) for n in range(100)))
-    lines = text(found, Shown("127.0.0.1", 80, "/", 1))
+    result = figures(*(request(10 + n, connect_ms=1) for n in range(100)))
+    lines = text(result, Shown("127.0.0.1", 80, "/", 1))
 
     table = lines[lines.index("Connection Times (ms)") + 1 :]
     # 10 to 109 ms: mean 59.5 rounds up, the even median is the upper one, deviation 29.01; connect 1 ms.

@@ -76,14 +76,14 @@ def test_the_summary_is_that_of_the_template() -> None:
 
 
 def test_failures_stand_below_and_count_as_requests_per_second() -> None:
-    found = figures_of([request(10), refused(), refused(), request(10, status=503)], 2.0)
+    result = figures_of([request(10), refused(), refused(), request(10, status=503)], 2.0)
 
-    assert found.ended == 4
-    assert text(found).endswith(
+    assert result.ended == 4
+    assert text(result).endswith(
         "Status code distribution:\n  [200]\t1 responses\n  [503]\t1 responses\n\n"
         "Error distribution:\n  [2]\trefused\n\n"
     )
-    assert "  Requests/sec:\t2.0000\n" in text(found)
+    assert "  Requests/sec:\t2.0000\n" in text(result)
 
 
 def test_a_load_without_answers_has_no_number_for_its_mean() -> None:

@@ -55,7 +55,7 @@ def test_two_dashes_end_the_flags(reader) -> None:  # type: ignore[no-untyped-de
 
 
 @pytest.mark.parametrize(
-    ("reader", "words", "said"),
+    ("reader", "words", "message"),
     [
         (getopt, ["-Q"], "ab has no flag -Q"),
         (getopt, ["-n"], "-n without its requests"),
@@ -63,21 +63,21 @@ def test_two_dashes_end_the_flags(reader) -> None:  # type: ignore[no-untyped-de
         (go_flags, ["-k=maybe"], "neither true nor false: 'maybe'"),
     ],
 )
-def test_what_cannot_be_read_is_named(reader, words: list[str], said: str) -> None:  # type: ignore[no-untyped-def]
-    with pytest.raises(UsageError) as told:
+def test_what_cannot_be_read_is_named(reader, words: list[str], message: str) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(UsageError) as raised:
         reader(words, FLAGS, "ab")
 
-    assert told.value.message == said
+    assert raised.value.message == message
 
 
 def test_all_flags_that_cannot_be_honoured_are_named_at_once() -> None:
     given, _ = getopt(["-X", "p:1", "-k", "-B", "::1"], FLAGS, "ab")
 
-    with pytest.raises(UsageError) as told:
+    with pytest.raises(UsageError) as raised:
         refuse(given, "ab")
 
-    assert told.value.message == "-X proxy:port: no proxies; -B address: no binding"
-    assert told.value.hint == "the service's own URL; a rule"
+    assert raised.value.message == "-X proxy:port: no proxies; -B address: no binding"
+    assert raised.value.hint == "the service's own URL; a rule"
 
 
 @pytest.mark.parametrize("text", ["ten", "1.5", "0", "-3", ""])
@@ -135,7 +135,7 @@ def test_what_follows_two_dashes_is_no_flag() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["--t", "1"], "--t could be several flags"),
         (["--nothing"], "--nothing is no flag of wrk"),
@@ -144,8 +144,8 @@ def test_what_follows_two_dashes_is_no_flag() -> None:
         (["-tq", "-q"], "wrk has no flag -q"),
     ],
 )
-def test_a_long_name_that_cannot_be_read_is_named(words: list[str], said: str) -> None:
-    with pytest.raises(UsageError) as told:
+def test_a_long_name_that_cannot_be_read_is_named(words: list[str], message: str) -> None:
+    with pytest.raises(UsageError) as raised:
         getopt_long(words, LONG, "wrk")
 
-    assert told.value.message == said
+    assert raised.value.message == message

@@ -60,7 +60,7 @@ def figures(
 
 
 def test_the_published_output_comes_out_character_for_character() -> None:
-    told = figures(
+    shown = figures(
         Line(477.31, 123.80, 3050, 75.66),
         Line(2100, 198.83, 2780, 62.43),
         1435848,
@@ -71,18 +71,18 @@ def test_the_published_output_comes_out_character_for_character() -> None:
 
     lines = [
         *head("http://localhost:4000", duration_s=60, threads=12, connections=12),
-        *text(told, percentiles=True),
+        *text(shown, percentiles=True),
     ]
 
     assert "\n".join(lines) + "\n" == ONE_MINUTE
 
 
 def test_units_of_one_letter_and_none_end_at_the_same_column() -> None:
-    told = figures(
+    shown = figures(
         Line(13_400, 24_240, 118_920, 90.16), Line(256.22, 196.73, 2080, 74.35), 1462818, 24386.51, 352.26, {}
     )
 
-    assert "\n".join(text(told, percentiles=False)) + "\n" == OVERLOADED
+    assert "\n".join(text(shown, percentiles=False)) + "\n" == OVERLOADED
 
 
 @pytest.mark.parametrize(
@@ -108,9 +108,9 @@ def test_counts_go_by_thousands_and_bytes_by_1024() -> None:
 
 def test_a_load_without_answers_has_no_share_within_a_deviation() -> None:
     nothing = Line(0, 0, 0, None)
-    told = WrkFigures(nothing, nothing, [], 1_000_000, 0, 0, connect=1, read=2, timeout=3, status=4)
+    shown = WrkFigures(nothing, nothing, [], 1_000_000, 0, 0, connect=1, read=2, timeout=3, status=4)
 
-    lines = list(text(told, percentiles=False))
+    lines = list(text(shown, percentiles=False))
 
     assert lines[1] == "    Latency     0.00us    0.00us   0.00us    -nan%"
     assert lines[2] == "    Req/Sec     0.00      0.00     0.00      -nan%"
@@ -130,11 +130,11 @@ def test_each_failure_is_in_one_of_the_words_of_wrk() -> None:
     }
     line = {"count": 100, "mean": 0, "stdev": 0, "max": 0, "within_stdev": None}
 
-    told = figures_of(
+    shown = figures_of(
         result,
         {"latency": line, "requests": line, "percentiles": [], "bytes": 1000, "statuses_above_399": 7},
     )
 
-    assert (told.connect, told.timeout, told.read, told.status) == (3, 12, 48, 7)
-    assert (told.requests, told.duration_us, told.bytes) == (100, 2_000_000, 1000)
-    assert told.summary()["errors"] == {"connect": 3, "read": 48, "write": 0, "status": 7, "timeout": 12}
+    assert (shown.connect, shown.timeout, shown.read, shown.status) == (3, 12, 48, 7)
+    assert (shown.requests, shown.duration_us, shown.bytes) == (100, 2_000_000, 1000)
+    assert shown.summary()["errors"] == {"connect": 3, "read": 48, "write": 0, "status": 7, "timeout": 12}

@@ -42,9 +42,9 @@ def found(answer: object) -> Finding:
 
 
 def after_loops(assess_after: Callable[[Facts, Sequence[Answer]], Answer], built: Curve) -> Answer:
-    """What a rule answers that is asked after blocked event loops."""
-    known = facts(built)
-    return assess_after(known, [eventloop_blocked.assess(known)])
+    """Return the answer of a rule that needs that of blocked event loops."""
+    given = facts(built)
+    return assess_after(given, [eventloop_blocked.assess(given)])
 
 
 def estimate(point: float, *, unit: str = "s", half: float = 0.02, trials: int = 3) -> Estimate:
@@ -103,7 +103,7 @@ def step(load: float, rate: float, response: float, *, trials: int = 3, **more: 
     """One level: users, successes per second, mean response time."""
     figure = {"trials": trials}
     took = times(response, **figure)
-    one = RequestClass(
+    request_class = RequestClass(
         "b", "POST /b", estimate(rate, unit="1/s", **figure), took, took, NotMeasured("inside", "no times")
     )
     built: dict[str, Any] = {
@@ -114,7 +114,7 @@ def step(load: float, rate: float, response: float, *, trials: int = 3, **more: 
         "throughput_trials": (rate,) * trials,
         "completed_trials": (rate,) * trials,
         "response": times(response, **figure),
-        "classes": (one,),
+        "classes": (request_class,),
         "issued": int(rate * 20 * trials),
         "failed": Estimate("f", "share", 0.0, 0.0, 0.01, trials, 300, "built"),
         "failed_count": 0,
@@ -142,7 +142,7 @@ def curve(*steps: Step, work: Figure | None = None, think: float = 0.15, **more:
         "steps": steps,
         "work": cpu,
         "work_all": cpu,
-        "dearest": "b",
+        "costliest": "b",
         "cores_allotted": 4.0,
         "shares_cores": True,
     }
@@ -187,6 +187,7 @@ def blocked(
 def failing(share: float, *, median: float = 5.3, pile: float = 0.9, status: int = 500, **more: Any) -> Step:
     """The highest level of a curve, where a share of the requests ends with a status."""
     built = step(20, 4.5, 4.2, **more)
+    assert built.issued is not None
     count = round(share * built.issued)
     outcome = "unexpected_status" if status else "timeout"
     mode = FailureMode("b", outcome, status, count, median, pile, 4.0)

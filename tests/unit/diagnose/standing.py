@@ -59,10 +59,10 @@ def run(
 
 def regular(period: float, *, first: float = 0.7, until: float = 80.0) -> list[float]:
     """Moments at equal distances."""
-    found = [first]
-    while found[-1] + period < until:
-        found.append(found[-1] + period)
-    return found
+    moments = [first]
+    while moments[-1] + period < until:
+        moments.append(moments[-1] + period)
+    return moments
 
 
 IRREGULAR = [1.0, 2.1, 5.9, 6.6, 15.2, 19.9, 21.0, 30.3, 32.9, 45.1, 49.6, 58.4, 59.2, 61.9, 64.8]

@@ -1,4 +1,4 @@
-"""What holds for all rules together: order, folding, and blindness for names."""
+"""Properties of all rules together: order, folding, and blindness for names."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_a_failed_gate_is_not_called_healthy() -> None:
 def test_notes_come_last_however_weighty() -> None:
     few = QuantileWatch(0.99, estimate(0.1), 4.0, None, None, 0.005)
     built = blocked(0.2)
-    steps = tuple(replace(one, quality=Quality(quantiles=(few,))) for one in built.steps)
+    steps = tuple(replace(level, quality=Quality(quantiles=(few,))) for level in built.steps)
 
     verdict = diagnose.assess(facts(replace(built, steps=steps)))
 
@@ -129,16 +129,16 @@ def _renamed(built: Curve) -> Curve:
     """The same curve under other names everywhere."""
     steps = tuple(
         replace(
-            one,
+            level,
             label="Schritt",
-            classes=tuple(replace(c, label="ж", request="PUT /ж") for c in one.classes),
-            probes=tuple(replace(p, label="ü", request="HEAD /ü") for p in one.probes),
-            processes=tuple(replace(p, label="x") for p in one.processes),
-            failures=tuple(replace(m, label="ж") for m in one.failures),
+            classes=tuple(replace(c, label="ж", request="PUT /ж") for c in level.classes),
+            probes=tuple(replace(p, label="ü", request="HEAD /ü") for p in level.probes),
+            processes=tuple(replace(p, label="x") for p in level.processes),
+            failures=tuple(replace(m, label="ж") for m in level.failures),
         )
-        for one in built.steps
+        for level in built.steps
     )
-    return replace(built, label="Fall", anchor="bild", dearest="ж", steps=steps)
+    return replace(built, label="Fall", anchor="bild", costliest="ж", steps=steps)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from loadlens.model.facts import Curve, Gauge, Places, ProbeWatch, Step, Times
+from loadlens.model.facts import ConcurrencyLimit, Curve, Gauge, ProbeWatch, Step, Times
 from loadlens.model.finding import Estimate
 from tests.unit.diagnose.build import curve, estimate, process, step
 
@@ -24,8 +24,8 @@ def gauge(name: str, mean: float, *, trials: int = 3) -> Gauge:
 
 def places(
     kind: Any, held: float, waiting: float | None, bound: float | None, names: tuple[str, str, str]
-) -> Places:
-    return Places(
+) -> ConcurrencyLimit:
+    return ConcurrencyLimit(
         kind,
         gauge(names[0], held),
         waiting=None if waiting is None else gauge(names[1], waiting),
@@ -42,15 +42,15 @@ def waiting(
     coupling: float = 0.0,
     cpu: float = 0.05,
     watched: bool = True,
-    told: str = "",
+    exports: str = "",
     trials: int = 3,
     **of_top: Any,
 ) -> Curve:
-    """Each request takes `base_s` and then holds one of `size` places; nobody thinks.
+    """Each request takes `base_s` and then holds one of `size` places; no user pauses.
 
     Args:
         coupling: What a probe waits, over what the load waits.
-        told: `lock`, `pool` or `threads`: gauges that the service exports, if any.
+        exports: `lock`, `pool` or `threads`: gauges that the service exports, if any.
         of_top: Replaced in the last step.
     """
     alone, steps = base_s + hold_s, []
@@ -64,17 +64,17 @@ def waiting(
                 rate,
                 response,
                 trials=trials,
-                probes=(calm(0.002 + coupling * waits, delayed=0.9 if coupling * waits > 0.001 else 0.01),),
+                probes=(probe(0.002 + coupling * waits, delayed=0.9 if coupling * waits > 0.001 else 0.01),),
                 processes=(process(cpu, hot=1 if cpu >= 0.05 else 0),) if watched else (),
                 host_cpu=estimate(cpu + 0.2, unit="cores"),
-                places=_told(told, rate * hold_s, rate * waits, size),
+                places=_exported(exports, rate * hold_s, rate * waits, size),
             )
         )
     steps[-1] = replace(steps[-1], **of_top)
     return curve(*steps, think=0.0)
 
 
-def calm(mean: float, *, idle: float = 0.002, delayed: float = 0.01, request: str = "GET /a") -> ProbeWatch:
+def probe(mean: float, *, idle: float = 0.002, delayed: float = 0.01, request: str = "GET /a") -> ProbeWatch:
     """A probe, the median of which is its mean."""
     low, high = max(0.0, delayed - 0.01), min(1.0, delayed + 0.01)
     share = Estimate("d", "share", delayed, low, high, 3, 400, "built")
@@ -82,7 +82,7 @@ def calm(mean: float, *, idle: float = 0.002, delayed: float = 0.01, request: st
     return ProbeWatch("a", request, times, idle, share, 400, True, False)
 
 
-def _told(kind: str, held: float, waits: float, size: int) -> tuple[Places, ...]:
+def _exported(kind: str, held: float, waits: float, size: int) -> tuple[ConcurrencyLimit, ...]:
     if kind == "lock":
         return (places("lock", held, waits, None, LOCK),)
     if kind == "pool":
@@ -90,7 +90,7 @@ def _told(kind: str, held: float, waits: float, size: int) -> tuple[Places, ...]
     return (places("threads", held, None, size, THREADS),) if kind == "threads" else ()
 
 
-def with_places(built: Curve, *more: Places) -> Curve:
+def with_places(built: Curve, *more: ConcurrencyLimit) -> Curve:
     """Further gauges at the highest load."""
     last = built.steps[-1]
     return replace(built, steps=(*built.steps[:-1], replace(last, places=(*last.places, *more))))
@@ -99,17 +99,21 @@ def with_places(built: Curve, *more: Places) -> Curve:
 def renamed(built: Curve) -> Curve:
     """The same curve under other names everywhere."""
     return replace(
-        built, label="Fall", anchor="bild", dearest="ж", steps=tuple(_renamed(one) for one in built.steps)
+        built,
+        label="Fall",
+        anchor="bild",
+        costliest="ж",
+        steps=tuple(_renamed(level) for level in built.steps),
     )
 
 
-def _renamed(one: Step) -> Step:
+def _renamed(level: Step) -> Step:
     return replace(
-        one,
+        level,
         label="Schritt",
-        classes=tuple(replace(c, label="ж", request="PUT /ж") for c in one.classes),
-        probes=tuple(replace(p, label="ü", request="HEAD /ü") for p in one.probes),
-        processes=tuple(replace(p, label="x") for p in one.processes),
+        classes=tuple(replace(c, label="ж", request="PUT /ж") for c in level.classes),
+        probes=tuple(replace(p, label="ü", request="HEAD /ü") for p in level.probes),
+        processes=tuple(replace(p, label="x") for p in level.processes),
         places=tuple(
             replace(
                 p,
@@ -117,6 +121,6 @@ def _renamed(one: Step) -> Step:
                 waiting=None if p.waiting is None else replace(p.waiting, name="ä2"),
                 bound=None if p.bound is None else replace(p.bound, name="ä3"),
             )
-            for p in one.places
+            for p in level.places
         ),
     )

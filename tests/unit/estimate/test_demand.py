@@ -26,10 +26,10 @@ def observations(seed: int, background: float, demands: list[float]) -> tuple[np
 def test_the_background_is_not_charged_to_requests() -> None:
     busy, rates = observations(1, 0.04, [0.003])
 
-    found = demand(busy, rates)
+    fitted = demand(busy, rates)
 
-    assert isinstance(found, Demand)
-    assert found.per_request[0].point == pytest.approx(0.003, rel=0.03)
+    assert isinstance(fitted, Demand)
+    assert fitted.per_request[0].point == pytest.approx(0.003, rel=0.03)
     assert (busy / rates[:, 0]).mean() > 1.1 * 0.003  # the bare ratio is a fifth too high
 
 
@@ -37,29 +37,29 @@ def test_intervals_of_two_classes_cover_their_demands() -> None:
     hits = 0
     for seed in range(30):
         busy, rates = observations(seed, 0.04, [0.003, 0.0005])
-        found = demand(busy, rates)
-        assert isinstance(found, Demand)
-        hits += found.per_request[0].covers(0.003) + found.per_request[1].covers(0.0005)
+        fitted = demand(busy, rates)
+        assert isinstance(fitted, Demand)
+        hits += fitted.per_request[0].covers(0.003) + fitted.per_request[1].covers(0.0005)
     assert hits >= at_least(0.93, 60)  # what the widened bootstrap covers in a thousand replications
 
 
 def test_rates_that_hardly_vary_are_refused() -> None:
     rates = np.linspace(4.50, 4.55, 8)[:, None]
 
-    found = demand(0.01 + 0.218 * rates[:, 0], rates)
+    fitted = demand(0.01 + 0.218 * rates[:, 0], rates)
 
-    assert isinstance(found, Insufficient)
-    assert "varied too little" in found.reason
+    assert isinstance(fitted, Insufficient)
+    assert "varied too little" in fitted.reason
 
 
 def test_without_variation_the_demand_is_bounded_by_the_background() -> None:
     busy = Interval(0.99, 0.98, 1.0, 10, "x")
     rate = Interval(4.5, 4.5, 4.5, 10, "x")
 
-    found = demand_with_background(busy, rate, most_background=0.09)
+    fitted = demand_with_background(busy, rate, most_background=0.09)
 
-    assert isinstance(found, Interval)
-    assert (found.point, found.low, found.high) == pytest.approx((0.22, 0.98 / 4.5 - 0.02, 1.0 / 4.5))
+    assert isinstance(fitted, Interval)
+    assert (fitted.point, fitted.low, fitted.high) == pytest.approx((0.22, 0.98 / 4.5 - 0.02, 1.0 / 4.5))
 
 
 def around(point: float, relative: float = 0.02) -> Interval:
@@ -67,12 +67,12 @@ def around(point: float, relative: float = 0.02) -> Interval:
 
 
 def test_the_resource_whose_bound_is_the_plateau_explains_it() -> None:
-    found = bounds([Resource("disk", 1, around(0.001)), Resource("cpu", 2, around(0.01))], around(195.0))
+    fitted = bounds([Resource("disk", 1, around(0.001)), Resource("cpu", 2, around(0.01))], around(195.0))
 
-    assert [(one.name, one.explains) for one in found] == [("cpu", True), ("disk", False)]
-    assert found[0].rate.point == pytest.approx(200.0)
-    assert found[0].utilisation == pytest.approx(0.975)
-    assert (found[0].rate.low, found[0].rate.high) == pytest.approx((2 / 0.0102, 2 / 0.0098))
+    assert [(single.name, single.explains) for single in fitted] == [("cpu", True), ("disk", False)]
+    assert fitted[0].rate.point == pytest.approx(200.0)
+    assert fitted[0].utilisation == pytest.approx(0.975)
+    assert (fitted[0].rate.low, fitted[0].rate.high) == pytest.approx((2 / 0.0102, 2 / 0.0098))
 
 
 def test_a_bound_a_fifth_away_decides_only_by_its_interval() -> None:

@@ -30,8 +30,8 @@ def test_the_interval_of_a_slope_allows_for_wandering_and_a_plain_one_does_not()
     for seed in range(replications):
         series = wander(seed, 200, 1.0, correlation=0.7)
         hits += slope_of(SECONDS[:200], series).covers(0.0)
-        found = distributions.theilslopes(series, SECONDS[:200])
-        plain += found.low_slope <= 0 <= found.high_slope
+        slope = distributions.theilslopes(series, SECONDS[:200])
+        plain += slope.low_slope <= 0 <= slope.high_slope
 
     assert hits >= at_least(0.90, replications)
     assert plain < at_least(0.90, replications)

@@ -47,20 +47,20 @@ def test_a_cell_takes_as_few_bytes_as_its_counts_need_and_loses_nothing(most: in
     counts = RANDOM.integers(1, most, upper.size)
     counts[7] = most
 
-    found = counts_from_histograms(9, [(3, upper, counts), (5, upper[::-1], counts)])
+    gathered = counts_from_histograms(9, [(3, upper, counts), (5, upper[::-1], counts)])
 
-    assert found.upper.tolist() == [*(upper / 1e9), *(upper[::-1] / 1e9)]
-    assert found.count.tolist() == [*counts, *counts]
-    assert found.interval.tolist() == [3] * upper.size + [5] * upper.size
-    assert found.observed == 2 * int(counts.sum())
-    assert found.observed_per_interval().tolist() == [0, 0, 0, counts.sum(), 0, counts.sum(), 0, 0, 0]
-    assert found.place.nbytes + found.count.nbytes == bytes_a_cell * 2 * upper.size
+    assert gathered.upper.tolist() == [*(upper / 1e9), *(upper[::-1] / 1e9)]
+    assert gathered.count.tolist() == [*counts, *counts]
+    assert gathered.interval.tolist() == [3] * upper.size + [5] * upper.size
+    assert gathered.observed == 2 * int(counts.sum())
+    assert gathered.observed_per_interval().tolist() == [0, 0, 0, counts.sum(), 0, counts.sum(), 0, 0, 0]
+    assert gathered.place.nbytes + gathered.count.nbytes == bytes_a_cell * 2 * upper.size
 
 
 def test_values_that_are_no_upper_edges_of_three_digits_stay_as_they_are() -> None:
-    found = counts_from_histograms(1, [histogram(0, [4_095, 4_097, 10**9], [1, 2, 3])])
+    gathered = counts_from_histograms(1, [histogram(0, [4_095, 4_097, 10**9], [1, 2, 3])])
 
-    assert found.upper.tolist() == [4_095 / 1e9, 4_097 / 1e9, 1.0]  # 4,097 ends a bucket of more digits
+    assert gathered.upper.tolist() == [4_095 / 1e9, 4_097 / 1e9, 1.0]  # 4,097 ends a bucket of more digits
 
 
 def by_hand(counts: IntervalCounts) -> tuple[list[float], list[float]]:
@@ -81,21 +81,21 @@ def test_counts_over_different_values_are_put_together() -> None:
     assert (whole.intervals, beside.intervals) == (4, 2)
     assert whole.interval.tolist() == [0, 0, 1, 3, 2]
     assert beside.interval.tolist() == [0, 0, 1, 1, 0]
-    for found in (whole, beside):
-        assert found.upper.tolist() == [2_047 / 1e9, 2_049 / 1e9, 2_047 / 1e9, 0.5, 2_049 / 1e9]
-        assert found.count.tolist() == [1, 2, 4, 1, 1]
-        lower, upper, at_most = found.distribution()
-        assert (upper.tolist(), at_most.tolist()) == by_hand(found)
+    for gathered in (whole, beside):
+        assert gathered.upper.tolist() == [2_047 / 1e9, 2_049 / 1e9, 2_047 / 1e9, 0.5, 2_049 / 1e9]
+        assert gathered.count.tolist() == [1, 2, 4, 1, 1]
+        lower, upper, at_most = gathered.distribution()
+        assert (upper.tolist(), at_most.tolist()) == by_hand(gathered)
         assert lower.tolist() == [2_047 / 1e9, 2_048 / 1e9, 0.5]  # the lowest of those that end alike
 
 
 def test_cells_above_a_value_and_between_two_are_those_whose_edges_say_so() -> None:
     ones = np.ones(4, dtype=np.int64)
     lower = np.array([0.9, 1.9, 2.9, 1.9])
-    found = counts_of(3, np.array([0, 0, 2, 2]), lower, lower + 0.2, 2 * ones)
+    gathered = counts_of(3, np.array([0, 0, 2, 2]), lower, lower + 0.2, 2 * ones)
 
-    part = found.between(1.0, 2.0)  # middles 1, 2, 3 and 2
+    part = gathered.between(1.0, 2.0)  # middles 1, 2, 3 and 2
 
-    assert found.above_per_interval(2.1).tolist() == [0, 0, 2]
+    assert gathered.above_per_interval(2.1).tolist() == [0, 0, 2]
     assert (part.interval.tolist(), part.middle.tolist()) == ([0, 2], pytest.approx([2.0, 2.0]))
-    assert found.select([2]).upper.tolist() == pytest.approx([3.1, 2.1])
+    assert gathered.select([2]).upper.tolist() == pytest.approx([3.1, 2.1])

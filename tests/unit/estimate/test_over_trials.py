@@ -21,9 +21,9 @@ from loadlens.estimate.over_trials import (
 from tests.unit.estimate.binomial import at_least, at_most
 
 
-def interval(found: Interval | Insufficient) -> Interval:
-    assert isinstance(found, Interval), found
-    return found
+def interval(typical: Interval | Insufficient) -> Interval:
+    assert isinstance(typical, Interval), typical
+    return typical
 
 
 @pytest.mark.parametrize("trials", [3, 5])
@@ -52,25 +52,26 @@ def test_the_interval_is_students_on_the_log_scale() -> None:
     values = np.array([0.21, 0.19, 0.2])
     expected = distributions.t.interval(0.95, 2, np.log(values).mean(), distributions.sem(np.log(values)))
 
-    found = interval(over_trials(values))
+    typical = interval(over_trials(values))
 
-    assert (found.low, found.high) == pytest.approx(tuple(np.exp(expected)))
+    assert (typical.low, typical.high) == pytest.approx(tuple(np.exp(expected)))
 
 
 @pytest.mark.parametrize("trials", [1, 2])
 def test_two_trials_are_refused_and_the_reason_says_how_many_are_needed(trials: int) -> None:
-    found = over_trials(np.full(trials, 0.2))
+    typical = over_trials(np.full(trials, 0.2))
 
-    assert found == Insufficient(f"needs at least 3 trials, has {trials}")
+    assert typical == Insufficient(f"needs at least 3 trials, has {trials}")
 
 
 def test_signed_rank_intervals_agree_with_the_tabled_ranks() -> None:
     # n = 6: the exact 96.9 % interval runs from the smallest to the largest value (Hollander and Wolfe, A.4)
     values = np.exp(np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]))
 
-    found = interval(by_signed_ranks(values))
+    typical = interval(by_signed_ranks(values))
 
-    assert np.log([found.low, found.point, found.high]) == pytest.approx([1.0, 3.5, 6.0])
+    ends = np.array([typical.low, typical.point, typical.high], dtype=np.float64)
+    assert np.log(ends) == pytest.approx([1.0, 3.5, 6.0])
 
 
 def test_fewer_than_six_trials_have_no_signed_rank_interval() -> None:
@@ -85,29 +86,29 @@ def test_a_trial_that_stands_apart_is_found_and_turns_eight_trials_to_ranks() ->
 
 
 def test_no_failure_in_any_trial_keeps_an_upper_bound() -> None:
-    found = interval(share_over_trials(np.zeros(3), np.full(3, 100.0)))
+    typical = interval(share_over_trials(np.zeros(3), np.full(3, 100.0)))
 
-    assert found.point == 0.0
-    assert found.high == pytest.approx(1 - 0.025 ** (1 / 300))
+    assert typical.point == 0.0
+    assert typical.high == pytest.approx(1 - 0.025 ** (1 / 300))
 
 
 def test_shares_stay_between_zero_and_one() -> None:
-    found = interval(share_over_trials(np.array([0.0, 0.01, 0.03]), np.full(3, 200.0)))
+    typical = interval(share_over_trials(np.array([0.0, 0.01, 0.03]), np.full(3, 200.0)))
 
-    assert found.low is not None
-    assert found.high is not None
-    assert 0 < found.low < found.point < found.high < 1
+    assert typical.low is not None
+    assert typical.high is not None
+    assert 0 < typical.low < typical.point < typical.high < 1
 
 
 def test_variation_between_trials_is_told_from_variation_within() -> None:
     random = np.random.default_rng(3)
     values = np.exp(random.normal(0.0, 0.05, 400) + random.normal(0.0, 0.02, 400))
 
-    found = variation(values, np.full(400, 0.02))
+    typical = variation(values, np.full(400, 0.02))
 
-    assert not isinstance(found, Insufficient)
-    assert found.between == pytest.approx(0.05, rel=0.1)
-    assert found.remedy == "more trials"
+    assert not isinstance(typical, Insufficient)
+    assert typical.between == pytest.approx(0.05, rel=0.1)
+    assert typical.remedy == "more trials"
 
 
 def test_the_interval_of_the_variation_between_trials_covers_it_and_is_wide() -> None:
@@ -115,10 +116,10 @@ def test_the_interval_of_the_variation_between_trials_covers_it_and_is_wide() ->
     hits, widths = 0, []
     for _ in range(300):
         values = np.exp(random.normal(0.0, 0.05, 5) + random.normal(0.0, 0.01, 5))
-        found = variation(values, np.full(5, 0.01))
-        assert not isinstance(found, Insufficient)
-        hits += found.between_low <= 0.05 <= found.between_high
-        widths.append(found.between_high / max(found.between_low, 1e-3))
+        typical = variation(values, np.full(5, 0.01))
+        assert not isinstance(typical, Insufficient)
+        hits += typical.between_low <= 0.05 <= typical.between_high
+        widths.append(typical.between_high / max(typical.between_low, 1e-3))
 
     assert at_least(0.95, 300) <= hits <= at_most(0.95, 300)  # chi-square of 4 degrees, exact here
     assert np.median(widths) > 4
@@ -149,10 +150,10 @@ def test_signed_ranks_cover_when_a_trial_in_ten_is_four_times_as_noisy(trials: i
 
 
 def test_levels_that_may_be_zero_use_students_t_as_they_are() -> None:
-    found = interval(level_over_trials(np.array([0.0, 0.1, 0.2])))
+    typical = interval(level_over_trials(np.array([0.0, 0.1, 0.2])))
 
-    assert found.point == pytest.approx(0.1)
-    assert found.high == pytest.approx(0.1 + distributions.t.ppf(0.975, 2) * 0.1 / 3**0.5)
+    assert typical.point == pytest.approx(0.1)
+    assert typical.high == pytest.approx(0.1 + distributions.t.ppf(0.975, 2) * 0.1 / 3**0.5)
 
 
 @pytest.mark.parametrize(("requests", "method"), [(8000, "t on log"), (500, "jackknife")])
@@ -162,10 +163,10 @@ def test_a_tail_that_no_trial_shows_firmly_is_taken_from_all_trials(requests: in
         counts_from_values(40, np.arange(requests) % 40, random.exponential(1.0, requests)) for _ in range(5)
     ]
 
-    found = interval(quantile_over_trials(trials, 0.99))
+    typical = interval(quantile_over_trials(trials, 0.99))
 
-    assert method in found.method
-    assert found.covers(-np.log(0.01))  # exponential of mean 1
+    assert method in typical.method
+    assert typical.covers(-np.log(0.01))  # exponential of mean 1
 
 
 @pytest.mark.filterwarnings("error")
@@ -173,10 +174,10 @@ def test_a_tail_that_no_trial_shows_firmly_is_taken_from_all_trials(requests: in
 def test_a_quantile_of_zero_has_no_interval_on_a_log_scale(requests: int) -> None:
     trials = [counts_from_values(40, np.arange(requests) % 40, np.zeros(requests)) for _ in range(3)]
 
-    found = quantile_over_trials(trials, 0.99)
+    typical = quantile_over_trials(trials, 0.99)
 
-    assert isinstance(found, Insufficient)
-    assert "zero" in found.reason
+    assert isinstance(typical, Insufficient)
+    assert "zero" in typical.reason
 
 
 def test_trials_that_rise_with_their_order_are_noticed_and_others_are_not() -> None:

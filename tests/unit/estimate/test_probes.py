@@ -9,7 +9,6 @@ from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.estimate.interval_counts import counts_from_values
 from loadlens.estimate.probes import (
     Waiting,
-    effective_parallelism,
     held_up,
     idle_time,
     parallelism,
@@ -39,10 +38,10 @@ def test_the_share_of_probes_held_up_is_the_utilisation(utilisation: float) -> N
     arrival, wait = probed_server(1, utilisation, 600)
     counts = counts_from_values(601, np.floor(arrival).astype(np.int64), wait + 0.001)
 
-    found = share(*held_up(counts, 0.001, WORK))
+    waits = share(*held_up(counts, 0.001, WORK))
 
-    assert isinstance(found, Interval)
-    assert found.point == pytest.approx(utilisation, abs=0.06)  # waits under 1 ms are not counted
+    assert isinstance(waits, Interval)
+    assert waits.point == pytest.approx(utilisation, abs=0.06)  # waits under 1 ms are not counted
 
 
 def test_one_shared_queue_has_a_coupling_of_one_and_two_passes_one_half() -> None:
@@ -59,20 +58,20 @@ def test_one_shared_queue_has_a_coupling_of_one_and_two_passes_one_half() -> Non
 
 
 def test_a_probe_that_never_waits_has_no_coupling() -> None:
-    found = waiting(
+    waits = waiting(
         Interval(0.001, 0.0009, 0.0011, 200, "x"), 0.001, Interval(0.13, 0.12, 0.14, 80, "x"), 0.01
     )
 
-    assert isinstance(found, Waiting)
-    assert found.coupling.point == 0.0
+    assert isinstance(waits, Waiting)
+    assert waits.coupling.point == 0.0
 
 
 def test_without_waiting_of_the_expensive_requests_the_coupling_is_refused() -> None:
-    found = waiting(
+    waits = waiting(
         Interval(0.002, 0.001, 0.003, 200, "x"), 0.001, Interval(0.012, 0.011, 0.013, 80, "x"), 0.01
     )
 
-    assert isinstance(found, Insufficient)
+    assert isinstance(waits, Insufficient)
 
 
 def test_the_idle_time_is_what_a_probe_takes_that_met_nobody() -> None:
@@ -83,15 +82,20 @@ def test_the_idle_time_is_what_a_probe_takes_that_met_nobody() -> None:
     ) == pytest.approx(0.0018)
 
 
+def exactly(value: float) -> Interval:
+    return Interval(value, value, value, 1.0, "x")
+
+
 def test_effective_parallelism_is_the_pool_size() -> None:
-    assert effective_parallelism(97.1, 0.0412) == pytest.approx(4.0, abs=0.01)  # pool of 4, 40 ms each
+    # pool of 4, 40 ms each
+    assert parallelism(exactly(97.1), exactly(0.0412)).point == pytest.approx(4.0, abs=0.01)
 
 
 def test_the_size_of_a_pool_has_the_errors_of_both_its_figures() -> None:
-    found = parallelism(Interval(80.0, 78.4, 81.6, 3, "x"), Interval(0.1, 0.099, 0.101, 3, "x"))
+    waits = parallelism(Interval(80.0, 78.4, 81.6, 3, "x"), Interval(0.1, 0.099, 0.101, 3, "x"))
 
-    assert found.point == pytest.approx(8.0)
-    assert found.high == pytest.approx(8 * (1 + (0.02**2 + 0.01**2) ** 0.5))
+    assert waits.point == pytest.approx(8.0)
+    assert waits.high == pytest.approx(8 * (1 + (0.02**2 + 0.01**2) ** 0.5))
     assert parallelism(Interval(80.0, None, None, 3, "x"), Interval(0.1, 0.1, 0.1, 3, "x")).low is None
 
 
@@ -104,4 +108,5 @@ def test_a_pool_of_ten_is_measured_as_ten() -> None:
 
     capacity = middle.sum() / (0.8 * done.max())
 
-    assert effective_parallelism(capacity, float(work.mean())) == pytest.approx(10.0, rel=0.03)
+    width = parallelism(exactly(float(capacity)), exactly(float(work.mean())))
+    assert width.point == pytest.approx(10.0, rel=0.03)

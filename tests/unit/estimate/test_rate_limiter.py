@@ -37,27 +37,27 @@ def bucket(seed: int, offered: float) -> tuple[np.ndarray, np.ndarray, np.ndarra
 
 
 def found_at(offered: float, seed: int = 1) -> Limiter:
-    found = limiter(*bucket(seed, offered))
-    assert isinstance(found, Limiter), found
-    return found
+    limit = limiter(*bucket(seed, offered))
+    assert isinstance(limit, Limiter), limit
+    return limit
 
 
 @pytest.mark.parametrize("offered", [120.0, 200.0, 400.0])
 def test_rate_and_burst_of_a_bucket_are_found(offered: float) -> None:
-    found = found_at(offered)
+    limit = found_at(offered)
 
-    assert found.rate_per_s.point == pytest.approx(RATE, rel=0.02)
-    assert found.is_even or offered == 120.0  # near the limit the bucket is empty only at times
+    assert limit.rate_per_s.point == pytest.approx(RATE, rel=0.02)
+    assert limit.is_even or offered == 120.0  # near the limit the bucket is empty only at times
     if offered > 150:  # the bucket empties at once
-        assert found.burst == pytest.approx(BURST, abs=6)
+        assert limit.burst == pytest.approx(BURST, abs=6)
 
 
 @pytest.mark.parametrize("offered", [120.0, 200.0, 400.0])
 def test_the_refused_share_is_what_lies_beyond_the_rate(offered: float) -> None:
-    found = found_at(offered)
+    limit = found_at(offered)
 
     # the burst lets 50 more through in the minute
-    assert found.refused.point == pytest.approx(expected_refused(RATE + BURST / SECONDS, offered), abs=0.03)
+    assert limit.refused.point == pytest.approx(expected_refused(RATE + BURST / SECONDS, offered), abs=0.03)
 
 
 def test_a_load_that_grows_slowly_spends_the_same_burst() -> None:
@@ -65,10 +65,10 @@ def test_a_load_that_grows_slowly_spends_the_same_burst() -> None:
     accepted = np.array([50.0] * 10 + [150.0] + [100.0] * 20)
     refused = np.array([0.0] * 10 + [100.0] + [150.0] * 20)
 
-    found = limiter(accepted, refused, np.ones(31))
+    limit = limiter(accepted, refused, np.ones(31))
 
-    assert isinstance(found, Limiter)
-    assert found.burst == pytest.approx(50.0)
+    assert isinstance(limit, Limiter)
+    assert limit.burst == pytest.approx(50.0)
 
 
 def test_below_its_rate_a_limiter_is_not_seen() -> None:
@@ -77,10 +77,10 @@ def test_below_its_rate_a_limiter_is_not_seen() -> None:
 
 def test_an_overloaded_service_lets_through_what_it_can_unevenly() -> None:
     random = np.random.default_rng(3)
-    found = limiter(random.poisson(100, 60).astype(float), np.full(60, 50.0), np.ones(60))
+    limit = limiter(random.poisson(100, 60).astype(float), np.full(60, 50.0), np.ones(60))
 
-    assert isinstance(found, Limiter)
-    assert not found.is_even
+    assert isinstance(limit, Limiter)
+    assert not limit.is_even
 
 
 def test_refusals_of_a_few_intervals_decide_nothing() -> None:

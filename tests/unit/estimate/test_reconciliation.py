@@ -7,11 +7,9 @@ import pytest
 
 from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.estimate.reconciliation import (
-    Counted,
     Excess,
     Part,
     attribute_excess,
-    counted,
     period_of,
     periodic,
     reconcile,
@@ -46,13 +44,13 @@ def test_a_scraper_and_retries_are_told_apart() -> None:
     sent = random.integers(200, 2000, 40).astype(float)
     excess = 1.0 * seconds + random.binomial(sent.astype(int), 0.02)
 
-    found = attribute_excess(seconds, sent, excess)
+    split = attribute_excess(seconds, sent, excess)
 
-    assert isinstance(found, Excess)
-    assert found.per_second.covers(1.0)
-    assert found.per_request.covers(0.02)
-    assert found.per_request.low is not None
-    assert found.per_request.low > 0
+    assert isinstance(split, Excess)
+    assert split.per_second.covers(1.0)
+    assert split.per_request.covers(0.02)
+    assert split.per_request.low is not None
+    assert split.per_request.low > 0
 
 
 def test_a_load_that_grows_in_step_with_time_attributes_nothing() -> None:
@@ -70,12 +68,13 @@ def test_what_an_excess_grows_with_is_covered_and_nothing_else_is_found(
     for seed in range(replications):
         random = np.random.default_rng(seed)
         sent = random.poisson(np.repeat([200.0, 600, 1200, 1800, 2400], 12)).astype(float)
-        excess = random.poisson(share * sent) + 10 * per_second + random.integers(-3, 4, 60)
-        found = attribute_excess(np.full(60, 10.0), sent, excess, confidence=0.99)
-        assert isinstance(found, Excess)
-        found_rate += not found.per_second.covers(0.0)
-        found_share += not found.per_request.covers(0.0)
-        covered += found.per_second.covers(per_second) and found.per_request.covers(share)
+        counted = random.poisson(share * sent) + 10 * per_second + random.integers(-3, 4, 60)
+        excess = np.asarray(counted, dtype=np.float64)
+        split = attribute_excess(np.full(60, 10.0), sent, excess, confidence=0.99)
+        assert isinstance(split, Excess)
+        found_rate += not split.per_second.covers(0.0)
+        found_share += not split.per_request.covers(0.0)
+        covered += split.per_second.covers(per_second) and split.per_request.covers(share)
 
     # retries scatter more where more was sent, so their interval covers a little less than it says
     assert covered >= at_least(0.95, replications)
@@ -88,22 +87,16 @@ def test_windows_that_scatter_more_count_less() -> None:
     sent, excess = np.array([1.0, 2.0, 3.0, 4.0, 10.0]), np.array([0.1, 0.2, 0.3, 0.4, 3.0])
     scatter = np.array([1.0, 1.0, 1.0, 1.0, 1e12])
 
-    found = attribute_excess(np.array([1.0, 0.0, 1.0, 0.0, 1.0]), sent, excess, scatter=scatter)
+    split = attribute_excess(np.array([1.0, 0.0, 1.0, 0.0, 1.0]), sent, excess, scatter=scatter)
 
-    assert isinstance(found, Excess)
-    assert found.per_request.point == pytest.approx(0.1)
+    assert isinstance(split, Excess)
+    assert split.per_request.point == pytest.approx(0.1)
 
 
 def test_a_scraper_is_known_by_its_period() -> None:
     assert period_of(Interval(0.0668, 0.065, 0.068, 60, "x")) == 15.0
     assert period_of(Interval(0.3, 0.28, 0.32, 60, "x")) is None
     assert period_of(Interval(0.1, 0.0, 0.6, 60, "x")) is None  # several fit
-
-
-def test_a_counter_that_goes_back_began_anew() -> None:
-    assert counted(np.array([100.0, 150.0, 20.0, 50.0])) == Counted(100.0, 1)  # 50, then 20 and 30 by hand
-    assert counted(np.array([5.0, 5.0, 9.0])) == Counted(4.0, 0)
-    assert isinstance(counted(np.array([5.0])), Insufficient)
 
 
 IN_FLIGHT_AT_EDGES = Part("in flight at the edges", -10, 10)  # of a count whose edges were not drained

@@ -36,7 +36,7 @@ def curve(seed: int, loads: list[int], noise: float = 0.02, trials: int = 3, ser
     return [Step(n, repairman(n, 0.4, 0.1, servers) * np.exp(random.normal(0, noise, trials))) for n in loads]
 
 
-def found(steps: list[Step], alone_s: float | None = 0.1) -> Saturation:
+def outcome(steps: list[Step], alone_s: float | None = 0.1) -> Saturation:
     result = saturation(steps, alone_s=alone_s, think_s=0.4)
     assert isinstance(result, Saturation), result
     return result
@@ -46,12 +46,12 @@ def found(steps: list[Step], alone_s: float | None = 0.1) -> Saturation:
 def test_littles_knee_is_servers_times_demand_plus_think_over_demand(servers: int, knee: float) -> None:
     steps = curve(1, [1, 8, 16, 32, 64, 128], servers=servers)
 
-    assert found(steps).knee == pytest.approx(knee, rel=0.07)
+    assert outcome(steps).knee == pytest.approx(knee, rel=0.07)
 
 
 def test_a_full_server_is_saturated_and_a_lightly_used_one_is_not() -> None:
-    assert found(curve(1, [1, 4, 16, 32])).verdict == "saturated"
-    assert found(curve(1, [1, 2, 3, 4])).verdict == "underdriven"
+    assert outcome(curve(1, [1, 4, 16, 32])).verdict == "saturated"
+    assert outcome(curve(1, [1, 2, 3, 4])).verdict == "underdriven"
 
 
 def test_six_clients_do_not_saturate_three_servers_with_a_knee_at_ten() -> None:
@@ -65,7 +65,7 @@ def test_six_clients_do_not_saturate_three_servers_with_a_knee_at_ten() -> None:
 
 def test_a_flat_curve_is_not_called_falling() -> None:
     alarms = sum(
-        found(
+        outcome(
             [
                 Step(n, 100 * np.exp(np.random.default_rng(31 * s + n).normal(0, 0.03, 3)))
                 for n in (10, 20, 40, 80, 160)
@@ -85,7 +85,7 @@ def test_a_fall_of_a_fifth_is_found() -> None:
     for s in range(40):
         random = np.random.default_rng(s)
         steps = [Step(n, x * np.exp(random.normal(0, 0.03, 3))) for n, x in level.items()]
-        seen += found(steps, alone_s=0.01).verdict == "retrograde"
+        seen += outcome(steps, alone_s=0.01).verdict == "retrograde"
     assert seen >= 36
 
 
@@ -133,31 +133,31 @@ def test_errors_of_the_knee_add_in_squares() -> None:
 
 def falls(trials: int, drop: float, replications: int = 400) -> list[Fall]:
     random = np.random.default_rng(trials)
-    found = []
+    outcome = []
     for _ in range(replications):
         noisy = np.exp(0.03 * random.normal(size=(5, trials)))
-        one = fall(list(noisy[:4]), (1 - drop) * noisy[4])
-        assert isinstance(one, Fall)
-        found.append(one)
-    return found
+        tested = fall(list(noisy[:4]), (1 - drop) * noisy[4])
+        assert isinstance(tested, Fall)
+        outcome.append(tested)
+    return outcome
 
 
 @pytest.mark.parametrize("trials", [3, 5])
 def test_a_fall_at_the_margin_is_called_real_one_time_in_a_hundred_and_none_never(trials: int) -> None:
-    assert sum(one.is_real for one in falls(trials, 0.0)) <= at_most(0.001, 400)
-    assert sum(one.is_real for one in falls(trials, 0.05)) <= at_most(0.01, 400)
+    assert sum(tested.is_real for tested in falls(trials, 0.0)) <= at_most(0.001, 400)
+    assert sum(tested.is_real for tested in falls(trials, 0.05)) <= at_most(0.01, 400)
 
 
 @pytest.mark.parametrize(("trials", "power"), [(3, 0.84), (5, 0.968)])
 def test_a_tenth_less_is_seen_as_often_as_planned(trials: int, power: float) -> None:
     # 84 % and 97 % at the 5 % level, from 3,000 replications with 3 % noise
-    seen = sum(one.p_value < 0.05 for one in falls(trials, 0.10))
+    seen = sum(tested.p_value < 0.05 for tested in falls(trials, 0.10))
 
     assert seen >= at_least(power, 400)
 
 
 def test_the_interval_of_the_drop_covers_it() -> None:
-    assert sum(one.drop.covers(0.10) for one in falls(3, 0.10)) >= at_least(0.95, 400)
+    assert sum(tested.drop.covers(0.10) for tested in falls(3, 0.10)) >= at_least(0.95, 400)
 
 
 def test_single_trials_have_no_fall() -> None:

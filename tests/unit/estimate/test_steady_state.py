@@ -21,9 +21,9 @@ from tests.unit.estimate.binomial import at_least, at_most
 
 
 def steady(series: np.ndarray[tuple[int], np.dtype[np.float64]]) -> Steadiness:
-    found = steadiness(series)
-    assert isinstance(found, Steadiness), found
-    return found
+    settled = steadiness(series)
+    assert isinstance(settled, Steadiness), settled
+    return settled
 
 
 def noise(seed: int, points: int, correlation: float = 0.0) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
@@ -60,9 +60,9 @@ def test_an_exponential_warm_up_is_cut_and_the_rest_is_unbiased() -> None:
     biases = []
     for seed in range(10):
         series = 0.1 * np.exp(noise(seed, 120)) * (1 + 0.9 * np.exp(-time / 8))
-        found = steady(series)
-        biases.append(np.median(series[found.cut :]) / 0.1 - 1)
-        assert found.kind == "warmup"
+        settled = steady(series)
+        biases.append(np.median(series[settled.cut :]) / 0.1 - 1)
+        assert settled.kind == "warmup"
     assert abs(np.mean(biases)) < 0.03  # untrimmed: 11 %
 
 
@@ -90,9 +90,9 @@ def test_the_trend_test_keeps_its_level_on_correlated_noise() -> None:
 
 def test_a_curved_trend_is_found() -> None:
     curve = 0.3 * (np.arange(120) / 120) ** 3
-    found = sum(trend_of(curve + noise(seed, 120)).p_value < 0.01 for seed in range(20))
+    settled = sum(trend_of(curve + noise(seed, 120)).p_value < 0.01 for seed in range(20))
 
-    assert found >= 18
+    assert settled >= 18
 
 
 def test_segments_are_those_of_an_exhaustive_search() -> None:
@@ -134,17 +134,17 @@ def medians(
 
 @pytest.mark.parametrize("utilisation", [0.5, 0.8])
 def test_a_queue_at_rest_has_no_shift_and_no_trend(utilisation: float) -> None:
-    found = [medians(seed, utilisation)[20:] for seed in range(30)]
+    settled = [medians(seed, utilisation)[20:] for seed in range(30)]
 
     # at 80 % a queue of two minutes wanders: what matters is that it is hardly ever refused
-    assert sum(not steady(series).is_steady for series in found) <= at_most(0.03, 30)
-    assert sum(trend_of(np.log(series)).p_value < 0.01 for series in found) <= at_most(0.01, 30)
+    assert sum(not steady(series).is_steady for series in settled) <= at_most(0.03, 30)
+    assert sum(trend_of(np.log(series)).p_value < 0.01 for series in settled) <= at_most(0.01, 30)
 
 
 def test_a_queue_whose_work_becomes_dearer_is_refused() -> None:
-    found = [medians(seed, 0.5, lambda t: 1 + 0.5 * t / 120) for seed in range(20)]
+    settled = [medians(seed, 0.5, lambda t: 1 + 0.5 * t / 120) for seed in range(20)]
 
-    assert sum(steady(series).kind == "no_steady" for series in found) >= at_least(0.95, 20)
+    assert sum(steady(series).kind == "no_steady" for series in settled) >= at_least(0.95, 20)
 
 
 def test_a_cold_queue_is_cut_where_its_first_seconds_were_slow() -> None:
@@ -159,9 +159,9 @@ def test_pauses_that_are_left_out_are_no_shifts() -> None:
     series[pause] *= 20
 
     assert not steady(series).is_steady
-    found = steadiness(series, left_out=pause, is_periodic=True)
-    assert isinstance(found, Steadiness)
-    assert (found.kind, found.cut) == ("cyclic", 0)
+    settled = steadiness(series, left_out=pause, is_periodic=True)
+    assert isinstance(settled, Steadiness)
+    assert (settled.kind, settled.cut) == ("cyclic", 0)
     with pytest.raises(ShapeError):
         steadiness(series, left_out=pause[1:])
 

@@ -18,9 +18,9 @@ def around(point: float, relative: float = 0.03) -> Interval:
 
 
 def validated(predicted: float, measured: float, workers: float = 8, most: float = 4) -> Validation:
-    found = validate(around(predicted), around(measured), workers=workers, most_measured=most)
-    assert isinstance(found, Validation), found
-    return found
+    validation = validate(around(predicted), around(measured), workers=workers, most_measured=most)
+    assert isinstance(validation, Validation), validation
+    return validation
 
 
 @pytest.mark.parametrize("workers", [1, 2, 4])
@@ -42,11 +42,11 @@ def test_a_prediction_that_hits_the_held_out_case_may_go_to_four_times_the_measu
 
 @pytest.mark.parametrize("predicted", [15.7, 19.8])
 def test_a_prediction_that_misses_by_more_than_a_tenth_is_not_extrapolated(predicted: float) -> None:
-    found = validated(predicted, 17.5)
+    validation = validated(predicted, 17.5)
 
-    assert not found.may_extrapolate
-    assert not found.is_covered
-    assert "missed" in found.reason
+    assert not validation.may_extrapolate
+    assert not validation.is_covered
+    assert "missed" in validation.reason
 
 
 def test_intervals_that_meet_cover_each_other() -> None:

@@ -11,9 +11,9 @@ from tests.unit.live.test_run_view import planned
 LEFT = Remaining(50.0, 50.0, 50.0)
 
 
-def after(*told: events.Event) -> SearchState:
+def after(*received: events.Event) -> SearchState:
     state = SearchState("explain http://127.0.0.1:8080: /work", 90.0, began=100.0)
-    for event in told:
+    for event in received:
         state.take(event, 100.0)
     return state
 
@@ -45,6 +45,22 @@ def test_levels_so_far_stand_beside_what_runs_now() -> None:
     assert shown[3] == "  now    starting services"
     assert shown[4] == "  so far ladder users=1 88.0/s   ladder users=2 99.6/s"
     assert shown[-1] == "  Ctrl-C gives the answer so far"
+
+
+def test_discoveries_and_the_last_provisional_answer_are_shown_whole() -> None:
+    long = "12 /s with 1 user, mean 80 ms, the service uses 0.97 of 2 cores. The capacity is not reached yet"
+    shown = lines(
+        after(
+            events.Found("found process 7 (app) (off: --no-pid)"),
+            events.Provisional("one request alone takes 80 ms"),
+            events.Provisional(long),
+        ),
+        110.0,
+    )
+
+    assert shown[3] == "  found process 7 (app) (off: --no-pid)"
+    assert " ".join(" ".join(shown[4:6]).split()) == f"provisional: {long}"
+    assert not any("alone" in line for line in shown)
 
 
 def test_a_level_that_was_ended_early_shows_no_rate() -> None:

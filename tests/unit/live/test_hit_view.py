@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from loadlens.live.hit_view import frame
+import pytest
+
+from loadlens.live.hit_view import HitView, frame
 
 
 def progress(**so_far: int) -> dict[str, Any]:
@@ -23,12 +25,12 @@ def progress(**so_far: int) -> dict[str, Any]:
     }
 
 
-def shown(told: dict[str, Any]) -> list[str]:
-    return frame("GET /", told, (told["streams"][0]["last"],), width=80).plain.splitlines()
+def shown(result: dict[str, Any]) -> list[str]:
+    return frame("GET /", result, (result["streams"][0]["last"],), width=80).plain.splitlines()
 
 
 def cells(row: str, lines: list[str]) -> list[str]:
-    """What stands behind the name of a row."""
+    """The text after the name of a row."""
     (line,) = [line for line in lines if line.strip().startswith(row)]
     return line.strip().removeprefix(row).split()
 
@@ -57,3 +59,16 @@ def test_answers_with_an_unexpected_status_have_one_too_and_columns_stay_in_line
     ends = [line.index(head) + len(head) for line in lines[1:2] for head in ("last 1 s", "so far")]
     row = next(line for line in lines if "unexpected status" in line)
     assert [row[end - 1] for end in ends] == ["0", "7"]
+
+
+def test_without_a_terminal_a_line_is_printed_every_ten_seconds(capsys: pytest.CaptureFixture[str]) -> None:
+    moments = [progress(failed=2) | {"elapsed_s": seconds, "total_s": 30.0} for seconds in (4, 10, 12, 20)]
+
+    with HitView("GET /", shown=False, has_lines=True) as view:
+        for moment in moments:
+            view.update(moment)
+
+    assert capsys.readouterr().err.splitlines() == [
+        "10 of 30 s: 90.0 requests/s, p99 2.00 ms, errors 2",
+        "20 of 30 s: 90.0 requests/s, p99 2.00 ms, errors 2",
+    ]

@@ -39,9 +39,9 @@ def planned(name: str = "alone workers=2 users=10") -> PlannedTrial:
     return PlannedTrial(case, block=1, position=23, seed=1)
 
 
-def state_after(*told: events.Event) -> RunState:
+def state_after(*received: events.Event) -> RunState:
     state = RunState()
-    for event in (events.RunStarted(Path("runs/x"), "x", "what is it?", 132, 0, 3480.0), *told):
+    for event in (events.RunStarted(Path("runs/x"), "x", "what is it?", 132, 0, 3480.0), *received):
         state.take(event, NOON)
     return state
 
@@ -99,5 +99,5 @@ def test_answers_that_were_not_as_expected_are_shown_for_what_they_are() -> None
 
     shown = lines(state_after(trial(Remaining(2880, 2700, 3120)), load), NOON)
 
-    said = "9.10 /s   p99 1.31 s   unexpected status 3   check failed 1,200   failed 0"
-    assert f"  now    12 of 20 s   {said}" in shown
+    expected = "9.10 /s   p99 1.31 s   unexpected status 3   check failed 1,200   failed 0"
+    assert f"  now    12 of 20 s   {expected}" in shown

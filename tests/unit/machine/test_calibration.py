@@ -1,4 +1,4 @@
-"""What doctor measured is kept for the machine that it was measured on, and for no other."""
+"""Results of doctor are kept for the machine that they were measured on, and for no other."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 def made() -> Calibration:
-    one = Ceiling(1, 64, 100_000.0, 0.98, 9e-6, "generator")
+    single = Ceiling(1, 64, 100_000.0, 0.98, 9e-6, "generator")
     return Calibration(
         fingerprint=calibration.fingerprint(),
         made="2026-01-02T03:04:05+00:00",
-        one_thread=one,
-        all_threads=replace(one, threads=4, requests_per_s=300_000.0, limit="machine"),
+        one_thread=single,
+        all_threads=replace(single, threads=4, requests_per_s=300_000.0, limit="machine"),
         lateness=(Lateness(1_000.0, 1e-6, 2e-6, 3e-6, 4e-5, 0.02),),
         timer=Timer(1e-5, 2e-5, 3e-5, 2.5e-8),
     )
@@ -55,11 +55,11 @@ def test_a_file_that_cannot_be_read_is_no_calibration(damage: str) -> None:
 
 
 def test_a_load_is_compared_with_the_ceiling_of_as_many_threads() -> None:
-    one = calibration.reach(50_000.0, 1, made())
+    single = calibration.reach(50_000.0, 1, made())
     two = calibration.reach(30_000.0, 2, made())
 
-    assert one is not None
-    assert (one.share, one.ceiling_rps, one.limit) == (0.5, 100_000.0, "generator")
+    assert single is not None
+    assert (single.share, single.ceiling_rps, single.limit) == (0.5, 100_000.0, "generator")
     assert two is not None
     assert (two.share, two.threads, two.limit) == (0.1, 4, "machine")
 

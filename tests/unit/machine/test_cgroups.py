@@ -1,4 +1,4 @@
-"""Which group bounds a process, on folders laid out by hand as the kernel shows them."""
+"""The group that bounds a process, on folders laid out by hand as the kernel shows them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the machine is said to be good for follows from its facts."""
+"""The checks of doctor follow from the facts about the machine."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import pytest
 
 from loadlens import doctor
 from loadlens.errors import EngineError
-from loadlens.machine import inventory
+from loadlens.machine import cpu_time, inventory
+from loadlens.model.study import Study
 from loadlens.model.workload import Closed, Connection, Open
 from tests import records
 from tests.calm import where_calm
@@ -24,16 +25,13 @@ GOOD: dict[str, Any] = {
 }
 
 
-def states(
-    monkeypatch: pytest.MonkeyPatch, study: records.Study | None = None, **facts: object
-) -> dict[str, str]:
+def states(monkeypatch: pytest.MonkeyPatch, study: Study | None = None, **facts: object) -> dict[str, str]:
     """State of each check on a machine with these facts, nothing else running on it."""
-    idle = dict.fromkeys(("user", "nice", "system", "iowait", "irq", "softirq", "steal"), 0)
-    ticks = iter([idle | {"idle": 0}, idle | {"idle": 100}])
+    ticks = iter([[0] * 8, [0, 0, 0, 100, 0, 0, 0, 0]])  # the fourth is idle
     monkeypatch.setattr(inventory, "facts", lambda: GOOD | facts)
     monkeypatch.setattr(inventory, "limits", lambda: {"cpu_cores": None, "memory_bytes": None})
     monkeypatch.setattr(doctor, "WATCH_S", 0.0)
-    monkeypatch.setattr(doctor, "_cpu_ticks", lambda: next(ticks))
+    monkeypatch.setattr(cpu_time, "_ticks", lambda: next(ticks))
     return {check.name: check.state for check in doctor.of_machine(study)}
 
 
@@ -57,9 +55,9 @@ def test_a_good_machine_has_nothing_against_it(monkeypatch: pytest.MonkeyPatch) 
 def test_each_fault_is_seen_and_nothing_else(
     monkeypatch: pytest.MonkeyPatch, facts: dict[str, Any], name: str, state: str
 ) -> None:
-    found = states(monkeypatch, **facts)
+    seen = states(monkeypatch, **facts)
 
-    assert {n: s for n, s in found.items() if s != "ok"} == {name: state}
+    assert {n: s for n, s in seen.items() if s != "ok"} == {name: state}
 
 
 def test_descriptors_are_counted_against_the_widest_case(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,13 +129,13 @@ def test_a_generator_without_a_core_is_measured_again_and_longer(monkeypatch: py
 def test_a_generator_that_never_runs_says_what_was_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     lengths = tried(monkeypatch, 0, 0, 0)
 
-    with pytest.raises(EngineError) as told:
+    with pytest.raises(EngineError) as raised:
         doctor._patiently(Closed(users=1), (0,), (0,), 2.0)
 
     assert lengths == [2.0, 8.0, 10.0]
-    assert "295 of 5000 due requests left" in told.value.message
-    assert "a thread did not run" in told.value.message
-    assert told.value.hint
+    assert "295 of 5000 due requests left" in raised.value.message
+    assert "a thread did not run" in raised.value.message
+    assert raised.value.hint
 
 
 def test_a_quantile_that_is_undecided_is_read_off_the_histogram() -> None:

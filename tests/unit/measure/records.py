@@ -26,7 +26,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Names:
-    """What a study calls its things; a test renames them all."""
+    """Names that a study gives to its parts; a test renames them all."""
 
     study: str = "shop"
     service: str = "web"
@@ -66,13 +66,14 @@ class Trial:
     generator: Json = field(default_factory=dict)
     services: list[Json] = field(default_factory=list)
     placement: Json = field(default_factory=lambda: {"shared": True, "services": {}})
+    entry: str = ""
     environment: Json = field(default_factory=dict)
     idle: Json = field(default_factory=lambda: {"readiness_requests": 2})
     leaks: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     digests: dict[str, Json] = field(default_factory=dict)
     uncounted: int = 0  # requests that the service did not write down
-    told: list[Any] = field(default_factory=list)  # further readings
+    further_readings: list[Any] = field(default_factory=list)
     connected: list[Json] = field(default_factory=list)  # rows of its connections; empty: not recorded
     began_unix_ns: int = 0
     t0_monotonic_ns: int | None = None
@@ -98,7 +99,7 @@ class Trial:
         return None if self.trace is None else EngineResult.from_json(self._result())
 
     def _result(self) -> Json:
-        """What stands under `engine` in trial.json."""
+        """Contents of `engine` in trial.json."""
         streams = [self._stream_result(i) for i in range(len(self.planned["streams"]))]
         return {
             "status": "complete",
@@ -150,7 +151,7 @@ class Trial:
                 yield _counter_row(float(start), self.warmup_s, stream["name"], done, self._of(index))
 
     def intervals(self, but: Container[tuple[str, str]] = ()) -> list[Histogram]:
-        found = []
+        histograms = []
         for index, stream in enumerate(self.planned["streams"]):
             step = stream["scenarios"][0]["steps"][0]["name"]
             ok = [r for r in self._of(index) if r.status < 400 and r.done < self.seconds]
@@ -159,7 +160,7 @@ class Trial:
             for place in np.unique(places):
                 values, counts = hdr(times[places == place])
                 for kind in ("response", "service"):
-                    found.append(
+                    histograms.append(
                         Histogram(
                             float(place) * INTERVAL_S,
                             INTERVAL_S,
@@ -171,7 +172,7 @@ class Trial:
                             counts,
                         )
                     )
-        return found
+        return histograms
 
     def samples(self, columns: Sequence[str] = ()) -> pl.DataFrame:
         assert self.trace is not None
@@ -183,8 +184,8 @@ class Trial:
             }
             for r in self.trace.requests
         ]  # fmt: skip
-        found = pl.DataFrame(rows)
-        return found.select(columns) if columns else found
+        frame = pl.DataFrame(rows)
+        return frame.select(columns) if columns else frame
 
     def sample_parts(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         yield self.samples(columns)
@@ -208,7 +209,7 @@ class Trial:
             )
             rows.append((int(moment * 1e9), "server_times", "response_time", labels, "s", 0.001))
         schema = ["time_ns", "source", "metric", "labels", "unit", "value"]
-        return pl.DataFrame([*rows, *self.told], schema=schema, orient="row")
+        return pl.DataFrame([*rows, *self.further_readings], schema=schema, orient="row")
 
     def answers(self) -> Json:
         return {}

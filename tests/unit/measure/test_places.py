@@ -1,4 +1,4 @@
-"""A service behind a lock, from its record to the finding: what gauges tell is counted from its trace."""
+"""A service behind a lock, from its record to the finding: what its gauges show is counted from its trace."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from loadlens.model.finding import Estimate
 from loadlens.whatif import diagnosis
-from loadlens.whatif.diagnosis import Examined
+from loadlens.whatif.diagnosis import Diagnosis
 from tests.unit.measure.records import Run, Trial, record
 from tests.unit.whatif import services
 
@@ -25,7 +25,7 @@ def run(*, trials: int = 3) -> Run:
 
 
 def gauges(trial: Trial) -> list[Any]:
-    """Who holds the lock and who waits for it, once a second."""
+    """Readings of the holders of the lock and of its waiters, once a second."""
     assert trial.trace is not None
     own = json.dumps({"lock": "rows", "replica": "1", "service": "web"})
     rows = []
@@ -37,15 +37,15 @@ def gauges(trial: Trial) -> list[Any]:
 
 
 @cache
-def told() -> Examined:
+def report() -> Diagnosis:
     made = run()
     for trial in made.trials:
-        trial.told = gauges(trial)
-    return diagnosis.examined(made)
+        trial.further_readings = gauges(trial)
+    return diagnosis.diagnosis_of(made)
 
 
 def test_places_of_a_level_are_those_of_its_trials() -> None:
-    (curve,) = told().facts.curves
+    (curve,) = report().facts.curves
     (lock,) = curve.steps[-1].places
 
     assert lock.kind == "lock"
@@ -59,17 +59,17 @@ def test_places_of_a_level_are_those_of_its_trials() -> None:
 
 
 def test_a_lock_is_found_by_its_gauges_with_the_time_that_it_is_held() -> None:
-    found = {finding.rule: finding for finding in told().verdict.findings}
+    findings = {finding.rule: finding for finding in report().verdict.findings}
 
-    assert "db.lock" in found
-    hold = next(e for e in found["db.lock"].evidence if e.signal == "lock.hold")
+    assert "db.lock" in findings
+    hold = next(e for e in findings["db.lock"].evidence if e.signal == "lock.hold")
     assert hold.value == pytest.approx(HOLD_S, rel=0.05)
-    assert found["saturation.plateau"].explained_by == "db.lock"
-    assert "downstream.serialised" not in found
+    assert findings["saturation.plateau"].explained_by == "db.lock"
+    assert "downstream.serialised" not in findings
 
 
 def test_without_gauges_it_is_a_line_that_nobody_names() -> None:
-    verdict = diagnosis.examined(run(trials=1)).verdict
+    verdict = diagnosis.diagnosis_of(run(trials=1)).verdict
 
     rules = [finding.rule for finding in verdict.findings]
     assert "downstream.serialised" in rules

@@ -1,10 +1,10 @@
-"""How far figures can be trusted, from records whose trials are known."""
+"""Quality of measurements, from records whose trials are known."""
 
 from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
+from dataclasses import astuple, replace
 from functools import cache
 from types import SimpleNamespace
 from typing import Any
@@ -17,9 +17,9 @@ from loadlens.estimate.interval_counts import counts_from_values
 from loadlens.measure import quality, whole_run
 from loadlens.measure.services import request_counters
 from loadlens.model.facts import Step
-from loadlens.model.quality import OwnCores
 from loadlens.model.result import ExternalCounts, ExternalError
 from loadlens.signals.read import resources
+from loadlens.signals.read.trial_series import Readings
 from tests.unit.measure.records import Run, Trial, record
 from tests.unit.whatif import services
 
@@ -49,7 +49,9 @@ def generator_rows(cores: float) -> list[tuple[Any, ...]]:
 
 def with_rows(run: Run, rows: list[Any], **placement: Any) -> Run:
     placed = {"services": {}, "shared": None} | placement
-    return replace(run, trials=[replace(trial, told=rows, placement=placed) for trial in run.trials])
+    return replace(
+        run, trials=[replace(trial, further_readings=rows, placement=placed) for trial in run.trials]
+    )
 
 
 @cache
@@ -69,10 +71,10 @@ def test_each_processor_is_read_by_itself() -> None:
     rows = [*cpu_rows("0", user=0.5, system=0.25), *cpu_rows("1", user=0.1)]
     rows += cpu_rows("all", user=0.85, soft=0.2)
 
-    found = resources.read(pl.DataFrame(rows, schema=SCHEMA, orient="row"), 3.0, 9.0)
+    used = resources.read(Readings(pl.DataFrame(rows, schema=SCHEMA, orient="row")), 3.0, 9.0)
 
-    assert found.busy_by_cpu == pytest.approx({0: 0.75, 1: 0.1})
-    assert found.soft == pytest.approx(0.2)
+    assert used.busy_by_cpu == pytest.approx({0: 0.75, 1: 0.1})
+    assert used.soft == pytest.approx(0.2)
 
 
 def thread_rows(tid: int, cores: float) -> list[tuple[Any, ...]]:
@@ -86,25 +88,28 @@ def thread_rows(tid: int, cores: float) -> list[tuple[Any, ...]]:
     ("threads", "hot", "second"),
     [((0.8, 0.12, 0.01), 2, 0.15), ((0.8,), 1, 0.0), ((0.3, 0.3, 0.3), 3, 1.0), ((0.0,), 0, None)],
 )
-def test_how_much_a_second_thread_does_beside_the_first(
+def test_the_share_of_a_second_thread_is_relative_to_the_first(
     threads: tuple[float, ...], hot: int, second: float | None
 ) -> None:
     rows = [row for tid, cores in enumerate(threads) for row in thread_rows(tid, cores)]
 
-    (found,) = resources.read(pl.DataFrame(rows, schema=SCHEMA, orient="row"), 3.0, 9.0).processes
+    (process,) = resources.read(Readings(pl.DataFrame(rows, schema=SCHEMA, orient="row")), 3.0, 9.0).processes
 
-    assert found.hot_threads == hot
-    assert found.second_thread == (None if second is None else pytest.approx(second))
+    assert process.hot_threads == hot
+    assert process.second_thread == (None if second is None else pytest.approx(second))
 
 
 def test_others_and_soft_interrupts_are_those_of_one_trial() -> None:
     """0.9 with 0.8 of the network is less of others than 0.5 with 0.1."""
     used = [SimpleNamespace(others=0.9, soft=0.8), SimpleNamespace(others=0.5, soft=0.1)]
-    trials = [SimpleNamespace(resources=one) for one in [*used, SimpleNamespace(others=None, soft=0.0)]]
+    trials = [
+        SimpleNamespace(resources=resources_of)
+        for resources_of in [*used, SimpleNamespace(others=None, soft=0.0)]
+    ]
 
-    found: Any = quality.most_others(SimpleNamespace(usable=trials))  # type: ignore[arg-type]
+    most: Any = quality.most_others(SimpleNamespace(usable=trials))  # type: ignore[arg-type]
 
-    assert (found.others, found.soft) == (0.5, 0.1)
+    assert (most.others, most.soft) == (0.5, 0.1)
 
 
 def test_the_generators_cores_are_those_it_was_pinned_to_or_all_that_were_allowed() -> None:
@@ -114,24 +119,27 @@ def test_the_generators_cores_are_those_it_was_pinned_to_or_all_that_were_allowe
     free = only_step(with_rows(one_level(), rows, generator_cpus=None, cores_allowed=[0, 1]))
     unread = only_step(with_rows(one_level(), rows, cores_allowed=[0, 7]))
 
-    assert pinned.quality.own_cores == OwnCores(1, pytest.approx(0.4), pytest.approx(0.3))
-    assert free.quality.own_cores == OwnCores(2, pytest.approx(1.3), pytest.approx(0.3))
+    of_pinned, of_free = pinned.quality.own_cores, free.quality.own_cores
+    assert of_pinned is not None
+    assert of_free is not None
+    assert list(astuple(of_pinned)) == pytest.approx([1, 0.4, 0.3])
+    assert list(astuple(of_free)) == pytest.approx([2, 1.3, 0.3])
     assert unread.quality.own_cores is None
 
 
 def test_variation_is_that_of_the_trials_mean_response_times() -> None:
     run = one_level(3)
 
-    found = only_step(run).quality.variation
+    variation = only_step(run).quality.variation
 
     logs = np.log([mean_response(trial) for trial in run.trials])
     low, middle, high = np.sort(logs)
     near = np.array([low, middle] if high - middle > middle - low else [middle, high])
-    assert found is not None
-    assert found.trials == 3
-    assert found.order_p == 1.0
-    assert found.without_one == pytest.approx(near.std(ddof=1), rel=1e-6)
-    assert found.between <= logs.std(ddof=1) <= math.hypot(found.between, found.within) + 1e-9
+    assert variation is not None
+    assert variation.trials == 3
+    assert variation.order_p == 1.0
+    assert variation.without_one == pytest.approx(near.std(ddof=1), rel=1e-6)
+    assert variation.between <= logs.std(ddof=1) <= math.hypot(variation.between, variation.within) + 1e-9
 
 
 def mean_response(trial: Trial) -> float:
@@ -146,10 +154,10 @@ def mean_response(trial: Trial) -> float:
 
 
 def test_settling_keeps_the_order_of_the_runs_and_the_length_of_what_was_measured() -> None:
-    found = only_step(one_level(3)).quality.settling
+    settling = only_step(one_level(3)).quality.settling
 
-    assert [one.order for one in found] == [1, 2, 3]
-    assert {one.measured_s for one in found} == {6.0}  # 9 s less a third
+    assert [trial.order for trial in settling] == [1, 2, 3]
+    assert {trial.measured_s for trial in settling} == {6.0}  # 9 s less a third
 
 
 def test_what_the_slow_part_does_to_the_median_is_told_beside_the_rest() -> None:
@@ -158,7 +166,7 @@ def test_what_the_slow_part_does_to_the_median_is_told_beside_the_rest() -> None
     times = counts_from_values(4, place, np.where(place == 0, 0.03, 0.01))
     whole = SimpleNamespace(response=times, service=times)
     grid = SimpleNamespace(starts_s=np.arange(4.0), edges_s=np.arange(5.0))
-    load: Any = SimpleNamespace(all_steps=lambda: whole, teller=None, grid=grid)
+    load: Any = SimpleNamespace(all_steps=lambda: whole, external=None, grid=grid)
 
     assert quality._bias(load, 1.0) == pytest.approx(2.0, rel=0.01)  # 30 ms in place of 10 ms
 
@@ -171,7 +179,7 @@ def test_a_slow_part_that_chance_makes_does_nothing_to_the_median() -> None:
         times = counts_from_values(2, place, values)
         whole = SimpleNamespace(response=times, service=times)
         grid = SimpleNamespace(starts_s=np.arange(2.0), edges_s=np.arange(3.0))
-        load: Any = SimpleNamespace(all_steps=lambda: whole, teller=None, grid=grid)
+        load: Any = SimpleNamespace(all_steps=lambda: whole, external=None, grid=grid)
         return quality._bias(load, 1.0)
 
     # The limit: 10 + 3.5 * sqrt(20 * (1 + 20 / 80)) / 2 = 18.75 of the 20.
@@ -180,34 +188,34 @@ def test_a_slow_part_that_chance_makes_does_nothing_to_the_median() -> None:
 
 
 def test_quantiles_are_watched_with_their_neighbours_only_where_they_are_wide() -> None:
-    for one in only_step(one_level()).quality.quantiles:
-        figure: Any = one.figure
+    for quantile in only_step(one_level()).quality.quantiles:
+        figure: Any = quantile.figure
         is_wide = figure.low is None or figure.high is None or figure.high > 2 * figure.low
-        assert is_wide or (one.lower is None and one.upper is None)
+        assert is_wide or (quantile.lower is None and quantile.upper is None)
 
 
 def test_a_closed_load_has_no_omission_and_little_is_as_the_engine_says() -> None:
-    found = only_step(one_level()).quality
+    quality_of = only_step(one_level()).quality
 
-    assert found.omission is None
-    assert [one.ratio for one in found.little] == [1.0]
+    assert quality_of.omission is None
+    assert [law.ratio for law in quality_of.little] == [1.0]
 
 
 def test_lengths_that_a_program_calls_failures_are_summed_over_trials() -> None:
-    def teller(by_length: int, unexpected: int | None) -> Any:
+    def external(by_length: int, unexpected: int | None) -> Any:
         counts = ExternalCounts(answered=100, failed=2, unexpected_status=unexpected)
         load = SimpleNamespace(errors={"length": ExternalError(by_length)})
         return SimpleNamespace(name="tool", load=load, counts=counts)
 
-    def told(*tellers: Any) -> Any:
-        case: Any = SimpleNamespace(loads=[SimpleNamespace(teller=one) for one in tellers])
+    def told(*reports: Any) -> Any:
+        case: Any = SimpleNamespace(loads=[SimpleNamespace(external=report) for report in reports])
         return quality._called_failed(case)
 
-    both = told(teller(90, 0), teller(80, 1))
+    both = told(external(90, 0), external(80, 1))
 
     assert (both.by_length, both.failed, both.unexpected, both.answered) == (170, 4, 1, 200)
-    assert told(teller(90, 0), teller(80, None)).unexpected is None
-    assert told(teller(0, 0)) is None
+    assert told(external(90, 0), external(80, None)).unexpected is None
+    assert told(external(0, 0)) is None
 
 
 def test_a_counter_that_goes_back_has_begun_anew() -> None:

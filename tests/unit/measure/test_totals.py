@@ -1,4 +1,4 @@
-"""What a load came to as a whole: the figures of ab's page, computed from it by hand."""
+"""Totals of a whole load: the figures of ab's page, computed from it by hand."""
 
 from __future__ import annotations
 
@@ -57,18 +57,18 @@ def point(figure: Figure) -> float:
 
 
 def test_ours_is_what_ab_prints_in_the_same_base_units(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = rows(monkeypatch, warmup_share=0.0)
+    totals_of = rows(monkeypatch, warmup_share=0.0)
 
-    assert point(found["load.elapsed"].measured) == 0.602
-    assert point(found["load.answers"].measured) == 100  # whatever the status; without an answer none
-    for metric, row in found.items():
+    assert point(totals_of["load.elapsed"].measured) == 0.602
+    assert point(totals_of["load.answers"].measured) == 100  # whatever the status; without an answer none
+    for metric, row in totals_of.items():
         assert point(row.measured) == pytest.approx(row.published, rel=0.01), metric
-    assert found["load.received_rate"].unit == "bytes/s"
-    assert found["load.received_rate"].published == pytest.approx(26.13 * 1024)
+    assert totals_of["load.received_rate"].unit == "bytes/s"
+    assert totals_of["load.received_rate"].published == pytest.approx(26.13 * 1024)
 
 
 def test_of_a_load_with_a_warm_up_the_whole_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = rows(monkeypatch, warmup_share=0.25)
+    totals_of = rows(monkeypatch, warmup_share=0.25)
 
-    assert isinstance(found["load.answers"].measured, NotMeasured)
-    assert "warm-up" in found["load.answers"].measured.reason
+    assert isinstance(totals_of["load.answers"].measured, NotMeasured)
+    assert "warm-up" in totals_of["load.answers"].measured.reason

@@ -82,10 +82,10 @@ def test_a_trial_with_damaged_files_is_shown_with_the_reason_and_used_for_nothin
             raise RecordError("damaged: 12 bytes, sealed with 40", where="block-1/readings.parquet")
 
     source = one_trial()
-    found = measure(Damaged(**{name: getattr(source, name) for name in Trial.__dataclass_fields__}))
+    measured = measure(Damaged(**{name: getattr(source, name) for name in Trial.__dataclass_fields__}))
 
-    assert not found.is_usable
-    assert found.reasons == ("damaged: 12 bytes, sealed with 40 (block-1/readings.parquet)",)
+    assert not measured.is_usable
+    assert measured.reasons == ("damaged: 12 bytes, sealed with 40 (block-1/readings.parquet)",)
 
 
 def test_long_requests_at_the_end_are_an_edge_and_do_not_hide_the_mean() -> None:
@@ -171,22 +171,22 @@ def with_histograms(*more: tuple[str, str, str, float]) -> TrialMeasures:
 def test_first_and_last_bytes_are_those_of_their_step() -> None:
     step = one_trial().names.step
 
-    found = with_histograms((step, "ok", "first_byte", 0.020), (step, "ok", "last_byte", 0.003))
+    measured = with_histograms((step, "ok", "first_byte", 0.020), (step, "ok", "last_byte", 0.003))
 
-    assert found.load is not None
-    phases = found.load.steps[0].phases
+    assert measured.load is not None
+    phases = measured.load.steps[0].phases
     assert (phases["first_byte"].observed, phases["last_byte"].observed) == (10, 10)
     assert phases["first_byte"].upper.max() == pytest.approx(0.020, rel=0.001)
-    assert found.load.phases["last_byte"].upper.max() == pytest.approx(0.003, rel=0.001)
+    assert measured.load.phases["last_byte"].upper.max() == pytest.approx(0.003, rel=0.001)
 
 
 def test_an_old_record_has_the_first_byte_of_its_stream_only() -> None:
-    found = with_histograms(("", "", "first_byte", 0.020))
+    measured = with_histograms(("", "", "first_byte", 0.020))
 
-    assert found.load is not None
-    assert found.load.steps[0].phases["first_byte"].observed == 0
-    assert found.load.phases["first_byte"].observed == 10
-    assert found.load.phases["last_byte"].observed == 0
+    assert measured.load is not None
+    assert measured.load.steps[0].phases["first_byte"].observed == 0
+    assert measured.load.phases["first_byte"].observed == 10
+    assert measured.load.phases["last_byte"].observed == 0
 
 
 def test_figures_of_a_window_are_those_of_its_intervals_alone() -> None:
@@ -197,23 +197,23 @@ def test_figures_of_a_window_are_those_of_its_intervals_alone() -> None:
     rows = trial.counters().of("load", "measure")
     inside = [row for row in rows if begin + 2.0 <= row.start_s < begin + 5.0]  # intervals of 0.25 s
 
-    found = measure(trial, Window(Edge(seconds=2.0), Edge(seconds=5.0)))
+    measured = measure(trial, Window(Edge(seconds=2.0), Edge(seconds=5.0)))
     shared = measure(trial, Window(Edge(share=2.0 / length), Edge(share=5.0 / length)))
 
-    assert found.load is not None
+    assert measured.load is not None
     assert shared.load is not None
     ok = sum(row.ok for row in inside)
     assert 0 < ok < sum(row.ok for row in rows)
-    assert found.load.grid.seconds == pytest.approx(3.0)
-    assert found.load.counts["ok"] == found.load.ok.sum() == ok == shared.load.counts["ok"]
-    assert found.load.all_steps().response.observed == ok
+    assert measured.load.grid.seconds == pytest.approx(3.0)
+    assert measured.load.counts["ok"] == measured.load.ok.sum() == ok == shared.load.counts["ok"]
+    assert measured.load.all_steps().response.observed == ok
 
 
 def test_a_window_in_which_nothing_was_measured_gives_no_figures() -> None:
-    found = measure(one_trial(), Window(Edge(seconds=10_000.0)))
+    measured = measure(one_trial(), Window(Edge(seconds=10_000.0)))
 
-    assert not found.is_usable
-    assert found.reasons == ("the window holds no whole interval of what was measured",)
+    assert not measured.is_usable
+    assert measured.reasons == ("the window holds no whole interval of what was measured",)
 
 
 def test_requests_that_timed_out_failed_and_those_under_way_at_the_end_did_not() -> None:

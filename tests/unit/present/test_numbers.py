@@ -33,7 +33,7 @@ def estimate(
         (-12_000, "−12,000"),
     ],
 )
-def test_counts_stand_in_full_up_to_999_999(number: int, text: str):
+def test_counts_stand_in_full_up_to_999_999(number: int, text: str) -> None:
     assert numbers.count(number) == text
 
 
@@ -58,54 +58,54 @@ def test_counts_stand_in_full_up_to_999_999(number: int, text: str):
 )
 def test_a_number_has_three_digits_and_a_rate_four(
     point: float, low: float, high: float, unit: str, text: str
-):
+) -> None:
     assert numbers.show(estimate(point, low, high, unit)).with_interval == text
 
 
-def test_a_wide_interval_takes_digits_away():
+def test_a_wide_interval_takes_digits_away() -> None:
     # half-width 140: its second digit is the tens, so 512 is 510
     assert numbers.show(estimate(0.512, 0.372, 0.691)).with_interval == "510 ms (370–690)"
 
 
-def test_the_whole_text_says_from_what():
+def test_the_whole_text_says_from_what() -> None:
     assert (
         numbers.show(estimate(0.0390, 0.0354, 0.0436)).text
         == "39.0 ms (35.4–43.6; 5 trials, 1.20 M requests)"
     )
 
 
-def test_one_trial_is_said():
+def test_one_trial_is_said() -> None:
     shown = numbers.show(estimate(0.0390, 0.0354, 0.0436, trials=1, samples=9_600))
 
     assert shown.within_one_trial
     assert shown.origin == "within one trial, 9,600 requests"
 
 
-def test_an_exact_count_has_no_interval():
+def test_an_exact_count_has_no_interval() -> None:
     shown = numbers.show(estimate(1200, 1200, 1200, "requests", method="exact count"))
 
     assert shown.text == "1,200 requests (exact)"
     assert not shown.within_one_trial
 
 
-def test_a_count_that_is_a_mean_is_no_exact_count():
+def test_a_count_that_is_a_mean_is_no_exact_count() -> None:
     assert numbers.show(estimate(50.42, 49.1, 51.6, "requests")).short == "50.4 requests"
 
 
-def test_a_value_known_only_from_below_says_more_than():
+def test_a_value_known_only_from_below_says_more_than() -> None:
     shown = numbers.show(estimate(2.0, 2.0, None))
 
     assert shown.short == "> 2.00 s"
     assert shown.interval == ""
 
 
-def test_an_estimate_without_interval_says_so():
+def test_an_estimate_without_interval_says_so() -> None:
     assert (
         numbers.show(estimate(0.0390, None, None)).text == "39.0 ms (no interval; 5 trials, 1.20 M requests)"
     )
 
 
-def test_the_four_states_look_different():
+def test_the_four_states_look_different() -> None:
     zero = numbers.show(estimate(0, 0, 0, "share", method="exact count"))
     undecided = numbers.show(Undecided("p99.9", "s", "needs 21 s"))
     missing = numbers.show(NotMeasured("cpu", "no monitor"))
@@ -122,7 +122,7 @@ def test_the_four_states_look_different():
     ]
 
 
-def test_a_value_that_is_not_finite_is_never_printed():
+def test_a_value_that_is_not_finite_is_never_printed() -> None:
     assert numbers.show(estimate(math.nan, None, None)).state == "undecided"
 
 
@@ -139,11 +139,11 @@ def test_a_value_that_is_not_finite_is_never_printed():
         ([math.inf, None, 0.002], "ms"),
     ],
 )
-def test_a_block_takes_its_unit_from_its_median(values: list[float], name: str):
+def test_a_block_takes_its_unit_from_its_median(values: list[float], name: str) -> None:
     assert numbers.scale("s", values).name == name
 
 
-def test_one_unit_holds_for_the_whole_block():
+def test_one_unit_holds_for_the_whole_block() -> None:
     block = [estimate(0.223, 0.219, 0.227), estimate(0.936, 0.901, 0.972), estimate(4.2, 3.87, 4.56)]
     on = numbers.scale_of([*block, NotMeasured("x", "y"), None])
 
@@ -154,7 +154,7 @@ def test_one_unit_holds_for_the_whole_block():
     ("low", "high", "text"),
     [(0.0354, 0.0436, "35.4–43.6"), (0.074, None, "74.0–open"), (None, 0.002, "open–2.00")],
 )
-def test_ranges_have_an_en_dash_and_open_ends(low: float | None, high: float | None, text: str):
+def test_ranges_have_an_en_dash_and_open_ends(low: float | None, high: float | None, text: str) -> None:
     assert numbers.interval(low, high, numbers.scale("s", [0.01])) == text
 
 
@@ -171,7 +171,7 @@ def test_ranges_have_an_en_dash_and_open_ends(low: float | None, high: float | N
         (273_600, "3 d 4 h"),
     ],
 )
-def test_durations_read_as_people_say_them(seconds: float, text: str):
+def test_durations_read_as_people_say_them(seconds: float, text: str) -> None:
     assert numbers.duration(seconds) == text
 
 
@@ -179,7 +179,7 @@ def test_durations_read_as_people_say_them(seconds: float, text: str):
     ("number", "text"),
     [(9.996, "10.0"), (0.09996, "0.100"), (999.7, "1,000"), (0.0004567, "0.000457"), (-2.3456, "−2.35")],
 )
-def test_rounding_up_to_the_next_power_keeps_three_digits(number: float, text: str):
+def test_rounding_up_to_the_next_power_keeps_three_digits(number: float, text: str) -> None:
     assert numbers.value(number, numbers.Scale("", 1.0)) == text
 
 
@@ -189,7 +189,7 @@ def test_rounding_up_to_the_next_power_keeps_three_digits(number: float, text: s
     up=st.floats(1.001, 50),
     unit=st.sampled_from(["s", "1/s", "bytes", "share", "ratio", "cores"]),
 )
-def test_what_is_printed_is_near_what_is_meant(point: float, down: float, up: float, unit: str):
+def test_what_is_printed_is_near_what_is_meant(point: float, down: float, up: float, unit: str) -> None:
     figure = estimate(point, point * down, point * up, unit)
     on = numbers.scale_of([figure])
     shown = numbers.show(figure, on)
@@ -201,5 +201,5 @@ def test_what_is_printed_is_near_what_is_meant(point: float, down: float, up: fl
 
 
 @given(st.floats(allow_nan=True, allow_infinity=True), st.sampled_from(["s", "1/s", "bytes", "share", "x"]))
-def test_any_float_can_be_shown(number: float, unit: str):
+def test_any_float_can_be_shown(number: float, unit: str) -> None:
     assert numbers.show(estimate(number, None, None, unit)).text

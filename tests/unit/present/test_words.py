@@ -21,15 +21,15 @@ from loadlens.present import words
         ("café – 日本 ✓", "café – 日本 ✓"),
     ],
 )
-def test_text_from_outside_cannot_steer_a_terminal_or_reorder_a_line(text: str, shown: str):
+def test_text_from_outside_cannot_steer_a_terminal_or_reorder_a_line(text: str, shown: str) -> None:
     assert words.plain(text) == shown
 
 
-def test_a_log_keeps_its_lines():
+def test_a_log_keeps_its_lines() -> None:
     assert words.plain_lines("one\ttab\r\n\x1b[2Jtwo") == "one tab\n\ufffd[2Jtwo"
 
 
-def test_a_long_name_loses_its_middle():
+def test_a_long_name_loses_its_middle() -> None:
     name = "/api/v1/organisations/42/members/active"
 
     assert words.cut(name, 28) == "/api/v1/organ..embers/active"
@@ -37,7 +37,7 @@ def test_a_long_name_loses_its_middle():
     assert words.cut("/api/sum") == "/api/sum"
 
 
-def test_names_that_would_read_alike_when_cut_stay_apart():
+def test_names_that_would_read_alike_when_cut_stay_apart() -> None:
     names = [f"{'a' * 20}{middle}{'b' * 20}" for middle in "xyz"]
 
     cut = words.cut_names(names)
@@ -47,32 +47,32 @@ def test_names_that_would_read_alike_when_cut_stay_apart():
 
 
 @given(st.lists(st.text(max_size=60), unique=True, max_size=12))
-def test_cut_names_are_distinct_and_short_whatever_they_were(names: list[str]):
+def test_cut_names_are_distinct_and_short_whatever_they_were(names: list[str]) -> None:
     cut = words.cut_names(names)
 
     assert len(set(cut.values())) == len(names)
     assert all(len(short) <= words.NAME_LENGTH for short in cut.values())
 
 
-def test_every_grade_and_every_outcome_has_its_words():
+def test_every_grade_and_every_outcome_has_its_words() -> None:
     assert set(words.GRADE_MEANINGS) == set(Grade)
     assert set(words.OUTCOMES) == set(Outcome)
 
 
-def test_grades_are_counted_from_the_surest_down():
+def test_grades_are_counted_from_the_surest_down() -> None:
     grades = [Grade.PROBABLE, Grade.STRONG, Grade.STRONG]
 
     assert words.grade_counts(grades, 37, 3) == "strong 2 · probable 1 · ruled out 37 · not assessed 3"
 
 
-def test_glossary_is_in_alphabetical_order_and_names_no_word_twice():
+def test_glossary_is_in_alphabetical_order_and_names_no_word_twice() -> None:
     terms = [term.word for term in words.GLOSSARY]
 
     assert terms == sorted(terms, key=str.casefold)
     assert len(set(terms)) == len(terms)
 
 
-def test_lists_and_plurals_read_as_prose():
+def test_lists_and_plurals_read_as_prose() -> None:
     assert words.listed(["a", "b", "c"]) == "a, b and c"
     assert words.listed(["a"]) == "a"
     assert words.plural(1, "trial") == "1 trial"

@@ -1,4 +1,4 @@
-"""What expressions give for samples that are counted by hand."""
+"""Values of expressions over samples that are counted by hand."""
 
 from __future__ import annotations
 

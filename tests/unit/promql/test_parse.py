@@ -1,4 +1,4 @@
-"""What is no expression is said when it is read, and so is what only a server answers."""
+"""Faults of expressions, found when they are read; also of what only a server answers."""
 
 from __future__ import annotations
 

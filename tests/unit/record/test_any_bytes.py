@@ -90,7 +90,7 @@ READERS: dict[str, tuple[Path, Callable[[Path], object]]] = {
     ),
     "readings": (LIVE / "readings.jsonl", lambda path: readings.read_live(path, None)),
     "counters": (LIVE / "counters.jsonl", disk.read_lines),
-    "events": (RECORD / "events.jsonl", disk.read_checked_lines),
+    "events": (RECORD / "events.jsonl", partial(disk.read_lines, checked=True)),
     "header": (SEALED / "trial.json", disk.read_json),
     "intervals": (SEALED / "intervals.hlog", lambda path: list(histogram_log.read(path))),
     "parquet": (
@@ -196,9 +196,9 @@ def test_any_exposition_gives_rows_or_a_scrape_that_is_missed_and_says_why(
         text = mutated(seed, EXPOSITION, EXPOSITION_WORDS).decode(errors="replace")
         scraper.ask(time.monotonic_ns())
         scraper.wait()
-        found = list(scraper.take())
-        assert {"scrape_seconds", "scrapes"} <= {row.metric for row in found}, f"LOADLENS_SEED={seed}"
-        reasons = [row for row in found if row.metric == "missed"]
+        samples = list(scraper.take())
+        assert {"scrape_seconds", "scrapes"} <= {row.metric for row in samples}, f"LOADLENS_SEED={seed}"
+        reasons = [row for row in samples if row.metric == "missed"]
         assert len(reasons) <= 1, f"LOADLENS_SEED={seed}"
         missed += len(reasons)
         read += not reasons

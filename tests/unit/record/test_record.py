@@ -10,8 +10,9 @@ import shutil
 import struct
 import threading
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -26,6 +27,7 @@ from loadlens.model.counters import Counters
 from loadlens.model.result import Driver
 from loadlens.model.study import PlannedTrial
 from loadlens.model.trial import TrialStatus
+from loadlens.model.workload import Scenario, Step
 from loadlens.record import (
     RunWriter,
     TrialEnd,
@@ -39,6 +41,7 @@ from loadlens.record import (
     open_run,
     reader,
     resume_run,
+    sample_rows,
 )
 from tests import records
 from tests.oracles import histogram_log as second_reading
@@ -47,8 +50,8 @@ T0 = 5_000
 
 
 def end(status: TrialStatus = TrialStatus.COMPLETE, **changes: object) -> TrialEnd:
-    known = {"reasons": (), "engine": records.engine_result(), "t0_unix_ns": 9, "t0_monotonic_ns": T0}
-    return TrialEnd(status, **(known | changes))  # type: ignore[arg-type]
+    facts = {"reasons": (), "engine": records.engine_result(), "t0_unix_ns": 9, "t0_monotonic_ns": T0}
+    return TrialEnd(status, **(facts | changes))  # type: ignore[arg-type]
 
 
 def begin(path: Path, planned: tuple[PlannedTrial, ...] | None = None) -> RunWriter:
@@ -86,7 +89,7 @@ def test_a_sealed_trial_gives_back_every_row_that_the_engine_wrote(run: Path) ->
     samples = trial.samples()
 
     assert trial.status is TrialStatus.COMPLETE
-    assert samples.columns == [name for name, _ in reader.sample_rows.SAMPLE.fields]
+    assert samples.columns == [name for name, _ in sample_rows.SAMPLE.fields]
     assert samples["seq"].to_list() == list(range(100))
     assert samples["done_ns"].to_list() == [i * 10_000_000 + 1_000_000 for i in range(100)]
     assert samples["status"].unique().to_list() == [200]
@@ -165,7 +168,7 @@ def test_the_record_keeps_the_study_as_it_was_planned(run: Path) -> None:
 def test_every_file_says_its_version(run: Path) -> None:
     folder = next((run / "trials").glob("*/*"))
 
-    said = [
+    messages = [
         json.loads((run / "events.jsonl").read_text().splitlines()[0])["schema_version"],
         json.loads((run / "environment.json").read_text())["schema_version"],
         open_run(run).study["schema_version"],
@@ -176,7 +179,7 @@ def test_every_file_says_its_version(run: Path) -> None:
         *(int(pl.read_parquet_metadata(p)[layout.PARQUET_VERSION_KEY]) for p in folder.glob("*.parquet")),
     ]
 
-    assert said == [1] * 10
+    assert messages == [1] * 10
 
 
 def test_effective_yaml_is_yaml(run: Path) -> None:
@@ -327,7 +330,7 @@ def test_of_two_runs_into_one_folder_one_is_made_and_one_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     both = threading.Barrier(2, timeout=30)
-    said: list[str] = []
+    messages: list[str] = []
 
     def meet(what: str, path: Path) -> None:
         if what == "rename" and path.parent == tmp_path:
@@ -336,11 +339,11 @@ def test_of_two_runs_into_one_folder_one_is_made_and_one_is_refused(
     def create(path: Path) -> None:
         try:
             with begin(path):
-                both.wait()  # nobody gives the record back before the other has been refused
-                said.append("made")
+                both.wait()  # the record stays locked until the other has been refused
+                messages.append("made")
         except RecordError as fault:
             both.wait()
-            said.append(fault.message)
+            messages.append(fault.message)
 
     monkeypatch.setattr(disk, "before", meet)
     for turn in range(10):
@@ -349,9 +352,9 @@ def test_of_two_runs_into_one_folder_one_is_made_and_one_is_refused(
             run.start()
         for run in runs:
             run.join()
-        assert sorted(said) == ["made", "the folder for the record already holds something"]
+        assert sorted(messages) == ["made", "the folder for the record already holds something"]
         assert open_run(tmp_path / str(turn)).damage == ()
-        said.clear()
+        messages.clear()
     assert len(list(tmp_path.iterdir())) == 10  # of those that were refused nothing stays
 
 
@@ -379,7 +382,7 @@ def test_a_newer_record_is_refused_by_name(run: Path) -> None:
 def test_only_the_columns_that_are_asked_for_are_read(
     tmp_path: Path, seal: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reader.sample_rows, "ROWS_A_PART", 40)
+    monkeypatch.setattr(sample_rows, "ROWS_A_PART", 40)
     with begin(tmp_path / "run") as writer:
         write_trial(writer, records.trials(records.study())[0], seal=seal)
     trial = open_run(tmp_path / "run").trials[0]
@@ -427,7 +430,7 @@ def _flip(content: bytes) -> bytes:
     return content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
 
 
-DAMAGES = {
+DAMAGES: dict[str, Callable[[bytes], bytes]] = {
     "emptied": lambda c: b"",
     "cut in half": lambda c: c[: len(c) // 2],
     "short by a byte": lambda c: c[:-1],
@@ -456,10 +459,14 @@ def read_everything(run: Path) -> list[str]:
     """Whatever raises when every part of a record is asked for; only RecordError may."""
     record = open_run(run)
     faults = list(record.damage)
-    parts = [lambda: record.study, lambda: record.study_text, lambda: record.environment]
+    parts: list[Callable[[], object]] = [
+        lambda: record.study,
+        lambda: record.study_text,
+        lambda: record.environment,
+    ]
     for trial in record.trials:
         parts += [trial.samples, trial.connections, trial.readings, trial.counters, trial.intervals]
-        parts += [lambda trial=trial: trial.plan, lambda trial=trial: trial.log("api")]  # type: ignore[misc]
+        parts += [partial(getattr, trial, "plan"), partial(trial.log, "api")]
     for part in parts:
         try:
             part()
@@ -576,13 +583,7 @@ def test_a_refusal_names_the_file_and_what_to_do(tmp_path: Path, monkeypatch: py
 def test_literal_credentials_never_reach_the_disk(tmp_path: Path) -> None:
     headers = (("Authorization", "Bearer s3cret"), ("Cookie", "{{env COOKIE}}"), ("Accept", "*/*"))
     study = records.study(
-        [
-            records.case(
-                scenarios=(
-                    records.Scenario("look", 1.0, (records.Step("look", "GET", "/", headers=headers),)),
-                )
-            )
-        ]
+        [records.case(scenarios=(Scenario("look", 1.0, (Step("look", "GET", "/", headers=headers),)),))]
     )
     with create_run(tmp_path / "run", study, records.trials(study), {}) as writer:
         trial = writer.trial(records.trials(study)[0])
@@ -626,13 +627,13 @@ def test_every_value_comes_back_at_the_upper_end_of_its_bucket(counts: dict[int,
     with TemporaryDirectory() as folder:
         path = Path(folder) / "intervals.hlog"
         path.write_text(records.hlog_line("load.0.ok.response", 1.0, 0.25, counts))
-        (found,) = histogram_log.read(path)
+        (histogram,) = histogram_log.read(path)
         (second,) = second_reading.read(path)
 
-    assert dict(zip(found.values.tolist(), found.counts.tolist(), strict=True)) == expected
-    assert (found.values.tolist(), found.counts.tolist()) == second[3:]
-    assert found.values.dtype == np.uint64
-    assert (np.diff(found.values.astype(np.int64)) > 0).all()
+    assert dict(zip(histogram.values.tolist(), histogram.counts.tolist(), strict=True)) == expected
+    assert (histogram.values.tolist(), histogram.counts.tolist()) == second[3:]
+    assert histogram.values.dtype == np.uint64
+    assert (np.diff(histogram.values.astype(np.int64)) > 0).all()
 
 
 @given(st.integers(0, 2**62))
@@ -699,7 +700,7 @@ def resealed(path: Path, **changes: object) -> None:
 
 
 def driven_run(path: Path) -> Path:
-    """A record with one trial whose load another program made, which told two requests."""
+    """A record with one trial whose load another program made, which reported two requests."""
     study = records.study()
     planned = records.trials(study)[:1]
     with create_run(path, study, planned, {"cores": 2}) as writer:
@@ -754,3 +755,11 @@ def test_a_trial_of_ours_is_version_1_as_before(run: Path) -> None:
     assert trial.result is not None
     assert trial.result.driver is None
     assert json.loads((trial.path / layout.TRIAL).read_text())["schema_version"] == 1
+
+
+def test_a_trial_knows_the_service_that_its_load_asks() -> None:
+    record = open_run(Path(__file__).parents[2] / "data" / "records" / "version-1")
+
+    # By hand from its effective.yaml: `"entry": {"service": "web", ...}` in both cases; trial.json has none.
+    assert {trial.entry for trial in record.trials} == {"web"}
+    assert all("entry" not in trial.case for trial in record.trials)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from functools import cache
+from typing import Any
 
 import pytest
 
 from loadlens.model.finding import Estimate
-from loadlens.model.report import CaseDetail, Table
+from loadlens.model.report import CaseDetail, Report, Table
 from loadlens.present.charts import columns
 from loadlens.report import build
 from loadlens.report.write import html, markdown
@@ -39,12 +40,12 @@ def told(busy: float, worst: float, requests: tuple[int, int]) -> list[object]:
 
 
 @cache
-def report():
+def report() -> Report:
     run = record(lambda load, _: services.blocking_loop(load), users=(5,), trials=3)
     for trial, busy, worst, requests in zip(
         run.trials, (0.5, 0.6, 0.7), (0.2, 0.9, 0.3), ((30, 10), (30, 10), (60, 20)), strict=True
     ):
-        trial.told = told(busy, worst, requests)
+        trial.further_readings = told(busy, worst, requests)
     return build.report(run)
 
 
@@ -52,10 +53,10 @@ def detail() -> CaseDetail:
     return report().details[0]
 
 
-def row(table: Table | None, *names: str):
+def row(table: Table | None, *names: str) -> Any:
     assert table is not None
-    (found,) = [cells for cells in table.rows if cells[: len(names)] == names]
-    return found
+    (rows,) = [cells for cells in table.rows if cells[: len(names)] == names]
+    return rows
 
 
 def test_the_mean_is_over_trials_and_the_highest_is_of_them_all() -> None:

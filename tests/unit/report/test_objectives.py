@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from loadlens.model.finding import Estimate, Undecided
-from loadlens.report.build.objectives import verdict
+from loadlens.present.objective_text import verdict
 
 
 def figure(low: float | None, high: float | None) -> Estimate:

@@ -23,7 +23,7 @@ def foretold_and_run(work_s: float = 0.2, began: int = MADE + 1) -> records.Run:
     """A held-out case with 10 users, foretold, then run on a service that may have become another."""
     run = made.record(loop, held_out=[(1, 10)], trials=1, seconds=12.0)
     held = next(case for case in run.study["cases"] if case["held_out"])
-    content = held_out.foretell(run, [held["slug"]])[held["slug"]]
+    content = held_out.predict(run, [held["slug"]])[held["slug"]]
     run.predictions = {held["slug"]: content | {"made_unix_ns": MADE}}
     load = Load(10, 0.15, 12.0, 20.0, seed=5)
     run.trials.append(
@@ -92,7 +92,7 @@ def test_a_record_from_before_predictions_says_that_nobody_was_asked() -> None:
     run = foretold_and_run()
     run.predictions = {}
 
-    assert "nobody was asked before it ran" in section_of(run).lines[0]
+    assert "no prediction was made before it ran" in section_of(run).lines[0]
 
 
 def test_nothing_held_out_is_no_section() -> None:

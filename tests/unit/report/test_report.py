@@ -20,7 +20,7 @@ from loadlens.report.build import charts
 from tests.unit.measure.records import Names, Run, record
 from tests.unit.whatif import services
 
-SHORT = {"users": (1, 20), "trials": 1}
+SHORT: dict[str, Any] = {"users": (1, 20), "trials": 1}
 
 
 @cache
@@ -47,7 +47,7 @@ def test_a_blocked_loop_is_named_first_with_its_rate_and_what_the_bystander_pays
 
     assert answer.startswith("order blocks the event loop: 4.9")  # 1 / 0.2 s less the probes' own work
     assert "GET /ping takes 3.8" in answer  # (20 - 0.75) / 4.9 of waiting
-    assert "From 1.7 users a process on they queue" in answer  # 4.9 x (0.2 + 0.15)
+    assert "From 1.7 users per process on they queue" in answer  # 4.9 x (0.2 + 0.15)
 
 
 @pytest.mark.parametrize(
@@ -321,13 +321,14 @@ def test_published_figures_are_compared_as_multiples_of_a_reference() -> None:
 def test_claims_about_shape_hold_or_not_with_our_figure() -> None:
     claims = [
         {"kind": "ratio", "metric": "response_time.mean", "step": "order", "experiment": "rush",
-         "where": {"processes": 1}, "of": {"users": 20}, "to": {"users": 5}, "published": 4.5, "within": 0.3},
+         "where": {"processes": "1"}, "of": {"users": "20"}, "to": {"users": "5"},
+         "published": 4.5, "within": 0.3},
         {"kind": "rises", "metric": "response_time.mean", "step": "ping", "experiment": "rush",
-         "where": {"processes": 1}, "over": "users"},
-        {"kind": "order", "metric": "throughput", "step": None, "experiment": "rush", "where": {"users": 20},
-         "across": "processes", "expected": ["2", "1"]},
-        {"kind": "same", "metric": "throughput", "step": None, "experiment": "rush", "where": {"users": 20},
-         "across": "processes", "within": 0.1},
+         "where": {"processes": "1"}, "over": "users"},
+        {"kind": "order", "metric": "throughput", "step": None, "experiment": "rush",
+         "where": {"users": "20"}, "across": "processes", "expected": ["2", "1"]},
+        {"kind": "same", "metric": "throughput", "step": None, "experiment": "rush",
+         "where": {"users": "20"}, "across": "processes", "within": 0.1},
     ]  # fmt: skip
 
     section = build.report(replace(looped(), study={**looped().study, "claims": claims})).published
@@ -345,7 +346,7 @@ def test_claims_about_shape_hold_or_not_with_our_figure() -> None:
 
 def test_one_trial_cannot_contradict_a_claim() -> None:
     claim = {"kind": "ratio", "metric": "response_time.mean", "step": "order", "experiment": "rush",
-             "of": {"users": 20}, "to": {"users": 1}, "published": 2.0, "within": 0.1}  # fmt: skip
+             "of": {"users": "20"}, "to": {"users": "1"}, "published": 2.0, "within": 0.1}  # fmt: skip
     run = record(lambda load, _: services.blocking_loop(load), claims=[claim], **SHORT)
 
     section = build.report(run).published
@@ -383,7 +384,7 @@ def test_what_ran_already_is_allotted_the_cpus_that_it_may_run_on(held: Any, cor
 
 
 def test_a_figure_of_nothing_is_no_reference_and_no_claim_divides_by_it() -> None:
-    base = {"metric": "failed.share", "experiment": "rush", "where": {"processes": "1"}}
+    base = {"metric": "failed.share", "step": None, "experiment": "rush", "where": {"processes": "1"}}
     claims = [
         {
             **base,

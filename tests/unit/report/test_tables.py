@@ -63,7 +63,14 @@ def test_checks_are_summed_over_trials_and_the_first_failure_is_kept(engine: dic
         "last_s": 0.3,
         "samples": [sample, "later"],
     }
-    never = {"passed": 0, "failed": 0, "not_judged": 103, "first_s": None, "last_s": None, "samples": []}
+    never: dict[str, Any] = {
+        "passed": 0,
+        "failed": 0,
+        "not_judged": 103,
+        "first_s": None,
+        "last_s": None,
+        "samples": [],
+    }
     engine["checks"] = [{"name": "contains x", **counts}, {"name": "size > 0", **never}]
 
     table = detail(trials=2).checks

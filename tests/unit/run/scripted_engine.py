@@ -1,11 +1,11 @@
-"""An engine that does what a test tells it to: no load, the documented live files, the documented result."""
+"""A scripted engine: no load, the documented live files, the documented result."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from loadlens.model.workload import Plan
 from tests import records
@@ -14,7 +14,7 @@ Script = Callable[["ScriptedRun"], None]
 
 
 def quantity(value: float) -> dict[str, Any]:
-    """A number whose interval nobody looks at."""
+    """A number with an interval of no width."""
     return {"value": value, "low": value, "high": value, "undecided": None, "independent_above": 1.0}
 
 
@@ -25,7 +25,7 @@ class ScriptedRun:
     """
 
     script: Script = staticmethod(lambda run: None)
-    runs: list[ScriptedRun]
+    runs: ClassVar[list[ScriptedRun]]
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan

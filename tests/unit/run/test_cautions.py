@@ -1,4 +1,4 @@
-"""What is said before a load starts follows from the machine as it is then."""
+"""Warnings before a load follow from the state of the machine."""
 
 from __future__ import annotations
 

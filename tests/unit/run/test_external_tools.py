@@ -1,4 +1,4 @@
-"""What drivers refuse, are told to do, and how their words are read; their sources are the oracle."""
+"""Refusals, command lines and reports of the drivers; the tools' sources are the oracle."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_what_a_driver_cannot_do_is_named(name: str, made: Plan, words: str) -> 
 
 def test_studies_know_every_driver_by_name() -> None:
     assert set(external_load.DRIVERS) == set(DRIVERS)
-    assert all(one.name == name for name, one in DRIVERS.items())
+    assert all(driver.name == name for name, driver in DRIVERS.items())
 
 
 def several_steps() -> Plan:
@@ -193,32 +193,32 @@ def read_wrk(tmp_path: Path, **bent: Any) -> Any:
 
 def test_counts_and_times_of_wrk(tmp_path: Path) -> None:
     # Ten requests over 4 connections in 2 s: one a connection each second, far above every latency.
-    told = read_wrk(tmp_path)
+    report = read_wrk(tmp_path)
 
-    assert (told.answered, told.unexpected_status, told.failed, told.bytes_in) == (10, 4, 6, 4200)
-    assert told.seconds == 2
-    assert told.times.count == 10
-    assert told.times.mean == pytest.approx((5 * 1 + 4 * 2 + 100) / 10 / 1e3)
-    assert told.times.quantiles["p50"] == 0.001
-    assert told.times.quantiles["p75"] == 0.002
-    assert told.times.quantiles["p99"] == told.times.most == 0.1
+    assert (report.answered, report.unexpected_status, report.failed, report.bytes_in) == (10, 4, 6, 4200)
+    assert report.seconds == 2
+    assert report.times.count == 10
+    assert report.times.mean == pytest.approx((5 * 1 + 4 * 2 + 100) / 10 / 1e3)
+    assert report.times.quantiles["p50"] == 0.001
+    assert report.times.quantiles["p75"] == 0.002
+    assert report.times.quantiles["p99"] == report.times.most == 0.1
 
 
 def test_answers_after_the_timeout_are_longer_than_all_that_wrk_timed(tmp_path: Path) -> None:
-    told = read_wrk(tmp_path, timeout=1, latency_us=[[1000, 5], [2000, 4]])
+    report = read_wrk(tmp_path, timeout=1, latency_us=[[1000, 5], [2000, 4]])
 
-    assert told.times.censored == 1
-    assert told.times.quantiles["p90"] == 0.002  # the ninth of ten
-    assert "p95" not in told.times.quantiles
-    assert told.times.mean is None
-    assert told.times.most is None
+    assert report.times.censored == 1
+    assert report.times.quantiles["p90"] == 0.002  # the ninth of ten
+    assert "p95" not in report.times.quantiles
+    assert report.times.mean is None
+    assert report.times.most is None
 
 
 def test_latencies_of_wrk_that_do_not_come_out_even_are_left_out(tmp_path: Path) -> None:
-    told = read_wrk(tmp_path, latency_us=[[1000, 5]])
+    report = read_wrk(tmp_path, latency_us=[[1000, 5]])
 
-    assert told.times is None
-    assert "left out" in told.notes[0]
+    assert report.times is None
+    assert "left out" in report.notes[0]
 
 
 def test_wrk_that_did_not_end_is_no_result(tmp_path: Path) -> None:
@@ -243,12 +243,17 @@ Total:          1    7   2.5      6      12
 
 
 def test_counts_of_ab(tmp_path: Path) -> None:
-    told = DRIVERS["ab"].read(Printed(AB_SAID, tmp_path), plan())
+    report = DRIVERS["ab"].read(Printed(AB_SAID, tmp_path), plan())
 
-    assert (told.answered, told.failed, told.unexpected_status) == (29, 2, None)
-    assert told.errors == {"connect": 1, "receive": 1, "length": 21, "exceptions": 0}
-    assert (told.seconds, told.bytes_in, told.bytes_in_bodies, told.bytes_out) == (0.5, 3000, 300, None)
-    assert told.times is None  # no file of percentages
+    assert (report.answered, report.failed, report.unexpected_status) == (29, 2, None)
+    assert report.errors == {"connect": 1, "receive": 1, "length": 21, "exceptions": 0}
+    assert (report.seconds, report.bytes_in, report.bytes_in_bodies, report.bytes_out) == (
+        0.5,
+        3000,
+        300,
+        None,
+    )
+    assert report.times is None  # no file of percentages
 
 
 def test_times_of_ab_come_from_its_file_of_percentages(tmp_path: Path) -> None:
@@ -276,15 +281,15 @@ def test_hey_is_read_from_its_summary(tmp_path: Path) -> None:
     printed = (Path(__file__).parents[2] / "data" / "bench" / "hey.txt").read_text()
     printed += "Error distribution:\n  [3]\tGet: connection refused\n"
 
-    told = DRIVERS["hey"].read(Printed(printed, tmp_path), plan())
+    report = DRIVERS["hey"].read(Printed(printed, tmp_path), plan())
 
-    assert (told.seconds, told.answered, told.unexpected_status, told.failed) == (2.1980, 1178, 0, 3)
-    assert told.statuses == {"200": 1178}
-    assert told.errors == {"Get: connection refused": 3}
-    assert told.bytes_in_bodies == 12958
-    assert told.times is not None
-    assert (told.times.mean, told.times.least, told.times.most) == (0.0348, 0.0101, 0.2598)
-    assert told.times.quantiles == {"p50": 0.0179, "p75": 0.05, "p90": 0.0806, "p95": 0.1015, "p99": 0.2158}
+    assert (report.seconds, report.answered, report.unexpected_status, report.failed) == (2.1980, 1178, 0, 3)
+    assert report.statuses == {"200": 1178}
+    assert report.errors == {"Get: connection refused": 3}
+    assert report.bytes_in_bodies == 12958
+    assert report.times is not None
+    assert (report.times.mean, report.times.least, report.times.most) == (0.0348, 0.0101, 0.2598)
+    assert report.times.quantiles == {"p50": 0.0179, "p75": 0.05, "p90": 0.0806, "p95": 0.1015, "p99": 0.2158}
 
 
 def test_k6_is_read_from_its_exported_summary(tmp_path: Path) -> None:
@@ -301,13 +306,13 @@ def test_k6_is_read_from_its_exported_summary(tmp_path: Path) -> None:
     }
     (tmp_path / "loadlens.json").write_text(json.dumps({"metrics": metrics}))
 
-    told = DRIVERS["k6"].read(Printed("", tmp_path), plan())
+    report = DRIVERS["k6"].read(Printed("", tmp_path), plan())
 
     # Of 100 requests 4 had no answer; 10 did not end as expected, those 4 among them.
-    assert (told.seconds, told.answered, told.unexpected_status, told.failed) == (2, 96, 6, 4)
-    assert (told.bytes_out, told.bytes_in) == (1000, 2000)
-    assert told.times is not None
-    assert (told.times.count, told.times.mean, told.times.quantiles["p999"]) == (90, 0.005, 0.05)
+    assert (report.seconds, report.answered, report.unexpected_status, report.failed) == (2, 96, 6, 4)
+    assert (report.bytes_out, report.bytes_in) == (1000, 2000)
+    assert report.times is not None
+    assert (report.times.count, report.times.mean, report.times.quantiles["p999"]) == (90, 0.005, 0.05)
 
 
 def test_times_carry_the_steps_that_a_driver_rounds_to(tmp_path: Path) -> None:
@@ -355,31 +360,31 @@ def read_oha(tmp_path: Path, **bent: Any) -> Any:
 
 
 def test_oha_is_read_from_its_json(tmp_path: Path) -> None:
-    told = read_oha(tmp_path)
+    report = read_oha(tmp_path)
 
-    assert (told.seconds, told.answered, told.unexpected_status, told.failed) == (2.001, 100, 6, 1)
-    assert told.errors == {"timeout": 1}
-    assert told.statuses == {"200": 90, "302": 4, "503": 6}
-    assert told.in_flight == 4  # given up at the end: neither answered nor failed
-    assert (told.bytes_in_bodies, told.bytes_in) == (1300, None)
-    assert told.times is not None
-    assert (told.times.count, told.times.mean) == (100, 0.004)
-    assert (told.times.least, told.times.most) == (0.0005, 0.09)
-    assert told.times.quantiles == {
+    assert (report.seconds, report.answered, report.unexpected_status, report.failed) == (2.001, 100, 6, 1)
+    assert report.errors == {"timeout": 1}
+    assert report.statuses == {"200": 90, "302": 4, "503": 6}
+    assert report.in_flight == 4  # given up at the end: neither answered nor failed
+    assert (report.bytes_in_bodies, report.bytes_in) == (1300, None)
+    assert report.times is not None
+    assert (report.times.count, report.times.mean) == (100, 0.004)
+    assert (report.times.least, report.times.most) == (0.0005, 0.09)
+    assert report.times.quantiles == {
         "p50": 0.003, "p75": 0.0075, "p90": 0.009, "p95": 0.0095, "p99": 0.08, "p999": 0.0899
     }  # fmt: skip
-    assert told.times.rounding == {}
+    assert report.times.rounding == {}
 
 
 def test_oha_without_an_answer_has_no_times(tmp_path: Path) -> None:
     # serde_json writes the mean of nothing, NaN, as null.
     nothing = OHA_SAID["summary"] | {"average": None, "fastest": None, "slowest": None, "totalData": 0}
 
-    told = read_oha(
+    report = read_oha(
         tmp_path, summary=nothing, statusCodeDistribution={}, errorDistribution={"Connection refused": 9}
     )
 
-    assert (told.answered, told.failed, told.times) == (0, 9, None)
+    assert (report.answered, report.failed, report.times) == (0, 9, None)
 
 
 def test_oha_is_told_the_load(tmp_path: Path) -> None:
@@ -412,19 +417,28 @@ def read_locust(tmp_path: Path, counted: int = 5, rows: str = LOCUST_ROWS) -> An
 
 
 def test_locust_tells_every_request(tmp_path: Path) -> None:
-    told = read_locust(tmp_path)
+    report = read_locust(tmp_path)
 
-    assert (told.answered, told.unexpected_status, told.failed) == (4, 1, 1)
-    assert told.errors == {"ConnectionRefusedError": 1}
-    assert told.statuses == {"200": 3, "503": 1}
-    assert told.seconds == pytest.approx(0.5015)  # from the first sent to the last ended
-    assert told.began_unix_s == 1000.0
-    assert [round(one.sent_s, 3) for one in told.requests] == [0.0, 0.002, 0.006, 0.009, 0.5]  # in order
-    assert told.requests[-1].is_failed
-    assert told.times is not None
-    assert (told.times.count, told.times.mean) == (3, pytest.approx(0.004))  # of the successes: 2, 4 and 6 ms
-    assert told.times.deviation == pytest.approx(0.002)
-    assert (told.times.quantiles["p50"], told.times.quantiles["p99"]) == (0.004, 0.006)
+    assert (report.answered, report.unexpected_status, report.failed) == (4, 1, 1)
+    assert report.errors == {"ConnectionRefusedError": 1}
+    assert report.statuses == {"200": 3, "503": 1}
+    assert report.seconds == pytest.approx(0.5015)  # from the first sent to the last ended
+    assert report.began_unix_s == 1000.0
+    assert [round(request.sent_s, 3) for request in report.requests] == [
+        0.0,
+        0.002,
+        0.006,
+        0.009,
+        0.5,
+    ]  # in order
+    assert report.requests[-1].is_failed
+    assert report.times is not None
+    assert (report.times.count, report.times.mean) == (
+        3,
+        pytest.approx(0.004),
+    )  # of the successes: 2, 4 and 6 ms
+    assert report.times.deviation == pytest.approx(0.002)
+    assert (report.times.quantiles["p50"], report.times.quantiles["p99"]) == (0.004, 0.006)
 
 
 def test_locust_whose_listener_missed_requests_is_no_result(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from loadlens.errors import RecordError
+from loadlens.model.study import Case
 from loadlens.record import RunWriter, create_run, disk, layout, open_run
 from tests import records
 
@@ -18,7 +19,7 @@ def writer(tmp_path: Path) -> RunWriter:
     return create_run(tmp_path / "run", records.study(()), (), {"cores": 2})
 
 
-def grow(writer: RunWriter, *cases: records.Case) -> None:
+def grow(writer: RunWriter, *cases: Case) -> None:
     study = records.study(cases)
     writer.extend(study, records.trials(study))
 

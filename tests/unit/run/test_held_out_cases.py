@@ -1,4 +1,4 @@
-"""When a run asks for predictions: once, before the first held-out trial, with everything else complete."""
+"""A run predicts once: before the first held-out trial, with all other trials complete."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Oracle:
     def __call__(self, record: RunRecord, slugs: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
         self.asked.append(list(slugs))
         self.seen = [(trial.case["slug"], trial.status) for trial in record.trials]
-        return {slug: {"case": slug, "undecided": "nobody knows", "predicted": []} for slug in slugs}
+        return {slug: {"case": slug, "undecided": "no model", "predicted": []} for slug in slugs}
 
 
 def study_with_held_out(folder: Path) -> Path:

@@ -1,4 +1,4 @@
-"""What earlier runs say of the next: read from a record that an earlier version wrote."""
+"""Durations of earlier runs, read from a record that an earlier version wrote."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ RECORD = Path(__file__).parents[2] / "data" / "records" / "version-1"
 def test_complete_trials_of_a_study_tell_their_rate_and_what_was_around_it(tmp_path: Path) -> None:
     shutil.copytree(RECORD, tmp_path / "tiny-1")
 
-    seen = sorted(past_durations.seen(tmp_path, "tiny"), key=lambda one: (one.slug, one.overhead_s))
+    seen = sorted(past_durations.seen(tmp_path, "tiny"), key=lambda trial: (trial.slug, trial.overhead_s))
 
     # of trial.json: 30, 60 and 60 requests in 3 s of load; 3.946, 3.862 and 3.997 s from beginning to end;
     # the fourth trial was cut off
-    assert [(one.slug, one.experiment, one.per_s) for one in seen] == [
+    assert [(trial.slug, trial.experiment, trial.per_s) for trial in seen] == [
         ("alone-users-1", "alone", 10.0),
         ("alone-users-2", "alone", 20.0),
         ("alone-users-2", "alone", 20.0),
     ]
-    assert [one.overhead_s for one in seen] == pytest.approx([0.946, 0.862, 0.997], abs=0.001)
+    assert [trial.overhead_s for trial in seen] == pytest.approx([0.946, 0.862, 0.997], abs=0.001)
     assert isinstance(seen[0], PastTrial)
 
 

@@ -12,27 +12,28 @@ import sys
 import threading
 import time
 import urllib.request
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
 from loadlens import engine
 from loadlens.errors import EngineError, ExitCode, PlanError, RecordError, TestbedError
 from loadlens.model.result import EngineResult
-from loadlens.model.study import PlannedTrial, Probe
+from loadlens.model.study import Case, PlannedTrial, Probe
 from loadlens.model.topology import Limits, Outside, Service
 from loadlens.model.trial import TrialStatus
-from loadlens.model.workload import Closed, Open, Scenario, Step, Target
+from loadlens.model.workload import Closed, Connection, Open, Scenario, Step, Target
 from loadlens.record import RunRecord, TrialEnd, create_run, open_run
-from loadlens.run import engine_plan, environment, progress, trial_faults, warm_up
+from loadlens.run import engine_plan, engine_trial, environment, progress, trial_faults, warm_up
 from loadlens.run.engine_trial import run_trial
 from loadlens.run.interrupts import Interrupts, Stopped
+from loadlens.run.preparations import prepare_all
 from loadlens.run.progress import Event, PlainPrinter, TrialEnded, in_short
 from loadlens.run.study_runner import run_study
-from loadlens.run.testbed_pool import TestbedPool, prepare_all
 from loadlens.run.time_left import Clock, Remaining
+from loadlens.run.trial_runner import TrialRunner
 from loadlens.study import plan as design
 from loadlens.testbed import Testbed
 from tests import records, tiny
@@ -43,7 +44,7 @@ TARGET = Target("127.0.0.1", 9, "127.0.0.1:9")
 
 
 class Listener:
-    """Keeps what a run tells; may act on it."""
+    """Keeps the events of a run; may act on them."""
 
     def __init__(self, then: object = None) -> None:
         self.events: list[Event] = []
@@ -60,11 +61,14 @@ class Listener:
 
 
 @pytest.fixture
-def scripted(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[ScriptedRun]]:
+def scripted(monkeypatch: pytest.MonkeyPatch) -> type[ScriptedRun]:
     """The engine's place is taken by one that does what the test says."""
-    run = type("Scripted", (ScriptedRun,), {"runs": []})
-    monkeypatch.setattr(engine, "Run", run)
-    return run
+
+    class Scripted(ScriptedRun):
+        runs: ClassVar[list[ScriptedRun]] = []
+
+    monkeypatch.setattr(engine, "Run", Scripted)
+    return Scripted
 
 
 # --- plans -------------------------------------------------------------------------------------------
@@ -72,7 +76,7 @@ def scripted(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[ScriptedRun]]:
 
 def test_a_plan_holds_the_load_and_its_probes_as_streams_of_one_engine() -> None:
     look = Scenario("look", 1.0, (Step("look", "GET", "/"),))
-    probe = Probe("health", look, Open(20.0, "poisson"), records.Connection("new"), 500_000_000)
+    probe = Probe("health", look, Open(20.0, "poisson"), Connection("new"), 500_000_000)
     planned = PlannedTrial(records.case(probes=(probe,)), block=1, position=1, seed=77)
 
     plan = engine_plan.plan_of(planned, TARGET)
@@ -93,7 +97,7 @@ def test_a_plan_holds_the_load_and_its_probes_as_streams_of_one_engine() -> None
     ],
 )
 def test_a_warm_up_is_the_studys_or_five_seconds_or_the_last_cut(
-    case: records.Case, cut_s: int, expected_s: float
+    case: Case, cut_s: int, expected_s: float
 ) -> None:
     assert engine_plan.warmup_ns(case, cut_s * 10**9) / 1e9 == expected_s
 
@@ -228,6 +232,7 @@ def test_a_trial_is_one_line_where_nothing_can_be_drawn() -> None:
         )
     )
     PlainPrinter(out).tell(replace(ended, unexpected_status=3, check_failed=12))
+    PlainPrinter(out, shows_valid_trials=False).tell(ended)
 
     first, second, third = out.getvalue().splitlines()
     assert re.fullmatch(r"\d\d:\d\d:\d\d", first[:8])
@@ -302,19 +307,18 @@ def test_a_signal_behind_the_start_of_services_leaves_none(
             beds.append(self)
             raise Stopped(ExitCode.INTERRUPTED)
 
-    monkeypatch.setattr("loadlens.run.testbed_pool.Testbed", Heard)
+    monkeypatch.setattr("loadlens.run.trial_runner.Testbed", Heard)
     study = tiny.planned(tiny.write_study(tmp_path / "study"))
     (planned, *_) = design.order(study)
     preparations = prepare_all(study, cache=tmp_path / "cache", on_line=lambda _: None)
-    with TestbedPool(
-        preparations, marker="run", shared_logs=lambda: tmp_path, on_event=lambda _: None
-    ) as bench:
-        with pytest.raises(Stopped):
-            bench.ready_for(planned, tmp_path / "logs")
-        bench.done_with(planned, broken=True)
+    machine = environment.of_machine()
+    with create_run(tmp_path / "run", study, [planned], machine) as writer:
+        runner = TrialRunner(writer, preparations, Interrupts(), progress.Silent(), machine)
+        done = runner.run(planned)
 
     (bed,) = beds
     assert bed.keeper_pid is None
+    assert done.status is TrialStatus.ABORTED
 
 
 def test_handlers_are_given_back() -> None:
@@ -329,14 +333,15 @@ def test_handlers_are_given_back() -> None:
 
 def test_a_stop_ends_the_engine_in_order_and_its_result_stays(scripted: type[ScriptedRun]) -> None:
     scripted.script = staticmethod(lambda run: setattr(run, "turns", 10_000))
-    stop = threading.Event()
     seen = []
 
-    def on_progress(said: engine.Progress) -> None:
-        seen.append(said["phase"])
-        stop.set()
+    class Ends(engine_trial.Listener):
+        def must_stop(self, progress: engine.Progress | None) -> bool:
+            assert progress is not None
+            seen.append(progress["phase"])
+            return True
 
-    done = run_trial(records.plan(), on_progress=on_progress, stop=stop)
+    done = run_trial(records.plan(), Ends())
 
     assert done["status"] == "stopped"
     assert seen == ["measure"]
@@ -345,11 +350,12 @@ def test_a_stop_ends_the_engine_in_order_and_its_result_stays(scripted: type[Scr
 def test_whoever_raises_in_between_leaves_no_load_behind(scripted: type[ScriptedRun]) -> None:
     scripted.script = staticmethod(lambda run: setattr(run, "turns", 10_000))
 
-    def broken(_: engine.Progress) -> None:
-        raise ValueError("a view of somebody else's")
+    class Broken(engine_trial.Listener):
+        def must_stop(self, progress: engine.Progress | None) -> bool:
+            raise ValueError("a view of another program")
 
     with pytest.raises(ValueError, match="a view"):
-        run_trial(records.plan(), on_progress=broken)
+        run_trial(records.plan(), Broken())
 
     assert scripted.runs[0].stopped
 
@@ -388,7 +394,7 @@ def test_every_case_runs_once_a_block_and_is_sealed(tmp_path: Path, scripted: ty
         ("2", "block-2"),
     ]
     assert [t.position for t in record.trials] == [1, 2, 3, 4]
-    assert {t.plan.streams[0].workload.users for t in record.trials} == {1, 2}
+    assert {t.plan.streams[0].workload for t in record.trials} == {Closed(users=1), Closed(users=2)}
     assert "listening" in record.trials[0].log("web")
     assert not list(record.path.rglob("live"))
     assert [e["event"] for e in record.events() if e["event"].startswith("trial")][:2] == [
@@ -406,15 +412,15 @@ def test_books_are_read_before_the_load_and_after_the_drain(
     record = run_tiny(tmp_path, service="scrape: {get: /metrics}", trials=1, users="[1]")
 
     trial = record.trials[0]
-    books = trial.readings().filter(metric="requests_total").sort("time_ns")
+    scraped = trial.readings().filter(metric="requests_total").sort("time_ns")
 
-    assert books.height >= 2
-    assert books["time_ns"][0] < 0
-    assert trial.idle["before_ns"][0] <= books["time_ns"][0] <= trial.idle["before_ns"][1] <= 0
-    assert trial.idle["after_ns"][0] <= books["time_ns"][-1] <= trial.idle["after_ns"][1]
+    assert scraped.height >= 2
+    assert scraped["time_ns"][0] < 0
+    assert trial.idle["before_ns"][0] <= scraped["time_ns"][0] <= trial.idle["before_ns"][1] <= 0
+    assert trial.idle["after_ns"][0] <= scraped["time_ns"][-1] <= trial.idle["after_ns"][1]
     # one readiness request or more, and each scrape counts itself
     ready = trial.idle["readiness_requests"]["web"]
-    assert books["value"].to_list() == [ready + 1 + i for i in range(books.height)]
+    assert scraped["value"].to_list() == [ready + 1 + i for i in range(scraped.height)]
 
 
 def test_an_invalid_trial_is_repeated_once_at_the_end_of_its_block_and_both_are_kept(
@@ -572,7 +578,7 @@ def test_a_stopped_run_keeps_what_is_done_and_goes_on_with_the_rest(
     assert [t.seed for t in after.trials if t.status is TrialStatus.COMPLETE] == [
         t["seed"] for t in after.study["trials"]
     ]
-    assert after.trials[1].status is TrialStatus.ABORTED  # kept beside its second attempt
+    assert after.trials[1].status is TrialStatus.ABORTED  # kept next to its second attempt
     assert after.trials[2].name == "block-1.2"
 
 
@@ -710,11 +716,11 @@ def test_the_environment_says_which_machine_it_was_and_takes_no_variable(
 ) -> None:
     monkeypatch.setenv("TOKEN", "s3cret-of-the-environment")
 
-    found = environment.of_machine(Path(__file__).parent)
+    facts = environment.of_machine(Path(__file__).parent)
 
-    assert found["machine"]["cores"] == os.cpu_count()
-    assert found["machine"]["kernel"] == os.uname().release
-    assert "s3cret-of-the-environment" not in str(found)
+    assert facts["machine"]["cores"] == os.cpu_count()
+    assert facts["machine"]["kernel"] == os.uname().release
+    assert "s3cret-of-the-environment" not in str(facts)
 
 
 def test_users_and_places_are_what_threads_are_bounded_by(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -754,6 +760,6 @@ def test_what_ran_already_has_the_place_that_the_kernel_says(
 
     placed = engine_plan.placement_of(None, case, held=held)
 
-    assert placed["services"]["service"]["cpus"] is None  # nobody asked
+    assert placed["services"]["service"]["cpus"] is None  # the study sets none
     assert placed["services"]["service"]["held"][0]["cpus"] == cpus
     assert placed["shared"] is shared

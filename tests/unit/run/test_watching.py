@@ -1,4 +1,4 @@
-"""What monitors are asked for: services of the testbed, and one that is at an address of its own."""
+"""Specifications of monitors: for services of the testbed, and for one at an address of its own."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from loadlens.machine import listening_sockets
 from loadlens.model.topology import Outside, Scrape, Service
 from loadlens.model.workload import Tls
 from loadlens.run import watching
@@ -31,37 +32,37 @@ def asked(outside: Outside | None, *started: Any, services: tuple[Service, ...] 
     return {source.monitor: source for source in spec.sources}
 
 
-def watched(found: dict[str, Any]) -> list[tuple[str, int, int, bool]]:
-    return [(p.service, p.replica, p.pid, p.tree) for p in found["proc"].processes if p.service[0] != "("]
+def watched(specs: dict[str, Any]) -> list[tuple[str, int, int, bool]]:
+    return [(p.service, p.replica, p.pid, p.tree) for p in specs["proc"].processes if p.service[0] != "("]
 
 
 def test_processes_that_run_already_are_watched_with_all_that_they_start() -> None:
-    found = asked(Outside("service", "127.0.0.1", True, HTTP, pids=(41, 42)))
+    specs = asked(Outside("service", "127.0.0.1", True, HTTP, pids=(41, 42)))
 
-    assert watched(found) == [("service", 1, 41, True), ("service", 2, 42, True)]
-    assert [(p.service, p.port) for p in found["tcp"].ports] == [("service", 8080)]
+    assert watched(specs) == [("service", 1, 41, True), ("service", 2, 42, True)]
+    assert [(p.service, p.port) for p in specs["tcp"].ports] == [("service", 8080)]
 
 
 def test_from_outside_the_port_is_watched_and_no_process_is() -> None:
-    found = asked(Outside("service", "127.0.0.1", True, HTTP))
+    specs = asked(Outside("service", "127.0.0.1", True, HTTP))
 
-    assert watched(found) == []
-    assert [p.port for p in found["tcp"].ports] == [8080]
+    assert watched(specs) == []
+    assert [p.port for p in specs["tcp"].ports] == [8080]
 
 
 def test_nothing_of_another_machine_is_watched_here() -> None:
-    found = asked(Outside("service", "192.0.2.1", False, HTTP))
+    specs = asked(Outside("service", "192.0.2.1", False, HTTP))
 
-    assert watched(found) == []
-    assert "tcp" not in found
+    assert watched(specs) == []
+    assert "tcp" not in specs
 
 
 def test_metrics_are_scraped_once_where_they_are() -> None:
     ports = (*HTTP, ("metrics", 9090))
     scrape = Scrape("/m", port="metrics")
-    found = asked(Outside("service", "127.0.0.1", True, ports, pids=(41, 42), scrape=scrape))
+    specs = asked(Outside("service", "127.0.0.1", True, ports, pids=(41, 42), scrape=scrape))
 
-    assert [target.url for target in found["scrape"].targets] == ["http://127.0.0.1:9090/m"]
+    assert [target.url for target in specs["scrape"].targets] == ["http://127.0.0.1:9090/m"]
 
 
 def test_metrics_over_tls_are_scraped_over_tls() -> None:
@@ -79,12 +80,12 @@ def test_a_service_that_was_started_keeps_its_process_and_gets_its_address() -> 
     )
     outside = Outside("service", "127.0.0.1", True, HTTP, scrape=Scrape("/metrics"))
 
-    found = asked(outside, process, services=(service,))
+    specs = asked(outside, process, services=(service,))
 
-    assert watched(found) == [("service", 1, 77, True)]
-    assert found["proc"].processes[0].mark == "MARK=1"
-    assert [p.port for p in found["tcp"].ports] == [8080]
-    assert [target.url for target in found["scrape"].targets] == ["http://127.0.0.1:8080/metrics"]
+    assert watched(specs) == [("service", 1, 77, True)]
+    assert specs["proc"].processes[0].mark == "MARK=1"
+    assert [p.port for p in specs["tcp"].ports] == [8080]
+    assert [target.url for target in specs["scrape"].targets] == ["http://127.0.0.1:8080/metrics"]
 
 
 def test_without_such_a_service_nothing_changes() -> None:
@@ -92,12 +93,12 @@ def test_without_such_a_service_nothing_changes() -> None:
 
 
 def test_replicas_behind_a_balancer_are_watched_at_their_own_ports(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watching.listening_sockets, "ports_of", {41: (4710, 9000), 42: (4711,)}.__getitem__)
+    monkeypatch.setattr(listening_sockets, "ports_of", {41: (4710, 9000), 42: (4711,)}.__getitem__)
     ports = (*HTTP, ("metrics", 9000))
 
-    found = asked(Outside("service", "127.0.0.1", True, ports, pids=(41, 42)))
+    specs = asked(Outside("service", "127.0.0.1", True, ports, pids=(41, 42)))
 
-    assert [(p.replica, p.name, p.port) for p in found["tcp"].ports] == [
+    assert [(p.replica, p.name, p.port) for p in specs["tcp"].ports] == [
         (1, "http", 8080), (1, "metrics", 9000), (1, "4710", 4710), (2, "4711", 4711)
     ]  # fmt: skip
 
@@ -105,8 +106,8 @@ def test_replicas_behind_a_balancer_are_watched_at_their_own_ports(monkeypatch: 
 def test_who_listens_on_the_port_that_is_asked_stands_before_the_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(watching.listening_sockets, "ports_of", {41: (4710,), 42: (8080, 9000)}.__getitem__)
+    monkeypatch.setattr(listening_sockets, "ports_of", {41: (4710,), 42: (8080, 9000)}.__getitem__)
 
-    found = asked(Outside("service", "127.0.0.1", True, HTTP, pids=(41, 42)))
+    specs = asked(Outside("service", "127.0.0.1", True, HTTP, pids=(41, 42)))
 
-    assert [(p.replica, p.port) for p in found["tcp"].ports] == [(1, 8080), (1, 4710)]
+    assert [(p.replica, p.port) for p in specs["tcp"].ports] == [(1, 8080), (1, 4710)]

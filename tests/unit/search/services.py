@@ -7,14 +7,14 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from loadlens.search.ladder import Bounds, Next, Seen, Stop, decide, probe_per_s
+from loadlens.search.ladder import Bounds, Next, Outcome, Stop, decide, probe_per_s
 
-OVERHEAD_S = 1.7  # of a trial beside its load
+OVERHEAD_S = 1.7  # of a trial, besides its load
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What so many users get."""
+    """Throughput and times of so many users."""
 
     ok_per_s: float
     mean_s: float
@@ -117,7 +117,7 @@ def shedding(room: int, held_s: float, refusal_s: float = 0.0001) -> Service:
 class Searched:
     """A whole search."""
 
-    seen: tuple[Seen, ...]
+    seen: tuple[Outcome, ...]
     stop: Stop
     used_s: float
 
@@ -134,19 +134,21 @@ def search(
     noise: float = 0.0,
     seed: int = 1,
     ends: Callable[[int, Next], str] = lambda number, wanted: "complete",
+    is_certain: bool = False,
 ) -> Searched:
     """Let `decide` find its way over a service; the clock is simulated.
 
     Args:
         ends: How each trial ends, by its number and what was wanted.
         noise: Standard deviation of the logarithm of a trial's throughput.
+        is_certain: The answer is certain from the first level on.
     """
     random_ = random.Random(seed)
-    seen: list[Seen] = []
+    seen: list[Outcome] = []
     used = 0.0
     lengths: dict[tuple[str, int, float], float] = {}
     while True:
-        wanted = decide(seen, bounds.budget_s - used, bounds)
+        wanted = decide(seen, bounds.budget_s - used, bounds, is_certain=is_certain)
         if isinstance(wanted, Stop):
             return Searched(tuple(seen), wanted, used)
         assert len(seen) < 100, "it never ends"
@@ -160,7 +162,7 @@ def search(
         end = ends(len(seen), wanted)
         probes = probe_per_s(got.mean_s, bounds.rate_cap_per_s, dense=wanted.kind == "dense")
         seen.append(
-            Seen(
+            Outcome(
                 kind=wanted.kind,
                 users=wanted.users,
                 end=end,  # type: ignore[arg-type]

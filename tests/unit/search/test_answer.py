@@ -18,8 +18,8 @@ from loadlens.model.finding import Estimate, NotMeasured, Undecided
 from loadlens.present import numbers
 from loadlens.search import answer
 from loadlens.search.ladder import Bounds
-from loadlens.whatif import remedies
-from loadlens.whatif.diagnosis import Examined
+from loadlens.whatif import diagnosis, remedies
+from loadlens.whatif.diagnosis import Diagnosis
 from tests.unit.diagnose import build
 from tests.unit.search.services import (
     Searched,
@@ -63,8 +63,8 @@ def explained(
     facts: Facts, monkeypatch: pytest.MonkeyPatch, *, study: dict[str, Any] = STUDY, **told: Any
 ) -> Explanation:
     """The answer to these facts, as if they had been read from a record."""
-    seen = Examined(facts, remedies.foretold(facts, diagnose.assess(facts)), ())
-    monkeypatch.setattr(answer.diagnosis, "examined", lambda _: seen)
+    seen = Diagnosis(facts, remedies.with_predictions(facts, diagnose.assess(facts)), ())
+    monkeypatch.setattr(diagnosis, "diagnosis_of", lambda _: seen)
     record: Any = SimpleNamespace(
         events=lambda: [TOLD | told], study=study, trials=(), path=Path("/records/one")
     )
@@ -129,10 +129,10 @@ def test_what_a_probe_of_the_same_request_got_belongs_to_the_capacity() -> None:
     assert together.capacity.point == pytest.approx(100.0, rel=0.001)
 
 
-def curve_of(found: Searched) -> Curve:
+def curve_of(answered: Searched) -> Curve:
     """Return the levels of a search over a service made by formula, as the last think time found them."""
-    pause_s = max(seen.pause_s for seen in found.seen)
-    climbed = [seen for seen in found.seen if seen.kind == "climb" and seen.pause_s == pause_s]
+    pause_s = max(seen.pause_s for seen in answered.seen)
+    climbed = [seen for seen in answered.seen if seen.kind == "climb" and seen.pause_s == pause_s]
     rates: dict[int, list[float]] = {}
     for seen in climbed:
         rates.setdefault(seen.users, []).append(seen.ok_per_s)
@@ -157,22 +157,22 @@ def curve_of(found: Searched) -> Curve:
     ids=["M/M/1", "M/M/4", "pool of 8", "rate limit"],
 )
 def test_a_search_finds_the_capacity_of_a_service_made_by_formula(service: Service, capacity: float) -> None:
-    found = search(service, Bounds(budget_s=90.0, rate_cap_per_s=20_000.0, most_users=1024))
+    answered = search(service, Bounds(budget_s=90.0, rate_cap_per_s=20_000.0, most_users=1024))
 
-    reach = answer.reach_of(curve_of(found))
+    reach = answer.reach_of(curve_of(answered))
 
     assert isinstance(reach.capacity, Estimate)
     assert reach.capacity.point == pytest.approx(capacity, rel=0.05)
 
 
 def test_a_search_of_a_service_that_never_fills_gives_what_it_reached() -> None:
-    found = search(endless(0.4), Bounds(budget_s=20.0, rate_cap_per_s=20_000.0, most_users=1024))
+    answered = search(endless(0.4), Bounds(budget_s=20.0, rate_cap_per_s=20_000.0, most_users=1024))
 
-    reach = answer.reach_of(curve_of(found))
+    reach = answer.reach_of(curve_of(answered))
 
-    assert found.stop.because == "budget"
+    assert answered.stop.because == "budget"
     assert isinstance(reach.capacity, Undecided)
-    assert reach.at_least == pytest.approx(max(found.users) / 0.4)  # N / R
+    assert reach.at_least == pytest.approx(max(answered.users) / 0.4)  # N / R
 
 
 def dropped(share: float, *, of: int = 8, **more: Any) -> Curve:
@@ -189,35 +189,37 @@ def dropped(share: float, *, of: int = 8, **more: Any) -> Curve:
 def test_clients_who_waited_to_ask_again_leave_the_capacity_open_above(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    found = explained(build.facts(dropped(0.5, of=4)), monkeypatch)
+    answered = explained(build.facts(dropped(0.5, of=4)), monkeypatch)
 
-    assert isinstance(found.capacity, Estimate)
-    assert numbers.is_lower_bound(found.capacity)
-    assert found.capacity.point == pytest.approx(99.0, rel=1e-4)  # three trials agree: 1 % for the next start
-    assert found.unknown[0].what.startswith("how much more than 99.0 /s it can do: clients waited to ask")
-    assert found.unknown[0].decided_by.startswith("a backlog four times as large")
+    assert isinstance(answered.capacity, Estimate)
+    assert numbers.is_lower_bound(answered.capacity)
+    assert answered.capacity.point == pytest.approx(
+        99.0, rel=1e-4
+    )  # three trials agree: 1 % for the next start
+    assert answered.unknown[0].what.startswith("how much more than 99.0 /s it can do: clients waited to ask")
+    assert answered.unknown[0].decided_by.startswith("a backlog four times as large")
 
 
 @pytest.mark.parametrize(("share", "of"), [(0.04, 4), (0.5, 8)])
 def test_few_who_waited_or_only_beyond_two_full_levels_leave_it_closed(
     monkeypatch: pytest.MonkeyPatch, share: float, of: int
 ) -> None:
-    found = explained(build.facts(dropped(share, of=of)), monkeypatch)
+    answered = explained(build.facts(dropped(share, of=of)), monkeypatch)
 
-    assert isinstance(found.capacity, Estimate)
-    assert found.capacity.high is not None
-    assert not any(one.what.startswith("how much more") for one in found.unknown)
+    assert isinstance(answered.capacity, Estimate)
+    assert answered.capacity.high is not None
+    assert not any(item.what.startswith("how much more") for item in answered.unknown)
 
 
 def test_a_lower_bound_without_a_cause_is_said_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """As where no rule speaks of a limit."""
     curve = dropped(0.5, of=2)
-    monkeypatch.setattr(answer, "_root", lambda _: None)
+    monkeypatch.setattr(answer, "root_of", lambda _: None)
     monkeypatch.setattr(answer, "_limits", lambda _: [])
 
-    found = explained(build.facts(curve), monkeypatch)
+    answered = explained(build.facts(curve), monkeypatch)
 
-    assert found.sentence == "It does at least 99.0 /s, and what holds it there could not be seen."
+    assert answered.sentence == "It does at least 99.0 /s, and what holds it there could not be seen."
 
 
 def test_without_a_curve_nothing_is_made_up() -> None:
@@ -231,13 +233,13 @@ def test_without_a_curve_nothing_is_made_up() -> None:
 
 
 def test_the_limit_comes_first_with_its_number_and_grade(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = explained(build.facts(plateau()), monkeypatch)
+    answered = explained(build.facts(plateau()), monkeypatch)
 
-    assert found.limit == "saturation.plateau"
-    assert found.sentence == f"{found.findings[0].statement} (probable)."
-    assert "100 /s" in found.sentence
-    assert found.do.startswith("Keep at most 1 in flight")
-    assert found.brings == (
+    assert answered.limit == "saturation.plateau"
+    assert answered.sentence == f"{answered.findings[0].statement} (probable)."
+    assert "100 /s" in answered.sentence
+    assert answered.do.startswith("Keep at most 1 in flight")
+    assert answered.brings == (
         "a mean of 10.0 ms (measured at 1 user) in place of 80.0 ms at 8, at the same throughput"
     )
 
@@ -245,15 +247,15 @@ def test_the_limit_comes_first_with_its_number_and_grade(monkeypatch: pytest.Mon
 def test_what_a_remedy_brings_is_said_with_its_interval_and_what_is_taken_for_granted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    found = explained(build.facts(build.blocked(0.2)), monkeypatch)
+    answered = explained(build.facts(build.blocked(0.2)), monkeypatch)
 
     # 2 / 0.2 s; 20 / 10 - 0.15 s
-    assert found.brings.startswith("2 processes in place of 1: capacity 5.00 /s now, ")
-    assert " mean at 20 users 3.85 s now, 1.8" in found.brings
-    assert " then. the work in threads: capacity 5.00 /s now, 19." in found.brings
-    assert found.brings.count("(") > 6
-    assert "Assumed: each takes requests as one does now; it runs on all cores there" in found.brings
-    assert found.brings.endswith("; nothing limits before that was not seen.")
+    assert answered.brings.startswith("2 processes in place of 1: capacity 5.00 /s now, ")
+    assert " mean at 20 users 3.85 s now, 1.8" in answered.brings
+    assert " then. the work in threads: capacity 5.00 /s now, 19." in answered.brings
+    assert answered.brings.count("(") > 6
+    assert "Assumed: each takes requests as one does now; it runs on all cores there" in answered.brings
+    assert answered.brings.endswith("; nothing limits before that was not seen.")
 
 
 def test_a_model_that_does_not_fit_brings_nothing_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -261,39 +263,39 @@ def test_a_model_that_does_not_fit_brings_nothing_and_says_so(monkeypatch: pytes
     first, middle, last = whole.steps
     odd = replace(middle, response=build.times(1.7))
 
-    found = explained(build.facts(replace(whole, steps=(first, odd, last))), monkeypatch)
+    answered = explained(build.facts(replace(whole, steps=(first, odd, last))), monkeypatch)
 
-    assert found.limit == "eventloop.blocked"
-    assert found.brings.startswith("undecided: at 5 users the model has a mean (s) of 0.8")
-    assert found.brings.endswith("measured were 1.7.")
+    assert answered.limit == "eventloop.blocked"
+    assert answered.brings.startswith("undecided: at 5 users the model has a mean (s) of 0.8")
+    assert answered.brings.endswith("measured were 1.7.")
 
 
 def test_from_outside_a_plateau_asks_for_the_processes_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = explained(build.facts(plateau()), monkeypatch)
+    answered = explained(build.facts(plateau()), monkeypatch)
 
-    assert found.tier == "A"
-    assert found.unknown[0].what.startswith("what holds the throughput there")
-    assert "--pid" in found.unknown[0].decided_by
+    assert answered.tier == "A"
+    assert answered.unknown[0].what.startswith("what holds the throughput there")
+    assert "--pid" in answered.unknown[0].decided_by
 
 
 def test_with_processes_watched_it_asks_for_the_services_own_gauges(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = explained(build.facts(plateau(processes=(build.process(0.1),))), monkeypatch)
+    answered = explained(build.facts(plateau(processes=(build.process(0.1),))), monkeypatch)
 
-    assert found.tier == "B"
-    assert "--metrics" in found.unknown[0].decided_by
+    assert answered.tier == "B"
+    assert "--metrics" in answered.unknown[0].decided_by
 
 
 def test_a_probe_that_is_the_load_asks_for_a_cheap_url(monkeypatch: pytest.MonkeyPatch) -> None:
     same = {"name": "/b (probe)", "path": "/b", "is_load": True}
-    found = explained(
+    answered = explained(
         build.facts(plateau(processes=(build.process(0.1),), probes=(build.probe(0.02),))),
         monkeypatch,
         probe=same,
     )
 
-    assert "--probe" in found.unknown[0].decided_by
-    assert "no cheaper URL was given" in found.others
-    assert any("no cheap URL was given" in caution for caution in found.cautions)
+    assert "--probe" in answered.unknown[0].decided_by
+    assert "no cheaper URL was given" in answered.others
+    assert any("no cheap URL was given" in caution for caution in answered.cautions)
 
 
 def test_what_the_cheap_endpoint_pays_is_said_with_both_ends(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -324,45 +326,45 @@ def test_what_the_cheap_endpoint_pays_is_said_with_both_ends(monkeypatch: pytest
 def test_a_ladder_that_did_not_reach_the_end_is_undecided_and_says_what_stood_in_its_way(
     monkeypatch: pytest.MonkeyPatch, because: str, says: str, decided: str
 ) -> None:
-    found = explained(build.facts(growing()), monkeypatch, because=because)
+    answered = explained(build.facts(growing()), monkeypatch, because=because)
 
-    assert found.limit is None
-    assert found.sentence.startswith("Undecided: the capacity is not reached")
-    assert says in found.sentence
-    assert found.sentence.endswith("160 /s were reached.")
-    assert decided in found.unknown[0].decided_by
+    assert answered.limit is None
+    assert answered.sentence.startswith("Undecided: the capacity is not reached")
+    assert says in answered.sentence
+    assert answered.sentence.endswith("160 /s were reached.")
+    assert decided in answered.unknown[0].decided_by
 
 
 def test_a_suspicion_comes_after_a_limit_that_was_not_reached(monkeypatch: pytest.MonkeyPatch) -> None:
     curve = growing()
     stolen = replace(curve, steps=tuple(replace(step, steal=0.06) for step in curve.steps))
 
-    found = explained(build.facts(stolen), monkeypatch, because="interrupted")
+    answered = explained(build.facts(stolen), monkeypatch, because="interrupted")
 
-    assert found.sentence.startswith("Undecided: the capacity is not reached")
-    assert "it was ended on request; 160 /s were reached. Suspected, not shown: " in found.sentence
-    assert found.sentence.endswith("took 6.0 % of its time.")
+    assert answered.sentence.startswith("Undecided: the capacity is not reached")
+    assert "it was ended on request; 160 /s were reached. Suspected, not shown: " in answered.sentence
+    assert answered.sentence.endswith("took 6.0 % of its time.")
 
 
 def test_requests_that_fail_are_the_answer_when_they_ended_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = explained(
+    answered = explained(
         build.facts(growing()), monkeypatch, because="harm", words="40 % of the requests of 16 users fail"
     )
 
-    assert found.sentence == (
+    assert answered.sentence == (
         "Undecided, too many requests failed and the load was ended: 40 % of the requests of 16 users fail; "
         "160 /s were reached."
     )
 
 
 def test_without_any_level_it_is_undecided_and_nothing_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = explained(build.facts(), monkeypatch, because="fails_alone", words="all fail", probe=None)
+    answered = explained(build.facts(), monkeypatch, because="fails_alone", words="all fail", probe=None)
 
-    assert found.limit is None
-    assert found.sentence.startswith("Undecided, requests fail without any load")
-    assert found.ladder == ()
-    assert found.requests == ("POST /b",)
-    assert "curl" in found.unknown[0].decided_by
+    assert answered.limit is None
+    assert answered.sentence.startswith("Undecided, requests fail without any load")
+    assert answered.ladder == ()
+    assert answered.requests == ("POST /b",)
+    assert "curl" in answered.unknown[0].decided_by
 
 
 @pytest.mark.parametrize(("gate", "grade"), [(True, "probable"), (None, "suspected")])
@@ -373,17 +375,17 @@ def test_a_search_that_saw_a_healthy_service_says_first_that_it_reached_no_limit
     top = replace(curve.steps[-1], processes=(build.process(0.2),), probes=(build.probe(0.002, delayed=0.0),))
     busy = replace(curve, steps=(*curve.steps[:-1], top), work=build.estimate(0.001))
 
-    found = explained(
+    answered = explained(
         build.facts(busy, gates=(Gate("generator", gate, "kept up"),)), monkeypatch, because="rate_cap"
     )
 
-    assert found.limit is None
-    assert found.sentence.startswith("Undecided: the capacity is not reached")
+    assert answered.limit is None
+    assert answered.sentence.startswith("Undecided: the capacity is not reached")
     assert (
         "the rate cap stood in the way; 160 /s were reached. Underdriven: nothing limits up to"
-        in found.sentence
+        in answered.sentence
     )
-    assert found.sentence.endswith(f"({grade}).")
+    assert answered.sentence.endswith(f"({grade}).")
 
 
 def test_failed_gates_and_what_was_foreseen_are_cautions(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -393,9 +395,9 @@ def test_failed_gates_and_what_was_foreseen_are_cautions(monkeypatch: pytest.Mon
         Gate("accounting", None, "the service does not count its requests"),
     )
 
-    found = explained(build.facts(plateau(), gates=gates), monkeypatch)
+    answered = explained(build.facts(plateau(), gates=gates), monkeypatch)
 
-    assert found.cautions == (
+    assert answered.cautions == (
         "Little's law is broken",
         "not looked at: the service does not count its requests",
         "2 cores: other programs",
@@ -403,23 +405,23 @@ def test_failed_gates_and_what_was_foreseen_are_cautions(monkeypatch: pytest.Mon
 
 
 def test_every_unknown_is_said_once_those_that_can_be_decided_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = explained(build.facts(plateau()), monkeypatch)
+    answered = explained(build.facts(plateau()), monkeypatch)
 
-    whats = [one.what for one in found.unknown]
-    decided = [bool(one.decided_by) for one in found.unknown]
+    whats = [item.what for item in answered.unknown]
+    decided = [bool(item.decided_by) for item in answered.unknown]
     assert len(whats) == len(set(whats))
     assert decided == sorted(decided, reverse=True)
 
 
 def test_any_study_has_an_answer_without_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
     facts = build.facts(build.blocked())
-    seen = Examined(facts, diagnose.assess(facts), ())
-    monkeypatch.setattr(answer.diagnosis, "examined", lambda _: seen)
+    seen = Diagnosis(facts, diagnose.assess(facts), ())
+    monkeypatch.setattr(diagnosis, "diagnosis_of", lambda _: seen)
     record: Any = SimpleNamespace(events=list, study=STUDY, trials=(), path=Path("/r"))
 
-    found = answer.explanation(record)
+    answered = answer.explanation(record)
 
-    assert found.limit == "eventloop.blocked"
-    assert (found.stopped_because, found.budget_s) == ("record", None)
-    assert any(f.explained_by == "eventloop.blocked" for f in found.findings)
-    assert not isinstance(found.capacity, NotMeasured)
+    assert answered.limit == "eventloop.blocked"
+    assert (answered.stopped_because, answered.budget_s) == ("record", None)
+    assert any(f.explained_by == "eventloop.blocked" for f in answered.findings)
+    assert not isinstance(answered.capacity, NotMeasured)

@@ -1,4 +1,4 @@
-"""What ends a load that runs: too many requests a second, or hardly any that come to something."""
+"""Ends of a running load: too many requests per second, or hardly any that succeed."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def test_a_load_below_the_cap_that_succeeds_goes_on() -> None:
 def test_more_than_the_cap_within_a_second_ends_it_with_both_numbers() -> None:
     guard = Guard(BOUNDS)
 
-    said = [guard(progress(t / 10, 20 * t)) for t in range(1, 8)]
+    reasons = [guard(progress(t / 10, 20 * t)) for t in range(1, 8)]
 
     # 1.05 x 100 + 3 sqrt(100) = 135: what a second may have, and chance.
-    assert said[:6] == [None] * 6
-    assert said[6] == "140 requests were sent a second, at most 100 are allowed"
+    assert reasons[:6] == [None] * 6
+    assert reasons[6] == "140 requests were sent a second, at most 100 are allowed"
     assert guard.tripped == "rate"
 
 
@@ -50,26 +50,26 @@ def test_a_burst_of_users_who_all_begin_at_once_is_no_rate() -> None:
     guard = Guard(BOUNDS)
 
     # 64 users, each answered after a second: 64 requests at once, and 64 a second.
-    said = [guard(progress(t / 10, 64 * (1 + t // 10))) for t in range(1, 40)]
+    reasons = [guard(progress(t / 10, 64 * (1 + t // 10))) for t in range(1, 40)]
 
-    assert said == [None] * 39
+    assert reasons == [None] * 39
 
 
 def test_half_of_a_second_that_comes_to_nothing_ends_it() -> None:
     guard = Guard(BOUNDS)
 
     assert guard(progress(1.0, 80, rps=41.0, failed=39)) is None
-    said = guard(progress(2.0, 160, rps=40.0, failed=40))
-    assert said == "40 of 80 requests came to nothing within a second"
+    reasons = guard(progress(2.0, 160, rps=40.0, failed=40))
+    assert reasons == "40 of 80 requests came to nothing within a second"
     assert guard.tripped == "harm"
 
 
 def test_a_second_without_one_success_ends_it() -> None:
     guard = Guard(BOUNDS)
 
-    said = guard(progress(1.0, 60, rps=0.0, unexpected_status=60))
+    reasons = guard(progress(1.0, 60, rps=0.0, unexpected_status=60))
 
-    assert said == "not one of 60 requests succeeded within a second"
+    assert reasons == "not one of 60 requests succeeded within a second"
 
 
 def test_refusals_beside_successes_do_not_end_it() -> None:

@@ -1,8 +1,9 @@
-"""What the ladder decides, on services whose capacity follows from a formula."""
+"""Decisions of the ladder, on services whose capacity follows from a formula."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,7 @@ from loadlens.estimate.saturation import Saturation
 from loadlens.search.ladder import (
     Bounds,
     Next,
-    Seen,
+    Outcome,
     Stop,
     decide,
     levels_of,
@@ -35,15 +36,15 @@ from tests.unit.search.services import (
 BOUNDS = Bounds(budget_s=90.0, rate_cap_per_s=20_000.0, most_users=1024)
 
 
-def saturation(found: Searched) -> Saturation:
-    pause = found.seen[-1].pause_s
-    known = saturation_of(levels_of(found.seen, pause), pause)
-    assert isinstance(known, Saturation)
-    return known
+def saturation(outcome: Searched) -> Saturation:
+    pause = outcome.seen[-1].pause_s
+    estimate = saturation_of(levels_of(outcome.seen, pause), pause)
+    assert isinstance(estimate, Saturation)
+    return estimate
 
 
-def levels(found: Searched) -> list[int]:
-    return list(dict.fromkeys(found.users))
+def levels(outcome: Searched) -> list[int]:
+    return list(dict.fromkeys(outcome.users))
 
 
 # --- the way up --------------------------------------------------------------------------------------------
@@ -63,79 +64,79 @@ def levels(found: Searched) -> list[int]:
 def test_it_doubles_until_well_beyond_the_knee_and_no_further(
     service: object, capacity: float, knee: float
 ) -> None:
-    found = search(service, BOUNDS)  # type: ignore[arg-type]
+    outcome = search(service, BOUNDS)  # type: ignore[arg-type]
 
-    known, climbed = saturation(found), levels(found)
-    assert found.stop.because == "saturated"
+    estimate, climbed = saturation(outcome), levels(outcome)
+    assert outcome.stop.because == "saturated"
     assert climbed == [2**i for i in range(len(climbed))]
     assert climbed[-1] >= 1.8 * knee * 0.97  # by Little's knee, whose X is within 3 % of the formula's
     assert climbed[-2] < max(8, 4 * knee), "one level less would have done as well"
     assert climbed[-1] >= 8
-    assert known.capacity == pytest.approx(capacity, rel=0.05)
-    assert found.used_s <= BOUNDS.budget_s + 3
+    assert estimate.capacity == pytest.approx(capacity, rel=0.05)
+    assert outcome.used_s <= BOUNDS.budget_s + 3
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_noise_of_three_percent_leads_nowhere_else(seed: int) -> None:
-    found = search(pool(8, 0.050), BOUNDS, noise=0.03, seed=seed)
+    outcome = search(pool(8, 0.050), BOUNDS, noise=0.03, seed=seed)
 
-    assert found.stop.because == "saturated"
-    assert levels(found)[-1] in (16, 32, 64)  # one more where noise looks like a fall
-    assert saturation(found).capacity == pytest.approx(160.0, rel=0.05)
+    assert outcome.stop.because == "saturated"
+    assert levels(outcome)[-1] in (16, 32, 64)  # one more where noise looks like a fall
+    assert saturation(outcome).capacity == pytest.approx(160.0, rel=0.05)
 
 
 def test_time_away_from_the_server_moves_the_knee_and_the_ladder_goes_with_it() -> None:
     # D = 20 ms and 100 ms elsewhere: N* = (D + Z) / D = 6, where a grid up to 4 would see no end of growth.
-    found = search(one_server(0.020, 0.100), BOUNDS)
+    outcome = search(one_server(0.020, 0.100), BOUNDS)
 
-    assert levels(found)[-1] >= 1.8 * 6.0 * 0.97
+    assert levels(outcome)[-1] >= 1.8 * 6.0 * 0.97
 
 
 def test_the_first_fall_is_looked_at_twice() -> None:
     # USL with N_peak = sqrt((1 - 0.02) / 0.004) = 15.7: 16 users are the peak, 32 give less.
-    found = search(retrograde(100.0, 0.02, 0.004), BOUNDS)
+    outcome = search(retrograde(100.0, 0.02, 0.004), BOUNDS)
 
-    climbed = levels(found)
+    climbed = levels(outcome)
     assert 64 in climbed, "two levels beyond the peak"
     assert 128 not in climbed
-    assert found.stop.because == "saturated"
+    assert outcome.stop.because == "saturated"
 
 
 def test_an_endless_service_is_climbed_as_far_as_the_budget_goes_beside_the_dense_look() -> None:
-    found = search(endless(1.0), BOUNDS)
+    outcome = search(endless(1.0), BOUNDS)
 
-    assert found.stop.because == "budget"
-    assert levels(found)[-1] >= 8
-    assert found.seen[-1].kind == "dense"
-    assert found.used_s <= BOUNDS.budget_s
-    assert saturation(found).verdict == "underdriven"
+    assert outcome.stop.because == "budget"
+    assert levels(outcome)[-1] >= 8
+    assert outcome.seen[-1].kind == "dense"
+    assert outcome.used_s <= BOUNDS.budget_s
+    assert saturation(outcome).verdict == "underdriven"
 
 
 def test_so_many_users_are_enough() -> None:
-    found = search(endless(0.05), Bounds(90.0, 20_000.0, most_users=24))
+    outcome = search(endless(0.05), Bounds(90.0, 20_000.0, most_users=24))
 
-    assert found.stop.because == "most_users"
-    assert levels(found) == [1, 2, 4, 8, 16, 24]
+    assert outcome.stop.because == "most_users"
+    assert levels(outcome) == [1, 2, 4, 8, 16, 24]
 
 
 # --- bounds ------------------------------------------------------------------------------------------------
 
 
 def test_no_level_is_begun_that_may_pass_the_rate_cap() -> None:
-    found = search(endless(0.050), Bounds(90.0, 200.0, 1024))
+    outcome = search(endless(0.050), Bounds(90.0, 200.0, 1024))
 
-    assert found.stop.because == "rate_cap"
-    assert max(one.asked_per_s for one in found.seen if one.kind == "climb") <= 200.0
-    assert levels(found)[-1] == 8  # 160/s and a probe a second; 16 users could ask 322 times
+    assert outcome.stop.because == "rate_cap"
+    assert max(trial.asked_per_s for trial in outcome.seen if trial.kind == "climb") <= 200.0
+    assert levels(outcome)[-1] == 8  # 160/s and a probe a second; 16 users could ask 322 times
 
 
 def test_a_service_faster_than_the_rate_cap_gets_users_who_pause() -> None:
-    found = search(endless(0.000_05), Bounds(90.0, 1000.0, 1024))
+    outcome = search(endless(0.000_05), Bounds(90.0, 1000.0, 1024))
 
     # Eight users pausing 8 ms ask 1,000 times a second at most, whatever the service does.
     assert think_s(0.000_05, 1000.0) == pytest.approx(0.008)
-    assert max(one.ok_per_s for one in found.seen if one.kind == "climb") <= 1000.0
-    assert found.stop.because == "rate_cap"
+    assert max(trial.ok_per_s for trial in outcome.seen if trial.kind == "climb") <= 1000.0
+    assert outcome.stop.because == "rate_cap"
 
 
 def test_a_service_far_below_the_rate_cap_gets_users_who_do_not_pause() -> None:
@@ -145,11 +146,11 @@ def test_a_service_far_below_the_rate_cap_gets_users_who_do_not_pause() -> None:
 @pytest.mark.parametrize("budget_s", [15.0, 30.0, 60.0, 90.0, 300.0])
 @pytest.mark.parametrize("service", [pool(8, 0.05), endless(0.4), one_server(0.3, 0.01), endless(3.0)])
 def test_a_budget_is_kept_but_for_the_last_trials_own_time(service: object, budget_s: float) -> None:
-    found = search(service, Bounds(budget_s, 20_000.0, 1024))  # type: ignore[arg-type]
+    outcome = search(service, Bounds(budget_s, 20_000.0, 1024))  # type: ignore[arg-type]
 
-    last = found.seen[-1] if found.seen else None
+    last = outcome.seen[-1] if outcome.seen else None
     slack = 0.0 if last is None else (last.mean_s or 0.0) + 2.0
-    assert found.used_s <= budget_s + slack
+    assert outcome.used_s <= budget_s + slack
 
 
 def test_with_five_percent_of_the_budget_left_nothing_is_begun() -> None:
@@ -174,32 +175,35 @@ def test_a_saturated_ladder_is_an_answer_even_with_no_time_left() -> None:
 
 
 def test_failing_requests_end_the_climb_where_they_began() -> None:
-    found = search(failing_from(pool(64, 0.05), 16, 0.4), BOUNDS)
+    outcome = search(failing_from(pool(64, 0.05), 16, 0.4), BOUNDS)
 
-    assert found.stop.because == "harm"
-    assert found.users == [1, 2, 4, 8, 16]
-    assert found.stop.words == "40 % of the requests of 16 users fail"
-    assert not any(one.kind == "dense" for one in found.seen), "a harmed service is left alone"
+    assert outcome.stop.because == "harm"
+    assert outcome.users == [1, 2, 4, 8, 16]
+    assert outcome.stop.words == "40 % of the requests of 16 users fail"
+    assert not any(trial.kind == "dense" for trial in outcome.seen), "a harmed service is left alone"
 
 
 def test_a_few_failures_do_not_end_it() -> None:
-    found = search(failing_from(pool(8, 0.05), 4, 0.02), BOUNDS)
+    outcome = search(failing_from(pool(8, 0.05), 4, 0.02), BOUNDS)
 
-    assert found.stop.because == "saturated"
+    assert outcome.stop.because == "saturated"
 
 
-def test_a_service_that_fails_alone_is_not_loaded_at_all() -> None:
-    found = search(failing_from(pool(8, 0.05), 1, 1.0), BOUNDS)
+@pytest.mark.parametrize("share", [1.0, 0.125])
+def test_a_service_that_fails_alone_is_not_loaded_at_all(share: float) -> None:
+    outcome = search(failing_from(pool(8, 0.05), 1, share), BOUNDS)
 
-    assert found.stop.because == "fails_alone"
-    assert [one.kind for one in found.seen] == ["look"]
+    assert outcome.stop.because == "fails_alone"
+    assert [trial.kind for trial in outcome.seen] == ["look"]
 
 
 def test_a_load_that_the_guard_ended_is_the_last() -> None:
-    found = search(pool(64, 0.05), BOUNDS, ends=lambda _, wanted: "harm" if wanted.users == 8 else "complete")
+    outcome = search(
+        pool(64, 0.05), BOUNDS, ends=lambda _, wanted: "harm" if wanted.users == 8 else "complete"
+    )
 
-    assert found.stop == Stop("harm", "with 8 users it harm")
-    assert found.users == [1, 2, 4, 8]
+    assert outcome.stop == Stop("harm", "with 8 users it harm")
+    assert outcome.users == [1, 2, 4, 8]
 
 
 def test_a_step_that_could_not_be_measured_is_tried_once_more() -> None:
@@ -215,7 +219,7 @@ def test_a_step_that_could_not_be_measured_is_tried_once_more() -> None:
 
 
 def test_nothing_that_comes_back_is_no_answer() -> None:
-    silent = Seen("look", 1, "complete", ended=0, load_s=3.0, took_s=5.0)
+    silent = Outcome("look", 1, "complete", ended=0, load_s=3.0, took_s=5.0)
 
     decision = decide([silent], 80.0, BOUNDS)
 
@@ -235,28 +239,28 @@ def test_refusals_are_no_harm_and_a_service_that_refuses_all_is_left() -> None:
 
 def test_where_a_tenth_is_refused_users_pause_and_the_ladder_begins_anew() -> None:
     # 100/s are served. Nobody pauses: one of two users is refused 10,000 times a second.
-    found = search(limited(100.0, 0.010), BOUNDS)
+    outcome = search(limited(100.0, 0.010), BOUNDS)
 
-    hasty = [one.users for one in found.seen if one.kind == "climb" and not one.pause_s]
-    patient = [one.users for one in found.seen if one.kind == "climb" and one.pause_s]
+    hasty = [trial.users for trial in outcome.seen if trial.kind == "climb" and not trial.pause_s]
+    patient = [trial.users for trial in outcome.seen if trial.kind == "climb" and trial.pause_s]
     assert hasty == [1, 2]
     assert patient[:4] == [1, 2, 4, 8]
-    assert {one.pause_s for one in found.seen if one.pause_s} == {0.010}
-    assert found.stop.because == "saturated"
-    assert saturation(found).capacity == pytest.approx(100.0, rel=0.01)
+    assert {trial.pause_s for trial in outcome.seen if trial.pause_s} == {0.010}
+    assert outcome.stop.because == "saturated"
+    assert saturation(outcome).capacity == pytest.approx(100.0, rel=0.01)
 
 
 def test_users_who_pause_begin_with_as_many_as_asked_as_much_without() -> None:
     # 12 at once for 40 ms. 8 users are refused nothing; 16 of whom each pauses for 40 ms ask as much.
-    found = search(shedding(12, 0.040), BOUNDS)
+    outcome = search(shedding(12, 0.040), BOUNDS)
 
-    hasty = [one.users for one in found.seen if one.kind == "climb" and not one.pause_s]
-    patient = [one.users for one in found.seen if one.kind == "climb" and one.pause_s]
+    hasty = [trial.users for trial in outcome.seen if trial.kind == "climb" and not trial.pause_s]
+    patient = [trial.users for trial in outcome.seen if trial.kind == "climb" and trial.pause_s]
     assert hasty == [1, 2, 4, 8, 16]
     assert patient[:4] == [1, 16, 32, 64]
-    assert found.stop.because == "saturated"
+    assert outcome.stop.because == "saturated"
     # No longer than the others: how long their answers take is known.
-    assert len({one.load_s for one in found.seen if one.kind == "climb"}) == 1
+    assert len({trial.load_s for trial in outcome.seen if trial.kind == "climb"}) == 1
 
 
 def test_a_level_more_shows_whether_what_refuses_lets_the_same_through() -> None:
@@ -298,22 +302,38 @@ def test_a_generator_at_its_limit_ends_the_climb() -> None:
 
 
 def test_what_time_is_left_goes_to_repeats_of_the_decisive_levels_and_one_dense_look() -> None:
-    found = search(one_server(0.010, 0.002), Bounds(200.0, 20_000.0, 1024))
+    outcome = search(one_server(0.010, 0.002), Bounds(200.0, 20_000.0, 1024))
 
-    top = levels(found)[-1]
-    assert found.users.count(top) == 3
-    assert [one.kind for one in found.seen].count("dense") == 1
-    knee = [users for users in set(found.users) - {top} if found.users.count(users) == 3]
+    top = levels(outcome)[-1]
+    assert outcome.users.count(top) == 3
+    assert [trial.kind for trial in outcome.seen].count("dense") == 1
+    knee = [users for users in set(outcome.users) - {top} if outcome.users.count(users) == 3]
     assert len(knee) == 1
-    assert saturation(found).plateau_from == knee[0]
-    assert found.used_s < 200.0, "what is known well enough is not measured on and on"
+    assert saturation(outcome).plateau_from == knee[0]
+    assert outcome.used_s < 200.0, "what is known well enough is not measured on and on"
+
+
+@pytest.mark.parametrize("service", [one_server(0.010, 0.002), pool(8, 0.05)], ids=["M/M/1", "pool of 8"])
+def test_a_certain_answer_needs_no_repeats_but_still_the_dense_look(service: object) -> None:
+    certain = search(service, BOUNDS, is_certain=True)  # type: ignore[arg-type]
+    uncertain = search(service, BOUNDS)  # type: ignore[arg-type]
+
+    assert certain.users == levels(certain) == levels(uncertain), "each level once, and the same levels"
+    assert [trial.kind for trial in certain.seen].count("dense") == 1
+    assert certain.stop.because == "saturated"
+    assert certain.stop.words.endswith("the last trials did not change the answer")
+    assert certain.used_s < uncertain.used_s <= BOUNDS.budget_s
+
+
+def test_a_certain_answer_does_not_end_the_climb() -> None:
+    assert search(pool(50, 0.1), BOUNDS, is_certain=True).users[-1] >= 1.8 * 50 * 0.97
 
 
 def test_a_level_has_one_trial_or_three_but_not_two() -> None:
     for budget in range(40, 140, 5):
-        found = search(pool(4, 0.05), Bounds(float(budget), 20_000.0, 1024))
+        outcome = search(pool(4, 0.05), Bounds(float(budget), 20_000.0, 1024))
 
-        assert all(found.users.count(users) in (1, 3) for users in found.users), budget
+        assert all(outcome.users.count(users) in (1, 3) for users in outcome.users), budget
 
 
 @pytest.mark.parametrize(
@@ -323,10 +343,10 @@ def test_a_level_has_one_trial_or_three_but_not_two() -> None:
 )
 def test_half_a_minute_holds_eight_users_and_a_dense_look_whatever_is_left_out(service: object) -> None:
     # 4.7 s for the look, four levels of 2.4 + 1.7 s, the dense one of 4.4 + 1.7 s: 27.2 s, and answers.
-    found = search(service, Bounds(30.0, 20_000.0, 1024))  # type: ignore[arg-type]
+    outcome = search(service, Bounds(30.0, 20_000.0, 1024))  # type: ignore[arg-type]
 
-    assert [one.kind for one in found.seen].count("dense") == 1
-    assert levels(found)[-1] >= 8
+    assert [trial.kind for trial in outcome.seen].count("dense") == 1
+    assert levels(outcome)[-1] >= 8
 
 
 def test_time_that_was_kept_for_the_dense_look_and_is_left_over_goes_to_the_climb() -> None:
@@ -366,10 +386,10 @@ def test_probes_and_the_first_look_keep_a_small_rate_cap_too() -> None:
     assert look_think_s(20_000.0) == pytest.approx(0.02)
 
 
-LOOK = Seen("look", 1, "complete", 40.0, 40.0, 0.01, ended=5, load_s=0.2, took_s=2.0)
+LOOK = Outcome("look", 1, "complete", 40.0, 40.0, 0.01, ended=5, load_s=0.2, took_s=2.0)
 
 
-def climbed(users: int, ok_per_s: float, mean_s: float | None, **more: object) -> Seen:
-    return Seen(
+def climbed(users: int, ok_per_s: float, mean_s: float | None, **more: Any) -> Outcome:
+    return Outcome(
         "climb", users, "complete", ok_per_s, ok_per_s, mean_s, ended=100, load_s=6.0, took_s=7.7, **more
-    )  # type: ignore[arg-type]
+    )

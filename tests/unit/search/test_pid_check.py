@@ -1,4 +1,4 @@
-"""Whether a process serves a port, against real ones."""
+"""Warnings for a watched process that does not listen on the port."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def test_a_process_that_does_not_listen_there_is_named() -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other:
         with socket.create_server(("127.0.0.1", 0)) as own:
             port = own.getsockname()[1]
-            said = pid_check.caution([other.pid], port)
+            warning = pid_check.caution([other.pid], port)
         assert other.stdin is not None
         other.stdin.close()
 
-    assert said is not None
-    assert f"process {other.pid} and what it started do not listen on port {port}" in said
+    assert warning is not None
+    assert f"process {other.pid} and what it started do not listen on port {port}" in warning
 
 
 def test_a_port_that_nobody_here_listens_on_says_nothing() -> None:

@@ -1,4 +1,4 @@
-"""What a search asks, as cases of a study."""
+"""Study cases of a search's decisions."""
 
 from __future__ import annotations
 
@@ -14,11 +14,15 @@ from loadlens.run import engine_plan
 from loadlens.search import step_cases
 from loadlens.search.ladder import Bounds, Next
 
-DEAR, OTHER, CHEAP = Step("/dear", "GET", "/dear"), Step("/other", "GET", "/other"), Step("/ok", "GET", "/ok")
+COSTLY, OTHER, CHEAP = (
+    Step("/costly", "GET", "/costly"),
+    Step("/other", "GET", "/other"),
+    Step("/ok", "GET", "/ok"),
+)
 AIM = step_cases.Aim(
     origin="http://127.0.0.1:8080",
     tls=None,
-    steps=(DEAR, CHEAP),
+    steps=(COSTLY, CHEAP),
     probe=None,
     outside=Outside("service", "127.0.0.1", True, (("http", 8080),)),
     services=(),
@@ -26,7 +30,7 @@ AIM = step_cases.Aim(
     bounds=Bounds(90.0, 20_000.0, 1024),
     seed=7,
 )
-ALONE = {"/dear": 0.020, "/other": 0.040, "/ok": 0.001}
+ALONE = {"/costly": 0.020, "/other": 0.040, "/ok": 0.001}
 CLIMB = Next("climb", 8, 1.0, 5.0)
 
 
@@ -36,9 +40,9 @@ def load_of(case: Case) -> Closed:
 
 
 def test_the_cheapest_of_several_urls_is_the_probe_and_no_load() -> None:
-    chosen = step_cases.choose(replace(AIM, steps=(CHEAP, DEAR, OTHER)), ALONE)
+    chosen = step_cases.choose(replace(AIM, steps=(CHEAP, COSTLY, OTHER)), ALONE)
 
-    assert chosen.load == (DEAR, OTHER)
+    assert chosen.load == (COSTLY, OTHER)
     assert chosen.probe is CHEAP
     assert not chosen.probe_is_load
     assert chosen.alone_s == pytest.approx(0.030)
@@ -46,28 +50,63 @@ def test_the_cheapest_of_several_urls_is_the_probe_and_no_load() -> None:
 
 
 def test_a_probe_that_was_asked_for_leaves_all_urls_to_the_load() -> None:
-    chosen = step_cases.choose(replace(AIM, steps=(DEAR, OTHER), probe=CHEAP), ALONE)
+    chosen = step_cases.choose(replace(AIM, steps=(COSTLY, OTHER), probe=CHEAP), ALONE)
 
-    assert chosen.load == (DEAR, OTHER)
+    assert chosen.load == (COSTLY, OTHER)
     assert chosen.probe is CHEAP
 
 
 def test_an_only_url_is_load_and_probe_and_that_is_kept() -> None:
-    chosen = step_cases.choose(replace(AIM, steps=(DEAR,)), ALONE)
+    chosen = step_cases.choose(replace(AIM, steps=(COSTLY,)), ALONE)
 
-    assert chosen.load == (DEAR,)
-    assert (chosen.probe.path, chosen.probe_is_load) == ("/dear", True)
-    assert chosen.probe.name != DEAR.name
+    assert chosen.load == (COSTLY,)
+    assert (chosen.probe.path, chosen.probe_is_load) == ("/costly", True)
+    assert chosen.probe.name != COSTLY.name
+
+
+HEALTH = Step("/health", "GET", "/health")
+NO_PAGE = Step("/no-page", "GET", "/no-page", expect=(404,))
+HEAD = Step("HEAD /costly", "HEAD", "/costly")
+
+
+@pytest.mark.parametrize(
+    ("times", "probe"),
+    [
+        ((0.0019, 0.001, 0.003), HEALTH),  # at most twice the fastest
+        ((0.0021, 0.001, 0.003), NO_PAGE),
+        ((None, 0.004, 0.003), HEAD),
+        ((0.0099, 0.011, 0.012), HEALTH),
+    ],
+)
+def test_of_several_requests_the_fastest_or_a_health_check_is_the_probe(
+    times: tuple[float | None, ...], probe: Step
+) -> None:
+    aim = replace(AIM, steps=(COSTLY,), candidates=(HEALTH, NO_PAGE, HEAD))
+    names = [step.name for step in aim.candidates]
+
+    chosen = step_cases.choose(aim, ALONE | dict(zip(names, times, strict=True)))
+
+    assert (chosen.load, chosen.probe, chosen.probe_is_load) == ((COSTLY,), probe, False)
+
+
+def test_a_request_that_takes_more_than_half_of_the_loads_is_no_probe() -> None:
+    aim = replace(AIM, steps=(COSTLY,), candidates=(HEALTH,))
+
+    assert step_cases.choose(aim, ALONE | {"/health": 0.0101}).probe_is_load
 
 
 def test_a_url_that_never_answered_is_not_taken_for_the_cheapest() -> None:
-    assert step_cases.choose(AIM, {"/dear": 0.020, "/ok": None}).probe is DEAR
+    assert step_cases.choose(AIM, {"/costly": 0.020, "/ok": None}).probe is COSTLY
 
 
 def test_the_first_look_asks_every_url_calmly_and_a_few_times() -> None:
     case = step_cases.case_of(replace(AIM, probe=OTHER), Next("look", 1, 0.0, 3.0), None)
 
-    assert [step.path for scenario in case.scenarios for step in scenario.steps] == ["/dear", "/ok", "/other"]
+    assert [step.path for scenario in case.scenarios for step in scenario.steps] == [
+        "/costly",
+        "/ok",
+        "/other",
+    ]
     assert (load_of(case).users, load_of(case).requests) == (1, 15)
     assert case.purpose == "look"
     assert case.probes == ()
@@ -103,7 +142,7 @@ def test_a_dense_look_is_no_level_of_the_ladder() -> None:
 
 
 def test_every_case_is_a_plan_that_the_engine_takes() -> None:
-    aim = replace(AIM, steps=(replace(DEAR, path="/dear?a=1,2&b=x y%20z"[:15]), CHEAP))
+    aim = replace(AIM, steps=(replace(COSTLY, path="/dear?a=1,2&b=x y%20z"[:15]), CHEAP))
     chosen = step_cases.choose(aim, ALONE)
 
     for wanted in (Next("look", 1, 0.0, 3.0), CLIMB, Next("dense", 1, 1.0, 10.0)):

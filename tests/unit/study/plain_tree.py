@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from loadlens.study.parse.yaml_tree import Leaf, Node, Row
+from loadlens.study.tree import Leaf, Node, Row
 
 
 def plain(node: Node) -> Any:

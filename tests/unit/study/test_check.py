@@ -1,4 +1,4 @@
-"""What `check` prints: cases, streams, order, time, faults of design."""
+"""The output of `check`: cases, streams, order, time, faults of design."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def test_a_case_has_the_feeds_that_its_requests_use(tmp_path: Path) -> None:
         ),
         ("{{users.id}}", "{{usres.id}}", "11 scenarios.login[0].post", "did you mean `users`?"),
         ("{{items.at.id}}", "{{items.id}}", "12 scenarios.login[1].get", "no column `id`; there is at"),
-        ("file: users.csv", "file: nobody.csv", "7 feeds.users.file", "there is no file 'nobody.csv'"),
+        ("file: users.csv", "file: missing.csv", "7 feeds.users.file", "there is no file 'missing.csv'"),
         ("file: users.csv", "file: users.txt", "7 feeds.users.file", "does not say how it is written"),
         ("pick: unique", "pick: unique, end: loop", "7 feeds.users.end", "contradict each other"),
         ("pick: unique", "pick: once", "7 feeds.users.pick", "is none of shared, unique, random, user"),
@@ -93,8 +93,8 @@ def test_a_fault_has_its_line_and_key(tmp_path: Path, old: str, new: str, where:
     with pytest.raises(DefinitionErrors) as refused:
         planned(tmp_path, old, new)
 
-    found = [f"{fault.where}: {fault.message}" for fault in refused.value.faults]
-    assert any(f"study.yaml:{where}" in fault and what in fault for fault in found), found
+    faults = [f"{fault.where}: {fault.message}" for fault in refused.value.faults]
+    assert any(f"study.yaml:{where}" in fault and what in fault for fault in faults), faults
 
 
 @pytest.mark.parametrize(

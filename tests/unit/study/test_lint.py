@@ -102,10 +102,10 @@ FAULTS = [
 def test_each_fault_is_found_alone(
     tmp_path: Path, rule: str, changes: tuple[tuple[str, str], ...], more: str, csv: str
 ) -> None:
-    found = lint.faults(planned(tmp_path, *changes, more=more, csv=csv), cores=2)
+    faults = lint.faults(planned(tmp_path, *changes, more=more, csv=csv), cores=2)
 
-    assert {fault.rule for fault in found} == {rule}
-    assert all(fault.message and fault.advice and fault.where for fault in found)
+    assert {fault.rule for fault in faults} == {rule}
+    assert all(fault.message and fault.advice and fault.where for fault in faults)
 
 
 NEAR_MISSES = [
@@ -159,9 +159,9 @@ def test_claims_that_no_case_can_answer_are_counted(tmp_path: Path) -> None:
         "quick: {trials: 1, experiments: {ladder: {load: {duration: 8s}, factors: {users: [1, 4]}}}}\n"
     )
 
-    found = lint.faults(planned(tmp_path, more=more, quick=True), cores=2)
+    faults = lint.faults(planned(tmp_path, more=more, quick=True), cores=2)
 
-    assert [(fault.rule, fault.message) for fault in found] == [
+    assert [(fault.rule, fault.message) for fault in faults] == [
         ("claim.no-case", "1 of 2 claims have no cases in this plan: line 20"),
     ]
 
@@ -187,7 +187,7 @@ def test_every_rule_of_the_module_is_used() -> None:
     rules = [
         node.name
         for node in tree.body
-        if isinstance(node, ast.FunctionDef) and ast.unparse(node.args) == "study: Study, cores: int"
+        if isinstance(node, ast.FunctionDef) and ast.unparse(node.args) == "experiment: Experiment"
     ]
 
     assert [rule.__name__ for rule in lint._RULES] == rules
@@ -195,16 +195,16 @@ def test_every_rule_of_the_module_is_used() -> None:
 
 # Clients that ask again at once are what two of the published designs are about.
 PUBLISHED_AS_IT_WAS = ("load.no-think",)
-# And a published table of single loads from 10 users on, nothing beside them, is repeated as it stands.
+# And a published table of single loads from 10 users on, nothing alongside, is repeated as it stands.
 PUBLISHED_TABLES = {"sso": ("load.no-baseline", "probes.none")}
 
 
 def test_the_shipped_studies_are_sound_on_a_machine_of_four_cores() -> None:
     for folder in sorted((ROOT / "studies").iterdir()):
         study = plan.plan(parse.read(folder))
-        known = PUBLISHED_AS_IT_WAS + PUBLISHED_TABLES.get(folder.name, ())
-        found = [fault for fault in lint.faults(study, cores=4) if fault.rule not in known]
-        assert found == [], folder.name
+        expected = PUBLISHED_AS_IT_WAS + PUBLISHED_TABLES.get(folder.name, ())
+        faults = [fault for fault in lint.faults(study, cores=4) if fault.rule not in expected]
+        assert faults == [], folder.name
 
 
 BY_PROGRAMS = (

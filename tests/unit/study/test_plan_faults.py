@@ -1,4 +1,4 @@
-"""A fault proxy in a study: what it is told, case by case, and what is refused before anything starts."""
+"""The settings of a fault proxy case by case, and what is refused before anything starts."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_a_share_of_nothing_and_off_switch_a_fault_off(tmp_path: Path) -> None:
 
 
 def test_all_faults_of_the_faults_are_named_at_once_with_their_lines(tmp_path: Path) -> None:
-    found = refused(
+    faults = refused(
         tmp_path,
         """\
     faults:
@@ -124,17 +124,17 @@ def test_all_faults_of_the_faults_are_named_at_once_with_their_lines(tmp_path: P
     )
 
     where = "services.front.faults"
-    assert found[:8] == [
+    assert faults[:8] == [
         (f"19 {where}.delay.request", "not one law of a delay: gamma"),
         (f"19 {where}.delay.response", "uniform from '9ms' down to a shorter one"),
-        (f"20 {where}.reset.share", found[2][1]),
+        (f"20 {where}.reset.share", faults[2][1]),
         (f"20 {where}.reset.at", "'end' is none of request, response, body"),
-        (f"21 {where}.errors.status", found[4][1]),
+        (f"21 {where}.errors.status", faults[4][1]),
         (f"22 {where}.bandwidth.rate", "0 would let nothing through"),
-        (f"23 {where}.admit.in_flight", found[6][1]),
         (f"23 {where}.admit.qeue", "unknown key 'qeue'"),
+        (f"23 {where}.admit.in_flight", faults[7][1]),
     ]
-    assert found[8][0] == f"24 {where}.dealy"
+    assert faults[8][0] == f"24 {where}.dealy"
 
 
 def test_what_only_the_filled_values_show_is_named_where_it_stands(tmp_path: Path) -> None:

@@ -190,9 +190,9 @@ def test_what_a_query_takes_follows_from_its_expression(tmp_path: Path) -> None:
     text = STUDY_WITH_METRICS + "  promql: {all: 'increase(a[$__range])', now: 'rate(a[2s])'}\n"
     (tmp_path / "study.yaml").write_text(text)
 
-    planned = plan.plan(parse.read(tmp_path)).report["promql"]
+    planned = plan.plan(parse.read(tmp_path)).report.promql
 
-    assert [(query["name"], query["take"], query["step_s"]) for query in planned] == [
+    assert [(query.name, query.take, query.step_s) for query in planned] == [
         ("all", "last", 1.0),
         ("now", "mean", 1.0),
     ]
@@ -231,7 +231,7 @@ def secured(tmp_path: Path, text: str, head: str = SECURED) -> dict[str, Service
     shutil.copy(FOLDER / "ca.pem", tmp_path)
     shutil.copy(FOLDER / "client.pem", tmp_path)
     (tmp_path / "study.yaml").write_text(head + text)
-    return {one.name: one for one in plan.plan(parse.read(tmp_path)).cases[0].services}
+    return {service.name: service for service in plan.plan(parse.read(tmp_path)).cases[0].services}
 
 
 def test_only_the_port_of_the_entry_is_asked_over_tls(tmp_path: Path) -> None:
@@ -244,7 +244,7 @@ def test_only_the_port_of_the_entry_is_asked_over_tls(tmp_path: Path) -> None:
     )
 
     of_the_load = Tls(server_name="api.test", ca=PemFile(str(tmp_path / "ca.pem"), pem("ca").digest))
-    asked = [(one.ready, one.scrape) for one in made.values()]
+    asked = [(service.ready, service.scrape) for service in made.values()]
     assert [(ready and ready.tls, scrape and scrape.tls) for ready, scrape in asked] == [
         (of_the_load, None),
         (None, None),
@@ -262,7 +262,7 @@ def test_the_first_port_is_the_one_that_nobody_names(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("services_", "head", "said"),
+    ("services_", "head", "expected"),
     [
         (
             "  api: {start: x}\n  front: {use: nginx, over: api}\n",
@@ -277,13 +277,13 @@ def test_the_first_port_is_the_one_that_nobody_names(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_done_over_tls_is_refused_with_its_line(
-    tmp_path: Path, services_: str, head: str, said: str
+    tmp_path: Path, services_: str, head: str, expected: str
 ) -> None:
     with pytest.raises(DefinitionErrors) as raised:
         secured(tmp_path, services_, head)
 
     (fault,) = raised.value.faults
-    message, _, place = said.partition(" | ")
+    message, _, place = expected.partition(" | ")
     assert fault.message == message
     assert fault.where is not None
     assert fault.where.endswith(f"study.yaml:{place}")

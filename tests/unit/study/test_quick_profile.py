@@ -151,8 +151,8 @@ def test_steps_hold_and_bursts_repeat() -> None:
         ("stages", "1s:2.5", None, None, "a stage of 2.5 users"),
         ("stages", "1s:0, 2s:0", None, None, "no stage above 0: nothing would ever be asked"),
         ("stages", "0s:5", None, None, "stages that take no time"),
-        ("steps", "1s:5", 3, None, "users beside steps, which say every level"),
-        ("bursts", "1s:5/s,1s", None, 3.0, "rate beside bursts, which say every level"),
+        ("steps", "1s:5", 3, None, "users alongside steps, which say every level"),
+        ("bursts", "1s:5/s,1s", None, 3.0, "rate alongside bursts, which say every level"),
     ],
 )
 def test_levels_that_do_not_fit_are_refused(shape, text, users, rate, message: str) -> None:  # type: ignore[no-untyped-def]

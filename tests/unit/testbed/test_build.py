@@ -71,7 +71,7 @@ def test_a_python_environment_is_made_once_also_when_two_runs_want_it(tmp_path: 
 
     assert sum("building a Python environment" in line for line in lines) == 1
     assert sum("another run builds" in line for line in lines) == 1
-    assert {one.environment("api").digest for one in made} == {environment.digest}
+    assert {prepared.environment("api").digest for prepared in made} == {environment.digest}
     prefix = subprocess.run(
         [environment.path[0] / "python", "-c", "import sys; print(sys.prefix)"],
         capture_output=True,
@@ -98,11 +98,11 @@ def test_the_cache_is_where_the_environment_says(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("LOADLENS_CACHE", str(tmp_path))
     chosen = default_cache()
     monkeypatch.delenv("LOADLENS_CACHE")
-    monkeypatch.setenv("HOME", "/home/somebody")
+    monkeypatch.setenv("HOME", "/home/user")
     usual = default_cache()
 
     assert chosen == tmp_path
-    assert usual == Path("/home/somebody/.cache/loadlens")
+    assert usual == Path("/home/user/.cache/loadlens")
 
 
 def test_an_entry_whose_folder_was_taken_away_is_made_again(tmp_path: Path) -> None:

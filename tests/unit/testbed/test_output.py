@@ -1,4 +1,4 @@
-"""What the keeper keeps of a service's output."""
+"""The part of a service's output that the keeper keeps."""
 
 from __future__ import annotations
 

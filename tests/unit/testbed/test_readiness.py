@@ -1,4 +1,4 @@
-"""Whether a service is ready, asked of real servers over TLS."""
+"""Readiness checks of real servers over TLS."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_another_failure_in_between_begins_the_wait_for_a_certificate_anew() -> 
         watch = watched(port, Tls(ca=pem("ca")))
         watch.attempt()
         first = watch.distrusted_since
-    watch.attempt()  # nobody listens any more
+    watch.attempt()  # the listener is gone
 
     assert first is not None
     assert watch.distrusted_since is None

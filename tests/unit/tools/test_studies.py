@@ -71,7 +71,7 @@ def test_books_that_do_not_balance_are_a_fault(tool: ModuleType) -> None:
     assert tool.broken_books(replace(report, accounting=(broken,))) == [
         f"the books of {broken.source} do not balance: 2 not explained"
     ]
-    assert tool.broken_books(replace(report, accounting=())) == ["nobody counted a request"]
+    assert tool.broken_books(replace(report, accounting=())) == ["no source counted a request"]
 
 
 def test_the_studies_that_are_shipped_are_found_and_planned(tool: ModuleType) -> None:

@@ -37,6 +37,8 @@ def test_a_word_to_replace_is_named_with_its_line(text: str, place: tuple[int, s
         "lookup = foundation = 1",
         'x = "the dearth of a hotel teller-machine"',
         "from that import one",
+        'account = pwd.getpwnam("nobody")',
+        'raise KeyError("no account `nobody`")',
     ],
 )
 def test_other_words_that_contain_one_are_left_alone(text: str) -> None:

@@ -1,4 +1,4 @@
-"""Ladders of closed forms, findings that claim their cause, and what was foretold of them."""
+"""Ladders of closed forms, findings that claim their cause, and their predictions."""
 
 from __future__ import annotations
 
@@ -54,18 +54,20 @@ def claiming(cause: Finding, signal: str, value: float, low: float, high: float)
     return replace(cause, evidence=(*cause.evidence, piece))
 
 
-def told(
+def predictions_of(
     curve: Curve, cause: Finding, *others: Finding, cores: int = 4, dense: Sequence[Step] = ()
 ) -> tuple[Prediction, ...]:
-    """What is foretold of a cause, beside others that were found."""
+    """Predictions of a cause, next to other findings."""
     verdict = Verdict((cause, *others), (), ())
-    return remedies.foretold(Facts(cores, (curve,), dense=tuple(dense)), verdict).findings[0].predictions
+    return (
+        remedies.with_predictions(Facts(cores, (curve,), dense=tuple(dense)), verdict).findings[0].predictions
+    )
 
 
 def after(predictions: Sequence[Prediction], remedy: str, what: str) -> Estimate:
-    found = next(p.after for p in predictions if remedy in p.remedy and p.what.startswith(what))
-    assert isinstance(found, Estimate), found
-    return found
+    estimate = next(p.after for p in predictions if remedy in p.remedy and p.what.startswith(what))
+    assert isinstance(estimate, Estimate), estimate
+    return estimate
 
 
 def why_not(predictions: Sequence[Prediction]) -> str:
@@ -84,15 +86,15 @@ def assert_holds(figure: Estimate, true: float, *, within: float = 0.10) -> None
 
 def repaired(service: float, think: float, servers: int) -> Served:
     def served(users: int) -> tuple[float, float]:
-        found = queues.repairman(users, think, service, servers)
-        return found.throughput, found.response
+        queue = queues.repairman(users, think, service, servers)
+        return queue.throughput, queue.response
 
     return served
 
 
 def locked(base: float, hold: float, think: float) -> Served:
     def served(users: int) -> tuple[float, float]:
-        found = queues.mva([hold], think + base, users)
-        return found.throughput, base + found.response
+        queue = queues.mva([hold], think + base, users)
+        return queue.throughput, base + queue.response
 
     return served

@@ -16,7 +16,7 @@ Level = tuple[int, int]  # processes, users
 
 @dataclass(frozen=True)
 class Kind:
-    """How a service is written in its study."""
+    """A service as its study declares it."""
 
     model: Json = field(default_factory=lambda: {"workers": 1, "threads": 0})
     env: Json = field(default_factory=dict)
@@ -121,8 +121,8 @@ def truth(
 def figures(content: Json) -> dict[str, Any]:
     """metric, or `probe` for the probe's mean -> figure."""
     assert content["undecided"] is None, content["undecided"]
-    found = {f["metric"]: f for f in content["predicted"] if f["step"] is None}
-    found["probe"] = next(
+    by_metric = {f["metric"]: f for f in content["predicted"] if f["step"] is None}
+    by_metric["probe"] = next(
         f for f in content["predicted"] if f["step"] == NAMES.probe and f["metric"] == "response_time.mean"
     )
-    return found
+    return by_metric

@@ -1,6 +1,6 @@
 """Services of known behaviour, simulated: what their requests, probes and processes did. Times in seconds.
 
-The causes that a report must tell apart: a loop that computes, threads that share cores, a lock.
+The causes that a report must distinguish: a loop that computes, threads that share cores, a lock.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Request(NamedTuple):
 
 @dataclass
 class Trace:
-    """What happened in one trial."""
+    """Requests and CPU use of one trial."""
 
     requests: list[Request] = field(default_factory=list)
     busy: list[list[tuple[float, float]]] = field(
@@ -39,7 +39,7 @@ class Trace:
 
 @dataclass(frozen=True)
 class Load:
-    """What is asked: a closed loop and a probe."""
+    """The offered load: a closed loop and a probe."""
 
     users: int
     think_s: float = 0.15

@@ -30,18 +30,18 @@ def lock(load: Load, _: int) -> Trace:
 
 def one(record: Any) -> dict[str, Any]:
     slug = next(case["slug"] for case in record.study["cases"] if case["held_out"])
-    return held_out.foretell(record, [slug])[slug]
+    return held_out.predict(record, [slug])[slug]
 
 
 def assert_close(content: dict[str, Any], true: dict[str, float], within: dict[str, float]) -> None:
-    found = made.figures(content)
+    figures = made.figures(content)
     for metric, share in within.items():
-        figure = found[metric]
+        figure = figures[metric]
         assert figure["point"] == pytest.approx(true[metric], rel=share), metric
         assert figure["low"] <= true[metric] <= figure["high"], (metric, figure, true[metric])
 
 
-def test_more_users_of_an_event_loop_are_foretold() -> None:
+def test_more_users_of_an_event_loop_are_predicted() -> None:
     record = made.record(loops, held_out=[(1, 40)])
 
     content = one(record)
@@ -50,7 +50,7 @@ def test_more_users_of_an_event_loop_are_foretold() -> None:
     assert_close(content, made.truth(loops, 1, 40), dict.fromkeys(SHOWN, 0.1))
 
 
-def test_more_workers_than_were_measured_are_foretold() -> None:
+def test_more_workers_than_were_measured_are_predicted() -> None:
     record = made.record(
         loops, measured=[(1, 1), (1, 5), (1, 20), (2, 1), (2, 5), (2, 20)], held_out=[(4, 20)]
     )
@@ -63,7 +63,7 @@ def test_more_workers_than_were_measured_are_foretold() -> None:
     )
 
 
-def test_work_that_moves_into_threads_is_foretold() -> None:
+def test_work_that_moves_into_threads_is_predicted() -> None:
     record = made.record(
         loops,
         held_out=[(1, 20)],
@@ -75,7 +75,7 @@ def test_work_that_moves_into_threads_is_foretold() -> None:
 
     assert_close(content, made.truth(threads, 1, 20), {"throughput": 0.1, "response_time.mean": 0.1})
     probe = made.figures(content)["probe"]
-    assert probe["high"] < 0.1  # beside the loop it was above 3 s
+    assert probe["high"] < 0.1  # behind the loop it was above 3 s
 
 
 def test_shared_cores_are_not_taken_for_a_loop() -> None:
@@ -136,7 +136,7 @@ def test_a_prediction_names_the_trials_that_it_rests_on_and_no_held_out_one() ->
     assert {i["trial"] for i in content["inputs"]} == {"block-1", "block-2"}
 
 
-def test_another_environment_that_nothing_explains_is_not_foretold() -> None:
+def test_another_environment_that_nothing_explains_is_not_predicted() -> None:
     record = made.record(loops, held_out=[(1, 20)], held_kind=Kind(env={"WORK": "threads"}), trials=1)
 
     content = one(record)
@@ -151,7 +151,7 @@ def test_without_a_light_case_the_time_alone_is_not_known() -> None:
     assert "measure users: [1] too" in one(record)["undecided"]
 
 
-def test_a_load_that_changes_is_not_foretold() -> None:
+def test_a_load_that_changes_is_not_predicted() -> None:
     record = made.record(loops, held_out=[(1, 20)], trials=1)
     held = next(case for case in record.study["cases"] if case["held_out"])
     held["workload"]["profile"] = {"segments": [], "repeats": False}
@@ -159,7 +159,7 @@ def test_a_load_that_changes_is_not_foretold() -> None:
     assert "changes over time" in one(record)["undecided"]
 
 
-def test_a_service_that_is_not_ours_is_not_foretold() -> None:
+def test_a_service_that_is_not_ours_is_not_predicted() -> None:
     record = made.record(loops, held_out=[(1, 20)], trials=1)
     for case in record.study["cases"]:
         case["entry"] = {"service": None, "port": None, "url": "http://example.com"}

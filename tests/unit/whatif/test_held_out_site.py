@@ -1,13 +1,17 @@
-"""Which cases say something about another one, and where its work is done."""
+"""Cases that say something about another one, and where their work is done."""
 
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from loadlens.whatif.held_out.site import NoModel, site_of, why_not_kin
+from loadlens.model.plain import read
+from loadlens.model.workload import Connection
+from loadlens.whatif.held_out.site import PlannedCase, site_of, why_not_kin
+from loadlens.whatif.queueing import NoModel
 
 APP: dict[str, Any] = {
     "name": "app", "use": "process", "start": "node app.js", "env": {"A": "1"}, "replicas": 1, "over": [],
@@ -20,14 +24,17 @@ BALANCER: dict[str, Any] = {
 }  # fmt: skip
 
 
-def case(*services: dict[str, Any], entry: str = "app", path: str = "/", think: int = 0) -> dict[str, Any]:
+def case(*services: dict[str, Any], entry: str = "app", path: str = "/", think: int = 0) -> PlannedCase:
     step = {"name": "page", "method": "GET", "path": path, "think": {"kind": "fixed", "ns": think}}
-    return {
+    content = {
+        "slug": "page",
         "services": list(services),
         "entry": {"service": entry},
         "connection": {"reuse": "new"},
-        "scenarios": [{"weight": 1, "steps": [step]}],
+        "scenarios": [{"name": "page", "weight": 1, "steps": [step]}],
+        "workload": {"kind": "closed", "users": 1},
     }
+    return read(PlannedCase, content)
 
 
 def changed(service: dict[str, Any], **keys: Any) -> dict[str, Any]:
@@ -35,10 +42,10 @@ def changed(service: dict[str, Any], **keys: Any) -> dict[str, Any]:
 
 
 def test_the_work_is_done_behind_the_balancer() -> None:
-    found = site_of(case(changed(APP, replicas=3), BALANCER, entry="lb"))
+    site = site_of(case(changed(APP, replicas=3), BALANCER, entry="lb"))
 
-    assert (found.service, found.replicas, found.members, found.policy) == ("app", 3, 3, "random-two")
-    assert (found.quota, found.speed) == (0.3, 0.3)
+    assert (site.service, site.replicas, site.members, site.policy) == ("app", 3, 3, "random-two")
+    assert (site.quota, site.speed) == (0.3, 0.3)
 
 
 def test_a_balancer_before_two_services_has_no_model() -> None:
@@ -47,10 +54,10 @@ def test_a_balancer_before_two_services_has_no_model() -> None:
 
 
 def test_more_replicas_behind_a_balancer_are_kin() -> None:
-    one, three = case(APP), case(changed(APP, replicas=3), BALANCER, entry="lb")
+    single, three = case(APP), case(changed(APP, replicas=3), BALANCER, entry="lb")
 
-    assert why_not_kin(one, three) is None
-    assert why_not_kin(three, one) is None
+    assert why_not_kin(single, three) is None
+    assert why_not_kin(three, single) is None
 
 
 def test_another_pause_is_kin_and_another_path_is_not() -> None:
@@ -60,22 +67,22 @@ def test_another_pause_is_kin_and_another_path_is_not() -> None:
 
 def test_another_environment_needs_another_model() -> None:
     bare = changed(APP, env={"A": "2"})
-    told = changed(bare, model={"workers": 1, "threads": 8})
+    declared = changed(bare, model={"workers": 1, "threads": 8})
 
     assert (
         why_not_kin(case(APP), case(bare))
         == "env of app differs, and its `model:` does not say what that changes"
     )
-    assert why_not_kin(case(APP), case(told)) is None
+    assert why_not_kin(case(APP), case(declared)) is None
 
 
 def test_connections_that_are_kept_are_no_kin_of_new_ones() -> None:
-    kept = case(APP) | {"connection": {"reuse": "keep"}}
+    kept = replace(case(APP), connection=Connection("keep"))
 
     assert why_not_kin(kept, case(APP)) == "connections are used in another way"
 
 
 def test_a_database_that_is_set_otherwise_is_no_kin() -> None:
-    one, other = (changed(APP, name="db", use="postgres", settings={"a": value}) for value in ("1", "2"))
+    first, second = (changed(APP, name="db", use="postgres", settings={"a": value}) for value in ("1", "2"))
 
-    assert "settings of db" in str(why_not_kin(case(APP, one), case(APP, other)))
+    assert "settings of db" in str(why_not_kin(case(APP, first), case(APP, second)))

@@ -1,4 +1,4 @@
-"""What a remedy would bring, held against closed forms, other simulations and models that are wrong."""
+"""Effects of remedies, compared with closed forms, other simulations and models that are wrong."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from loadlens.model.finding import (
 )
 from loadlens.whatif import remedies
 from loadlens.whatif.remedies.predict import too_many
-from loadlens.whatif.remedies.service_model import Plant
+from loadlens.whatif.remedies.service_model import ServiceModel
 from tests.oracles import closed_forms as queues
 from tests.unit.diagnose import build
 from tests.unit.whatif.ladders import (
@@ -33,8 +33,8 @@ from tests.unit.whatif.ladders import (
     curve_of,
     dropped,
     locked,
+    predictions_of,
     repaired,
-    told,
     why_not,
 )
 
@@ -45,11 +45,11 @@ def test_twice_the_threads_are_the_machine_repairman_with_twice_the_servers() ->
     before, then = repaired(0.04, 0.1, 4), repaired(0.04, 0.1, 8)
     curve = curve_of(before, think=0.1)
 
-    found = told(curve, caused_by("threads.pool-limit", pool__size=4))
+    effects = predictions_of(curve, caused_by("threads.pool-limit", pool__size=4))
 
-    assert_holds(after(found, "8 threads in place of 4", "capacity"), 8 / 0.04)
-    assert_holds(after(found, "8 threads", "mean at 64 users"), then(64)[1])
-    assert after(found, "8 threads", "mean at 32 users").point == pytest.approx(then(32)[1], rel=0.2)
+    assert_holds(after(effects, "8 threads in place of 4", "capacity"), 8 / 0.04)
+    assert_holds(after(effects, "8 threads", "mean at 64 users"), then(64)[1])
+    assert after(effects, "8 threads", "mean at 32 users").point == pytest.approx(then(32)[1], rel=0.2)
 
 
 def test_twice_the_cores_are_the_machine_repairman_with_twice_the_servers() -> None:
@@ -57,19 +57,19 @@ def test_twice_the_cores_are_the_machine_repairman_with_twice_the_servers() -> N
     before, then = repaired(0.02, 0.05, 2), repaired(0.02, 0.05, 4)
     curve = curve_of(before, think=0.05, work=build.estimate(0.02), cores_allotted=2.0)
 
-    found = told(curve, caused_by("cpu.saturated"))
+    effects = predictions_of(curve, caused_by("cpu.saturated"))
 
-    assert_holds(after(found, "4 cores in place of 2", "capacity"), 4 / 0.02)
-    assert_holds(after(found, "4 cores in place of 2", "mean at 64 users"), then(64)[1])
+    assert_holds(after(effects, "4 cores in place of 2", "capacity"), 4 / 0.02)
+    assert_holds(after(effects, "4 cores in place of 2", "mean at 64 users"), then(64)[1])
 
 
 def test_a_lock_held_half_as_long_is_mean_value_analysis_with_half_the_demand() -> None:
     before, then = locked(0.005, 0.02, 0.0), locked(0.015, 0.01, 0.0)  # what left the lock takes its time
 
-    found = told(curve_of(before), caused_by("db.lock", lock__hold=0.02))
+    effects = predictions_of(curve_of(before), caused_by("db.lock", lock__hold=0.02))
 
-    assert_holds(after(found, "half the time under the lock", "capacity"), 100.0)
-    assert_holds(after(found, "half the time under the lock", "mean at 64 users"), then(64)[1])
+    assert_holds(after(effects, "half the time under the lock", "capacity"), 100.0)
+    assert_holds(after(effects, "half the time under the lock", "mean at 64 users"), then(64)[1])
 
 
 def test_many_patient_users_meet_what_arrivals_at_random_meet() -> None:
@@ -84,9 +84,9 @@ def test_many_patient_users_meet_what_arrivals_at_random_meet() -> None:
 
     curve = curve_of(served, users=(1, 100, 200, 400, 800), think=think)
 
-    found = told(curve, caused_by("db.lock", lock__hold=hold))
+    effects = predictions_of(curve, caused_by("db.lock", lock__hold=hold))
 
-    knee = after(found, "half the time", "mean at 400 users")
+    knee = after(effects, "half the time", "mean at 400 users")
     rate = 400 / (think + knee.point)
     assert knee.point == pytest.approx(base + hold + queues.md1_wait(rate, hold / 2), rel=0.1)
 
@@ -105,15 +105,15 @@ def test_the_bounds_of_a_closed_system_hold_for_every_prediction() -> None:
 
 def _rooted(facts: Facts) -> tuple[Prediction, ...]:
     """Of what the rule itself finds."""
-    found = eventloop_blocked.assess(facts)
-    assert isinstance(found, Finding), found
-    return remedies.foretold(facts, Verdict((found,), (), ())).findings[0].predictions
+    effects = eventloop_blocked.assess(facts)
+    assert isinstance(effects, Finding), effects
+    return remedies.with_predictions(facts, Verdict((effects,), (), ())).findings[0].predictions
 
 
 def test_work_in_threads_brings_the_cores_over_the_work() -> None:
-    found = after(_rooted(build.facts(build.blocked(0.2))), "in threads", "capacity")
+    effects = after(_rooted(build.facts(build.blocked(0.2))), "in threads", "capacity")
 
-    assert_holds(found, (4 - 0.02 - 0.05) / 0.2)  # cores less other programs and the generator
+    assert_holds(effects, (4 - 0.02 - 0.05) / 0.2)  # cores less other programs and the generator
 
 
 def test_a_loop_on_as_many_processes_as_cores_gains_nothing_from_more() -> None:
@@ -123,9 +123,9 @@ def test_a_loop_on_as_many_processes_as_cores_gains_nothing_from_more() -> None:
 
 
 def test_a_probe_no_longer_waits_for_work_that_is_in_threads() -> None:
-    found = after(_rooted(build.facts(build.blocked(0.2))), "in threads", "GET /a at 20 users")
+    effects = after(_rooted(build.facts(build.blocked(0.2))), "in threads", "GET /a at 20 users")
 
-    assert found.point < 0.02  # beside the loop it took 3.65 s
+    assert effects.point < 0.02  # behind the loop it took 3.65 s
 
 
 @pytest.mark.parametrize("faster", [0.1, 7.0])
@@ -134,8 +134,8 @@ def test_a_service_that_is_faster_in_everything_gets_the_same_prediction_faster(
     scaled = _rooted(build.facts(build.blocked(0.2 / faster, think=0.15 / faster)))
 
     for what, times in (("capacity", faster), ("mean at 20 users", 1 / faster)):
-        one, other = (after(found, "2 processes", what) for found in (usual, scaled))
-        assert other.point == pytest.approx(times * one.point, rel=0.05)
+        before, scaled_after = (after(effects, "2 processes", what) for effects in (usual, scaled))
+        assert scaled_after.point == pytest.approx(times * before.point, rel=0.05)
 
 
 def test_names_change_nothing() -> None:
@@ -144,7 +144,7 @@ def test_names_change_nothing() -> None:
     renamed = replace(
         curve,
         label="x",
-        dearest="ж",
+        costliest="ж",
         steps=tuple(
             replace(
                 s,
@@ -156,9 +156,9 @@ def test_names_change_nothing() -> None:
         ),
     )
 
-    found = _rooted(build.facts(renamed))
+    effects = _rooted(build.facts(renamed))
 
-    assert [p.after for p in found] == [p.after for p in usual]
+    assert [p.after for p in effects] == [p.after for p in usual]
 
 
 # --- other simulations -------------------------------------------------------------------------------------
@@ -220,7 +220,7 @@ def _noisy(plan: dict[str, object], seed: int) -> Curve:
 
 
 @pytest.mark.parametrize("name", SPECIMENS)
-def test_what_short_noisy_ladders_foretell_comes_true(name: str) -> None:
+def test_what_short_noisy_ladders_predict_comes_true(name: str) -> None:
     """Of 8 ladders every figure is within 15 %, and 13 of the 16 intervals at least hold the truth."""
     rule, claims, plan, changed = SPECIMENS[name]
     true = dict(
@@ -230,9 +230,9 @@ def test_what_short_noisy_ladders_foretell_comes_true(name: str) -> None:
     )
     inside = 0
     for seed in range(8):
-        found = told(_noisy(plan, seed), caused_by(rule, **claims))
+        effects = predictions_of(_noisy(plan, seed), caused_by(rule, **claims))
         for what, value in true.items():
-            figure = after(found, "", what)
+            figure = after(effects, "", what)
             assert figure.point == pytest.approx(value, rel=0.15), (what, seed)
             inside += (figure.low or 0.0) <= value <= (figure.high or math.inf)
 
@@ -259,10 +259,10 @@ def test_equal_turns_bring_the_mean_over_the_most() -> None:
     curve = curve_of(lambda n: (min(n / alone, most), max(alone, n / most)))
     uneven = _balanced(curve, (0.25, 0.5, 0.25), (alone,) * 3)
 
-    found = told(uneven, caused_by("lb.imbalance"))
+    effects = predictions_of(uneven, caused_by("lb.imbalance"))
 
-    assert_holds(after(found, "equal turns", "capacity"), 600.0)
-    assert after(found, "equal turns", "mean at 64 users").point == pytest.approx(64 / 600, rel=0.05)
+    assert_holds(after(effects, "equal turns", "capacity"), 600.0)
+    assert after(effects, "equal turns", "mean at 64 users").point == pytest.approx(64 / 600, rel=0.05)
 
 
 def test_a_slow_replica_as_fast_as_the_others_lets_all_bear_as_much() -> None:
@@ -273,22 +273,24 @@ def test_a_slow_replica_as_fast_as_the_others_lets_all_bear_as_much() -> None:
     cause = caused_by("backend.slow-one")
     ratio = Evidence("backends.slowest-ratio", "", "", 3.0, 2.9, 3.1, 1.25, True)
 
-    found = told(slow, replace(cause, evidence=(ratio,)))
+    effects = predictions_of(slow, replace(cause, evidence=(ratio,)))
 
-    assert_holds(after(found, "as fast as the others", "capacity"), 1200.0)
+    assert_holds(after(effects, "as fast as the others", "capacity"), 1200.0)
 
 
 def test_replicas_that_were_not_watched_predict_nothing() -> None:
     curve = curve_of(locked(0.005, 0.02, 0.0))
 
-    assert "no model" in why_not(told(curve, caused_by("lb.imbalance")))
+    assert "no model" in why_not(predictions_of(curve, caused_by("lb.imbalance")))
 
 
 def test_a_slow_replica_without_shares_at_the_highest_load_predicts_nothing() -> None:
     curve = curve_of(locked(0.005, 0.02, 0.0))
     ratio = Evidence("backends.slowest-ratio", "", "", 3.0, 2.9, 3.1, 1.25, True)
 
-    assert "no model" in why_not(told(curve, replace(caused_by("backend.slow-one"), evidence=(ratio,))))
+    assert "no model" in why_not(
+        predictions_of(curve, replace(caused_by("backend.slow-one"), evidence=(ratio,)))
+    )
 
 
 # --- models that are wrong ---------------------------------------------------------------------------------
@@ -297,7 +299,7 @@ def test_a_slow_replica_without_shares_at_the_highest_load_predicts_nothing() ->
 def test_a_pool_of_another_size_than_the_throughput_has_predicts_nothing() -> None:
     curve = curve_of(repaired(0.04, 0.0, 4))
 
-    why = why_not(told(curve, caused_by("threads.pool-limit", pool__size=16)))
+    why = why_not(predictions_of(curve, caused_by("threads.pool-limit", pool__size=16)))
 
     assert "16 at once would answer" in why
     assert "alone one takes 40 ms" in why
@@ -319,33 +321,37 @@ def test_levels_that_no_queue_explains_predict_nothing() -> None:
 def test_cpu_time_that_the_throughput_contradicts_predicts_nothing() -> None:
     curve = curve_of(repaired(0.02, 0.0, 2), work=build.estimate(0.01), cores_allotted=2.0)
 
-    assert "20 ms of CPU a request, 10 ms were measured" in why_not(told(curve, caused_by("cpu.saturated")))
+    assert "20 ms of CPU a request, 10 ms were measured" in why_not(
+        predictions_of(curve, caused_by("cpu.saturated"))
+    )
 
 
 def test_a_lock_that_is_said_to_be_held_much_shorter_predicts_nothing() -> None:
     curve = curve_of(locked(0.005, 0.02, 0.0))
 
-    assert "under it each, 5 ms were measured" in why_not(told(curve, caused_by("db.lock", lock__hold=0.005)))
+    assert "under it each, 5 ms were measured" in why_not(
+        predictions_of(curve, caused_by("db.lock", lock__hold=0.005))
+    )
 
 
 def test_a_curve_that_did_not_reach_its_limit_predicts_nothing() -> None:
     curve = curve_of(locked(0.005, 0.02, 0.0), users=(1, 2))
 
-    assert "not reached" in why_not(told(curve, caused_by("db.lock")))
+    assert "not reached" in why_not(predictions_of(curve, caused_by("db.lock")))
 
 
 def test_without_a_level_of_one_user_nothing_is_predicted() -> None:
     curve = curve_of(locked(0.005, 0.02, 0.0), users=(4, 8, 16), work=build.estimate(0.001))
 
-    assert "no level of one user" in why_not(told(curve, caused_by("db.lock")))
+    assert "no level of one user" in why_not(predictions_of(curve, caused_by("db.lock")))
 
 
-def test_what_lies_far_beyond_the_measured_is_not_told() -> None:
+def test_what_lies_far_beyond_the_measured_gets_no_prediction() -> None:
     curve = curve_of(locked(0.005, 0.02, 0.0))
 
-    found = told(curve, caused_by("db.lock", lock__hold=0.02))
+    effects = predictions_of(curve, caused_by("db.lock", lock__hold=0.02))
 
-    capacity = next(p.after for p in found if p.remedy == "the lock shared" and p.what == "capacity")
+    capacity = next(p.after for p in effects if p.remedy == "the lock shared" and p.what == "capacity")
     assert isinstance(capacity, Undecided)
     assert "the next one is not known" in capacity.reason
 
@@ -354,10 +360,10 @@ def test_a_finding_that_is_only_suspected_or_explained_or_without_remedies_predi
     curve = curve_of(locked(0.005, 0.02, 0.0))
     sure = caused_by("db.lock")
 
-    assert told(curve, sure)
-    assert told(curve, replace(sure, grade=Grade.SUSPECTED)) == ()
-    assert told(curve, replace(sure, explained_by="x")) == ()
-    assert told(curve, caused_by("gen.bottleneck")) == ()
+    assert predictions_of(curve, sure)
+    assert predictions_of(curve, replace(sure, grade=Grade.SUSPECTED)) == ()
+    assert predictions_of(curve, replace(sure, explained_by="x")) == ()
+    assert predictions_of(curve, caused_by("gen.bottleneck")) == ()
 
 
 def test_every_rule_with_remedies_answers_or_says_why() -> None:
@@ -365,8 +371,8 @@ def test_every_rule_with_remedies_answers_or_says_why() -> None:
     odd = build.curve(*steps[:1], think=0.0, label="ladder")
 
     for rule in (*remedies.TREATMENTS, *remedies.ARITHMETIC):
-        assert why_not(told(odd, caused_by(rule)))
-        assert why_not(told(replace(odd, label="other"), caused_by(rule)))
+        assert why_not(predictions_of(odd, caused_by(rule)))
+        assert why_not(predictions_of(replace(odd, label="other"), caused_by(rule)))
 
 
 def test_the_same_facts_give_the_same_prediction() -> None:
@@ -377,7 +383,7 @@ def test_the_same_facts_give_the_same_prediction() -> None:
 
 def test_more_users_than_are_simulated_leave_a_capacity_undecided() -> None:
     """Two cores at 1 ms of work do 2,000/s; with users who pause for 3 s it takes 6,002 of them."""
-    fast = Plant(work_s=0.001, rest_s=0.0, cores=2.0, members=2)
+    fast = ServiceModel(work_s=0.001, rest_s=0.0, cores=2.0, members=2)
 
     assert "6,002 users" in too_many(fast, 3.0)
     assert too_many(fast, 1.0) == ""
@@ -390,7 +396,7 @@ def test_no_model_is_fitted_to_a_lower_bound() -> None:
     curve = curve_of(locked(0.005, 0.02, 0.0))
     cause = caused_by("db.lock", lock__hold=0.02)
 
-    assert after(told(curve, cause), "half the time under the lock", "capacity").point > 50
-    assert why_not(told(dropped(curve), cause)) == (
+    assert after(predictions_of(curve, cause), "half the time under the lock", "capacity").point > 50
+    assert why_not(predictions_of(dropped(curve), cause)) == (
         "of the capacity a lower bound is known: clients waited to ask for connections again"
     )

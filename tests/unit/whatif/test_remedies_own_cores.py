@@ -1,4 +1,4 @@
-"""What it brings that a service shares its cores no more: cores over the CPU time of a request, by hand."""
+"""Effects of cores that a service shares no more: cores over the CPU time of a request, by hand."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from loadlens.model.finding import Estimate, Evidence, NotMeasured, Prediction
 from loadlens.model.quality import OwnCores, Quality
 from loadlens.present import numbers
 from tests.unit.diagnose import build
-from tests.unit.whatif.ladders import after, assert_holds, caused_by, dropped, told, why_not
+from tests.unit.whatif.ladders import after, assert_holds, caused_by, dropped, predictions_of, why_not
 
 WORK = 0.002  # seconds of CPU
 WOKEN = 20e-6  # that a request from another core costs more
@@ -48,18 +48,18 @@ def crowded(
 
 
 def alone(curve: Curve, rule: str = "host.interference", *, cores: int = 4) -> tuple[Prediction, ...]:
-    return told(curve, caused_by(rule), cores=cores)
+    return predictions_of(curve, caused_by(rule), cores=cores)
 
 
 def test_a_core_of_its_own_bears_one_over_the_work() -> None:
-    found = alone(crowded(0.6))
+    effects = alone(crowded(0.6))
 
-    capacity = after(found, "1 core without the other programs", "capacity")
+    capacity = after(effects, "1 core without the other programs", "capacity")
     assert_holds(capacity, 1 / WORK, within=1e-6)
     assert capacity.unit == "1/s"
     assert capacity.method.startswith("arithmetic: ")
     assert capacity.low == pytest.approx(500 / 1.02, rel=1e-3)  # the CPU time is known within 2 %
-    assert after(found, "1 core", "mean at 16 users").point == pytest.approx(16 * WORK)
+    assert after(effects, "1 core", "mean at 16 users").point == pytest.approx(16 * WORK)
 
 
 def test_of_the_machines_cores_those_of_the_others_come_back_and_the_generators_stay() -> None:
@@ -70,9 +70,9 @@ def test_of_the_machines_cores_those_of_the_others_come_back_and_the_generators_
         for step in curve.steps
     )
 
-    found = after(alone(replace(curve, steps=steps)), "3.8 cores without", "capacity")
+    effects = after(alone(replace(curve, steps=steps)), "3.8 cores without", "capacity")
 
-    assert found.point == pytest.approx(3.8 / (WORK + 0.0001), rel=1e-6)
+    assert effects.point == pytest.approx(3.8 / (WORK + 0.0001), rel=1e-6)
 
 
 def test_without_the_generator_its_cores_are_the_services() -> None:
@@ -82,9 +82,9 @@ def test_without_the_generator_its_cores_are_the_services() -> None:
         for step in curve.steps
     )
 
-    found = alone(replace(curve, steps=steps), "colocation.contention")
+    effects = alone(replace(curve, steps=steps), "colocation.contention")
 
-    assert after(found, "3.6 cores without the generator", "capacity").point == pytest.approx(
+    assert after(effects, "3.6 cores without the generator", "capacity").point == pytest.approx(
         3.6 / (WORK + WOKEN)
     )
 
@@ -92,9 +92,9 @@ def test_without_the_generator_its_cores_are_the_services() -> None:
 def test_a_generator_that_is_held_to_the_services_core_keeps_what_it_takes() -> None:
     both = Quality(own_cores=OwnCores(1, 0.99, 0.2))
 
-    found = alone(crowded(0.5, quality=both))
+    effects = alone(crowded(0.5, quality=both))
 
-    assert after(found, "0.8 cores without", "capacity").point == pytest.approx(0.8 / WORK)
+    assert after(effects, "0.8 cores without", "capacity").point == pytest.approx(0.8 / WORK)
 
 
 def test_a_short_request_may_do_less_without_the_generator_beside_it() -> None:
@@ -110,49 +110,51 @@ def test_a_short_request_may_do_less_without_the_generator_beside_it() -> None:
         if isinstance(step.response.mean, Estimate)
     )
 
-    found = after(alone(replace(curve, steps=scaled), "colocation.contention"), "without the gen", "capacity")
+    effects = after(
+        alone(replace(curve, steps=scaled), "colocation.contention"), "without the gen", "capacity"
+    )
 
     off = math.hypot(15e-6, 1e-4 * 0.02)
-    assert found.point == pytest.approx(1 / 120e-6)
-    assert found.point < 9_000  # of 0.9 cores now
-    assert found.low == pytest.approx(1 / (120e-6 + off), rel=1e-3)
+    assert effects.point == pytest.approx(1 / 120e-6)
+    assert effects.point < 9_000  # of 0.9 cores now
+    assert effects.low == pytest.approx(1 / (120e-6 + off), rel=1e-3)
 
 
 def test_what_is_left_of_the_cpu_used_widens_the_interval() -> None:
-    """1.9 ms account for 0.57 of the 0.6 cores: 5 % off, beside an error of 2 %."""
-    found = after(alone(crowded(0.6, work=0.0019)), "", "capacity")
+    """1.9 ms account for 0.57 of the 0.6 cores: 5 % off, where the error is 2 %."""
+    effects = after(alone(crowded(0.6, work=0.0019)), "", "capacity")
 
     off = math.hypot(1.96 * math.log(2.0 / 1.9), math.log(1.02 / 0.98) / 2)
-    assert found.point == pytest.approx(1 / 0.0019)
-    assert found.low == pytest.approx(math.exp(-off) / 0.0019, rel=1e-3)
+    assert effects.point == pytest.approx(1 / 0.0019)
+    assert effects.low == pytest.approx(math.exp(-off) / 0.0019, rel=1e-3)
 
 
 def test_it_never_does_less_than_it_did() -> None:
-    found = alone(crowded(0.98, work=0.0021))
+    effects = alone(crowded(0.98, work=0.0021))
 
-    capacity = after(found, "", "capacity")
-    (now, *_) = found
+    capacity = after(effects, "", "capacity")
+    (now, *_) = effects
     assert isinstance(now.before, Estimate)
     assert capacity.point == now.before.point == pytest.approx(490.0)
 
 
-@pytest.mark.parametrize(("waiting", "is_told"), [(0.26, True), (0.24, False)])
-def test_cores_that_it_would_not_use_are_not_what_it_lacks(waiting: float, is_told: bool) -> None:
+@pytest.mark.parametrize(("waiting", "is_predicted"), [(0.26, True), (0.24, False)])
+def test_cores_that_it_would_not_use_are_not_what_it_lacks(waiting: float, is_predicted: bool) -> None:
     """0.85 of the one core must be used or waited for, and 0.6 are used."""
-    found = alone(crowded(0.6, waiting=waiting))
+    effects = alone(crowded(0.6, waiting=waiting))
 
-    assert isinstance(found[0].after, Estimate) is is_told
-    if not is_told:
-        assert "uses and waits for 0.84 cores: 1.00 are not what it lacks" in why_not(found)
+    assert isinstance(effects[0].after, Estimate) is is_predicted
+    if not is_predicted:
+        assert "uses and waits for 0.84 cores: 1.00 are not what it lacks" in why_not(effects)
 
 
-def test_cpu_time_that_does_not_account_for_what_is_used_tells_nothing() -> None:
+def test_cpu_time_that_does_not_account_for_what_is_used_gives_no_prediction() -> None:
     assert "3 ms of CPU a request are 0.90 cores at 300/s, 0.60 were used" in why_not(
         alone(crowded(0.6, work=0.003))
     )
 
 
-def test_waiting_or_work_that_was_not_read_tells_nothing() -> None:
+def test_waiting_or_work_that_was_not_read_gives_no_prediction() -> None:
     unread = crowded(0.6)
     process = replace(unread.steps[-1].processes[0], waiting=NotMeasured("waiting", "not read"))
     blind = replace(unread, steps=(*unread.steps[:-1], replace(unread.steps[-1], processes=(process,))))
@@ -167,13 +169,13 @@ def test_what_the_host_took_is_not_given_back() -> None:
         evidence=(Evidence("host.steal", "", "", None, None, None, None, True),),
     )
 
-    assert "other machines took" in why_not(told(crowded(0.6), stolen))
+    assert "other machines took" in why_not(predictions_of(crowded(0.6), stolen))
 
 
-def test_what_cores_would_bear_needs_no_more_than_a_lower_bound_of_what_is_done() -> None:
-    """It is the CPU time of a request that tells it."""
-    (told_now, *_) = found = alone(dropped(crowded(0.6)))
+def test_the_capacity_of_cores_needs_no_more_than_a_lower_bound_of_what_is_done() -> None:
+    """The CPU time of a request is enough."""
+    (now_predicted, *_) = effects = alone(dropped(crowded(0.6)))
 
-    assert isinstance(told_now.before, Estimate)
-    assert numbers.is_lower_bound(told_now.before)
-    assert after(found, "1 core", "capacity").point == pytest.approx(1 / WORK)
+    assert isinstance(now_predicted.before, Estimate)
+    assert numbers.is_lower_bound(now_predicted.before)
+    assert after(effects, "1 core", "capacity").point == pytest.approx(1 / WORK)

@@ -1,4 +1,4 @@
-"""What it brings that nobody takes a slow path: by hand, and of a full pool by other simulations."""
+"""Effects of removing a slow path: by hand, and of a full pool by other simulations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.unit.whatif.ladders import (
     caused_by,
     claiming,
     curve_of,
-    told,
+    predictions_of,
     why_not,
 )
 
@@ -62,62 +62,62 @@ def path(
     )
 
 
-def with_path(curve: Curve, one: SlowPath) -> Curve:
-    return replace(curve, slow_paths=(path(share=0.3, label="other"), one))
+def with_path(curve: Curve, slow: SlowPath) -> Curve:
+    return replace(curve, slow_paths=(path(share=0.3, label="other"), slow))
 
 
-def taken(one: SlowPath) -> Finding:
-    assert isinstance(one.weight, Estimate)
-    return caused_by("mixture.slow-path", component__weight=one.weight.point)
+def taken(slow: SlowPath) -> Finding:
+    assert isinstance(slow.weight, Estimate)
+    return caused_by("mixture.slow-path", component__weight=slow.weight.point)
 
 
 def names(predictions: Sequence[Prediction]) -> list[str]:
-    return [one.what for one in predictions]
+    return [prediction.what for prediction in predictions]
 
 
-IDLE = curve_of(lambda n: (n / 0.05, 0.05))  # nobody waits at any level
+IDLE = curve_of(lambda n: (n / 0.05, 0.05))  # no request waits at any level
 
 
 def test_without_it_a_request_takes_what_the_others_take() -> None:
     """0.02 + 0.1 x 0.3 = 0.05 s on average now; p99 is the slow path's, 0.32 s."""
-    found = told(with_path(IDLE, path()), taken(path()))
+    effects = predictions_of(with_path(IDLE, path()), taken(path()))
 
-    assert names(found) == ["mean at 1 user", "p99 at 1 user"]
-    mean, p99 = found
+    assert names(effects) == ["mean at 1 user", "p99 at 1 user"]
+    mean, p99 = effects
     assert isinstance(mean.before, Estimate)
     assert mean.before.point == pytest.approx(0.05)
-    assert_holds(after(found, GONE, "mean at 1 user"), 0.05 - 0.1 * 0.3, within=1e-9)
-    assert after(found, GONE, "mean at 1 user").low == pytest.approx(0.99 * 0.02)
-    assert after(found, GONE, "mean at 1 user").method.startswith("arithmetic: ")
+    assert_holds(after(effects, GONE, "mean at 1 user"), 0.05 - 0.1 * 0.3, within=1e-9)
+    assert after(effects, GONE, "mean at 1 user").low == pytest.approx(0.99 * 0.02)
+    assert after(effects, GONE, "mean at 1 user").method.startswith("arithmetic: ")
     assert isinstance(p99.before, Estimate)
     assert p99.before.point == pytest.approx(0.32)
-    assert after(found, GONE, "p99 at 1 user").point == pytest.approx(0.03)
+    assert after(effects, GONE, "p99 at 1 user").point == pytest.approx(0.03)
 
 
-@pytest.mark.parametrize(("share", "is_told"), [(0.0101, True), (0.0099, False)])
-def test_p99_is_told_where_more_than_one_in_a_hundred_takes_it(share: float, is_told: bool) -> None:
-    one = path(share=share)
+@pytest.mark.parametrize(("share", "is_predicted"), [(0.0101, True), (0.0099, False)])
+def test_p99_is_predicted_where_more_than_one_in_a_hundred_takes_it(share: float, is_predicted: bool) -> None:
+    slow = path(share=share)
 
-    assert ("p99 at 1 user" in names(told(with_path(IDLE, one), taken(one)))) is is_told
+    assert ("p99 at 1 user" in names(predictions_of(with_path(IDLE, slow), taken(slow)))) is is_predicted
 
 
 def test_one_kind_of_request_among_several_is_named() -> None:
     first, *rest = IDLE.steps
     several = replace(first, classes=(*first.classes, replace(first.classes[0], label="c")))
 
-    found = told(with_path(replace(IDLE, steps=(several, *rest)), path()), taken(path()))
+    effects = predictions_of(with_path(replace(IDLE, steps=(several, *rest)), path()), taken(path()))
 
-    assert names(found) == ["mean of POST /b at 1 user", "p99 of POST /b at 1 user"]
+    assert names(effects) == ["mean of POST /b at 1 user", "p99 of POST /b at 1 user"]
 
 
-def test_times_of_the_others_that_are_not_known_tell_nothing() -> None:
-    one = path()
-    assert one.alone is not None
+def test_times_of_the_others_that_are_not_known_give_no_prediction() -> None:
+    slow = path()
+    assert slow.alone is not None
     unread = Undecided("response_time.mean", "s", "too few")
-    blind = replace(one, alone=replace(one.alone, usual=Took(unread, unread)))
+    blind = replace(slow, alone=replace(slow.alone, usual=Took(unread, unread)))
 
-    assert "how long requests take beside it" in why_not(told(with_path(IDLE, blind), taken(one)))
-    assert "which requests take it" in why_not(told(IDLE, taken(one)))
+    assert "how long requests take without it" in why_not(predictions_of(with_path(IDLE, blind), taken(slow)))
+    assert "which requests take it" in why_not(predictions_of(IDLE, taken(slow)))
 
 
 # --- a pool that is full -----------------------------------------------------------------------------------
@@ -175,14 +175,14 @@ def test_a_full_pool_does_what_a_simulated_one_does_without_slow_requests() -> N
     assert true == pytest.approx(WIDTH / USUAL, rel=0.01)
     inside = 0
     for seed in range(6):
-        found = told(with_path(_ladder(seed), POOL), taken(POOL), FULL)
+        effects = predictions_of(with_path(_ladder(seed), POOL), taken(POOL), FULL)
 
-        capacity = after(found, GONE, "capacity")
+        capacity = after(effects, GONE, "capacity")
         assert capacity.point == pytest.approx(true, rel=0.05), seed
-        assert after(found, GONE, "mean at 64 users").point == pytest.approx(mean, rel=0.05)
+        assert after(effects, GONE, "mean at 64 users").point == pytest.approx(mean, rel=0.05)
         assert "predicted by simulation" in capacity.method
         inside += (capacity.low or 0.0) <= true <= (capacity.high or 0.0)
-        assert names(found)[-2:] == ["mean at 1 user", "p99 at 1 user"]
+        assert names(effects)[-2:] == ["mean at 1 user", "p99 at 1 user"]
 
     assert inside >= 5
 
@@ -190,22 +190,22 @@ def test_a_full_pool_does_what_a_simulated_one_does_without_slow_requests() -> N
 def test_a_size_that_is_only_concluded_is_one_of_those_that_capacity_and_times_allow() -> None:
     """X R1 of a few requests says 6 to 12; with a share known to half of it 7 to 9 would do 348/s."""
     unsure = claiming(caused_by("threads.pool-limit"), "pool.size", 9.1, 6.0, 12.0)
-    one = path(share=WEIGHT, shift=SHIFT, usual=USUAL, half=0.5)
+    slow = path(share=WEIGHT, shift=SHIFT, usual=USUAL, half=0.5)
 
-    found = after(told(with_path(_ladder(1), one), taken(one), unsure), GONE, "capacity")
+    effects = after(predictions_of(with_path(_ladder(1), slow), taken(slow), unsure), GONE, "capacity")
 
-    assert_holds(found, WIDTH / USUAL, within=0.13)
+    assert_holds(effects, WIDTH / USUAL, within=0.13)
     wide = claiming(caused_by("threads.pool-limit"), "pool.size", 11.0, 10.0, 12.0)
-    beyond = told(with_path(_ladder(1), POOL), taken(POOL), wide)
+    beyond = predictions_of(with_path(_ladder(1), POOL), taken(POOL), wide)
     assert isinstance(beyond[0].after, Undecided)
 
 
-def test_a_pool_of_another_size_than_the_slow_ones_leave_room_for_tells_only_times() -> None:
+def test_a_pool_of_another_size_than_the_slow_ones_leave_room_for_predicts_only_times() -> None:
     twice = claiming(caused_by("threads.pool-limit"), "pool.size", 16, 16, 16)
 
-    found = told(with_path(_ladder(1), POOL), taken(POOL), twice)
+    effects = predictions_of(with_path(_ladder(1), POOL), taken(POOL), twice)
 
-    capacity, *rest = found
+    capacity, *rest = effects
     assert isinstance(capacity.before, Estimate)
     assert isinstance(capacity.after, Undecided)
     assert "16 at once would answer" in capacity.after.reason
@@ -221,10 +221,10 @@ def test_a_pool_of_another_size_than_the_slow_ones_leave_room_for_tells_only_tim
         replace(FULL, curves=("other",)),
     ],
 )
-def test_what_is_not_known_to_be_held_all_along_tells_no_throughput(limit: Finding) -> None:
-    found = told(with_path(_ladder(1), POOL), taken(POOL), limit)
+def test_what_is_not_known_to_be_held_all_along_predicts_no_throughput(limit: Finding) -> None:
+    effects = predictions_of(with_path(_ladder(1), POOL), taken(POOL), limit)
 
-    assert names(found) == ["mean at 1 user", "p99 at 1 user"]
+    assert names(effects) == ["mean at 1 user", "p99 at 1 user"]
 
 
 def test_a_path_of_one_kind_among_several_leaves_the_capacity_open() -> None:
@@ -232,18 +232,20 @@ def test_a_path_of_one_kind_among_several_leaves_the_capacity_open() -> None:
     first = curve.steps[0]
     several = replace(first, classes=(*first.classes, replace(first.classes[0], label="c")))
 
-    found = told(with_path(replace(curve, steps=(several, *curve.steps[1:])), POOL), taken(POOL), FULL)
+    effects = predictions_of(
+        with_path(replace(curve, steps=(several, *curve.steps[1:])), POOL), taken(POOL), FULL
+    )
 
-    assert isinstance(found[0].after, Undecided)
-    assert "several kinds" in found[0].after.reason
+    assert isinstance(effects[0].after, Undecided)
+    assert "several kinds" in effects[0].after.reason
 
 
-def test_a_capacity_far_beyond_the_measured_is_not_told() -> None:
+def test_a_capacity_far_beyond_the_measured_gets_no_prediction() -> None:
     """8 / 0.002 = 4,000/s, and 8 / 0.062 = 129/s with the slow ones."""
     curve = curve_of(lambda n: (min(n, 8) / 0.062, max(n, 8) / 8 * 0.062))
-    one = path(share=0.2, shift=0.3, usual=0.002)
+    slow = path(share=0.2, shift=0.3, usual=0.002)
 
-    found = told(with_path(curve, one), taken(one), FULL)
+    effects = predictions_of(with_path(curve, slow), taken(slow), FULL)
 
-    assert isinstance(found[0].after, Undecided)
-    assert "more than 4 times what was measured" in found[0].after.reason
+    assert isinstance(effects[0].after, Undecided)
+    assert "more than 4 times what was measured" in effects[0].after.reason

@@ -10,7 +10,7 @@ use loadlens_plan::program::Need;
 use crate::literal::response as literal;
 use crate::{knob, Ending};
 
-/// What bytes come to.
+/// Result of reading some bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Came {
     Whole {
@@ -39,7 +39,7 @@ impl From<Violation> for Came {
     }
 }
 
-/// How an answer is read.
+/// Conditions under which an answer is read.
 #[derive(Clone, Copy)]
 struct How {
     was_head: bool,
@@ -97,14 +97,14 @@ fn check_same(whole: &Came, pieces: &Came, how: &str) {
 fn read<'a>(pieces: impl Iterator<Item = &'a [u8]>, how: How) -> Came {
     let mut store = Store::new(1 << 20);
     let mut reply = Reply::default();
-    let mut known = KnownHead::new(how.was_head);
+    let mut heads = KnownHead::new(how.was_head);
     let mut came = None;
     for piece in pieces {
         if let Some(Came::Whole { spare, .. }) = &mut came {
             *spare += piece.len();
             continue;
         }
-        match reply.feed(piece, how.need, &mut known, &mut store) {
+        match reply.feed(piece, how.need, &mut heads, &mut store) {
             Fed::More => {}
             Fed::Broken(violation) => return violation.into(),
             Fed::Whole { consumed, place } => {

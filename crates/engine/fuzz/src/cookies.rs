@@ -57,7 +57,8 @@ pub fn cookies(bytes: &[u8]) -> Ending {
     ending
 }
 
-/// Whether a request carries cookies: the same as by the slow jar, in a request that stays one.
+/// Adds cookies to a request and returns true if there were any. They must equal those of the slow jar, and the
+/// result must still be a single request.
 fn ask(path: &[u8], authority: &str, jar: &mut Jar, slow: &mut SlowJar, now: u64) -> bool {
     let plain = [
         b"GET ",
@@ -68,7 +69,7 @@ fn ask(path: &[u8], authority: &str, jar: &mut Jar, slow: &mut SlowJar, now: u64
     ]
     .concat();
     let Ok(before) = request(&plain) else {
-        return false; // no request of ours has such a path
+        return false; // the engine never sends such a path
     };
     let mut out = plain;
     jar.put(&mut out, true, now);

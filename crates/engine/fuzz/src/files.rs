@@ -14,7 +14,7 @@ fn line_of(fault: &str) -> Option<usize> {
     rest.split_once(':')?.0.parse().ok()
 }
 
-/// Whether a fault says in which file and, where it names a line, one that is there.
+/// Asserts that a fault names its file and, where it names a line, one that exists.
 fn check_fault(fault: &str, lines: usize) {
     assert!(fault.starts_with('f'), "{fault}");
     if let Some(line) = line_of(fault) {
@@ -104,8 +104,8 @@ pub fn due_times(bytes: &[u8]) -> Ending {
     let speed = [1.0, 2.0, 0.5, 1e-9][usize::from(how >> 2 & 3)];
     let from_first = how & 16 != 0;
     let lines = 1 + bytes.iter().filter(|byte| **byte == b'\n').count();
-    let found = match DueTimes::read_bytes("f", bytes, column, speed, from_first) {
-        Ok(found) => found,
+    let due_times = match DueTimes::read_bytes("f", bytes, column, speed, from_first) {
+        Ok(due_times) => due_times,
         Err(faults) => {
             assert!((1..=5).contains(&faults.len()), "{faults:?}");
             for fault in faults {
@@ -114,13 +114,13 @@ pub fn due_times(bytes: &[u8]) -> Ending {
             return Ending::Refused;
         }
     };
-    assert!(found.count() > 0 && found.count() as usize <= lines);
-    assert!(found.times.is_sorted());
-    assert!(!from_first || found.times[0] == 0);
-    assert!(found.peak_per_s() >= 1.0 && found.peak_per_s() <= found.count() as f64);
+    assert!(due_times.count() > 0 && due_times.count() as usize <= lines);
+    assert!(due_times.times.is_sorted());
+    assert!(!from_first || due_times.times[0] == 0);
+    assert!(due_times.peak_per_s() >= 1.0 && due_times.peak_per_s() <= due_times.count() as f64);
     if column.is_none() && speed == 1.0 && !from_first {
         if let Some(expected) = plain_seconds(bytes) {
-            assert_eq!(*found.times, expected[..]);
+            assert_eq!(*due_times.times, expected[..]);
         }
     }
     Ending::Read

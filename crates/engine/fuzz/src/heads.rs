@@ -2,7 +2,7 @@
 
 use loadlens_http::known::KnownHead;
 use loadlens_http::response::{
-    each_header, header, parse_head, parse_head_generally, Framing, Head, HeadResult, Violation,
+    header, headers, parse_head, parse_head_generally, Framing, Head, HeadResult, Violation,
 };
 
 use crate::literal::response as literal;
@@ -34,10 +34,10 @@ pub fn response_head(bytes: &[u8]) -> Ending {
 
 /// Whatever was known before, here the first part of the bytes, the answer is the same.
 fn known_again(bytes: &[u8], was_head: bool, cut: usize) {
-    let mut known = KnownHead::new(was_head);
+    let mut reader = KnownHead::new(was_head);
     for before in [&bytes[cut.min(bytes.len())..], bytes, bytes] {
-        known.parse(before);
-        assert_eq!(known.parse(bytes), parse_head(bytes, was_head));
+        reader.parse(before);
+        assert_eq!(reader.parse(bytes), parse_head(bytes, was_head));
     }
 }
 
@@ -55,8 +55,8 @@ fn agrees_with_the_rfc(bytes: &[u8], was_head: bool, read: &HeadResult) {
                 Framing::Chunked => literal::Length::Chunked,
                 Framing::UntilClose => literal::Length::UntilClose,
             };
-            let found = (head.status, length, head.keep_alive, head.len);
-            assert_eq!(found, (said.status, said.length, said.keep_alive, said.len));
+            let ours = (head.status, length, head.keep_alive, head.len);
+            assert_eq!(ours, (said.status, said.length, said.keep_alive, said.len));
         }
         (read, literal) => panic!("{read:?}, and by the RFC {literal:?}"),
     }
@@ -95,9 +95,8 @@ fn headers_are_found(head: &[u8]) {
             .filter(|(other, _)| other == name)
             .map(|(_, value)| value.as_slice())
             .collect();
-        let mut found = Vec::new();
-        each_header(head, name.as_bytes(), |value| found.push(value));
-        assert_eq!(found, values, "{name}");
+        let read: Vec<&[u8]> = headers(head, name.as_bytes()).collect();
+        assert_eq!(read, values, "{name}");
         assert_eq!(header(head, name.as_bytes()), values.first().copied());
     }
 }

@@ -21,7 +21,7 @@ pub use heads::response_head;
 pub use plans::{plan, template};
 pub use values::json_path;
 
-/// What became of an input.
+/// Outcome of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// It was read as something.
@@ -39,7 +39,7 @@ pub struct Target {
     pub run: fn(&[u8]) -> Ending,
     /// Inputs of the short run: a few seconds' worth.
     pub inputs: u64,
-    /// Whether inputs are JSON, whose members are changed rather than bytes: bytes seldom stay JSON.
+    /// True if inputs are JSON. Members are then changed rather than bytes, because changed bytes are seldom still JSON.
     pub is_json: bool,
 }
 

@@ -49,7 +49,7 @@ fn iterate(stream: &StreamProgram, scenario: usize, seed: u64) {
     let records = vec![0; stream.feeds.len()];
     let begins = stream.scenarios[scenario].begins;
     for at in begins..begins.saturating_add(20) {
-        let Some(step) = stream.step_at(at) else {
+        let Some(step) = stream.flow.step(at) else {
             break;
         };
         let step = &stream.steps[usize::from(step)];
@@ -82,7 +82,7 @@ fn judge(
     values: &mut Values,
     judging: &mut Judging,
 ) -> bool {
-    let step = &stream.steps[usize::from(stream.step_at(at).expect("a step"))];
+    let step = &stream.steps[usize::from(stream.flow.step(at).expect("a step"))];
     let length = body.len();
     let head = format!(
         "HTTP/1.1 200 OK\r\nX-A: a b&c\r\nLocation: /x/7\r\nContent-Length: {length}\r\n\r\n"

@@ -19,10 +19,10 @@ pub fn json_path(bytes: &[u8]) -> Ending {
         return Ending::Refused;
     };
 
-    let found = extracted(&program, body);
+    let extraction = extracted(&program, body);
 
     let value: Option<Json> = serde_json::from_slice(body).ok();
-    match (&found, value.as_ref().map(|value| at(value, &path))) {
+    match (&extraction, value.as_ref().map(|value| at(value, &path))) {
         // Of a body that is no JSON only the way to the value is looked at.
         (_, None) => {}
         (Ok(text), Some(Some(Json::Text(expected)))) => assert_eq!(*text, expected.as_bytes()),
@@ -34,9 +34,9 @@ pub fn json_path(bytes: &[u8]) -> Ending {
         (Err(Judgement::ExtractedTooLong(0)), Some(Some(_))) => {
             assert!(body.len() > MAX_VALUE_BYTES);
         }
-        (found, expected) => panic!("{found:?}, and there is {expected:?}"),
+        (extraction, expected) => panic!("{extraction:?}, and there is {expected:?}"),
     }
-    if found.is_ok() {
+    if extraction.is_ok() {
         Ending::Read
     } else {
         Ending::Refused

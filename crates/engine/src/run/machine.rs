@@ -78,8 +78,8 @@ fn ports_of(range: &str, reserved: &str) -> Option<u64> {
 ///
 /// A cgroup's use counts pages that it would give up when asked, so its whole limit is taken, not what is free of it.
 fn memory_left() -> Option<(u64, &'static str)> {
-    let told = fs::read_to_string("/proc/meminfo").ok();
-    let available = told.and_then(|text| {
+    let meminfo = fs::read_to_string("/proc/meminfo").ok();
+    let available = meminfo.and_then(|text| {
         let line = text
             .lines()
             .find(|line| line.starts_with("MemAvailable:"))?;

@@ -89,8 +89,8 @@ impl Waiter {
             if left.is_zero() {
                 return false;
             }
-            let told = self.0.told.wait_timeout(ending, left);
-            ending = told.unwrap_or_else(PoisonError::into_inner).0;
+            let woken = self.0.told.wait_timeout(ending, left);
+            ending = woken.unwrap_or_else(PoisonError::into_inner).0;
         }
         true
     }

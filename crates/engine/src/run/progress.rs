@@ -18,12 +18,12 @@ use crate::clock::monotonic_ns;
 use super::Started;
 
 pub(super) fn snapshot(plan: &Plan, started: Option<&Started>, has_ended: bool) -> Value {
-    let known = plan
+    let total_s = plan
         .duration_ns
         .map(|duration| seconds(plan.warmup_ns.saturating_add(duration)));
     let Some(started) = started else {
         return json!({
-            "phase": "starting", "elapsed_s": 0.0, "total_s": known, "t0_monotonic_ns": 0,
+            "phase": "starting", "elapsed_s": 0.0, "total_s": total_s, "t0_monotonic_ns": 0,
             "streams": [], "generator": {"busy": null, "lag_p99_s": null},
         });
     };
@@ -43,7 +43,7 @@ pub(super) fn snapshot(plan: &Plan, started: Option<&Started>, has_ended: bool) 
     json!({
         "phase": phase,
         "elapsed_s": seconds(now),
-        "total_s": known,
+        "total_s": total_s,
         "t0_monotonic_ns": started.t0,
         "streams": streams,
         "generator": {"busy": live.busy, "lag_p99_s": live.lag_p99_s},

@@ -26,16 +26,16 @@ pub(crate) fn resolve(plan: &Plan) -> Vec<Resolved> {
     for stream in &plan.streams {
         let host = stream.target.host.as_str();
         if host.parse::<IpAddr>().is_err() && !asked.iter().any(|(name, _)| *name == host) {
-            let (tell, told) = channel();
+            let (tell, answer) = channel();
             let name = host.to_owned();
             let asking = thread::Builder::new().name("loadlens-resolve".to_owned());
             // If no thread can start, the channel closes and the name has no address.
             let _ = asking.spawn(move || tell.send(look_up(&name)));
-            asked.push((host, told));
+            asked.push((host, answer));
         }
     }
-    let mut found: Vec<(&str, Resolved)> = Vec::new();
-    for (host, told) in asked {
+    let mut resolved: Vec<(&str, Resolved)> = Vec::new();
+    for (host, answer) in asked {
         let patience = plan
             .streams
             .iter()
@@ -43,11 +43,11 @@ pub(crate) fn resolve(plan: &Plan) -> Vec<Resolved> {
             .map(|stream| Duration::from_nanos(stream.timeout_ns))
             .max();
         let left = patience.unwrap_or_default().saturating_sub(began.elapsed());
-        found.push((host, told.recv_timeout(left).unwrap_or_default()));
+        resolved.push((host, answer.recv_timeout(left).unwrap_or_default()));
     }
     plan.streams
         .iter()
-        .map(|stream| of(stream, &found))
+        .map(|stream| of(stream, &resolved))
         .collect()
 }
 

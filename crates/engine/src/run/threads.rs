@@ -20,12 +20,11 @@ use loadlens_record::ring::ring;
 use loadlens_record::rows::{row_log, Thinning, CONNECTION_BYTES, SAMPLE_BYTES};
 use loadlens_sys as sys;
 use loadlens_transport::tls::Configs;
-use loadlens_transport::{Epoll, Net, Tls};
+use loadlens_transport::{Epoll, Tls};
 
 use crate::clock::{monotonic_ns, MonotonicClock};
 use crate::script::{Requests, Script, ScriptHost, Watch};
-use crate::worker::shard::StreamShard;
-use crate::worker::{Control, Settings, Worker, WorkerEnd, EVENTS};
+use crate::worker::{Beginning, Control, Settings, Worker, WorkerEnd, EVENTS};
 
 use super::machine::usable_cores;
 use super::resolve::resolve;
@@ -282,9 +281,8 @@ fn step_counts(program: &Program) -> Vec<usize> {
 }
 
 /// The life of a worker thread.
-fn work<S: Script>(mut context: ThreadContext<S>) -> Option<WorkerEnd> {
-    let prepared = prepare(&context);
-    let net = match prepared {
+fn work<S: Script>(context: ThreadContext<S>) -> Option<WorkerEnd> {
+    let net = match prepare(&context) {
         Ok(net) => net,
         Err(error) => {
             let _ = context.ready.send(Err(error));
@@ -326,51 +324,23 @@ fn work<S: Script>(mut context: ThreadContext<S>) -> Option<WorkerEnd> {
     };
     // Before t0 the clock stands at 0; all threads begin there together.
     thread::sleep(Duration::from_nanos(t0.saturating_sub(monotonic_ns())));
-    let clock = MonotonicClock::new(t0);
-    let steps = step_counts(&context.program);
-    let worker = Begin {
-        script: &mut context.script_host.script,
-        clock,
+    let beginning = Beginning {
+        script: context.script_host.script,
+        clock: MonotonicClock::new(t0),
         shards,
-        steps,
+        steps: step_counts(&context.program),
         recorder: context.recorder,
         control: context.control,
         settings,
     };
-    let end = if context.tls.is_plain() {
-        worker.run(net)
+    let (end, script) = if context.tls.is_plain() {
+        Worker::with_script(net, beginning).run()
     } else {
-        worker.run(Tls::new(net, &context.tls, connections))
+        let net = Tls::new(net, &context.tls, connections);
+        Worker::with_script(net, beginning).run()
     };
-    let _ = context.gives_back.send(context.script_host.script); // nobody may want it
+    let _ = context.gives_back.send(script); // the receiver may be gone
     Some(end)
-}
-
-/// All that a worker begins with, but for its network.
-struct Begin<'p, S: Script> {
-    script: &'p mut S,
-    clock: MonotonicClock,
-    shards: Vec<StreamShard<'p>>,
-    steps: Vec<usize>,
-    recorder: Recorder,
-    control: Arc<Control>,
-    settings: Settings,
-}
-
-impl<S: Script> Begin<'_, S> {
-    fn run<N: Net>(self, net: N) -> WorkerEnd {
-        Worker::with_script(
-            self.script,
-            self.clock,
-            net,
-            self.shards,
-            &self.steps,
-            self.recorder,
-            self.control,
-            self.settings,
-        )
-        .run()
-    }
 }
 
 /// True if each thread has a core that nothing else needs, so that polling for a due time takes nothing from the
@@ -442,7 +412,7 @@ fn supervise(
     mut workers: Vec<JoinHandle<Option<WorkerEnd>>>,
     concludes: &Concludes,
 ) {
-    let told = catch_unwind(AssertUnwindSafe(|| {
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
         let mut ends = Vec::new();
         let mut panics = Vec::new();
         while !workers.is_empty() {
@@ -482,7 +452,7 @@ fn supervise(
             ))
         }
     }));
-    let ending = told.unwrap_or_else(|panic| {
+    let ending = outcome.unwrap_or_else(|panic| {
         Err(format!(
             "the collector failed, which is a fault of Loadlens: {}",
             panic_text(panic.as_ref())
@@ -545,7 +515,7 @@ mod tests {
             watches: Vec::new(),
         };
         let names = layout::names(&concludes.plan, &concludes.program);
-        let worker = thread::spawn(|| -> Option<WorkerEnd> { panic!("a bug of ours") });
+        let worker = thread::spawn(|| -> Option<WorkerEnd> { panic!("a deliberate bug") });
 
         supervise(
             Collector::new(names, Vec::new(), None, live),
@@ -555,7 +525,7 @@ mod tests {
 
         let ending = concludes.end.lock().clone().unwrap().unwrap_err();
         assert!(
-            ending.contains("a bug of ours") && ending.contains("fault of Loadlens"),
+            ending.contains("a deliberate bug") && ending.contains("fault of Loadlens"),
             "{ending}"
         );
         assert_eq!(concludes.started.control.end(), 0); // the others stop

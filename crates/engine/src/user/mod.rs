@@ -258,14 +258,14 @@ impl User {
     /// Goes to the next step, of this iteration or of a new one; returns when it is due.
     #[inline]
     fn advance(&mut self, ends_iteration: bool, now: u64, scratch: &mut Scratch) -> Option<Next> {
-        if let Some(next) = scratch.program.step_at(self.at + 1) {
+        if let Some(next) = scratch.program.flow.step(self.at + 1) {
             if !ends_iteration {
                 let think = scratch.program.steps[self.step as usize].think;
                 self.at += 1;
                 self.step = next;
                 return Some(Next::In(think.sample(scratch.random)));
             }
-            scratch.skipped = scratch.program.left_after(self.at);
+            scratch.skipped = scratch.program.flow.left_after(self.at);
         }
         let think = scratch.think?;
         if self.iterations != u64::MAX {

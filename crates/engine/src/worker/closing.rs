@@ -55,11 +55,8 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
     /// Iterations of paced users that were due while they were at an earlier one.
     fn close_paces(&mut self, index: usize) {
         let shard = &self.shards[index];
-        if !shard
-            .timetable
-            .as_ref()
-            .is_some_and(|table| table.is_paced())
-        {
+        let timetable = shard.timetable.as_ref();
+        if !timetable.is_some_and(|table| table.is_paced()) {
             return;
         }
         for at in 0..shard.users.len() {
@@ -104,8 +101,7 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
         for at in 0..self.shards[index].users.len() {
             let shard = &mut self.shards[index];
             if shard.open_runs.is_some() {
-                let (shard, user) = (index as u8, at as u32);
-                self.leave_groups(UserRef { shard, user }, end);
+                self.leave_groups(UserRef::new(index, at as u32), end);
             }
             let shard = &mut self.shards[index];
             let (stream, user) = (shard.stream, &mut shard.users[at]);
@@ -188,7 +184,7 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
     }
 
     /// Ends the run: counts what is still in flight, closes every connection, hands everything over.
-    pub fn finish(mut self) -> WorkerEnd {
+    pub fn finish(mut self) -> (WorkerEnd, S) {
         let now = self.now();
         for index in 0..self.shards.len() {
             for at in 0..self.shards[index].users.len() {
@@ -200,10 +196,7 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
             self.close(index, ClosedBy::Nobody, Outcome::Ok, now);
         }
         self.note_checks();
-        let times = self.clock.thread_times();
-        let engine = self.recorder.engine();
-        engine.cpu_ns += times.cpu_ns.saturating_sub(self.times.cpu_ns);
-        engine.runq_wait_ns += times.runq_wait_ns.saturating_sub(self.times.runq_wait_ns);
+        self.note_thread_times();
         let mut checks = vec![Vec::new(); self.first_step.len()];
         for shard in &mut self.shards {
             checks[shard.stream as usize] = std::mem::take(&mut shard.judging.tallies);
@@ -213,7 +206,7 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
             Some((shard.stream, feed_cursors.used().collect()))
         };
         let feeds = self.shards.iter().filter_map(used).collect();
-        WorkerEnd {
+        let end = WorkerEnd {
             checks,
             feeds,
             negotiated: self.net.negotiated(),
@@ -221,7 +214,8 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
             leftover: self.recorder.finish(now),
             at: now,
             buffers_lost: self.store.lent(),
-        }
+        };
+        (end, self.script)
     }
 
     fn leave_in_flight(&mut self, index: usize, at: usize, now: u64) {
@@ -233,10 +227,7 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
         let step = self.first_step[shard.stream as usize] as usize + user.step as usize;
         self.unfinished[step].in_flight += 1;
         let connection = Some(user.connection).filter(|connection| *connection != NONE);
-        let who = UserRef {
-            shard: index as u8,
-            user: at as u32,
-        };
+        let who = UserRef::new(index, at as u32);
         let end = End::failure(Outcome::InFlight, "", 0);
         let unfinished = self.account(who, connection, 0, end, now);
         self.recorder.unfinished(&unfinished);

@@ -6,6 +6,7 @@ use loadlens_http::whole::Framing;
 use crate::user::NONE;
 
 use super::reply::Reply;
+use super::timers::UserRef;
 
 /// State of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +67,36 @@ pub struct Connection<H> {
 }
 
 impl<H> Connection<H> {
+    /// A place without a connection.
+    fn vacant(generation: u32) -> Self {
+        Connection {
+            handle: None,
+            generation,
+            state: State::Free,
+            shard: 0,
+            address: 0,
+            user: NONE,
+            number: 0,
+            issued: 0,
+            answered: 0,
+            opened: 0,
+            established: 0,
+            bytes_in: 0,
+            framing: Framing::default(),
+            unsent: Unsent::Nothing,
+            reply: Reply::default(),
+        }
+    }
+
+    /// The user that the connection serves; one of its number [`NONE`] without one.
+    #[inline]
+    pub fn who(&self) -> UserRef {
+        UserRef {
+            shard: self.shard,
+            user: self.user,
+        }
+    }
+
     /// A request goes out over it.
     #[inline]
     pub fn issue(&mut self) {
@@ -93,23 +124,7 @@ impl<H: Copy> Connections<H> {
     /// A free place: its index and the token that events of its next connection carry.
     pub fn reserve(&mut self) -> (u32, u64) {
         let index = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Connection {
-                handle: None,
-                generation: 0,
-                state: State::Free,
-                shard: 0,
-                address: 0,
-                user: NONE,
-                number: 0,
-                issued: 0,
-                answered: 0,
-                opened: 0,
-                established: 0,
-                bytes_in: 0,
-                framing: Framing::default(),
-                unsent: Unsent::Nothing,
-                reply: Reply::default(),
-            });
+            self.slots.push(Connection::vacant(0));
             self.slots.len() as u32 - 1
         });
         (index, self.token(index))
@@ -120,20 +135,12 @@ impl<H: Copy> Connections<H> {
         let connection = self.get_mut(index);
         *connection = Connection {
             handle: Some(handle),
-            generation: connection.generation,
             state: State::Connecting,
             shard,
-            address: 0,
             user,
             number,
-            issued: 0,
-            answered: 0,
             opened: now,
-            established: 0,
-            bytes_in: 0,
-            framing: Framing::default(),
-            unsent: Unsent::Nothing,
-            reply: Reply::default(),
+            ..Connection::vacant(connection.generation)
         };
     }
 

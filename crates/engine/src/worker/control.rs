@@ -92,7 +92,7 @@ mod tests {
 
         control.end_part(100);
         let after_one = control.end();
-        control.end_part(90); // told later, ended earlier
+        control.end_part(90); // called later, ended earlier
 
         assert_eq!((after_one, control.end()), (u64::MAX, 101));
     }

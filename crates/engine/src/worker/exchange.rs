@@ -42,6 +42,11 @@ pub(super) struct End {
 }
 
 impl End {
+    /// A failure of the network.
+    pub(super) fn of(error: NetError) -> End {
+        End::failure(error.outcome, why(error), error.os_error)
+    }
+
     pub(super) fn failure(outcome: Outcome, why: &'static str, os_error: i32) -> End {
         End {
             outcome,
@@ -54,7 +59,7 @@ impl End {
 }
 
 /// In words, for the errors of the result.
-pub(super) fn why(error: NetError) -> &'static str {
+fn why(error: NetError) -> &'static str {
     match error.outcome {
         _ if !error.why.is_empty() => error.why,
         Outcome::Resolve => "the host name has no address",
@@ -184,29 +189,21 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
         let Some(user) = self.shards[index].take_place() else {
             return;
         };
-        let who = UserRef {
-            shard: index as u8,
-            user,
+        let who = UserRef::new(index, user);
+        let (due, scenario) = (arrival.due, arrival.scenario);
+        let event = Event::Arrive {
+            due,
+            ready,
+            scenario,
         };
-        self.step_user(
-            who,
-            Event::Arrive {
-                due: arrival.due,
-                ready,
-                scenario: arrival.scenario,
-            },
-            now,
-        );
+        self.step_user(who, event, now);
     }
 
     /// Ends the request of a connection's user with a failure, and the connection.
     pub(super) fn fail(&mut self, index: u32, end: End, side: ClosedBy, now: u64) {
         let connection = self.connections.get(index);
-        let who = UserRef {
-            shard: connection.shard,
-            user: connection.user,
-        };
-        let status = connection.reply.head().map_or(0, |head| head.status);
+        let who = connection.who();
+        let status = connection.reply.status();
         self.record_end(who, Some(index), status, end, now);
         self.close(index, side, Outcome::Ok, now);
         self.go_on(who, end, now);
@@ -229,14 +226,9 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
         };
         let end = End {
             failed_connect: is_connecting,
-            ..End::failure(outcome, why(NetError::new(outcome, 0)), 0)
+            ..End::of(NetError::new(outcome, 0))
         };
-        let status = self
-            .connections
-            .get(index)
-            .reply
-            .head()
-            .map_or(0, |head| head.status);
+        let status = self.connections.get(index).reply.status();
         self.record_end(who, Some(index), status, end, now);
         let of_connect = if is_connecting { outcome } else { Outcome::Ok };
         self.close(index, ClosedBy::Client, of_connect, now);

@@ -38,7 +38,7 @@ struct Run {
 impl OpenRuns {
     /// For so many users; none: the stream has no groups.
     pub fn new(program: &StreamProgram, users: usize) -> Option<OpenRuns> {
-        let depth = program.group_depth();
+        let depth = program.flow.depth();
         let runs = || (0..users).map(|_| Vec::with_capacity(depth)).collect();
         (depth > 0).then(|| OpenRuns {
             depth,
@@ -85,7 +85,7 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
         };
         let runs = &mut open.runs[who.user as usize];
         let first = shard.program.first_group;
-        for group in shard.program.groups_begun_at(user.at) {
+        for group in shard.program.flow.begun_at(user.at) {
             self.recorder.group_due(first + usize::from(*group));
             runs.push(Run {
                 group: *group,
@@ -95,7 +95,7 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
             });
         }
         runs.iter_mut().for_each(|run| run.note(outcome));
-        let whole = shard.program.groups_ended_at(user.at);
+        let whole = shard.program.flow.ended_at(user.at);
         let ended = if ends_iteration { runs.len() } else { whole };
         for number in 0..ended {
             let Some(mut run) = runs.pop() else { return };
@@ -127,7 +127,7 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
     /// unfinished.
     pub(super) fn censor_groups(&mut self, index: usize, at: u16, due: u64, sent: Option<u64>) {
         let program = self.shards[index].program;
-        for group in program.groups_begun_at(at) {
+        for group in program.flow.begun_at(at) {
             let group = program.first_group + usize::from(*group);
             self.recorder.group_due(group);
             let lasted = |from: u64| self.end.saturating_sub(from);

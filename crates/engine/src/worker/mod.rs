@@ -161,25 +161,49 @@ impl<'p, C: Clock, N: Net> Worker<'p, C, N> {
         control: Arc<Control>,
         settings: Settings,
     ) -> Self {
-        Worker::with_script(
-            NoScript, clock, net, shards, steps, recorder, control, settings,
-        )
+        let beginning = Beginning {
+            script: NoScript,
+            clock,
+            shards,
+            steps: steps.to_vec(),
+            recorder,
+            control,
+            settings,
+        };
+        Worker::with_script(net, beginning)
     }
 }
 
+/// All that a worker begins with, but for its network.
+pub struct Beginning<'p, C: Clock, S: Script> {
+    /// The script; it is given back at the end.
+    pub script: S,
+    /// Clock of the run.
+    pub clock: C,
+    /// The parts of the streams that the worker does.
+    pub shards: Vec<StreamShard<'p>>,
+    /// Numbers of steps of all streams of the plan.
+    pub steps: Vec<usize>,
+    /// The worker's recorder.
+    pub recorder: Recorder,
+    /// Control of the run.
+    pub control: Arc<Control>,
+    /// Settings of the run.
+    pub settings: Settings,
+}
+
 impl<'p, C: Clock, N: Net, S: Script> Worker<'p, C, N, S> {
-    /// A worker as [`Worker::new`] makes it, accompanied by a script.
-    #[allow(clippy::too_many_arguments)] // those of `new`, and the script
-    pub fn with_script(
-        script: S,
-        clock: C,
-        net: N,
-        shards: Vec<StreamShard<'p>>,
-        steps: &[usize],
-        recorder: Recorder,
-        control: Arc<Control>,
-        settings: Settings,
-    ) -> Self {
+    /// A worker that is accompanied by a script.
+    pub fn with_script(net: N, beginning: Beginning<'p, C, S>) -> Self {
+        let Beginning {
+            script,
+            clock,
+            shards,
+            steps,
+            recorder,
+            control,
+            settings,
+        } = beginning;
         let users: usize = shards.iter().map(|shard| shard.users.len()).sum();
         let connections: usize = shards
             .iter()
@@ -228,8 +252,8 @@ impl<'p, C: Clock, N: Net, S: Script> Worker<'p, C, N, S> {
         worker
     }
 
-    /// Runs to the end and returns what is left.
-    pub fn run(mut self) -> WorkerEnd {
+    /// Runs to the end and returns what is left, and the script.
+    pub fn run(mut self) -> (WorkerEnd, S) {
         self.begin();
         while self.turn() {}
         self.finish()
@@ -294,17 +318,22 @@ impl<'p, C: Clock, N: Net, S: Script> Worker<'p, C, N, S> {
             self.control.cut(now);
             self.look_at_end();
             self.note_checks();
-            let times = self.clock.thread_times();
-            let engine = self.recorder.engine();
-            engine.cpu_ns += times.cpu_ns.saturating_sub(self.times.cpu_ns);
-            engine.runq_wait_ns += times.runq_wait_ns.saturating_sub(self.times.runq_wait_ns);
-            self.times = times;
+            self.note_thread_times();
         }
         if !self.is_closing && now >= self.end {
             self.close_measured_part();
         }
         self.recorder.cross(now);
         self.set_horizon();
+    }
+
+    /// Credits the processor time since the last look to the present interval.
+    fn note_thread_times(&mut self) {
+        let times = self.clock.thread_times();
+        let engine = self.recorder.engine();
+        engine.cpu_ns += times.cpu_ns.saturating_sub(self.times.cpu_ns);
+        engine.runq_wait_ns += times.runq_wait_ns.saturating_sub(self.times.runq_wait_ns);
+        self.times = times;
     }
 
     /// Adds the check results so far to the interval that ends now.
@@ -347,10 +376,7 @@ impl<'p, C: Clock, N: Net, S: Script> Worker<'p, C, N, S> {
                 continue;
             }
             for user in 0..self.shards[index].users.len() as u32 {
-                let who = UserRef {
-                    shard: index as u8,
-                    user,
-                };
+                let who = UserRef::new(index, user);
                 self.step_user(who, Event::Join, 0);
             }
         }

@@ -9,9 +9,8 @@ use crate::script::Script;
 use crate::user::Phase;
 
 use super::connections::{State, Unsent};
-use super::exchange::{why, ClosedBy, End};
+use super::exchange::{ClosedBy, End};
 use super::reply::{Fed, Place};
-use super::timers::UserRef;
 use super::Worker;
 
 /// Receives of one connection before the others have their turn.
@@ -41,10 +40,7 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
     /// Goes on with connecting; says whether the connection stands.
     fn finish_connecting(&mut self, index: u32, ready: &mut Ready) -> bool {
         let connection = self.connections.get(index);
-        let who = UserRef {
-            shard: connection.shard,
-            user: connection.user,
-        };
+        let who = connection.who();
         let tried = usize::from(connection.address);
         let Some(handle) = connection.handle else {
             return false;
@@ -144,14 +140,14 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
             user.first = now.max(1);
         }
         let need = shard.program.steps[user.step as usize].need;
-        let known = if S::IS_THERE && connection.framing.is_head() {
+        let remembered = if S::IS_THERE && connection.framing.is_head() {
             shard.program.steps.len()
         } else {
             user.step as usize
         };
-        let known = &mut shard.known[known];
+        let head = &mut shard.known[remembered];
         let input = &self.buffer[..count];
-        match connection.reply.feed(input, need, known, &mut self.store) {
+        match connection.reply.feed(input, need, head, &mut self.store) {
             Fed::More => true,
             Fed::Whole { consumed, place } => {
                 let excess = consumed < count;
@@ -178,10 +174,7 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
         now: u64,
     ) {
         let connection = self.connections.get_mut(index);
-        let who = UserRef {
-            shard: connection.shard,
-            user: connection.user,
-        };
+        let who = connection.who();
         let shard = &mut self.shards[who.shard as usize];
         let step = &shard.program.steps[shard.users[who.user as usize].step as usize];
         let Some(head) = connection.reply.head().copied() else {
@@ -286,12 +279,8 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
             }
             Err(outcome) => {
                 let outcome = self.as_seen_on_reuse(index, outcome);
-                self.fail(
-                    index,
-                    End::failure(outcome, why(NetError::new(outcome, 0)), 0),
-                    ClosedBy::Server,
-                    now,
-                );
+                let end = End::of(NetError::new(outcome, 0));
+                self.fail(index, end, ClosedBy::Server, now);
             }
         }
     }
@@ -305,12 +294,8 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
             return self.take_end(index, now);
         }
         let why = "the connection was closed without an end of TLS, which alone ends this body";
-        self.fail(
-            index,
-            End::failure(Outcome::Truncated, why, 0),
-            ClosedBy::Server,
-            now,
-        );
+        let end = End::failure(Outcome::Truncated, why, 0);
+        self.fail(index, end, ClosedBy::Server, now);
     }
 
     /// A connection that stood is broken.
@@ -323,12 +308,8 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
             Outcome::Reset => self.as_seen_on_reuse(index, Outcome::Reset),
             other => other,
         };
-        self.fail(
-            index,
-            End::failure(outcome, why(NetError { outcome, ..error }), error.os_error),
-            ClosedBy::Error,
-            now,
-        );
+        let end = End::of(NetError { outcome, ..error });
+        self.fail(index, end, ClosedBy::Error, now);
     }
 
     /// The end of a reused connection before any byte of the answer is a class of its own: the server may

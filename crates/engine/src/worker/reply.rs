@@ -130,6 +130,15 @@ pub enum Place {
     },
 }
 
+impl Place {
+    /// Of an answer of which nothing is needed.
+    const NOWHERE: Place = Place::Input {
+        head: 0,
+        body: 0,
+        end: 0,
+    };
+}
+
 /// Progress of reading one answer.
 #[derive(Clone, Copy, Debug)]
 pub struct Reply {
@@ -167,6 +176,11 @@ impl Reply {
     /// The head of the final response, once it is whole.
     pub fn head(&self) -> Option<&Head> {
         self.head.as_ref()
+    }
+
+    /// Status of the answer; 0 before its head.
+    pub fn status(&self) -> u16 {
+        self.head.map_or(0, |head| head.status)
     }
 
     /// Gives back what it holds and is ready for the next answer.
@@ -222,11 +236,7 @@ impl Reply {
                     buffer: self.buffer,
                     head_len: head.len,
                 }),
-                Ok(()) => Ok(Place::Input {
-                    head: 0,
-                    body: 0,
-                    end: 0,
-                }),
+                Ok(()) => Ok(Place::NOWHERE),
                 Err(_) => Err(Outcome::Truncated),
             },
         }
@@ -327,11 +337,7 @@ impl Reply {
             return Fed::More;
         }
         let place = if buffer == NONE {
-            Place::Input {
-                head: 0,
-                body: 0,
-                end: 0,
-            } // nothing of it is needed
+            Place::NOWHERE // nothing of it is needed
         } else {
             Place::Store {
                 buffer,
@@ -467,11 +473,11 @@ mod tests {
     fn read(pieces: &[&[u8]], need: Need) -> Read {
         let mut store = Store::new(1 << 20);
         let mut reply = Reply::default();
-        let mut known = KnownHead::new(false);
+        let mut heads = KnownHead::new(false);
         let (mut head, mut body) = (Vec::new(), Vec::new());
         let mut fed = Err("more");
         for piece in pieces {
-            match reply.feed(piece, need, &mut known, &mut store) {
+            match reply.feed(piece, need, &mut heads, &mut store) {
                 Fed::More => continue,
                 Fed::Whole { consumed, place } => {
                     let (of_head, of_body) = match place {
@@ -586,11 +592,11 @@ mod tests {
         pieces.extend(body.chunks(65_536));
         let mut store = Store::new(0);
         let mut reply = Reply::default();
-        let mut known = KnownHead::new(false);
+        let mut heads = KnownHead::new(false);
 
         let counted = pieces
             .iter()
-            .map(|piece| reply.feed(piece, Need::Nothing, &mut known, &mut store))
+            .map(|piece| reply.feed(piece, Need::Nothing, &mut heads, &mut store))
             .last();
 
         assert!(matches!(counted, Some(Fed::Whole { .. })));

@@ -11,11 +11,11 @@ use crate::script::Script;
 use crate::user::{Phase, NONE};
 
 use super::connections::Unsent;
-use super::exchange::{why, ClosedBy, End};
+use super::exchange::{ClosedBy, End};
 use super::timers::{Kind, Timer, UserRef};
 use super::{Worker, SENDS_AT_ONCE};
 
-/// Where connections are not established at once, one in this many is tried all the same.
+/// One in this many connects is tried as if it completed at once, even where earlier ones did not.
 const TRY_AGAIN: u32 = 64;
 
 impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
@@ -133,10 +133,7 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
     fn send_first(&mut self, index: u32, handle: N::Handle, token: u64) {
         let now = self.now();
         let connection = self.connections.get(index);
-        let who = UserRef {
-            shard: connection.shard,
-            user: connection.user,
-        };
+        let who = connection.who();
         let shard = &mut self.shards[who.shard as usize];
         let step = shard.users[who.user as usize].step;
         let fixed = shard.program.steps[step as usize].static_bytes();
@@ -198,10 +195,9 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
 
     /// A request ends without ever having had a connection.
     fn fail_unconnected(&mut self, who: UserRef, error: NetError, now: u64) {
-        let why = why(error);
         let end = End {
             failed_connect: true,
-            ..End::failure(error.outcome, why, error.os_error)
+            ..End::of(error)
         };
         self.record_end(who, None, 0, end, now);
         self.go_on(who, end, now);
@@ -227,10 +223,7 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
                 Io::Broken(error) => self.break_connection(index, error, now),
             },
             None => {
-                let who = UserRef {
-                    shard: connection.shard,
-                    user: connection.user,
-                };
+                let who = connection.who();
                 self.transmit_rendered(index, who, now);
             }
         }

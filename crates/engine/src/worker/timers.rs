@@ -16,6 +16,14 @@ pub struct UserRef {
     pub user: u32,
 }
 
+impl UserRef {
+    /// User `user` of the shard at `shard`.
+    pub fn new(shard: usize, user: u32) -> Self {
+        let shard = shard as u8;
+        UserRef { shard, user }
+    }
+}
+
 /// Reason for a timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {

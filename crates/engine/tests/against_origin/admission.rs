@@ -47,7 +47,7 @@ fn a_full_accept_queue_is_a_time_out_of_the_connect() {
     });
     let _first = TcpStream::connect(("127.0.0.1", origin.port)).expect("it is taken");
     let until = Instant::now() + LIMIT;
-    while origin.books().accept_queue == 0 && Instant::now() < until {
+    while origin.counts().accept_queue == 0 && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(1));
     }
     let mut stream = stream("load", origin.port, "/");

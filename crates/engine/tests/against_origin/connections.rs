@@ -6,12 +6,12 @@ use serde_json::{json, Value};
 use crate::harness::{closed, meet, origin, plan, shared, stream};
 
 /// Runs `workload` on `/` under a connection policy; connections that the engine says it opened, and the
-/// server's books.
+/// server's counts.
 fn connections_of(
     workload: Value,
     connection: Value,
     threads: u32,
-) -> (u64, loadlens_origin::Books) {
+) -> (u64, loadlens_origin::Counts) {
     let _machine = shared();
     let origin = origin(Config::default());
     let mut stream = stream("load", origin.port, "/");
@@ -20,52 +20,52 @@ fn connections_of(
     let mut plan = plan(vec![stream]);
     plan["threads"] = json!(threads);
 
-    let (done, books) = meet(&origin, &plan);
+    let (done, counts) = meet(&origin, &plan);
 
-    assert_eq!(books.received, done.only().requests("issued"));
-    assert_eq!(books.answered, done.only().requests("ok"));
-    (done.only().connections("opened"), books)
+    assert_eq!(counts.received, done.only().requests("issued"));
+    assert_eq!(counts.answered, done.only().requests("ok"));
+    (done.only().connections("opened"), counts)
 }
 
 #[test]
 fn kept_connections_are_one_for_each_user() {
     for threads in [1, 2] {
-        let (opened, books) =
+        let (opened, counts) =
             connections_of(closed(8, 800), json!({"reuse": {"kind": "keep"}}), threads);
 
-        assert_eq!((opened, books.connections.accepted), (8, 8));
-        assert_eq!(books.received, 800);
+        assert_eq!((opened, counts.connections.accepted), (8, 8));
+        assert_eq!(counts.received, 800);
     }
 }
 
 #[test]
 fn new_connections_are_one_for_each_request() {
-    let (opened, books) = connections_of(closed(4, 200), json!({"reuse": {"kind": "new"}}), 1);
+    let (opened, counts) = connections_of(closed(4, 200), json!({"reuse": {"kind": "new"}}), 1);
 
-    assert_eq!((opened, books.connections.accepted), (200, 200));
-    assert_eq!(books.path("/").connections, 200);
+    assert_eq!((opened, counts.connections.accepted), (200, 200));
+    assert_eq!(counts.path("/").connections, 200);
 }
 
 #[test]
 fn a_connection_for_ten_requests_is_used_for_exactly_ten() {
     let workload = json!({"kind": "closed", "users": 2, "iterations": 50});
-    let (opened, books) = connections_of(
+    let (opened, counts) = connections_of(
         workload,
         json!({"reuse": {"kind": "requests", "requests": 10}}),
         1,
     );
 
-    assert_eq!((opened, books.connections.accepted), (10, 10));
-    assert_eq!(books.received, 100);
+    assert_eq!((opened, counts.connections.accepted), (10, 10));
+    assert_eq!(counts.received, 100);
 }
 
 #[test]
 fn users_of_a_pool_share_its_connections() {
     let connection = json!({"reuse": {"kind": "keep"}, "pool": 3});
-    let (opened, books) = connections_of(closed(12, 300), connection, 1);
+    let (opened, counts) = connections_of(closed(12, 300), connection, 1);
 
-    assert_eq!((opened, books.connections.accepted), (3, 3));
-    assert_eq!(books.received, 300);
+    assert_eq!((opened, counts.connections.accepted), (3, 3));
+    assert_eq!(counts.received, 300);
 }
 
 #[test]
@@ -91,9 +91,9 @@ fn a_limit_that_the_server_announces_costs_connections_and_no_request() {
     let mut stream = stream("load", origin.port, "/bad/limit_3_said");
     stream["workload"] = json!({"kind": "closed", "users": 2, "iterations": 30});
 
-    let (done, books) = meet(&origin, &plan(vec![stream]));
+    let (done, counts) = meet(&origin, &plan(vec![stream]));
 
     assert_eq!(done.only().requests("ok"), 60);
-    assert_eq!(books.connections.accepted, 20); // 30 requests in threes, twice
+    assert_eq!(counts.connections.accepted, 20); // 30 requests in threes, twice
     assert_eq!(done.only().connections("closed_by_server"), 20);
 }

@@ -22,12 +22,12 @@ fn so_many_requests_as_asked_are_sent_and_no_more() {
         let mut plan = plan(vec![stream]);
         plan["threads"] = json!(threads);
 
-        let (done, books) = meet(&origin, &plan);
+        let (done, counts) = meet(&origin, &plan);
 
         let at = format!("{users} users on {threads} threads: {}", done.only().0);
         assert_eq!(done.only().requests("ok"), requests, "{at}");
         assert_eq!(
-            (books.received, books.answered),
+            (counts.received, counts.answered),
             (requests, requests),
             "{at}"
         );
@@ -39,7 +39,7 @@ fn so_many_requests_as_asked_are_sent_and_no_more() {
 }
 
 #[test]
-fn at_the_end_of_a_closed_run_only_the_unfinished_differ_from_the_books() {
+fn at_the_end_of_a_closed_run_only_the_unfinished_differ_from_the_counts() {
     let _machine = shared();
     let origin = origin(Config {
         threads: 2,
@@ -51,15 +51,15 @@ fn at_the_end_of_a_closed_run_only_the_unfinished_differ_from_the_books() {
     plan["threads"] = json!(2);
     plan["duration_ns"] = json!(SECOND);
 
-    let (done, books) = meet(&origin, &plan);
+    let (done, counts) = meet(&origin, &plan);
 
     let load = done.only();
     assert!(load.requests("in_flight") <= 50);
     let unfinished = load.requests("issued") - load.requests("answered");
     assert_eq!(unfinished, load.requests("in_flight"));
-    assert!(books.received <= load.requests("issued"));
-    assert!(books.answered >= load.requests("answered"));
-    assert!(books.received - load.requests("answered") <= unfinished);
+    assert!(counts.received <= load.requests("issued"));
+    assert!(counts.answered >= load.requests("answered"));
+    assert!(counts.received - load.requests("answered") <= unfinished);
 }
 
 /// Runs an open workload for 2 s and the time that its last requests need.
@@ -75,11 +75,11 @@ fn arrive(rate_per_s: f64, arrivals: &str, threads: u32) -> u64 {
     plan["duration_ns"] = json!(2 * SECOND);
     plan["drain_ns"] = json!(5 * SECOND); // it ends with the last answer
 
-    let (done, books) = meet(&origin, &plan);
+    let (done, counts) = meet(&origin, &plan);
 
     let load = done.only();
     let errors = &load.0["errors"];
-    load.check_received(books.received);
+    load.check_received(counts.received);
     assert_eq!(
         (load.requests("failed"), load.requests("dropped")),
         (0, 0),
@@ -123,12 +123,12 @@ fn overload(overflow: &str) -> (Run, f64) {
     plan["duration_ns"] = json!(SECOND);
 
     let witness = Witness::begin();
-    let (done, books) = meet(&origin, &plan);
+    let (done, counts) = meet(&origin, &plan);
     let away_s = witness.end().away_s;
 
     let requests = &done.only().0["requests"];
     assert_eq!(requests["due"], 200, "{requests}");
-    done.only().check_received(books.received);
+    done.only().check_received(counts.received);
     // The first five begin at once; each place serves ten in the second, and none while the machine is away.
     let issued = done.only().requests("issued");
     let least = 40.0 - 50.0 * away_s;
@@ -164,8 +164,8 @@ fn what_is_due_beyond_the_places_waits_and_is_counted_as_waiting_at_the_end() {
     // Those who waited longest make the tail, and some have waited nearly from the beginning.
     let times = &load.0["response_time_s"];
     let p90 = &times["p90"];
-    let known = p90["value"].as_f64().or(p90["low"].as_f64());
-    assert!(known > Some(0.3), "{p90}");
+    let at_least = p90["value"].as_f64().or(p90["low"].as_f64());
+    assert!(at_least > Some(0.3), "{p90}");
     assert!(times["max"].as_f64() > Some(0.6), "{times}");
     assert_eq!(
         times["censored"].as_u64(),

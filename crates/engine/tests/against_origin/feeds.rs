@@ -1,4 +1,4 @@
-//! Feeds and groups over real sockets: the origin's books say which value arrived, and how often.
+//! Feeds and groups over real sockets: the origin's counts say which value arrived, and how often.
 
 use loadlens_origin::{Config, Origin};
 use serde_json::{json, Value};
@@ -150,7 +150,7 @@ fn groups_repeat_in_order_and_a_failed_extraction_skips_the_rest_of_all_turns() 
     ]);
     stream["workload"] = json!({"kind": "closed", "users": 3, "iterations": 10});
 
-    let (done, books) = meet(&origin, &plan(vec![stream]));
+    let (done, counts) = meet(&origin, &plan(vec![stream]));
 
     let load = done.only();
     let due: Vec<u64> = (0..5)
@@ -166,5 +166,5 @@ fn groups_repeat_in_order_and_a_failed_extraction_skips_the_rest_of_all_turns() 
         ),
         (300, 30, 120)
     );
-    assert_eq!(books.path("/items/{id}").received, 240);
+    assert_eq!(counts.path("/items/{id}").received, 240);
 }

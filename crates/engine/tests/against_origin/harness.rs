@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use loadlens_origin::{Books, Config, Origin};
+use loadlens_origin::{Config, Counts, Origin};
 use serde_json::{json, Value};
 use sha2::{Digest, Sha256};
 
@@ -270,8 +270,8 @@ impl<'a> Stream<'a> {
             let answered = &step["requests"]["answered"];
             for check in step["checks"].as_array().expect("checks") {
                 let of = |key: &str| check[key].as_u64().expect("count");
-                let said = of("passed") + of("failed") + of("not_judged");
-                assert_eq!(answered, said, "{check}");
+                let verdicts = of("passed") + of("failed") + of("not_judged");
+                assert_eq!(answered, verdicts, "{check}");
             }
         }
         let failed: u64 = self.0["errors"]
@@ -293,38 +293,38 @@ pub struct Estimate {
     pub high: f64,
 }
 
-/// The books once the origin has read all that the engine sent.
-pub fn settled(origin: &Origin) -> Books {
+/// The counts once the origin has read all that the engine sent.
+pub fn settled(origin: &Origin) -> Counts {
     origin
-        .books_when_idle(20 * SECOND)
-        .unwrap_or_else(|| panic!("connections stay open: {:?}", origin.books()))
+        .counts_when_idle(20 * SECOND)
+        .unwrap_or_else(|| panic!("connections stay open: {:?}", origin.counts()))
 }
 
 /// The same on all connections that stood in a run, the first one of this origin: the kernel may take its time to hand
 /// over the last ones.
-pub fn settled_after(origin: &Origin, done: &Run) -> Books {
+pub fn settled_after(origin: &Origin, done: &Run) -> Counts {
     let stood: u64 = done.streams().map(|stream| stream.stood()).sum();
     let until = Instant::now() + LIMIT;
     loop {
-        let books = settled(origin);
-        if books.connections.accepted >= stood || Instant::now() > until {
-            return books;
+        let counts = settled(origin);
+        if counts.connections.accepted >= stood || Instant::now() > until {
+            return counts;
         }
         std::thread::sleep(Duration::from_millis(1));
     }
 }
 
 /// Runs a plan to its end: the law of counting holds for every stream, and no rule of HTTP was broken.
-pub fn meet(origin: &Origin, plan: &Value) -> (Run, Books) {
+pub fn meet(origin: &Origin, plan: &Value) -> (Run, Counts) {
     let done = run(plan, LIMIT);
-    let books = settled_after(origin, &done);
-    check_manners(&books);
+    let counts = settled_after(origin, &done);
+    check_manners(&counts);
     done.streams().for_each(|stream| stream.check_law());
-    (done, books)
+    (done, counts)
 }
 
 /// No rule of HTTP was broken by what the engine sent.
-pub fn check_manners(books: &Books) {
-    assert_eq!(books.violations, 0, "{:#?}", books.violation_samples);
-    assert_eq!(books.pipelined, 0);
+pub fn check_manners(counts: &Counts) {
+    assert_eq!(counts.violations, 0, "{:#?}", counts.violation_samples);
+    assert_eq!(counts.pipelined, 0);
 }

@@ -159,7 +159,7 @@ fn a_run_that_is_dropped_leaves_no_thread_and_no_connection() {
 }
 
 #[test]
-fn a_probe_ends_with_the_load_and_has_its_own_books() {
+fn a_probe_ends_with_the_load_and_has_its_own_counts() {
     let _machine = shared();
     let origin = origin(Config::default());
     let mut load = stream("load", origin.port, "/delay/5");
@@ -171,14 +171,14 @@ fn a_probe_ends_with_the_load_and_has_its_own_books() {
     let mut plan = plan(vec![load, probe]);
     plan["drain_ns"] = json!(5 * SECOND); // it ends with the last answer
 
-    let (done, books) = meet(&origin, &plan);
+    let (done, counts) = meet(&origin, &plan);
 
     let probe = done.stream("probe");
     assert_eq!(done.stream("load").requests("ok"), 60);
     assert_eq!(probe.0["role"], "probe");
     assert!(probe.requests("ok") > 10);
     assert_eq!(probe.connections("opened"), probe.requests("issued"));
-    probe.check_received(books.path("/json").received);
+    probe.check_received(counts.path("/json").received);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The engine against the origin, whose books are the truth.
+//! The engine against the origin, whose counts are the truth.
 //!
 //! Counts are compared exactly; times with formulas, or with what the server itself wrote down. Tests that
 //! judge times run alone (`quiet`), because two of them on one machine would measure each other.

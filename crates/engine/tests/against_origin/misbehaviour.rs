@@ -1,10 +1,10 @@
-//! Every behaviour of the catalogue: the right outcome, in time, and in agreement with the server's books.
+//! Every behaviour of the catalogue: the right outcome, in time, and in agreement with the server's counts.
 
 use std::time::Duration;
 
 use loadlens_origin::bad::{self, Behaviour, Reuse};
 use loadlens_origin::tls::TlsConfig;
-use loadlens_origin::{Books, Config};
+use loadlens_origin::{Config, Counts};
 use serde_json::{json, Value};
 
 use crate::harness::{
@@ -68,26 +68,26 @@ fn groups_of(together: usize, config: &Config) -> Vec<Group> {
     groups.map(|group| (group, config.clone())).collect()
 }
 
-/// Where others use a connection while its user pauses, bytes that come in the pause are an answer to them: no client
-/// can distinguish the two.
+/// Groups without behaviours that send bytes in a pause. If other users share a connection while its user pauses, such
+/// bytes look like an answer to them, and no client can distinguish the two.
 fn groups_without_pauses() -> Vec<Group> {
     let mut groups = groups();
     groups.pop();
     groups
 }
 
-/// What is wrong with one run, and whether the machine was away in it for so long that what was to come in a pause of
-/// the users may have come after it, in the place of an answer.
+/// Faults of one run. `was_away` is true if the machine stalled for so long that bytes due in a pause of the users may
+/// have come after the pause, in the place of an answer.
 struct Judged {
-    found: Vec<String>,
+    faults: Vec<String>,
     was_away: bool,
 }
 
-/// Somebody was later than half of what lies between such an act and the next request: server, engine or witness.
-fn was_away(done: &Run, books: &Books, late: Lateness) -> bool {
+/// True if the server, the engine or the witness was later than half the time between such an act and the next request.
+fn was_away(done: &Run, counts: &Counts, late: Lateness) -> bool {
     const HALF: Duration = Duration::from_millis(75);
     let is_starved = done.result["generator"]["verdict"] == "starved";
-    is_starved || Duration::from_nanos(books.late_ns) > HALF || late.max_s > HALF.as_secs_f64()
+    is_starved || Duration::from_nanos(counts.late_ns) > HALF || late.max_s > HALF.as_secs_f64()
 }
 
 /// Runs a group, once more where it has pauses and the machine was away: faults then say nothing.
@@ -95,24 +95,29 @@ fn judge(group: &[&Behaviour], mut run_once: impl FnMut() -> Judged) -> Vec<Stri
     let has_pauses = group.iter().any(|one| one.pause_ms > 0);
     for _ in 0..5 {
         let judged = run_once();
-        if judged.found.is_empty() || !(has_pauses && judged.was_away) {
-            return judged.found;
+        if judged.faults.is_empty() || !(has_pauses && judged.was_away) {
+            return judged.faults;
         }
     }
-    run_once().found
+    run_once().faults
 }
 
 /// Errors in the engine's account of one behaviour.
 ///
 /// `at_once`: connections that the stream may have open at once.
-fn faults(behaviour: &Behaviour, stream: Stream<'_>, books: &Books, at_once: u64) -> Vec<String> {
-    let book = books.path(&path(behaviour));
+fn faults_of(
+    behaviour: &Behaviour,
+    stream: Stream<'_>,
+    counts: &Counts,
+    at_once: u64,
+) -> Vec<String> {
+    let tally = counts.path(&path(behaviour));
     let outcomes = stream.outcomes();
     let mut faults = Vec::new();
     let mut demand = |holds: bool, what: String| {
         if !holds {
             faults.push(format!(
-                "{}: {what}; outcomes {outcomes:?}; books {book:?}",
+                "{}: {what}; outcomes {outcomes:?}; counts {tally:?}",
                 behaviour.name
             ));
         }
@@ -129,28 +134,29 @@ fn faults(behaviour: &Behaviour, stream: Stream<'_>, books: &Books, at_once: u64
         .map(|class| stream.errors(class))
         .sum();
     demand(
-        book.received <= issued && issued <= book.received + unread + stream.requests("in_flight"),
+        tally.received <= issued
+            && issued <= tally.received + unread + stream.requests("in_flight"),
         format!("{issued} were issued"),
     );
     if behaviour.expected == ["ok"] || behaviour.expected == ["unexpected_status"] {
         let in_flight = stream.requests("in_flight");
         let answered = stream.requests("answered");
         demand(
-            answered <= book.answered && book.answered <= answered + in_flight,
+            answered <= tally.answered && tally.answered <= answered + in_flight,
             format!("{answered} were counted as answered"),
         );
     }
     demand(
-        book.violations == 0,
-        format!("broke a rule of HTTP: {:?}", books.violation_samples),
+        tally.violations == 0,
+        format!("broke a rule of HTTP: {:?}", counts.violation_samples),
     );
     match behaviour.reuse {
         Reuse::Kept => demand(
-            book.connections <= at_once,
+            tally.connections <= at_once,
             "connections were not kept".to_owned(),
         ),
         Reuse::Fresh => demand(
-            book.connections == book.received,
+            tally.connections == tally.received,
             "a connection was used again".to_owned(),
         ),
         Reuse::Either => {}
@@ -158,40 +164,40 @@ fn faults(behaviour: &Behaviour, stream: Stream<'_>, books: &Books, at_once: u64
     faults
 }
 
-fn check(group: &[&Behaviour], done: &Run, books: &Books, at_once: u64) -> Vec<String> {
+fn check(group: &[&Behaviour], done: &Run, counts: &Counts, at_once: u64) -> Vec<String> {
     let sum = |count: fn(Stream<'_>) -> u64| done.streams().map(count).sum::<u64>();
     let opened = sum(|stream| stream.connections("opened"));
     let stood = sum(|stream| stream.stood());
     let is_cut = sum(|stream| stream.requests("in_flight")) > 0;
-    let mut found = Vec::new();
-    if books.pipelined > 0 {
-        found.push(format!(
+    let mut faults = Vec::new();
+    if counts.pipelined > 0 {
+        faults.push(format!(
             "{} requests came before the answer to the one before",
-            books.pipelined
+            counts.pipelined
         ));
     }
     // One that the end of the run met before its handshake was over came to the server or did not.
     let certain = if is_cut { stood } else { opened };
-    if !(certain..=opened).contains(&books.connections.accepted) {
-        found.push(format!(
+    if !(certain..=opened).contains(&counts.connections.accepted) {
+        faults.push(format!(
             "{opened} connections opened, {stood} stood, {} accepted",
-            books.connections.accepted
+            counts.connections.accepted
         ));
     }
     for behaviour in group {
         let stream = done.stream(behaviour.name);
         stream.check_law();
-        found.extend(faults(behaviour, stream, books, at_once));
+        faults.extend(faults_of(behaviour, stream, counts, at_once));
     }
-    found
+    faults
 }
 
-fn check_none(found: &[String]) {
+fn check_none(faults: &[String]) {
     assert!(
-        found.is_empty(),
+        faults.is_empty(),
         "{} faults:\n{}",
-        found.len(),
-        found.join("\n")
+        faults.len(),
+        faults.join("\n")
     );
 }
 
@@ -247,32 +253,32 @@ fn plan_of(
 
 /// Runs groups of behaviours to their end under a changed plan, and gives what is wrong.
 fn recorded(groups: Vec<Group>, change: impl Fn(&mut Value)) -> Vec<String> {
-    let mut found = Vec::new();
+    let mut faults = Vec::new();
     for (group, config) in groups {
-        found.extend(judge(&group, || {
+        faults.extend(judge(&group, || {
             let origin = origin(config.clone());
             let plan = plan_of(&group, origin.port, |one| Some(requests(one)), &change);
             let witness = Witness::begin();
             let done = run(&plan, LIMIT);
             let late = witness.end();
-            let books = settled_after(&origin, &done);
+            let counts = settled_after(&origin, &done);
 
-            let mut found = check(&group, &done, &books, 2);
+            let mut faults = check(&group, &done, &counts, 2);
             for behaviour in &group {
                 let of_it = done.stream(behaviour.name);
                 let is_done = of_it.requests("in_flight") == 0;
                 if of_it.requests("due") != requests(behaviour) || !is_done {
-                    found.push(format!(
+                    faults.push(format!(
                         "{}: not all requests were done: {}",
                         behaviour.name, of_it.0["requests"]
                     ));
                 }
             }
-            let was_away = was_away(&done, &books, late);
-            Judged { found, was_away }
+            let was_away = was_away(&done, &counts, late);
+            Judged { faults, was_away }
         }));
     }
-    found
+    faults
 }
 
 /// Runs groups of behaviours for a time under a changed plan, and gives what is wrong.
@@ -283,9 +289,9 @@ fn timed(
     change: impl Fn(&mut Value),
 ) -> Vec<String> {
     let duration = Duration::from_millis(700);
-    let mut found = Vec::new();
+    let mut faults = Vec::new();
     for (group, config) in groups {
-        found.extend(judge(&group, || {
+        faults.extend(judge(&group, || {
             let origin = origin(config.clone());
             let mut plan = plan_of(&group, origin.port, |_| None, &change);
             plan["threads"] = json!(threads);
@@ -293,20 +299,20 @@ fn timed(
             let witness = Witness::begin();
             let done = run(&plan, LIMIT);
             let late = witness.end();
-            let books = settled_after(&origin, &done);
+            let counts = settled_after(&origin, &done);
 
-            let mut found = check(&group, &done, &books, at_once);
+            let mut faults = check(&group, &done, &counts, at_once);
             // B3: duration, time-out and a second, on a machine that lets us run.
             let elapsed_s = done.result["elapsed_s"].as_f64().expect("elapsed_s");
             let limit_s = (duration + TIMEOUT).as_secs_f64() + 1.0 + 2.0 * late.max_s;
             if elapsed_s > limit_s {
-                found.push(format!("ended after {elapsed_s} s, not {limit_s}"));
+                faults.push(format!("ended after {elapsed_s} s, not {limit_s}"));
             }
-            let was_away = was_away(&done, &books, late);
-            Judged { found, was_away }
+            let was_away = was_away(&done, &counts, late);
+            Judged { faults, was_away }
         }));
     }
-    found
+    faults
 }
 
 #[test]
@@ -320,25 +326,25 @@ fn a_run_ends_on_time_whatever_the_server_does() {
 fn users_who_wait_for_a_pooled_connection_are_not_lost_when_it_misbehaves() {
     let _machine = shared();
 
-    let found = timed(groups_without_pauses(), 2, 2, |stream| {
+    let faults = timed(groups_without_pauses(), 2, 2, |stream| {
         stream["workload"]["users"] = json!(6);
         stream["connection"] = json!({"reuse": {"kind": "keep"}, "pool": 2});
     });
 
-    check_none(&found);
+    check_none(&faults);
 }
 
 #[test]
 fn arrivals_go_on_and_are_accounted_for_whatever_the_server_does() {
     let _machine = shared();
 
-    let found = timed(groups_without_pauses(), 1, 6, |stream| {
+    let faults = timed(groups_without_pauses(), 1, 6, |stream| {
         stream["workload"] = json!({
             "kind": "open", "rate_per_s": 30.0, "arrivals": "poisson", "max_in_flight": 6, "overflow": "drop",
         });
     });
 
-    check_none(&found);
+    check_none(&faults);
 }
 
 #[test]

@@ -1,10 +1,10 @@
-//! The live files of a record against the result of the same run and the server's books, row by row.
+//! The live files of a record against the result of the same run and the server's counts, row by row.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use loadlens_base::Outcome;
-use loadlens_origin::{Books, Config};
+use loadlens_origin::{Config, Counts};
 use loadlens_record::files::read_intervals;
 use serde_json::{json, Value};
 
@@ -55,13 +55,13 @@ impl Drop for Folder {
     }
 }
 
-/// A run of one stream with its record: folder, samples, connections, result, books.
+/// A run of one stream with its record: folder, samples, connections, result, counts.
 struct Recorded {
     folder: Folder,
     samples: Vec<Vec<u8>>,
     connections: Vec<Vec<u8>>,
     done: Run,
-    books: Books,
+    counts: Counts,
 }
 
 fn record(name: &str, path: &str, change: impl FnOnce(&mut Value)) -> Recorded {
@@ -72,14 +72,14 @@ fn record(name: &str, path: &str, change: impl FnOnce(&mut Value)) -> Recorded {
     plan["record"] = json!({"dir": folder.0});
     change(&mut plan);
 
-    let (done, books) = meet(&origin, &plan);
+    let (done, counts) = meet(&origin, &plan);
 
     Recorded {
         samples: rows(&folder.0.join("samples.bin"), b"LLS1", SAMPLE),
         connections: rows(&folder.0.join("connections.bin"), b"LLC2", CONNECTION),
         folder,
         done,
-        books,
+        counts,
     }
 }
 
@@ -165,10 +165,10 @@ fn each_request_and_each_connection_of_a_counted_run_has_one_row() {
         .sum();
     assert_eq!(
         (wire, body),
-        (recorded.books.path("/bytes/100").bytes_out, 40_000)
+        (recorded.counts.path("/bytes/100").bytes_out, 40_000)
     );
     assert_eq!(load.0["bytes"]["in_wire"], wire);
-    assert_eq!(load.0["bytes"]["out"], recorded.books.bytes_in);
+    assert_eq!(load.0["bytes"]["out"], recorded.counts.bytes_in);
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn a_timed_run_with_many_connections_has_a_row_for_every_request() {
     });
 
     recorded.check_rows();
-    let received = recorded.books.received;
+    let received = recorded.counts.received;
     let issued = recorded.done.only().requests("issued");
     assert!(
         received <= issued && issued - received <= 200,
@@ -363,9 +363,9 @@ fn checks_and_groups_of_all_intervals_are_those_of_the_result() {
             .iter()
             .enumerate()
         {
-            let found = &checks[&format!("{number}.{at}")];
+            let tally = &checks[&format!("{number}.{at}")];
             for key in ["passed", "failed", "not_judged"] {
-                assert_eq!(found[key], check[key].as_f64().expect("a count"), "{check}");
+                assert_eq!(tally[key], check[key].as_f64().expect("a count"), "{check}");
             }
         }
     }

@@ -91,7 +91,7 @@ fn check_ok(done: &Run) {
 }
 
 #[test]
-fn requests_sessions_and_handshakes_are_those_of_the_books() {
+fn requests_sessions_and_handshakes_are_those_of_the_counts() {
     let _machine = shared();
     for (versions, suite) in [
         (Versions::Tls12, "TLSv1_2 TLS_ECDHE_ECDSA"),
@@ -103,18 +103,18 @@ fn requests_sessions_and_handshakes_are_those_of_the_books() {
         }));
         let certificates = Certificates::of(&origin);
 
-        let (done, books) = meet(
+        let (done, counts) = meet(
             &origin,
             &plan(vec![secured(&origin, &certificates, "/json")]),
         );
 
         let load = done.only();
         check_ok(&done);
-        assert_eq!((books.received, books.answered), (10, 10));
+        assert_eq!((counts.received, counts.answered), (10, 10));
         // A user who comes late may resume the session of the other one.
-        let (full, resumed) = (books.handshakes.full, books.handshakes.resumed);
+        let (full, resumed) = (counts.handshakes.full, counts.handshakes.resumed);
         assert!(full >= 1 && full + resumed == 2, "{full} {resumed}");
-        assert_eq!(books.connections.reset_by_client, 0);
+        assert_eq!(counts.connections.reset_by_client, 0);
         let tls = &load.0["tls"];
         assert_eq!(
             (&tls["full"], &tls["resumed"], &tls["verified"]),
@@ -142,11 +142,14 @@ fn new_connections_take_up_earlier_sessions_unless_they_must_not() {
             stream["connection"] = json!({"reuse": {"kind": "new"}});
             stream["target"]["tls"]["resume"] = json!(resume);
 
-            let (done, books) = meet(&origin, &plan(vec![stream]));
+            let (done, counts) = meet(&origin, &plan(vec![stream]));
 
             check_ok(&done);
             let tls = &done.only().0["tls"];
-            assert_eq!((books.handshakes.full, books.handshakes.resumed), expected);
+            assert_eq!(
+                (counts.handshakes.full, counts.handshakes.resumed),
+                expected
+            );
             assert_eq!(
                 (&tls["full"], &tls["resumed"]),
                 (&json!(expected.0), &json!(expected.1)),
@@ -315,10 +318,10 @@ fn a_request_that_is_larger_than_the_socket_goes_out_whole() {
     stream["scenarios"][0]["steps"][0]["body"] = json!({"kind": "text", "text": text});
     stream["workload"] = closed(2, 4);
 
-    let (done, books) = meet(&origin, &plan(vec![stream]));
+    let (done, counts) = meet(&origin, &plan(vec![stream]));
 
     assert_eq!(done.only().outcomes(), [("ok".to_owned(), 4)]);
-    assert_eq!(books.path("/echo").body_bytes_in, 4 * text.len() as u64);
+    assert_eq!(counts.path("/echo").body_bytes_in, 4 * text.len() as u64);
     assert_eq!(
         done.only().0["bytes"]["in_body"],
         json!(4 * text.len() as u64)

@@ -1,12 +1,12 @@
 //! Requests from steps, templates and extracted values are valid HTTP, and carry the values that they should.
 
-use loadlens_origin::{Books, Config};
+use loadlens_origin::{Config, Counts};
 use serde_json::{json, Value};
 
 use crate::harness::{closed, meet, origin, plan, shared, stream, Run, SECOND};
 
-/// A load of steps against a fresh origin: the run, and the server's books.
-fn of_steps(steps: Value, workload: Value) -> (Run, Books) {
+/// A load of steps against a fresh origin: the run, and the server's counts.
+fn of_steps(steps: Value, workload: Value) -> (Run, Counts) {
     let _machine = shared();
     let origin = origin(Config::default());
     let mut stream = stream("load", origin.port, "/");
@@ -28,7 +28,7 @@ fn an_id_that_was_extracted_is_asked_for() {
          "checks": [{"kind": "contains", "text": "\"id\":"}]},
     ]);
 
-    let (done, books) = of_steps(
+    let (done, counts) = of_steps(
         steps,
         json!({"kind": "closed", "users": 4, "iterations": 25}),
     );
@@ -41,8 +41,8 @@ fn an_id_that_was_extracted_is_asked_for() {
     );
     assert_eq!(
         (
-            books.path("/items").received,
-            books.path("/items/{id}").received
+            counts.path("/items").received,
+            counts.path("/items/{id}").received
         ),
         (100, 100)
     );
@@ -57,7 +57,7 @@ fn an_extraction_that_fails_skips_the_rest_of_the_iteration() {
         {"name": "third", "method": "GET", "path": "/json"},
     ]);
 
-    let (done, books) = of_steps(
+    let (done, counts) = of_steps(
         steps,
         json!({"kind": "closed", "users": 2, "iterations": 5}),
     );
@@ -69,7 +69,7 @@ fn an_extraction_that_fails_skips_the_rest_of_the_iteration() {
         "{}",
         load.0["requests"]
     );
-    assert_eq!(books.received, 10);
+    assert_eq!(counts.received, 10);
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn odd_values_in_every_place_stay_within_the_grammar() {
          "body": {"kind": "json", "value": {"text": format!("x {odd}"), "n": "{{int -5 5}}"}}},
     ]);
 
-    let (done, books) = of_steps(steps, closed(4, 400));
+    let (done, counts) = of_steps(steps, closed(4, 400));
 
     assert_eq!(
         done.only().requests("ok"),
@@ -89,7 +89,7 @@ fn odd_values_in_every_place_stay_within_the_grammar() {
         "{}",
         done.only().0["errors"]
     );
-    assert_eq!(books.received, 400);
+    assert_eq!(counts.received, 400);
 }
 
 #[test]
@@ -99,16 +99,16 @@ fn steps_come_in_order_and_iterations_end_a_user() {
         {"name": "b", "method": "POST", "path": "/echo", "body": {"kind": "text", "text": "hello"}},
     ]);
 
-    let (done, books) = of_steps(
+    let (done, counts) = of_steps(
         steps,
         json!({"kind": "closed", "users": 3, "iterations": 5}),
     );
 
     assert_eq!(
-        (books.path("/json").received, books.path("/echo").received),
+        (counts.path("/json").received, counts.path("/echo").received),
         (15, 15)
     );
-    assert_eq!(books.path("/echo").body_bytes_in, 15 * 5);
+    assert_eq!(counts.path("/echo").body_bytes_in, 15 * 5);
     let ok = |step: usize| &done.only().0["steps"][step]["requests"]["ok"];
     assert_eq!((ok(0), ok(1)), (&json!(15), &json!(15)));
 }
@@ -123,14 +123,14 @@ fn bodies_arrive_as_long_as_they_were_rendered_and_larger_than_a_socket_takes() 
         let body = json!({"kind": "text", "text": text});
         let post = json!({"name": "post", "method": "POST", "path": "/echo", "body": body});
 
-        let (done, books) = of_steps(json!([post]), closed(2, 6));
+        let (done, counts) = of_steps(json!([post]), closed(2, 6));
 
-        let book = books.path("/echo");
+        let tally = counts.path("/echo");
         assert_eq!(
             (
                 done.only().requests("ok"),
-                book.received,
-                book.body_bytes_in
+                tally.received,
+                tally.body_bytes_in
             ),
             (6, 6, 6 * length)
         );

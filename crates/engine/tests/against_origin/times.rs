@@ -19,9 +19,9 @@ struct Timed {
 }
 
 impl Timed {
-    /// What the way to the server and back may add to a quantile. Where the engine says itself that it was late or
-    /// starved, its figures are marked, and it may be so late twice: sending and receiving. By the server's account of a
-    /// request there are two wakings more: its own to read, and the engine's to read the answer.
+    /// Seconds that the way to the server and back may add to a quantile. Where the engine reports that it was late or
+    /// starved, its figures are marked, and it may be late twice: when it sends and when it receives. Compared with the
+    /// server's times there are two more wake-ups: the server's to read the request, and the engine's to read the answer.
     fn path_s(&self) -> f64 {
         let generator = &self.run.result["generator"];
         let own_s = match generator["verdict"].as_str() {
@@ -113,7 +113,7 @@ fn a_freeze_is_charged_to_everyone_who_was_due_in_it() {
 
     // A tenth of the requests wait between 0 and 200 ms, evenly: p95 is half of it, p99 nine tenths. Waking up late is
     // the server's doing, so each request is held to the freeze as it was.
-    let freezes = origin.books().freezes;
+    let freezes = origin.counts().freezes;
     assert!(freezes.len() >= 3, "{freezes:?}");
     let begin = done.run.result["t0_monotonic_ns"].as_u64().expect("t0");
     let waits = |due: u64| {
@@ -175,7 +175,7 @@ fn a_closed_loop_sees_a_freeze_once_for_each_user() {
     let max = load.0["response_time_s"]["max"]
         .as_f64()
         .expect("a maximum");
-    let (from, until) = origin.books().freezes[0];
+    let (from, until) = origin.counts().freezes[0];
     let frozen = (until - from) as f64 / 1e9; // 0.2, and what it woke late
     assert!(
         (max - frozen).abs() < room,

@@ -173,7 +173,7 @@ impl Setting {
         let (ended, stopped_at) = take_turns(workers, &control, self.stop_at);
 
         let collected = Rc::into_inner(collector).unwrap().into_inner().finish();
-        let told =
+        let workers =
             ended
                 .into_iter()
                 .zip(logs)
@@ -184,7 +184,7 @@ impl Setting {
                     world,
                 });
         History {
-            workers: told.collect(),
+            workers: workers.collect(),
             plan,
             collected,
             may_spin: self.may_spin,
@@ -215,7 +215,7 @@ fn take_turns(
         }
         if !worker.turn() {
             let (number, (sim, worker)) = left.remove(at);
-            let end = worker.finish();
+            let (end, _) = worker.finish();
             sim.0.borrow_mut().at_wait = None;
             ended.push((number, (Rc::into_inner(sim.0).unwrap().into_inner(), end)));
         }

@@ -114,9 +114,9 @@ fn every_history_obeys_the_law_of_counting_and_ends_in_time() {
     if number("LOADLENS_SEED").is_none() {
         // The histories are worth something only if nearly everything happens in them.
         let missing: Vec<&str> = Outcome::ALL
-            .into_iter()
+            .iter()
             .filter(|outcome| !outcomes.contains_key(&outcome.code()))
-            .map(Outcome::name)
+            .map(|outcome| outcome.name())
             .collect();
         assert_eq!(missing, ["resolve", "tls", "own_memory", "tls_timeout"]);
     }

@@ -30,7 +30,8 @@ fn outcomes(history: &History) -> Vec<Outcome> {
     rows.sort_by_key(|row| row.done_ns);
     let named = |code: u8| {
         Outcome::ALL
-            .into_iter()
+            .iter()
+            .copied()
             .find(|outcome| outcome.code() == code)
     };
     rows.iter().filter_map(|row| named(row.outcome)).collect()

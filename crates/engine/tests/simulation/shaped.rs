@@ -91,12 +91,12 @@ fn an_open_load_is_due_along_its_profile_and_ends_with_it() {
     let history = quiet(&workload, 200 * MS, QUICK);
 
     let parts = [(0, 10), (10, 30), (30, 40), (40, 50), (50, 200)];
-    let found = parts.map(|(from, until)| {
+    let arrivals = parts.map(|(from, until)| {
         let due = history.rows().map(|row| row.due_ns as u64 / MS);
         due.filter(|due| (from..until).contains(due)).count()
     });
     // Integrals: 10, 0, 5 + 15 of the two halves of the rise, 20 of the fall.
-    assert_eq!(found, [10, 0, 5, 15, 20]);
+    assert_eq!(arrivals, [10, 0, 5, 15, 20]);
     let end = history.workers[0].end.at;
     assert!(end < 95 * MS, "it ends at {end}"); // within a wait of its end
 }

@@ -104,11 +104,9 @@ impl Jar {
 
     /// Takes every Set-Cookie line of the head of an answer to the last request.
     pub fn take(&mut self, head: &[u8], site: &Site, unix_ns: u64) {
-        crate::response::each_header(head, b"set-cookie", |line| {
-            if let Some(line) = read_line(line) {
-                self.set(&line, site, unix_ns);
-            }
-        });
+        for line in crate::response::headers(head, b"set-cookie").filter_map(read_line) {
+            self.set(&line, site, unix_ns);
+        }
     }
 
     /// Puts a Cookie line into a rendered request, behind its request line, when there is something to send and the
@@ -189,11 +187,11 @@ impl Jar {
     }
 
     fn replace(&mut self, line: &Line<'_>, path: &[u8], domain: u16, expires: u64, unix_ns: u64) {
-        let known = self
+        let before = self
             .cookies
             .iter()
             .position(|cookie| cookie.domain == domain && self.is(cookie, line.name, path));
-        let created = known.map(|index| self.remove(index).created);
+        let created = before.map(|index| self.remove(index).created);
         let length = line.name.len() + line.value.len() + path.len();
         if expires <= unix_ns || length > MAX_COOKIE_BYTES {
             return;

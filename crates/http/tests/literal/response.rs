@@ -29,7 +29,7 @@ pub fn head(bytes: &[u8], request_was_head: bool) -> Result<Option<Head>, &'stat
     let (minor, status) = status_line(lines[0])?;
     let fields = fields(&lines[1..])?;
     if status == 101 {
-        return Err("9110 15.2.2: nobody asked to switch protocols");
+        return Err("9110 15.2.2: the request did not ask to switch protocols");
     }
     let length = body_length(minor, status, &fields, request_was_head)?;
     let both = has(&fields, "transfer-encoding") && has(&fields, "content-length");

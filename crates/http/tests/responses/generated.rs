@@ -138,14 +138,14 @@ fn pieces_come_to_the_same_as_the_whole() {
 }
 
 #[test]
-fn a_head_that_is_known_again_says_what_it_says_to_who_does_not_know_it() {
+fn a_remembered_head_reads_the_same_as_a_new_one() {
     let corpus = corpus();
-    let mut known = [KnownHead::new(false), KnownHead::new(true)];
+    let mut readers = [KnownHead::new(false), KnownHead::new(true)];
     for seed in inputs(60_000) {
         let (case, _) = drawn(seed, &corpus);
         let was_head = case.asked == Asked::Head;
 
-        let again = known[usize::from(was_head)].parse(&case.bytes);
+        let again = readers[usize::from(was_head)].parse(&case.bytes);
 
         assert_eq!(
             again,

@@ -1,4 +1,4 @@
-//! What an origin is told when it starts.
+//! Settings with which an origin starts.
 
 use crate::tls::TlsConfig;
 
@@ -13,9 +13,9 @@ pub struct Config {
     pub cpus: Vec<usize>,
     /// The target that requests for `/` are answered as, such as `/mm1?mean_ms=2`.
     pub root: Option<String>,
-    /// When nobody is served.
+    /// Periods in which no request is served.
     pub freeze: Option<Freeze>,
-    /// What happens to connections.
+    /// Treatment of new connections.
     pub admission: Admission,
     /// Length of the accept queue.
     pub backlog: u32,
@@ -23,7 +23,7 @@ pub struct Config {
     pub max_connections: Option<u64>,
     /// Rows that each thread keeps in its log of requests; 0: no log.
     pub log_rows: usize,
-    /// How it speaks TLS; none: plain TCP.
+    /// TLS settings; none: plain TCP.
     pub tls: Option<TlsConfig>,
 }
 
@@ -44,21 +44,21 @@ impl Default for Config {
     }
 }
 
-/// What happens to connections before any request.
+/// Treatment of new connections, before any request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Admission {
     /// They are served.
     #[default]
     Accept,
-    /// The port is bound and nobody listens: connecting is refused.
+    /// The port is bound without listening: connecting is refused.
     Refuse,
-    /// Nobody takes them off the accept queue; beyond `backlog` connecting times out.
+    /// They stay in the accept queue; beyond `backlog` connecting times out.
     Hold,
     /// Ended in good order as soon as they are accepted.
     Close,
     /// Reset as soon as they are accepted.
     Reset,
-    /// Bytes that nobody asked for are sent before any request.
+    /// Unsolicited bytes are sent before any request.
     Greet,
 }
 

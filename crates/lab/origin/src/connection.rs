@@ -10,7 +10,7 @@ use crate::request::{BodyLeft, Method, Persistence};
 use crate::sys;
 use crate::tls::{Server, Shaken};
 
-/// Where a connection is in its exchange.
+/// Phase of a connection in its exchange.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// Waits for a request, or for the rest of its head.
@@ -27,7 +27,7 @@ pub(crate) enum Phase {
     Over,
 }
 
-/// Who ended a connection.
+/// Side that ended a connection, and in which way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ClosedBy {
     Client,
@@ -38,12 +38,12 @@ pub(crate) enum ClosedBy {
 /// One connection.
 pub(crate) struct Connection {
     pub socket: OwnedFd,
-    /// What secures it; none: nothing.
+    /// TLS session; none: plain TCP.
     pub tls: Option<Box<Server>>,
     /// Number in the order of acceptance.
     pub id: u64,
     pub phase: Phase,
-    /// What is still to come of the body of a request that was answered early.
+    /// Rest of the body of a request that was answered early.
     pub early_body: Option<BodyLeft>,
     /// Received and not yet read, because it is part of a head or came early.
     pub input: Vec<u8>,
@@ -52,11 +52,11 @@ pub(crate) struct Connection {
     pub sent: usize,
     /// Acts that follow when the output is out; none: the plain course.
     pub script: Option<VecDeque<Act>>,
-    /// When it is to be looked at again; 0: not.
+    /// Time of the next look at it; 0: none.
     pub timer_ns: u64,
-    /// What the request in hand asks for, or the last one did.
+    /// Target of the current request, or of the last one.
     pub target: Option<Rc<Target>>,
-    /// The path of the request in hand or the last one, in the books; `u32::MAX` before the first.
+    /// The path of the request in hand or the last one, in the counts; `u32::MAX` before the first.
     pub path: u32,
     pub method: Method,
     pub persistence: Persistence,
@@ -70,7 +70,7 @@ pub(crate) struct Connection {
     /// Our end came without a word before it.
     pub is_unsaid: bool,
     pub waits_for_room: bool,
-    /// What came after the end has been written down.
+    /// True once the bytes after the end are recorded as a violation.
     pub violated: bool,
 }
 
@@ -102,7 +102,7 @@ impl Connection {
         }
     }
 
-    /// Receives what is there; `note` is told how the TLS handshake ended, if there was one.
+    /// Receives the available bytes; `note` gets the outcome of the TLS handshake, if there was one.
     pub fn receive(
         &mut self,
         buffer: &mut [u8],

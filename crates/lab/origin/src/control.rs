@@ -1,6 +1,6 @@
-//! The control port: books are read here, so that reading them is not in them.
+//! The control port: counts are read here, so that reading them adds no request.
 //!
-//! `GET /books`, `GET /log`, `POST /books/reset`; one request a connection.
+//! `GET /books`, `GET /log`, `POST /books/reset`; one request per connection.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -64,7 +64,7 @@ fn answer(method: Method, target: &str, ledger: &Ledger) -> Answer {
         Err(error) => Answer::refusal(500, &error.to_string()),
     };
     match (method, target) {
-        (Method::Get, "/books") => as_json(serde_json::to_string(&ledger.books())),
+        (Method::Get, "/books") => as_json(serde_json::to_string(&ledger.counts())),
         (Method::Get, "/log") => as_json(serde_json::to_string(&ledger.log())),
         (Method::Post, "/books/reset") => {
             ledger.reset();

@@ -1,13 +1,13 @@
 //! The course of one exchange: bytes become requests, requests become answers or scripts, answers become
-//! bytes, and every step is written into the books.
+//! bytes, and every step is counted.
 
 use std::os::fd::AsRawFd;
 use std::sync::atomic::Ordering;
 
 use crate::answer::Answer;
 use crate::bad::{Act, Moment};
-use crate::books::{Served, ThreadBooks, INVALID};
 use crate::connection::{ClosedBy, Connection, Phase};
+use crate::counts::{Served, ThreadCounts, INVALID};
 use crate::heads::Known;
 use crate::request::{parse, BodyLeft, ChunkAt, Framing, Method, Parsed, Persistence, MAX_HEAD};
 use crate::route::{lock, Route};
@@ -22,7 +22,7 @@ const MAX_EARLY: usize = 1 << 20;
 /// Most items of a list.
 const LISTED: usize = 10;
 
-/// What follows from a request that is whole.
+/// Reply to a complete request.
 enum Reply {
     /// These bytes, at this time (0: at once).
     Answer(u64),
@@ -31,7 +31,7 @@ enum Reply {
 }
 
 impl Worker {
-    pub(crate) fn on_event(&mut self, token: u64, events: u32, books: &mut ThreadBooks) {
+    pub(crate) fn on_event(&mut self, token: u64, events: u32, counts: &mut ThreadCounts) {
         if events & libc::EPOLLOUT as u32 != 0 {
             if let Some(connection) = self.connections.get(token) {
                 if connection.waits_for_room {
@@ -41,36 +41,36 @@ impl Worker {
         }
         if events & !(libc::EPOLLOUT as u32) != 0 {
             let ended = events & (libc::EPOLLRDHUP | libc::EPOLLHUP | libc::EPOLLERR) as u32 != 0;
-            self.receive(token, ended, books);
+            self.receive(token, ended, counts);
         }
     }
 
     /// Reads what is there. With edges, a read that does not fill the buffer has emptied the socket; only
     /// the end of the other side has to be fetched by a read of its own.
-    fn receive(&mut self, token: u64, ended: bool, books: &mut ThreadBooks) {
+    fn receive(&mut self, token: u64, ended: bool, counts: &mut ThreadCounts) {
         let mut buffer = std::mem::take(&mut self.buffer);
         while let Some(connection) = self.connections.get(token) {
             let is_secured = connection.tls.is_some();
-            let handshakes = &mut books.handshakes;
+            let handshakes = &mut counts.handshakes;
             match connection.receive(&mut buffer, &mut |shaken| handshakes.note(shaken)) {
                 Ok(0) => {
-                    self.peer_ended(token, books);
+                    self.peer_ended(token, counts);
                     break;
                 }
                 Ok(count) => {
-                    books.bytes_in += count as u64;
-                    self.arrived(token, &buffer[..count], books);
+                    counts.bytes_in += count as u64;
+                    self.arrived(token, &buffer[..count], counts);
                     if count < buffer.len() && !ended && !is_secured {
                         break;
                     }
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == std::io::ErrorKind::ConnectionAborted => {
-                    self.close(token, ClosedBy::Server, books);
+                    self.close(token, ClosedBy::Server, counts);
                     break;
                 }
                 Err(_) => {
-                    self.lost(token, books);
+                    self.lost(token, counts);
                     break;
                 }
             }
@@ -78,42 +78,42 @@ impl Worker {
         self.buffer = buffer;
     }
 
-    fn arrived(&mut self, token: u64, bytes: &[u8], books: &mut ThreadBooks) {
+    fn arrived(&mut self, token: u64, bytes: &[u8], counts: &mut ThreadCounts) {
         let Some(connection) = self.connections.get(token) else {
             return;
         };
         if connection.input.is_empty() {
-            let used = self.read(token, bytes, books);
+            let used = self.read(token, bytes, counts);
             if let Some(connection) = self.connections.get(token) {
                 connection.input.extend_from_slice(&bytes[used..]);
             }
         } else {
             connection.input.extend_from_slice(bytes);
-            self.read_input(token, books);
+            self.read_input(token, counts);
         }
         let Some(connection) = self.connections.get(token) else {
             return;
         };
         if connection.input.len() > MAX_EARLY {
-            self.violation(token, "more than 1 MiB before its turn", &[], books);
-            self.close(token, ClosedBy::Server, books);
+            self.violation(token, "more than 1 MiB before its turn", &[], counts);
+            self.close(token, ClosedBy::Server, counts);
         }
     }
 
     /// Reads what came early or in part.
-    fn read_input(&mut self, token: u64, books: &mut ThreadBooks) {
+    fn read_input(&mut self, token: u64, counts: &mut ThreadCounts) {
         let Some(connection) = self.connections.get(token) else {
             return;
         };
         let input = std::mem::take(&mut connection.input);
-        let used = self.read(token, &input, books);
+        let used = self.read(token, &input, counts);
         if let Some(connection) = self.connections.get(token) {
             connection.input.extend_from_slice(&input[used..]);
         }
     }
 
     /// Reads heads and bodies from `bytes` as far as the exchange lets it; gives the number of bytes used.
-    fn read(&mut self, token: u64, bytes: &[u8], books: &mut ThreadBooks) -> usize {
+    fn read(&mut self, token: u64, bytes: &[u8], counts: &mut ThreadCounts) -> usize {
         let mut used = 0;
         while used < bytes.len() {
             let rest = &bytes[used..];
@@ -125,7 +125,7 @@ impl Worker {
                     return bytes.len();
                 };
                 used += read.used;
-                books.path(connection.path).body_bytes_in += read.used as u64;
+                counts.path(connection.path).body_bytes_in += read.used as u64;
                 if read.done {
                     connection.early_body = None;
                 } else if read.used == 0 {
@@ -134,7 +134,7 @@ impl Worker {
                 continue;
             }
             match &mut connection.phase {
-                Phase::Idle => match self.read_head(token, rest, books) {
+                Phase::Idle => match self.read_head(token, rest, counts) {
                     Some(count) => used += count,
                     None => return used,
                 },
@@ -144,33 +144,33 @@ impl Worker {
                     match left.read(rest, wants.then_some(&mut connection.kept)) {
                         Ok(read) => {
                             used += read.used;
-                            books.path(connection.path).body_bytes_in += read.used as u64;
+                            counts.path(connection.path).body_bytes_in += read.used as u64;
                             if read.done {
-                                self.serve(token, books);
+                                self.serve(token, counts);
                             } else if read.used == 0 {
                                 return used;
                             }
                         }
                         Err(fault) => {
-                            self.refuse(token, fault, rest, books);
+                            self.refuse(token, fault, rest, counts);
                             return bytes.len();
                         }
                     }
                 }
                 Phase::Over if connection.is_unsaid => {
-                    books.crossed += 1;
+                    counts.crossed += 1;
                     connection.is_unsaid = false;
                     connection.violated = true; // what follows is the rest of the same request
                     return bytes.len();
                 }
                 Phase::Over => {
                     let rule = "bytes after the end of the connection was said";
-                    self.violation(token, rule, rest, books);
+                    self.violation(token, rule, rest, counts);
                     return bytes.len();
                 }
                 Phase::Stalled => return bytes.len(),
                 Phase::Serving | Phase::Writing => {
-                    books.pipelined += 1;
+                    counts.pipelined += 1;
                     return used;
                 }
             }
@@ -179,35 +179,35 @@ impl Worker {
     }
 
     /// Reads one head; none: it is not whole yet.
-    fn read_head(&mut self, token: u64, bytes: &[u8], books: &mut ThreadBooks) -> Option<usize> {
-        let known = match self.heads.recall(bytes) {
-            Some(known) => known,
+    fn read_head(&mut self, token: u64, bytes: &[u8], counts: &mut ThreadCounts) -> Option<usize> {
+        let head = match self.heads.recall(bytes) {
+            Some(head) => head,
             None => match parse(bytes) {
                 Parsed::Partial => return None,
                 Parsed::Invalid(fault) => {
-                    self.refuse(token, fault, bytes, books);
+                    self.refuse(token, fault, bytes, counts);
                     return Some(bytes.len());
                 }
                 Parsed::Whole(head) => {
                     let shared = self.shared.clone();
-                    self.heads.learn(bytes, &head, &shared.routes, books)
+                    self.heads.learn(bytes, &head, &shared.routes, counts)
                 }
             },
         };
-        let len = known.len;
-        self.begin(token, known, &bytes[..len], books);
+        let len = head.len;
+        self.begin(token, head, &bytes[..len], counts);
         Some(len)
     }
 
     /// A head is whole: the request counts as received.
-    fn begin(&mut self, token: u64, head: Known, bytes: &[u8], books: &mut ThreadBooks) {
+    fn begin(&mut self, token: u64, head: Known, bytes: &[u8], counts: &mut ThreadCounts) {
         let Some(connection) = self.connections.get(token) else {
             return;
         };
-        let book = books.path(head.target.path);
-        book.received += 1;
+        let tally = counts.path(head.target.path);
+        tally.received += 1;
         if connection.path == u32::MAX {
-            book.connections += 1;
+            tally.connections += 1;
         }
         connection.path = head.target.path;
         connection.method = head.method;
@@ -220,13 +220,13 @@ impl Worker {
             matches!(&*head.target.route, Route::Bad(behaviour, _) if behaviour.is_early);
         connection.target = Some(head.target);
         let left = match head.framing {
-            Framing::Length(0) => return self.serve(token, books),
+            Framing::Length(0) => return self.serve(token, counts),
             Framing::Length(length) => BodyLeft::Length(length),
             Framing::Chunked => BodyLeft::Chunked(ChunkAt::Size),
         };
         if is_early {
             connection.early_body = Some(left);
-            return self.serve(token, books);
+            return self.serve(token, counts);
         }
         connection.phase = Phase::Body(left);
         if head.expects_continue {
@@ -236,8 +236,8 @@ impl Worker {
     }
 
     /// The request is whole: decides what is answered, and when.
-    fn serve(&mut self, token: u64, books: &mut ThreadBooks) {
-        let logs = books.logs();
+    fn serve(&mut self, token: u64, counts: &mut ThreadCounts) {
+        let logs = counts.logs();
         let Some(connection) = self.connections.get(token) else {
             return;
         };
@@ -254,7 +254,7 @@ impl Worker {
             Reply::Script(acts) => {
                 connection.script = Some(acts.into());
                 connection.phase = Phase::Serving;
-                self.advance(token, books);
+                self.advance(token, counts);
             }
             Reply::Answer(at) if at > connection.received_ns => {
                 connection.phase = Phase::Serving;
@@ -268,7 +268,7 @@ impl Worker {
     }
 
     /// Sends what there is to send.
-    pub(crate) fn send(&mut self, token: u64, books: &mut ThreadBooks) {
+    pub(crate) fn send(&mut self, token: u64, counts: &mut ThreadCounts) {
         let Some(connection) = self.connections.get(token) else {
             return;
         };
@@ -278,10 +278,10 @@ impl Worker {
         match connection.send_output() {
             Ok(count) => {
                 connection.sent += count;
-                let book = books.path(connection.path);
-                book.bytes_out += count as u64;
+                let tally = counts.path(connection.path);
+                tally.bytes_out += count as u64;
                 if connection.sent == connection.output.len() {
-                    self.sent_all(token, books);
+                    self.sent_all(token, counts);
                 } else {
                     self.wait_for_room(token);
                 }
@@ -289,7 +289,7 @@ impl Worker {
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
                 self.wait_for_room(token);
             }
-            Err(_) => self.lost(token, books),
+            Err(_) => self.lost(token, counts),
         }
     }
 
@@ -308,7 +308,7 @@ impl Worker {
         }
     }
 
-    fn sent_all(&mut self, token: u64, books: &mut ThreadBooks) {
+    fn sent_all(&mut self, token: u64, counts: &mut ThreadCounts) {
         let Some(connection) = self.connections.get(token) else {
             return;
         };
@@ -323,21 +323,21 @@ impl Worker {
                 .modify(connection.socket.as_raw_fd(), WATCHED, token);
         }
         if connection.script.is_some() {
-            self.advance(token, books);
+            self.advance(token, counts);
         } else {
-            self.answered(token, books);
-            self.after_answer(token, books);
+            self.answered(token, counts);
+            self.after_answer(token, counts);
         }
     }
 
-    /// The answer is out: it goes into the books.
-    fn answered(&mut self, token: u64, books: &mut ThreadBooks) {
+    /// Counts the answer, which is out.
+    fn answered(&mut self, token: u64, counts: &mut ThreadCounts) {
         let Some(connection) = self.connections.get(token) else {
             return;
         };
-        books.path(connection.path).answered += 1;
-        if books.logs() {
-            books.served(Served {
+        counts.path(connection.path).answered += 1;
+        if counts.logs() {
+            counts.served(Served {
                 received_ns: connection.received_ns,
                 answered_ns: sys::monotonic_ns(),
                 path: connection.path,
@@ -346,24 +346,24 @@ impl Worker {
         }
     }
 
-    fn after_answer(&mut self, token: u64, books: &mut ThreadBooks) {
+    fn after_answer(&mut self, token: u64, counts: &mut ThreadCounts) {
         let Some(connection) = self.connections.get(token) else {
             return;
         };
         if connection.peer_ended {
-            self.close(token, ClosedBy::Client, books);
+            self.close(token, ClosedBy::Client, counts);
         } else if connection.persistence == Persistence::Close {
-            self.finish(token, books);
+            self.finish(token, counts);
         } else {
             connection.phase = Phase::Idle;
             if !connection.input.is_empty() {
-                self.read_input(token, books);
+                self.read_input(token, counts);
             }
         }
     }
 
     /// Goes on with the script until an act has to wait for something.
-    pub(crate) fn advance(&mut self, token: u64, books: &mut ThreadBooks) {
+    pub(crate) fn advance(&mut self, token: u64, counts: &mut ThreadCounts) {
         loop {
             let Some(connection) = self.connections.get(token) else {
                 return;
@@ -372,7 +372,7 @@ impl Worker {
                 return;
             };
             match act {
-                Act::Answered => self.answered(token, books),
+                Act::Answered => self.answered(token, counts),
                 Act::Send(bytes) => return self.put(token, &bytes),
                 Act::Endless(bytes) => {
                     let again = Act::Endless(bytes.clone());
@@ -389,19 +389,19 @@ impl Worker {
                 }
                 Act::Next => {
                     connection.script = None;
-                    return self.after_answer(token, books);
+                    return self.after_answer(token, counts);
                 }
-                Act::Finish => return self.finish(token, books),
+                Act::Finish => return self.finish(token, counts),
                 Act::HangUp => {
                     connection.is_unsaid = true;
-                    return self.finish(token, books);
+                    return self.finish(token, counts);
                 }
-                Act::Linger => return self.over(token, Phase::Over, books),
-                Act::Stall => return self.over(token, Phase::Stalled, books),
-                Act::Close => return self.close(token, ClosedBy::Server, books),
+                Act::Linger => return self.over(token, Phase::Over, counts),
+                Act::Stall => return self.over(token, Phase::Stalled, counts),
+                Act::Close => return self.close(token, ClosedBy::Server, counts),
                 Act::Reset => {
                     sys::reset_on_close(connection.socket.as_raw_fd());
-                    return self.close(token, ClosedBy::Server, books);
+                    return self.close(token, ClosedBy::Server, counts);
                 }
             }
         }
@@ -416,77 +416,77 @@ impl Worker {
     }
 
     /// Ends our side and waits for the client to end its own.
-    fn finish(&mut self, token: u64, books: &mut ThreadBooks) {
+    fn finish(&mut self, token: u64, counts: &mut ThreadCounts) {
         if let Some(connection) = self.connections.get(token) {
             connection.we_ended = true;
             connection.end_sending();
-            self.over(token, Phase::Over, books);
+            self.over(token, Phase::Over, counts);
         }
     }
 
     /// Nothing more is said on this connection.
-    fn over(&mut self, token: u64, phase: Phase, books: &mut ThreadBooks) {
+    fn over(&mut self, token: u64, phase: Phase, counts: &mut ThreadCounts) {
         let Some(connection) = self.connections.get(token) else {
             return;
         };
         if connection.peer_ended {
-            return self.close(token, ClosedBy::Client, books);
+            return self.close(token, ClosedBy::Client, counts);
         }
         connection.phase = phase;
         connection.script = None;
         let early = std::mem::take(&mut connection.input);
         self.set_timer(token, sys::monotonic_ns() + PATIENCE_NS);
         if !early.is_empty() {
-            self.read(token, &early, books);
+            self.read(token, &early, counts);
         }
     }
 
     /// The client has ended its side.
-    fn peer_ended(&mut self, token: u64, books: &mut ThreadBooks) {
+    fn peer_ended(&mut self, token: u64, counts: &mut ThreadCounts) {
         let Some(connection) = self.connections.get(token) else {
             return;
         };
         connection.peer_ended = true;
         match connection.phase {
             Phase::Idle if connection.input.is_empty() => {}
-            Phase::Idle | Phase::Body(_) => books.cut += 1,
-            Phase::Serving if connection.script.is_none() => books.abandoned += 1,
+            Phase::Idle | Phase::Body(_) => counts.cut += 1,
+            Phase::Serving if connection.script.is_none() => counts.abandoned += 1,
             // What is on its way is sent; then the connection is closed.
             Phase::Writing if !is_endless(connection) => return,
             Phase::Serving | Phase::Writing | Phase::Stalled | Phase::Over => {}
         }
-        self.close(token, ClosedBy::Client, books);
+        self.close(token, ClosedBy::Client, counts);
     }
 
     /// The connection broke: a reset, or no answer from the other side.
-    fn lost(&mut self, token: u64, books: &mut ThreadBooks) {
+    fn lost(&mut self, token: u64, counts: &mut ThreadCounts) {
         let Some(connection) = self.connections.get(token) else {
             return;
         };
         match connection.phase {
-            Phase::Body(_) => books.cut += 1,
-            Phase::Serving | Phase::Writing if connection.script.is_none() => books.abandoned += 1,
+            Phase::Body(_) => counts.cut += 1,
+            Phase::Serving | Phase::Writing if connection.script.is_none() => counts.abandoned += 1,
             _ => {}
         }
-        self.close(token, ClosedBy::ClientReset, books);
+        self.close(token, ClosedBy::ClientReset, counts);
     }
 
     /// The request breaks a rule: says so, and ends the connection.
-    fn refuse(&mut self, token: u64, fault: &str, bytes: &[u8], books: &mut ThreadBooks) {
+    fn refuse(&mut self, token: u64, fault: &str, bytes: &[u8], counts: &mut ThreadCounts) {
         let Some(connection) = self.connections.get(token) else {
             return;
         };
         if matches!(connection.phase, Phase::Idle) {
-            let path = books.path_index(INVALID);
-            let book = books.path(path);
-            book.received += 1;
+            let path = counts.path_index(INVALID);
+            let tally = counts.path(path);
+            tally.received += 1;
             if connection.path == u32::MAX {
-                book.connections += 1;
+                tally.connections += 1;
             }
             connection.path = path;
         }
         connection.violated = false;
-        self.violation(token, fault, bytes, books);
+        self.violation(token, fault, bytes, counts);
         let Some(connection) = self.connections.get(token) else {
             return;
         };
@@ -501,7 +501,7 @@ impl Worker {
     }
 
     /// Writes a violation down, once for each connection.
-    fn violation(&mut self, token: u64, rule: &str, bytes: &[u8], books: &mut ThreadBooks) {
+    fn violation(&mut self, token: u64, rule: &str, bytes: &[u8], counts: &mut ThreadCounts) {
         let Some(connection) = self.connections.get(token) else {
             return;
         };
@@ -509,9 +509,9 @@ impl Worker {
             return;
         }
         if connection.path == u32::MAX {
-            connection.path = books.path_index(INVALID);
+            connection.path = counts.path_index(INVALID);
         }
-        books.violation(rule, connection.path, bytes);
+        counts.violation(rule, connection.path, bytes);
     }
 }
 
@@ -524,7 +524,7 @@ fn is_endless(connection: &Connection) -> bool {
     to_come.any(|act| matches!(act, Act::Endless(_)))
 }
 
-/// What is answered to a whole request; a plain answer is put into the output of the connection.
+/// Decides the reply to a complete request; a plain answer is put into the output of the connection.
 fn decide(route: &Route, connection: &mut Connection) -> Reply {
     let now = connection.received_ns;
     match route {

@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-/// What the floor did.
+/// Result of the floor client.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Floor {
     /// Answers received.
     pub requests: u64,
-    /// How long it took.
+    /// Elapsed time.
     pub seconds: f64,
 }
 

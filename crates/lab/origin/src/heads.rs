@@ -5,16 +5,16 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::books::ThreadBooks;
+use crate::counts::ThreadCounts;
 use crate::request::{Framing, Head, Method, Persistence};
-use crate::route::{book_name, Route, Routes};
+use crate::route::{name_in_counts, Route, Routes};
 
 /// Heads remembered, the last used first.
 const REMEMBERED: usize = 4;
 /// Targets remembered by one thread; others are resolved each time.
 const MAX_TARGETS: usize = 8192;
 
-/// What a thread remembers of heads and targets.
+/// Heads and targets that a thread remembers.
 #[derive(Default)]
 pub(crate) struct Heads {
     known: Vec<(Vec<u8>, Known)>,
@@ -32,7 +32,7 @@ pub(crate) struct Known {
     pub len: usize,
 }
 
-/// A target with its place in the books of the thread.
+/// A target with its place in the counts of the thread.
 pub(crate) struct Target {
     pub route: Arc<Route>,
     pub path: u32,
@@ -55,29 +55,29 @@ impl Heads {
         bytes: &[u8],
         head: &Head<'_>,
         routes: &Routes,
-        books: &mut ThreadBooks,
+        counts: &mut ThreadCounts,
     ) -> Known {
-        let known = Known {
+        let read = Known {
             method: head.method,
             framing: head.framing,
             persistence: head.persistence,
             expects_continue: head.expects_continue,
-            target: self.target(head.target, routes, books),
+            target: self.target(head.target, routes, counts),
             len: head.len,
         };
         self.known.truncate(REMEMBERED - 1);
         self.known
-            .insert(0, (bytes[..head.len].to_vec(), known.clone()));
-        known
+            .insert(0, (bytes[..head.len].to_vec(), read.clone()));
+        read
     }
 
-    fn target(&mut self, name: &str, routes: &Routes, books: &mut ThreadBooks) -> Rc<Target> {
+    fn target(&mut self, name: &str, routes: &Routes, counts: &mut ThreadCounts) -> Rc<Target> {
         if let Some(target) = self.targets.get(name) {
             return target.clone();
         }
         let target = Rc::new(Target {
             route: routes.resolve(name),
-            path: books.path_index(&book_name(name)),
+            path: counts.path_index(&name_in_counts(name)),
         });
         if self.targets.len() < MAX_TARGETS {
             self.targets.insert(name.to_owned(), target.clone());

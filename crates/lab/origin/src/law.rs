@@ -138,7 +138,7 @@ impl Rotation {
 #[derive(Debug)]
 pub struct Station {
     draws: Draws,
-    /// When each server will be free.
+    /// Time at which each server becomes free.
     free_at: Vec<u64>,
     /// Most that may be in the station at once; none: no bound.
     places: Option<usize>,
@@ -157,7 +157,7 @@ impl Station {
         }
     }
 
-    /// When a request that arrives now will have been served; none: all places are taken.
+    /// Admits a request that arrives now and returns its departure time; none: all places are taken.
     pub fn admit(&mut self, now_ns: u64) -> Option<u64> {
         if let Some(places) = self.places {
             while self

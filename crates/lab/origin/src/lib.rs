@@ -1,8 +1,8 @@
 //! A service of known behaviour: the oracle that a load generator is tested against.
 //!
-//! It answers fast, slowly, wrongly or not at all, chosen by path, and it keeps books: how many requests
+//! It answers fast, slowly, wrongly or not at all, chosen by path, and it keeps counts: how many requests
 //! came, how many answers went out whole, which rules the client broke, and when. A generator's counts and
-//! times are compared with these books, never with another generator's.
+//! times are compared with these counts, never with another generator's.
 //!
 //! Raw sockets on epoll and nothing between, because the origin must say things that no HTTP library would
 //! let it say.
@@ -11,10 +11,10 @@
 
 mod answer;
 pub mod bad;
-pub mod books;
 pub mod config;
 mod connection;
 mod control;
+pub mod counts;
 mod exchange;
 pub mod floor;
 mod heads;
@@ -30,8 +30,8 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-pub use books::{Books, PathBook, ServedLog};
 pub use config::{Admission, Config, Freeze};
+pub use counts::{Counts, PathCounts, ServedLog};
 use loadlens_sys as sys;
 
 use crate::route::{lock, Routes};
@@ -41,15 +41,15 @@ use crate::worker::{watch, Shared, ThreadShared, Worker};
 pub struct Origin {
     /// The port that it serves on (127.0.0.1).
     pub port: u16,
-    /// The port that its books are read on.
+    /// Port on which its counts are read.
     pub control_port: u16,
-    /// What clients of TLS need; none: plain TCP.
+    /// Certificates and keys for TLS clients; none: plain TCP.
     pub pem: Option<tls::Pem>,
     ledger: Arc<Ledger>,
     threads: Vec<JoinHandle<()>>,
 }
 
-/// What is needed to read the books, for a reader in this process and for the control port alike.
+/// State from which the counts are read, both in this process and on the control port.
 pub(crate) struct Ledger {
     shared: Arc<Shared>,
     listener: OwnedFd,
@@ -115,9 +115,9 @@ impl Origin {
         Ok(origin)
     }
 
-    /// The books as they stand.
-    pub fn books(&self) -> Books {
-        self.ledger.books()
+    /// Returns the counts so far.
+    pub fn counts(&self) -> Counts {
+        self.ledger.counts()
     }
 
     /// The log of requests; empty unless `log_rows` was given.
@@ -125,21 +125,21 @@ impl Origin {
         self.ledger.log()
     }
 
-    /// Begins new books.
+    /// Resets the counts.
     pub fn reset(&self) {
         self.ledger.reset();
     }
 
-    /// The books once every connection has been taken and closed, so that nothing a client sent is still
+    /// The counts once every connection has been taken and closed, so that nothing a client sent is still
     /// unread; none when that does not happen within `within_ns`.
-    pub fn books_when_idle(&self, within_ns: u64) -> Option<Books> {
+    pub fn counts_when_idle(&self, within_ns: u64) -> Option<Counts> {
         let until = sys::monotonic_ns() + within_ns;
         while sys::monotonic_ns() < until {
-            let books = self.books();
-            if books.open == 0 && books.accept_queue == 0 {
+            let counts = self.counts();
+            if counts.open == 0 && counts.accept_queue == 0 {
                 // A connection may have been taken between the two readings; it would be open now.
-                let again = self.books();
-                if again.open == 0 && again.connections.accepted == books.connections.accepted {
+                let again = self.counts();
+                if again.open == 0 && again.connections.accepted == counts.connections.accepted {
                     return Some(again);
                 }
             }
@@ -164,33 +164,33 @@ impl Drop for Origin {
 }
 
 impl Ledger {
-    pub(crate) fn books(&self) -> Books {
+    pub(crate) fn counts(&self) -> Counts {
         let shared = &self.shared;
-        let mut books = Books::begin(self.since_ns.load(Ordering::Relaxed));
+        let mut counts = Counts::begin(self.since_ns.load(Ordering::Relaxed));
         // The queue is read before the counts: a connection that is taken in between is then counted twice
         // rather than not at all.
-        books.accept_queue = sys::accept_queue(self.listener.as_raw_fd());
+        counts.accept_queue = sys::accept_queue(self.listener.as_raw_fd());
         for thread in &shared.threads {
-            books.add(&lock(&thread.books));
+            counts.add(&lock(&thread.counts));
         }
-        books.open = shared.open.load(Ordering::Relaxed).max(0) as u64;
-        books
+        counts.open = shared.open.load(Ordering::Relaxed).max(0) as u64;
+        counts
     }
 
     pub(crate) fn log(&self) -> ServedLog {
-        let books: Vec<_> = self
+        let counts: Vec<_> = self
             .shared
             .threads
             .iter()
-            .map(|thread| lock(&thread.books))
+            .map(|thread| lock(&thread.counts))
             .collect();
-        books::merge_logs(books.iter().map(|books| &**books))
+        counts::merge_logs(counts.iter().map(|counts| &**counts))
     }
 
     pub(crate) fn reset(&self) {
         self.since_ns.store(sys::monotonic_ns(), Ordering::Relaxed);
         for thread in &self.shared.threads {
-            lock(&thread.books).reset();
+            lock(&thread.counts).reset();
         }
     }
 

@@ -18,7 +18,7 @@ use loadlens_origin::{bad, floor, Admission, Config, Freeze, Origin};
 use loadlens_sys as sys;
 
 const HELP: &str = "\
-Serve known behaviour over HTTP/1.1 on 127.0.0.1, and keep books of it.
+Serve known behaviour over HTTP/1.1 on 127.0.0.1, and keep counts of it.
 
   loadlens-origin [--port 0] [--threads 1] [--cpus 0,1] [--root TARGET] [--log-rows 0] [--books FILE]
                   [--admission accept|refuse|hold|close|reset|greet] [--backlog 4096] [--max-connections N]
@@ -32,7 +32,7 @@ Serve known behaviour over HTTP/1.1 on 127.0.0.1, and keep books of it.
 Prints {\"port\", \"control_port\", \"pid\"} when it listens; ends when stdin ends, or on TERM.
 --behaviour is another name for --root: what requests for / are answered as, such as /mm1?mean_ms=2
 --tls speaks TLS with a certificate made at the start; --tls-pem writes ca.pem, client.pem and client.key.
---books writes the books to FILE at the end. While it runs: GET /books, GET /log, POST /books/reset on
+--books writes the counts to FILE at the end. While it runs: GET /books, GET /log, POST /books/reset on
 the control port.
 floor  sends and receives, and does nothing else: the least that a generator can cost.
 bad    lists the misbehaviours that are served at /bad/NAME.
@@ -62,11 +62,11 @@ fn main() -> ExitCode {
     }
 }
 
-/// What stands on the command line.
+/// Options of the command line.
 #[derive(Default)]
 struct Options {
     config: Config,
-    books: Option<String>,
+    counts: Option<String>,
     pem_dir: Option<String>,
     ignores_stdin: bool,
     freeze_ms: Option<f64>,
@@ -126,7 +126,7 @@ impl Options {
             _ if word.starts_with("--tls-") => {
                 tls_option(config.tls.get_or_insert_default(), word, value)?;
             }
-            "--books" => self.books = Some(value()?),
+            "--books" => self.counts = Some(value()?),
             "--ignore-stdin" => self.ignores_stdin = true,
             "--freeze-ms" => self.freeze_ms = Some(number(&value()?)?),
             "--freeze-every-ms" => self.freeze_every_ms = number(&value()?)?,
@@ -145,39 +145,39 @@ fn tls_option(
     word: &str,
     value: &mut dyn FnMut() -> Result<String, String>,
 ) -> Result<(), String> {
-    fn one<T: Copy>(name: &str, known: &[(&str, T)]) -> Result<T, String> {
-        let found = known.iter().find(|(word, _)| *word == name);
-        found.map(|(_, one)| *one).ok_or_else(|| {
-            let names: Vec<_> = known.iter().map(|(name, _)| *name).collect();
+    fn choose<T: Copy>(name: &str, choices: &[(&str, T)]) -> Result<T, String> {
+        let choice = choices.iter().find(|(word, _)| *word == name);
+        choice.map(|(_, setting)| *setting).ok_or_else(|| {
+            let names: Vec<_> = choices.iter().map(|(name, _)| *name).collect();
             format!("{name} is none of {}", names.join(", "))
         })
     }
     match word {
         "--tls-certificate" => {
-            let known = [
+            let choices = [
                 ("good", Certificate::Good),
                 ("expired", Certificate::Expired),
                 ("wrong-name", Certificate::WrongName),
                 ("self-signed", Certificate::SelfSigned),
             ];
-            tls.certificate = one(&value()?, &known)?;
+            tls.certificate = choose(&value()?, &choices)?;
         }
         "--tls-versions" => {
-            let known = [
+            let choices = [
                 ("both", Versions::Both),
                 ("1.2", Versions::Tls12),
                 ("1.3", Versions::Tls13),
             ];
-            tls.versions = one(&value()?, &known)?;
+            tls.versions = choose(&value()?, &choices)?;
         }
         "--tls-handshake" => {
-            let known = [
+            let choices = [
                 ("whole", Shake::Whole),
                 ("stall", Shake::Stall),
                 ("close", Shake::Close),
                 ("reset", Shake::Reset),
             ];
-            tls.handshake = one(&value()?, &known)?;
+            tls.handshake = choose(&value()?, &choices)?;
         }
         "--tls-client-certificate" => tls.wants_certificate = true,
         "--tls-alpn" => tls.alpn = value()?.split(',').map(str::to_owned).collect(),
@@ -255,10 +255,10 @@ fn serve(options: Options) -> Result<(), String> {
     };
     sys::wait_for_the_end(signals.as_raw_fd(), on_line);
 
-    if let Some(path) = options.books {
-        let books =
-            serde_json::to_string_pretty(&origin.books()).map_err(|error| error.to_string())?;
-        std::fs::write(&path, books + "\n")
+    if let Some(path) = options.counts {
+        let counts =
+            serde_json::to_string_pretty(&origin.counts()).map_err(|error| error.to_string())?;
+        std::fs::write(&path, counts + "\n")
             .map_err(|error| format!("cannot write {path}: {error}"))?;
     }
     Ok(())

@@ -4,7 +4,7 @@
 /// Longest request head that is read.
 pub const MAX_HEAD: usize = 64 * 1024;
 
-/// What a request is, as far as the origin cares.
+/// Methods that the origin distinguishes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// GET.
@@ -21,7 +21,7 @@ pub enum Method {
     Other,
 }
 
-/// How the client wants its connection used after the answer.
+/// Use of the connection after the answer, as the client requests it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Persistence {
     /// HTTP/1.1 without a word: kept.
@@ -32,7 +32,7 @@ pub enum Persistence {
     Close,
 }
 
-/// How the body of a request is framed.
+/// Framing of a request body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
     /// So many bytes.
@@ -48,9 +48,9 @@ pub struct Head<'a> {
     pub method: Method,
     /// Path and query as sent.
     pub target: &'a str,
-    /// What follows it.
+    /// Framing of the body.
     pub framing: Framing,
-    /// What happens to the connection.
+    /// Use of the connection after the answer.
     pub persistence: Persistence,
     /// The client waits for `100 Continue` before it sends the body.
     pub expects_continue: bool,
@@ -58,10 +58,10 @@ pub struct Head<'a> {
     pub len: usize,
 }
 
-/// What a rule of the grammar says is wrong.
+/// Broken rule of the grammar.
 pub type Fault = &'static str;
 
-/// What the bytes so far are.
+/// Result of parsing the bytes received so far.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Parsed<'a> {
     /// Not yet a whole head.
@@ -327,16 +327,16 @@ fn digits(value: &[u8]) -> Option<u64> {
     })
 }
 
-/// What is still to come of a request body.
+/// Rest of a request body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BodyLeft {
     /// So many bytes.
     Length(u64),
-    /// A chunked body and where in it we are.
+    /// A chunked body, and the position in it.
     Chunked(ChunkAt),
 }
 
-/// Where in a chunked body the next byte belongs.
+/// Part of a chunked body to which the next byte belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChunkAt {
     /// In a size line or the line end after a chunk; the line is read whole.
@@ -349,7 +349,7 @@ pub enum ChunkAt {
     Trailer,
 }
 
-/// How far a piece of a body was read.
+/// Progress in reading a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BodyRead {
     /// Bytes used.

@@ -1,4 +1,4 @@
-//! What each path does. A target (path and query) is resolved once and then shared by all threads, so that
+//! Behaviour of each path. A target (path and query) is resolved once and then shared by all threads, so that
 //! two connections that ask for the same target meet the same counter, seed and queue.
 
 use std::collections::{BTreeSet, HashMap};
@@ -9,17 +9,17 @@ use crate::answer::{standard, Answer};
 use crate::bad::{self, Behaviour};
 use crate::law::{Draws, Law, Rotation, Station};
 
-/// Most targets that are told apart; further ones are still answered, each time anew.
+/// Most targets with a state of their own; further ones are resolved anew for each request.
 const MAX_TARGETS: usize = 4096;
 /// Longest body of `/bytes/N`.
 const MAX_BYTES: usize = 64 << 20;
 
-/// What a target does.
+/// Behaviour of a target.
 #[derive(Debug)]
 pub enum Route {
     /// Answers at once, always the same.
     Fixed(Answer),
-    /// Answers after a time drawn from a law, whoever else is waiting.
+    /// Answers after a time drawn from a law, independent of other requests.
     Delay(Mutex<Draws>, Answer),
     /// Answers when a queueing station has served the request; the second answer turns it away.
     Queue(Mutex<Station>, Answer, Answer),
@@ -52,7 +52,7 @@ impl Items {
         id
     }
 
-    /// Whether an item is there.
+    /// Returns true if an item exists.
     pub fn has(&self, id: u64) -> bool {
         lock(&self.there).contains(&id)
     }
@@ -82,7 +82,7 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub struct Routes {
     known: Mutex<HashMap<String, Arc<Route>>>,
     items: Arc<Items>,
-    /// What `/` stands for.
+    /// Target as which `/` is answered.
     root: Option<String>,
 }
 
@@ -96,14 +96,14 @@ impl Routes {
         }
     }
 
-    /// What `target` does.
+    /// Returns the behaviour of `target`.
     pub fn resolve(&self, target: &str) -> Arc<Route> {
         let target = match (&self.root, target) {
             (Some(root), "/") => root.as_str(),
             _ => target,
         };
-        let mut known = lock(&self.known);
-        if let Some(route) = known.get(target) {
+        let mut routes = lock(&self.known);
+        if let Some(route) = routes.get(target) {
             return route.clone();
         }
         let made = make(target, &self.items);
@@ -111,15 +111,15 @@ impl Routes {
             let status = if why == NOT_FOUND { 404 } else { 400 };
             Route::Fixed(Answer::refusal(status, &why))
         }));
-        if known.len() < MAX_TARGETS {
-            known.insert(target.to_owned(), route.clone());
+        if routes.len() < MAX_TARGETS {
+            routes.insert(target.to_owned(), route.clone());
         }
         route
     }
 }
 
-/// The name under which a target stands in the books: ids are left out.
-pub fn book_name(target: &str) -> String {
+/// Name of a target in the counts; ids are left out.
+pub fn name_in_counts(target: &str) -> String {
     match target.strip_prefix("/items/") {
         Some(_) => "/items/{id}".to_owned(),
         None => target.to_owned(),
@@ -403,8 +403,8 @@ mod tests {
     }
 
     #[test]
-    fn ids_are_left_out_of_the_books() {
-        assert_eq!(book_name("/items/17"), "/items/{id}");
-        assert_eq!(book_name("/mm1?mean_ms=2"), "/mm1?mean_ms=2");
+    fn ids_are_left_out_of_the_counts() {
+        assert_eq!(name_in_counts("/items/17"), "/items/{id}");
+        assert_eq!(name_in_counts("/mm1?mean_ms=2"), "/mm1?mean_ms=2");
     }
 }

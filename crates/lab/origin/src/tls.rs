@@ -17,14 +17,14 @@ use rustls::{HandshakeKind, RootCertStore, ServerConfig, ServerConnection};
 
 use crate::sys;
 
-/// How an origin speaks TLS; the default is a healthy server that takes every client.
+/// TLS settings of an origin; the default is a healthy server that takes every client.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TlsConfig {
-    /// What is wrong with its certificate.
+    /// Fault of its certificate.
     pub certificate: Certificate,
-    /// Which versions it speaks.
+    /// Versions that it speaks.
     pub versions: Versions,
-    /// What becomes of handshakes.
+    /// Treatment of handshakes.
     pub handshake: Shake,
     /// It wants a client certificate of its own CA.
     pub wants_certificate: bool,
@@ -64,7 +64,7 @@ pub enum Versions {
     Tls13,
 }
 
-/// What becomes of handshakes.
+/// Treatment of handshakes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Shake {
     /// They are made.
@@ -78,7 +78,7 @@ pub enum Shake {
     Reset,
 }
 
-/// What clients need, in PEM form.
+/// Certificates and keys for clients, in PEM form.
 #[derive(Clone, Debug)]
 pub struct Pem {
     /// The origin's CA.
@@ -212,7 +212,7 @@ impl Write for Wire {
     }
 }
 
-/// How a handshake ended.
+/// Outcome of a handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shaken {
     Full,
@@ -242,7 +242,7 @@ impl Server {
         })
     }
 
-    /// Receives what is there, in the clear. `note` is told once how the handshake ended.
+    /// Receives the available bytes, decrypted. `note` gets the outcome of the handshake, once.
     ///
     /// An error of the kind `ConnectionAborted` says that the origin ends the connection.
     pub fn receive(

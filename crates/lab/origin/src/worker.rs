@@ -9,9 +9,9 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use crate::books::ThreadBooks;
 use crate::config::{Admission, Config};
 use crate::connection::{ClosedBy, Connection, Phase};
+use crate::counts::ThreadCounts;
 use crate::heads::Heads;
 use crate::route::{lock, Routes};
 use crate::sys::{self, slab::Slab, Bell, Epoll};
@@ -23,15 +23,15 @@ const BATCH: usize = 64;
 const LISTENER: u64 = u64::MAX;
 /// Token of the bell.
 const BELL: u64 = u64::MAX - 1;
-/// How long a connection that is over or stalled is kept before it is closed all the same.
+/// Longest time that a finished or stalled connection is kept open.
 pub(crate) const PATIENCE_NS: u64 = 60_000_000_000;
 
 pub(crate) const WATCHED: u32 = (libc::EPOLLIN | libc::EPOLLRDHUP | libc::EPOLLET) as u32;
 
-/// What all threads of an origin share.
+/// State shared by all threads of an origin.
 pub(crate) struct Shared {
     pub config: Config,
-    /// How connections are secured; none: not at all.
+    /// TLS terms of connections; none: plain TCP.
     pub terms: Option<Terms>,
     pub routes: Routes,
     pub threads: Vec<ThreadShared>,
@@ -44,9 +44,9 @@ pub(crate) struct Shared {
     pub started_ns: u64,
 }
 
-/// What one thread shares with the others.
+/// State that one thread shares with the others.
 pub(crate) struct ThreadShared {
-    pub books: Mutex<ThreadBooks>,
+    pub counts: Mutex<ThreadCounts>,
     /// Rings when the inbox has something, or the origin stops.
     pub bell: Bell,
     inbox: Mutex<Vec<(OwnedFd, u64)>>,
@@ -55,7 +55,7 @@ pub(crate) struct ThreadShared {
 impl ThreadShared {
     pub fn new(log_rows: usize) -> std::io::Result<ThreadShared> {
         Ok(ThreadShared {
-            books: Mutex::new(ThreadBooks::new(log_rows)),
+            counts: Mutex::new(ThreadCounts::new(log_rows)),
             bell: Bell::new()?,
             inbox: Mutex::default(),
         })
@@ -124,18 +124,18 @@ impl Worker {
         while !shared.stop.load(Ordering::Relaxed) {
             self.sit_out_freeze();
             let count = self.epoll.wait(&mut events, self.patience());
-            let books = &mut *lock(&shared.threads[self.index].books);
+            let counts = &mut *lock(&shared.threads[self.index].counts);
             for event in &events[..count] {
                 match event.u64 {
-                    LISTENER => self.accept(books),
-                    BELL => self.answer_bell(books),
-                    token => self.on_event(token, event.events, books),
+                    LISTENER => self.accept(counts),
+                    BELL => self.answer_bell(counts),
+                    token => self.on_event(token, event.events, counts),
                 }
             }
-            self.fire_timers(books);
+            self.fire_timers(counts);
             let ready = std::mem::take(&mut self.to_send);
             for &token in &ready {
-                self.send(token, books);
+                self.send(token, counts);
             }
             self.recycle(ready);
         }
@@ -149,7 +149,7 @@ impl Worker {
         }
     }
 
-    /// How long the next wait may last.
+    /// Longest duration of the next wait.
     fn patience(&self) -> Option<u64> {
         if !self.to_send.is_empty() {
             return Some(0);
@@ -187,22 +187,22 @@ impl Worker {
             ));
         }
         if self.index == 0 {
-            lock(&thread.books)
+            lock(&thread.counts)
                 .freezes
                 .push((from, sys::monotonic_ns()));
         }
     }
 
-    fn accept(&mut self, books: &mut ThreadBooks) {
+    fn accept(&mut self, counts: &mut ThreadCounts) {
         let Some(listener) = self.listener else {
             return;
         };
         for _ in 0..BATCH {
             match sys::accept(listener) {
                 Ok(None) => return,
-                Ok(Some(socket)) => self.admit(socket, books),
+                Ok(Some(socket)) => self.admit(socket, counts),
                 Err(_) => {
-                    books.connections.accept_errors += 1;
+                    counts.connections.accept_errors += 1;
                     // Out of descriptors: the socket stays ready, so a pause keeps the loop from spinning.
                     std::thread::sleep(std::time::Duration::from_millis(1));
                     return;
@@ -211,11 +211,11 @@ impl Worker {
         }
     }
 
-    fn admit(&mut self, socket: OwnedFd, books: &mut ThreadBooks) {
+    fn admit(&mut self, socket: OwnedFd, counts: &mut ThreadCounts) {
         let shared = self.shared.clone();
         let number = shared.accepted.fetch_add(1, Ordering::Relaxed);
         let open = shared.open.load(Ordering::Relaxed);
-        books.connections.accepted += 1;
+        counts.connections.accepted += 1;
         let is_full = shared
             .config
             .max_connections
@@ -230,43 +230,43 @@ impl Worker {
                 if admission == Admission::Reset {
                     sys::reset_on_close(socket.as_raw_fd());
                 }
-                books.connections.turned_away += 1;
-                books.connections.closed_by_server += 1;
+                counts.connections.turned_away += 1;
+                counts.connections.closed_by_server += 1;
             }
             _ => {
                 if admission == Admission::Greet {
                     // A greeting that does not fit into an empty buffer cannot be.
-                    let _ = sys::send(socket.as_raw_fd(), b"220 nobody asked\r\n");
+                    let _ = sys::send(socket.as_raw_fd(), b"220 unsolicited\r\n");
                 }
                 shared.open.fetch_add(1, Ordering::Relaxed);
-                self.deal(socket, number, books);
+                self.deal(socket, number, counts);
             }
         }
     }
 
     /// Hands a connection to the thread whose turn it is.
-    fn deal(&mut self, socket: OwnedFd, number: u64, books: &mut ThreadBooks) {
+    fn deal(&mut self, socket: OwnedFd, number: u64, counts: &mut ThreadCounts) {
         let shared = self.shared.clone();
         let to = number as usize % shared.threads.len();
         if to == self.index {
-            self.adopt(socket, number, books);
+            self.adopt(socket, number, counts);
         } else {
             lock(&shared.threads[to].inbox).push((socket, number));
             shared.threads[to].bell.ring();
         }
     }
 
-    fn answer_bell(&mut self, books: &mut ThreadBooks) {
+    fn answer_bell(&mut self, counts: &mut ThreadCounts) {
         let shared = self.shared.clone();
         let thread = &shared.threads[self.index];
         thread.bell.quiet();
         let waiting = std::mem::take(&mut *lock(&thread.inbox));
         for (socket, number) in waiting {
-            self.adopt(socket, number, books);
+            self.adopt(socket, number, counts);
         }
     }
 
-    fn adopt(&mut self, socket: OwnedFd, number: u64, books: &mut ThreadBooks) {
+    fn adopt(&mut self, socket: OwnedFd, number: u64, counts: &mut ThreadCounts) {
         let fd = socket.as_raw_fd();
         let mut connection = Connection::new(socket, number);
         if let Some(terms) = &self.shared.terms {
@@ -274,7 +274,7 @@ impl Worker {
         }
         let token = self.connections.insert(|_| connection);
         if self.epoll.add(fd, WATCHED, token).is_err() {
-            self.close(token, ClosedBy::Server, books);
+            self.close(token, ClosedBy::Server, counts);
         }
     }
 
@@ -286,7 +286,7 @@ impl Worker {
         }
     }
 
-    fn fire_timers(&mut self, books: &mut ThreadBooks) {
+    fn fire_timers(&mut self, counts: &mut ThreadCounts) {
         let Some(first) = self.timers.peek() else {
             return;
         };
@@ -306,32 +306,32 @@ impl Worker {
                 continue; // it was set anew since
             }
             connection.timer_ns = 0;
-            books.late_ns = books.late_ns.max(now - at);
+            counts.late_ns = counts.late_ns.max(now - at);
             match connection.phase {
-                Phase::Serving if connection.script.is_some() => self.advance(token, books),
+                Phase::Serving if connection.script.is_some() => self.advance(token, counts),
                 Phase::Serving => {
                     connection.phase = Phase::Writing;
                     self.to_send.push(token);
                 }
-                Phase::Stalled | Phase::Over => self.close(token, ClosedBy::Server, books),
+                Phase::Stalled | Phase::Over => self.close(token, ClosedBy::Server, counts),
                 Phase::Idle | Phase::Body(_) | Phase::Writing => {}
             }
         }
     }
 
     /// Takes a connection out; its socket is closed with it.
-    pub fn close(&mut self, token: u64, by: ClosedBy, books: &mut ThreadBooks) {
+    pub fn close(&mut self, token: u64, by: ClosedBy, counts: &mut ThreadCounts) {
         let Some(connection) = self.connections.remove(token) else {
             return;
         };
-        let book = &mut books.connections;
+        let tally = &mut counts.connections;
         match by {
-            _ if connection.we_ended => book.closed_by_server += 1,
-            ClosedBy::Server => book.closed_by_server += 1,
-            ClosedBy::Client => book.closed_by_client += 1,
+            _ if connection.we_ended => tally.closed_by_server += 1,
+            ClosedBy::Server => tally.closed_by_server += 1,
+            ClosedBy::Client => tally.closed_by_client += 1,
             ClosedBy::ClientReset => {
-                book.closed_by_client += 1;
-                book.reset_by_client += 1;
+                tally.closed_by_client += 1;
+                tally.reset_by_client += 1;
             }
         }
         self.shared.open.fetch_sub(1, Ordering::Relaxed);

@@ -34,7 +34,7 @@ fn ask(hello: &Value) {
 }
 
 #[test]
-fn it_ends_with_its_standard_input_and_leaves_its_books() {
+fn it_ends_with_its_standard_input_and_leaves_its_counts() {
     let file = std::env::temp_dir().join(format!("loadlens-books-{}.json", std::process::id()));
     let (mut child, hello) = start(&["--books", file.to_str().expect("a path")]);
 
@@ -42,12 +42,12 @@ fn it_ends_with_its_standard_input_and_leaves_its_books() {
     drop(child.stdin.take());
     let status = child.wait().expect("it ends");
 
-    let books: Value =
+    let counts: Value =
         serde_json::from_str(&std::fs::read_to_string(&file).expect("books")).expect("JSON");
     std::fs::remove_file(&file).expect("the file goes");
     assert!(status.success());
     assert_eq!(
-        (&books["received"], &books["answered"]),
+        (&counts["received"], &counts["answered"]),
         (&Value::from(1), &Value::from(1))
     );
 }

@@ -1,10 +1,10 @@
-//! The origin against a client of plain sockets: what it answers, when, and what its books say.
+//! The origin against a client of plain sockets: what it answers, when, and what its counts say.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use loadlens_origin::{bad, Admission, Books, Config, Freeze, Origin};
+use loadlens_origin::{bad, Admission, Config, Counts, Freeze, Origin};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -57,15 +57,15 @@ fn exchange(origin: &Origin, bytes: &[u8]) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// The books once all of so many connections have come and gone: a client may have left again before the kernel
+/// The counts once all of so many connections have come and gone: a client may have left again before the kernel
 /// hands its connection to the origin.
-fn idle_books(origin: &Origin, connections: u64) -> Books {
+fn idle_counts(origin: &Origin, connections: u64) -> Counts {
     let until = Instant::now() + Duration::from_secs(20);
     loop {
-        let books = origin.books_when_idle(20 * SECOND);
-        let books = books.expect("all connections are closed");
-        if books.connections.accepted >= connections || Instant::now() > until {
-            return books;
+        let counts = origin.counts_when_idle(20 * SECOND);
+        let counts = counts.expect("all connections are closed");
+        if counts.connections.accepted >= connections || Instant::now() > until {
+            return counts;
         }
         std::thread::sleep(Duration::from_millis(1));
     }
@@ -85,34 +85,34 @@ fn requests_and_connections_are_counted_by_path() {
         }
         ask(&mut stream, &get("/json"), "}");
     }
-    let books = idle_books(&origin, 3);
+    let counts = idle_counts(&origin, 3);
 
     assert_eq!(
-        (books.received, books.answered, books.violations),
+        (counts.received, counts.answered, counts.violations),
         (18, 18, 0)
     );
-    assert_eq!(books.connections.accepted, 3);
-    assert_eq!(books.connections.closed_by_client, 3);
-    let path = books.path("/bytes/3");
+    assert_eq!(counts.connections.accepted, 3);
+    assert_eq!(counts.connections.closed_by_client, 3);
+    let path = counts.path("/bytes/3");
     assert_eq!(
         (path.received, path.answered, path.connections),
         (15, 15, 3)
     );
-    assert_eq!(books.path("/json").connections, 0); // never the first on its connection
+    assert_eq!(counts.path("/json").connections, 0); // never the first on its connection
 }
 
 #[test]
-fn new_books_begin_at_a_reset() {
+fn counts_begin_anew_at_a_reset() {
     let origin = start(Config::default());
     let mut stream = connect(&origin);
     ask(&mut stream, &get("/bytes/3"), "xxx");
 
     origin.reset();
     ask(&mut stream, &get("/bytes/3"), "xxx");
-    let books = origin.books();
+    let counts = origin.counts();
 
     assert_eq!(
-        (books.received, books.open, books.connections.accepted),
+        (counts.received, counts.open, counts.connections.accepted),
         (1, 1, 0)
     );
 }
@@ -134,8 +134,8 @@ fn a_request_in_single_bytes_and_two_in_one_piece_are_both_understood() {
     };
 
     assert_eq!(both.matches("200 OK").count(), 2);
-    assert_eq!(origin.books().received, 3);
-    assert_eq!(origin.books().pipelined, 1);
+    assert_eq!(origin.counts().received, 3);
+    assert_eq!(origin.counts().pipelined, 1);
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn items_are_made_found_and_deleted() {
     )
     .starts_with("HTTP/1.1 204"));
     assert!(ask(&mut stream, &get("/items/1"), "}").starts_with("HTTP/1.1 404"));
-    assert_eq!(origin.books().path("/items/{id}").received, 3);
+    assert_eq!(origin.counts().path("/items/{id}").received, 3);
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn a_client_that_says_close_gets_an_end_and_http10_without_keep_alive_too() {
 
     assert!(closed.contains("Connection: close\r\n") && closed.ends_with("\r\n\r\nx"));
     assert!(old.contains("Connection: close\r\n") && old.ends_with("\r\n\r\nx"));
-    assert_eq!(idle_books(&origin, 2).connections.closed_by_server, 2);
+    assert_eq!(idle_counts(&origin, 2).connections.closed_by_server, 2);
 }
 
 #[test]
@@ -237,10 +237,10 @@ fn each_violation_is_refused_and_written_down() {
             bytes.escape_ascii()
         );
     }
-    let books = idle_books(&origin, 4);
+    let counts = idle_counts(&origin, 4);
 
-    assert_eq!(books.violations, 4);
-    let rules: Vec<&str> = books
+    assert_eq!(counts.violations, 4);
+    let rules: Vec<&str> = counts
         .violation_samples
         .iter()
         .map(|sample| sample.rule.as_str())
@@ -257,10 +257,10 @@ fn a_request_after_the_announced_end_is_a_violation() {
     ask(&mut stream, &get(kept_open), "xyz");
     stream.write_all(get(kept_open).as_bytes()).unwrap();
     drop(stream);
-    let books = idle_books(&origin, 1);
+    let counts = idle_counts(&origin, 1);
 
-    assert_eq!((books.received, books.violations), (1, 1));
-    assert_eq!(books.path(kept_open).violations, 1);
+    assert_eq!((counts.received, counts.violations), (1, 1));
+    assert_eq!(counts.path(kept_open).violations, 1);
 }
 
 #[test]
@@ -272,9 +272,12 @@ fn a_request_that_crosses_an_unannounced_end_is_no_violation() {
     ask(&mut stream, &get(unsaid), "xyz");
     stream.write_all(get(unsaid).as_bytes()).unwrap();
     drop(stream);
-    let books = idle_books(&origin, 1);
+    let counts = idle_counts(&origin, 1);
 
-    assert_eq!((books.received, books.crossed, books.violations), (1, 1, 0));
+    assert_eq!(
+        (counts.received, counts.crossed, counts.violations),
+        (1, 1, 0)
+    );
 }
 
 #[test]
@@ -284,9 +287,9 @@ fn a_request_cut_off_by_the_client_is_counted_as_cut_not_as_received() {
     let mut stream = connect(&origin);
     stream.write_all(b"GET / HTTP/1.1\r\nHo").unwrap();
     drop(stream);
-    let books = idle_books(&origin, 1);
+    let counts = idle_counts(&origin, 1);
 
-    assert_eq!((books.received, books.cut, books.violations), (0, 1, 0));
+    assert_eq!((counts.received, counts.cut, counts.violations), (0, 1, 0));
 }
 
 #[test]
@@ -297,9 +300,12 @@ fn a_client_that_gives_up_is_counted_as_abandoned() {
     stream.write_all(get("/delay/60000").as_bytes()).unwrap();
     std::thread::sleep(Duration::from_millis(20));
     drop(stream);
-    let books = idle_books(&origin, 1);
+    let counts = idle_counts(&origin, 1);
 
-    assert_eq!((books.received, books.answered, books.abandoned), (1, 0, 1));
+    assert_eq!(
+        (counts.received, counts.answered, counts.abandoned),
+        (1, 0, 1)
+    );
 }
 
 #[test]
@@ -377,7 +383,7 @@ fn a_frozen_origin_answers_when_the_freeze_is_over() {
 
     let took = began.elapsed();
     assert!(took >= Duration::from_secs(1), "{took:?}");
-    let (from, until) = origin.books().freezes[0];
+    let (from, until) = origin.counts().freezes[0];
     assert!(until - from >= SECOND);
 }
 
@@ -396,7 +402,7 @@ fn admission_decides_before_any_request() {
 
     let closing = with(Admission::Close);
     assert_eq!(exchange(&closing, b""), "");
-    assert_eq!(idle_books(&closing, 1).connections.turned_away, 1);
+    assert_eq!(idle_counts(&closing, 1).connections.turned_away, 1);
 
     // The reset may come before `connect` has returned.
     let resetting = with(Admission::Reset);
@@ -437,10 +443,10 @@ fn every_misbehaviour_does_something_and_breaks_nothing_else() {
         let _ = stream.read(&mut [0; 4096]);
     }
     let count = bad::all().count() as u64;
-    let books = idle_books(&origin, count);
+    let counts = idle_counts(&origin, count);
 
-    assert_eq!(books.received, count);
-    assert_eq!(books.violations, 0, "{:?}", books.violation_samples);
+    assert_eq!(counts.received, count);
+    assert_eq!(counts.violations, 0, "{:?}", counts.violation_samples);
     let mut stream = connect(&origin);
     ask(&mut stream, &get("/bytes/1"), "x");
 }
@@ -455,17 +461,17 @@ fn an_early_answer_comes_before_the_body_and_the_body_is_no_violation() {
     stream.write_all(b"hello").unwrap();
     ask(&mut stream, &get("/bytes/1"), "\r\n\r\nx");
     drop(stream);
-    let books = idle_books(&origin, 1);
+    let counts = idle_counts(&origin, 1);
 
     assert_eq!(
-        (books.received, books.answered, books.violations),
+        (counts.received, counts.answered, counts.violations),
         (2, 2, 0)
     );
-    assert_eq!(books.path("/bad/early_ok").body_bytes_in, 5);
+    assert_eq!(counts.path("/bad/early_ok").body_bytes_in, 5);
 }
 
 #[test]
-fn the_control_port_gives_the_books_and_stays_out_of_them() {
+fn the_control_port_gives_the_counts_and_stays_out_of_them() {
     let origin = start(Config {
         log_rows: 10,
         ..Config::default()
@@ -479,12 +485,12 @@ fn the_control_port_gives_the_books_and_stays_out_of_them() {
         stream.read_to_string(&mut text).unwrap();
         text.split_once("\r\n\r\n").unwrap().1.to_owned()
     };
-    let books: serde_json::Value = serde_json::from_str(&read(&get("/books"))).unwrap();
+    let counts: serde_json::Value = serde_json::from_str(&read(&get("/books"))).unwrap();
     let log: serde_json::Value = serde_json::from_str(&read(&get("/log"))).unwrap();
     read("POST /books/reset HTTP/1.1\r\nHost: a\r\n\r\n");
 
-    assert_eq!(books["received"], 1);
-    assert_eq!(books["paths"]["/bytes/1"]["answered"], 1);
+    assert_eq!(counts["received"], 1);
+    assert_eq!(counts["paths"]["/bytes/1"]["answered"], 1);
     assert_eq!(log["rows"].as_array().map(Vec::len), Some(1));
-    assert_eq!(origin.books().received, 0);
+    assert_eq!(origin.counts().received, 0);
 }

@@ -10,7 +10,7 @@ use crate::settings::Call;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How it went.
+/// Outcome of a call.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Called {
     /// A success.

@@ -9,11 +9,11 @@ pub struct Request<'bytes> {
     pub path: &'bytes str,
     /// Bytes of head and body.
     pub length: usize,
-    /// Whether the client wants to go on with the connection.
+    /// True if the client keeps the connection.
     pub keeps: bool,
 }
 
-/// What stands at the beginning of what a client sent.
+/// Beginning of the bytes that a client sent.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Read<'bytes> {
     /// A request.
@@ -77,17 +77,17 @@ pub fn read(bytes: &[u8]) -> Read<'_> {
     })
 }
 
-/// What is answered.
+/// Answer to a request.
 pub struct Answer<'a> {
     /// Of the head.
     pub status: u16,
-    /// What stands in the body; none: filler of the size below.
+    /// Text of the body; none: filler of the size below.
     pub words: Option<&'a str>,
     /// Bytes of filler.
     pub bytes: usize,
-    /// Whether the connection ends with it.
+    /// True if the connection ends with it.
     pub closes: bool,
-    /// Who answers.
+    /// Name of the backend that answers.
     pub backend: Option<&'a str>,
 }
 

@@ -5,8 +5,8 @@
 //! these, and its twin is the same without it. The catalogue that draws both, and says what is true of them,
 //! is data and lives outside.
 
-pub mod books;
 pub mod call;
+pub mod counts;
 pub mod http;
 pub mod line;
 mod looped;
@@ -26,26 +26,26 @@ use std::time::{Duration, Instant};
 use loadlens_sys as sys;
 pub use settings::Settings;
 
-use books::{Books, Lasted, Times};
+use counts::{Counts, Lasted, Times};
 use http::{Answer, Read};
 use pauses::Calendar;
 use settings::{Serve, MOST_ROUTES};
 use steps::{Refusal, Step, Todo, Visit, World};
 
-/// What all threads of a specimen share.
+/// State shared by all threads of a specimen.
 pub(crate) struct Machine {
     settings: Settings,
     /// Path and steps; requests for other paths have the place behind the last.
     routes: Vec<(String, Vec<Step>)>,
-    books: &'static Books,
+    counts: &'static Counts,
     calendar: Option<Calendar>,
 }
 
 /// A running specimen; it is gone when this is dropped.
 pub struct Specimen {
-    /// Where it serves (127.0.0.1).
+    /// Port on 127.0.0.1 on which it serves.
     pub port: u16,
-    /// Where its metrics are, if it has any.
+    /// Port of its metrics, if it has any.
     pub metrics_port: Option<u16>,
     /// The processes that serve; of one that serves itself its own.
     pub pids: Vec<i32>,
@@ -87,32 +87,32 @@ impl Specimen {
         })
     }
 
-    /// How long what it was told to hold, to wait and to pause really took so far, in nanoseconds; its
-    /// processor time, and how many requests of each path it answered for it.
+    /// Returns the real durations of holds, chosen waits and pauses so far, in nanoseconds, with the processor time
+    /// used and the number of answers by path.
     pub fn lasted(&self) -> serde_json::Value {
-        let told = |lasted: &Lasted| {
+        let sums = |lasted: &Lasted| {
             let (times, ns) = (lasted.times.load(Relaxed), lasted.ns.load(Relaxed));
             serde_json::json!({"times": times, "ns": ns})
         };
-        let books = self.machine.books;
+        let counts = self.machine.counts;
         let names = self.machine.settings.resources.keys();
         let holds: serde_json::Map<String, serde_json::Value> = names
-            .zip(&books.resources)
-            .map(|(name, book)| (name.clone(), told(&book.holds)))
+            .zip(&counts.resources)
+            .map(|(name, tally)| (name.clone(), sums(&tally.holds)))
             .collect();
         let paths = self.machine.routes.iter().map(|(path, _)| path.clone());
         let answered: serde_json::Map<String, serde_json::Value> = paths
-            .zip(&books.routes)
-            .map(|(path, book)| {
+            .zip(&counts.routes)
+            .map(|(path, tally)| {
                 (
                     path,
-                    book.answered.iter().map(Times::count).sum::<u64>().into(),
+                    tally.answered.iter().map(Times::count).sum::<u64>().into(),
                 )
             })
             .collect();
         let cpu_ns: u64 = self.pids.iter().map(|&pid| sys::process_cpu_ns(pid)).sum();
         serde_json::json!({
-            "holds": holds, "chosen_waits": told(&books.chosen_waits), "pauses": told(&books.pauses),
+            "holds": holds, "chosen_waits": sums(&counts.chosen_waits), "pauses": sums(&counts.pauses),
             "cpu_ns": cpu_ns, "answered": answered,
         })
     }
@@ -165,7 +165,8 @@ fn fork_loops(machine: &Arc<Machine>, listeners: Vec<OwnedFd>) -> io::Result<Vec
             }
         }
     }
-    // Ours are closed with `listeners`: a hashed one that nobody reads would take its share of connections.
+    // The listeners of this process are closed with `listeners`: a hashed one that is never read would still get its
+    // share of connections.
     Ok(pids)
 }
 
@@ -191,15 +192,15 @@ impl Machine {
             .iter()
             .map(|(path, ops)| Ok((path.clone(), Step::all(ops, &settings)?)))
             .collect::<Result<Vec<_>, String>>()?;
-        // SAFETY: books are atomic numbers, for which zero is a value and which bear several threads.
-        let books = unsafe { sys::shared_zeros() }.map_err(|error| error.to_string())?;
+        // SAFETY: counts are atomic numbers, for which zero is a value and which several threads may use.
+        let counts = unsafe { sys::shared_zeros() }.map_err(|error| error.to_string())?;
         let calendar = settings
             .pauses
             .map(|pauses| Calendar::new(&pauses, settings.seed, sys::monotonic_ns()));
         Ok(Arc::new(Machine {
             settings,
             routes,
-            books,
+            counts,
             calendar,
         }))
     }
@@ -207,22 +208,22 @@ impl Machine {
     fn world(&self) -> World<'_> {
         World {
             seed: self.settings.seed,
-            books: self.books,
+            counts: self.counts,
             warmup: self.settings.warmup,
         }
     }
 
     /// A request that has come: counted, its handler about to begin.
     fn visit(&self, path: &str, connection: u64, served: u64) -> Visit {
-        let known = self.routes.iter().position(|(route, _)| route == path);
-        let route = known.unwrap_or(MOST_ROUTES - 1);
+        let listed = self.routes.iter().position(|(route, _)| route == path);
+        let route = listed.unwrap_or(MOST_ROUTES - 1);
         let now_ns = sys::monotonic_ns();
-        let refusal = known.is_none().then(|| Refusal {
+        let refusal = listed.is_none().then(|| Refusal {
             status: 404,
             words: "not found".into(),
         });
         Visit {
-            number: self.books.begin(route, now_ns),
+            number: self.counts.begin(route, now_ns),
             connection,
             is_first: served == 0,
             route,
@@ -233,7 +234,7 @@ impl Machine {
         }
     }
 
-    /// What a visit has to do at a step; none: nothing is left.
+    /// Returns the next action of a visit at a step; none: no step is left.
     fn meet(&self, visit: &mut Visit, at: usize) -> Option<Todo> {
         let (_, steps) = self.routes.get(visit.route)?;
         steps.get(at).map(|step| step.meet(visit, &self.world()))
@@ -242,7 +243,7 @@ impl Machine {
     /// Does nothing while everything is paused.
     fn hold(&self) {
         if let Some(length_ns) = self.calendar.as_ref().and_then(Calendar::hold) {
-            self.books.pauses.add(length_ns);
+            self.counts.pauses.add(length_ns);
         }
     }
 
@@ -253,7 +254,7 @@ impl Machine {
             None => (200, None),
         };
         let took = sys::monotonic_ns().saturating_sub(visit.began_ns);
-        self.books.end(visit.route, status, took);
+        self.counts.end(visit.route, status, took);
         let answer = Answer {
             status,
             words,
@@ -275,7 +276,7 @@ pub(crate) struct Connection {
     keeps: bool,
 }
 
-/// What receiving has led to.
+/// Result of receiving.
 pub(crate) enum Heard {
     /// A request has come whole.
     Visit(Visit),
@@ -292,7 +293,7 @@ impl Connection {
         }
         Connection {
             fd,
-            number: machine.books.connections.fetch_add(1, Relaxed),
+            number: machine.counts.connections.fetch_add(1, Relaxed),
             opened_ns: sys::monotonic_ns(),
             served: 0,
             buffer: Vec::new(),
@@ -325,7 +326,7 @@ impl Connection {
         }
     }
 
-    /// Whether it ends with the answer to the request that was read last.
+    /// Returns true if the connection ends with the answer to the request that was read last.
     fn closes(&self, machine: &Machine) -> bool {
         let rules = &machine.settings.connection;
         let age_ns = sys::monotonic_ns().saturating_sub(self.opened_ns) as f64;

@@ -1,9 +1,9 @@
-//! The line before a resource: first come, first served, and a place that is given back goes straight to the
-//! next in line, so that nobody overtakes.
+//! The line before a resource: first come, first served. A place that is given back goes straight to the next in
+//! line, so that no newcomer overtakes.
 
 use std::collections::VecDeque;
 
-/// Who holds a resource and who waits for it.
+/// Holders of a resource and the line of those that wait for it.
 #[derive(Debug)]
 pub struct Line<W> {
     size: usize,
@@ -33,7 +33,7 @@ impl<W> Line<W> {
         self.waiting.push_back(who);
     }
 
-    /// Gives a place back; it belongs to whoever is returned.
+    /// Gives a place back; it then belongs to the waiter that is returned.
     pub fn give(&mut self) -> Option<W> {
         let next = self.waiting.pop_front();
         self.held -= usize::from(next.is_none());
@@ -47,12 +47,12 @@ impl<W> Line<W> {
         self.waiting.len() < before
     }
 
-    /// How many hold a place.
+    /// Number of places held.
     pub fn held(&self) -> usize {
         self.held
     }
 
-    /// How many wait.
+    /// Number of waiters.
     pub fn waiting(&self) -> usize {
         self.waiting.len()
     }

@@ -26,9 +26,9 @@ struct Loop<'a> {
     /// Connections that are accepted in one turn at most.
     accepts: usize,
     clients: HashMap<u64, Client>,
-    /// Who can go on, in order.
+    /// Clients that can go on, in order.
     runnable: VecDeque<u64>,
-    /// When a wait is over: moment, who, and which of their waits.
+    /// Ends of waits: time, client, and number of its wait.
     timers: BinaryHeap<Reverse<(u64, u64, u64)>>,
     /// By place of the resource.
     lines: Vec<Line<u64>>,
@@ -41,11 +41,11 @@ struct Client {
     at: usize,
     /// Changes with each wait, so that an old timer means nothing.
     wait: u64,
-    /// Whether the timer is the end of patience, not of a wait.
+    /// True if the timer ends the patience, not a wait.
     is_impatient: bool,
     /// Since when it waits, if not every request does.
     chosen_ns: Option<u64>,
-    /// What could not be sent yet, and whether the connection ends with it.
+    /// Bytes that could not be sent yet; `ends` is true if the connection ends with them.
     out: Vec<u8>,
     ends: bool,
 }
@@ -107,7 +107,7 @@ impl Loop<'_> {
         }
     }
 
-    /// How long nothing is to do, in nanoseconds; none: until a client comes.
+    /// Nanoseconds until there is something to do; none: until a client comes.
     fn patience(&self) -> Option<u64> {
         if !self.runnable.is_empty() {
             return Some(0);
@@ -152,7 +152,7 @@ impl Loop<'_> {
             }
             Heard::Nothing => self.watch(who, ONCE),
             Heard::Visit(visit) => {
-                self.machine.books.work();
+                self.machine.counts.work();
                 client.visit = Some(visit);
                 client.at = 0;
                 self.runnable.push_back(who);
@@ -189,7 +189,7 @@ impl Loop<'_> {
             };
             client.wait += 1;
             if let Some(since_ns) = client.chosen_ns.take() {
-                self.machine.books.chosen_waits.add(now_ns - since_ns);
+                self.machine.counts.chosen_waits.add(now_ns - since_ns);
             }
             if client.is_impatient {
                 client.is_impatient = false;
@@ -204,7 +204,7 @@ impl Loop<'_> {
         for (resource, line) in self.lines.iter_mut().enumerate() {
             if line.leave(|&waiting| waiting == who) {
                 self.machine
-                    .books
+                    .counts
                     .stands(resource, line.held(), line.waiting());
             }
         }
@@ -259,7 +259,7 @@ impl Loop<'_> {
         }
         let line = &self.lines[resource];
         self.machine
-            .books
+            .counts
             .stands(resource, line.held(), line.waiting());
         has
     }
@@ -268,7 +268,7 @@ impl Loop<'_> {
         let line = &mut self.lines[resource];
         line.wait(who);
         self.machine
-            .books
+            .counts
             .stands(resource, line.held(), line.waiting());
         if let (Some(ns), Some(client)) = (patience, self.clients.get_mut(&who)) {
             client.is_impatient = true;
@@ -280,12 +280,12 @@ impl Loop<'_> {
     fn give(&mut self, held: Held) {
         let resource = held.resource;
         let length_ns = sys::monotonic_ns() - held.since_ns;
-        let books = &self.machine.books.resources[resource];
-        books.holds.add(length_ns);
+        let counts = &self.machine.counts.resources[resource];
+        counts.holds.add(length_ns);
         let line = &mut self.lines[resource];
         let next = line.give();
         self.machine
-            .books
+            .counts
             .stands(resource, line.held(), line.waiting());
         if let Some(who) = next {
             self.hold(who, resource);

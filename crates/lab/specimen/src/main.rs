@@ -22,7 +22,7 @@ A small server with one known flaw, or without it, over HTTP/1.1 on 127.0.0.1.
   loadlens-specimen burn CORES   computes on so many threads: a neighbour
 
 Prints {\"port\", \"metrics_port\", \"pid\", \"pids\"} when it listens, and for each line on stdin what it
-booked so far: how long holds, pauses and waits of chosen requests really were, its processor
+counted so far: how long holds, pauses and waits of chosen requests really were, its processor
 time, and answers; ends when stdin ends, or on TERM.
 ";
 

@@ -1,4 +1,4 @@
-//! What a specimen tells of itself: Prometheus text on a port and a thread of its own, so that a scrape never
+//! Metrics page of a specimen: Prometheus text on a port and a thread of its own, so that a scrape never
 //! waits behind requests.
 
 use std::fmt::Write as _;
@@ -8,15 +8,15 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::books::{Times, BOUNDS_S, STATUSES};
+use crate::counts::{Times, BOUNDS_S, STATUSES};
 use crate::settings::{Dialect, ResourceKind, Serve, MOST_ROUTES};
 use crate::{sys, Machine};
 
-/// What things are called.
+/// Names of the metrics.
 struct Names {
     duration: &'static str,
     path: &'static str,
-    /// A counter of its own by status; none: the times are told by status, as Micrometer does.
+    /// Name of a separate counter by status; none: the times have the status as a label, as in Micrometer.
     total: Option<&'static str>,
     busy: &'static str,
     lock: [&'static str; 2],
@@ -65,7 +65,7 @@ pub(crate) fn serve(machine: Arc<Machine>, pids: Vec<i32>) -> io::Result<u16> {
     let port = listener.local_addr()?.port();
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
-            let _ = answer(stream, &machine, &pids); // whoever hangs up early wants no page
+            let _ = answer(stream, &machine, &pids); // a client that hangs up early gets no page
         }
     });
     Ok(port)
@@ -100,13 +100,13 @@ fn page(machine: &Machine, pids: &[i32]) -> String {
     let mut text = String::new();
     requests(machine, names, &mut text);
     resources(machine, names, &mut text);
-    let books = machine.books;
+    let counts = machine.counts;
     let count = |number: &AtomicU64| number.load(Relaxed) as f64;
-    one(&mut text, names.busy, "gauge", count(&books.busy));
+    one(&mut text, names.busy, "gauge", count(&counts.busy));
     if let Serve::Threads { most } = machine.settings.serve {
         let [busy, now, bound] = names.threads;
-        one(&mut text, busy, "gauge", count(&books.busy));
-        one(&mut text, now, "gauge", count(&books.threads));
+        one(&mut text, busy, "gauge", count(&counts.busy));
+        one(&mut text, now, "gauge", count(&counts.threads));
         one(&mut text, bound, "gauge", most as f64);
     }
     let (cpu, unit) = names.cpu;
@@ -119,7 +119,7 @@ fn page(machine: &Machine, pids: &[i32]) -> String {
         "gauge",
         resident as f64,
     );
-    one(&mut text, "data_rows", "gauge", count(&books.rows));
+    one(&mut text, "data_rows", "gauge", count(&counts.rows));
     text
 }
 
@@ -137,7 +137,7 @@ fn requests(machine: &Machine, names: &Names, text: &mut String) {
     if let Some(total) = names.total {
         let _ = writeln!(text, "# TYPE {total} counter");
         for &(at, path) in &places {
-            for (status, times) in STATUSES.iter().zip(&machine.books.routes[at].answered) {
+            for (status, times) in STATUSES.iter().zip(&machine.counts.routes[at].answered) {
                 let count = times.count();
                 if count > 0 {
                     let labels = format!("{label}=\"{path}\",status=\"{status}\"");
@@ -148,7 +148,7 @@ fn requests(machine: &Machine, names: &Names, text: &mut String) {
     }
     let _ = writeln!(text, "# TYPE {} histogram", names.duration);
     for &(at, path) in &places {
-        let answered = &machine.books.routes[at].answered;
+        let answered = &machine.counts.routes[at].answered;
         if names.total.is_some() {
             let all: Vec<&Times> = answered.iter().collect();
             times(names.duration, &format!("{label}=\"{path}\""), &all, text);
@@ -184,9 +184,9 @@ fn times(name: &str, labels: &str, parts: &[&Times], text: &mut String) {
 
 fn resources(machine: &Machine, names: &Names, text: &mut String) {
     for (at, (name, resource)) in machine.settings.resources.iter().enumerate() {
-        let book = &machine.books.resources[at];
-        let (held, waiting) = (book.held.load(Relaxed), book.waiting.load(Relaxed));
-        let mut told = |what: &str, label: &str, value: u64| {
+        let tally = &machine.counts.resources[at];
+        let (held, waiting) = (tally.held.load(Relaxed), tally.waiting.load(Relaxed));
+        let mut gauge = |what: &str, label: &str, value: u64| {
             let _ = write!(
                 text,
                 "# TYPE {what} gauge\n{what}{{{label}=\"{name}\"}} {value}\n"
@@ -195,13 +195,13 @@ fn resources(machine: &Machine, names: &Names, text: &mut String) {
         match resource.kind {
             ResourceKind::Hidden => {}
             ResourceKind::Lock => {
-                told(names.lock[0], "lock", held);
-                told(names.lock[1], "lock", waiting);
+                gauge(names.lock[0], "lock", held);
+                gauge(names.lock[1], "lock", waiting);
             }
             ResourceKind::Pool => {
-                told(names.pool[0], "pool", held);
-                told(names.pool[1], "pool", waiting);
-                told(names.pool[2], "pool", resource.size as u64);
+                gauge(names.pool[0], "pool", held);
+                gauge(names.pool[1], "pool", waiting);
+                gauge(names.pool[2], "pool", resource.size as u64);
             }
         }
     }

@@ -7,10 +7,10 @@ use crate::settings::Pauses;
 use crate::steps::uniform;
 use crate::sys;
 
-const LONGEST_NS: u64 = 4 * 3600 * 1_000_000_000; // nobody watches a specimen longer
+const LONGEST_NS: u64 = 4 * 3600 * 1_000_000_000; // longer than any specimen runs
 const SALT: u64 = 0xCA1E;
 
-/// When pauses begin and end.
+/// Begin and end of each pause.
 pub struct Calendar {
     windows: Vec<(u64, u64)>,
 }

@@ -1,4 +1,4 @@
-//! What a specimen is made of: how it serves, and the operations that the requests of each path meet, as JSON.
+//! Settings of a specimen, as JSON: how it serves, and the operations that the requests of each path meet.
 //!
 //! There is no notion of a flaw here. A flaw is one operation, resource or rule too many or too small; the
 //! catalogue draws a specimen and its twin as two of these, which differ in that alone.
@@ -16,41 +16,41 @@ pub const MOST_PAGES: usize = 16_384;
 /// Bytes of a page of memory.
 pub const PAGE: usize = 4096;
 
-/// Everything that a specimen is told.
+/// All settings of a specimen.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
     /// Of all draws.
     pub seed: u64,
-    /// Where it serves on 127.0.0.1; 0: a free one.
+    /// Port on 127.0.0.1; 0: a free one.
     pub port: u16,
     /// Processors that it may use; empty: all.
     pub cpus: Vec<usize>,
-    /// Who works.
+    /// Threads or processes that serve.
     pub serve: Serve,
-    /// How connections come in.
+    /// Acceptance of connections.
     pub listen: Listen,
-    /// How connections are kept.
+    /// Lifetime of connections.
     pub connection: Kept,
-    /// What requests hold, by name.
+    /// Resources that requests hold, by name.
     pub resources: BTreeMap<String, Resource>,
-    /// What requests for a path meet, in order; other paths are answered 404.
+    /// Operations of requests by path, in order; other paths are answered 404.
     pub routes: BTreeMap<String, Vec<Op>>,
-    /// When nothing at all is done.
+    /// Pauses of the whole specimen.
     pub pauses: Option<Pauses>,
-    /// How much slower it is at first.
+    /// Slowness at the start.
     pub warmup: Option<Warmup>,
     /// Others who ask, too.
     pub visitors: Vec<Visitor>,
-    /// What its own metrics are called; none: it has none.
+    /// Naming of its own metrics; none: it has none.
     pub metrics: Option<Dialect>,
     /// Goes into the header `X-Backend` of each answer.
     pub backend: Option<String>,
-    /// Where it may write files.
+    /// Folder for the files that it writes.
     pub folder: Option<String>,
 }
 
-/// Who works.
+/// Threads or processes that serve.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(tag = "by", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Serve {
@@ -61,7 +61,7 @@ pub enum Serve {
     },
     /// Processes with an event loop each: waiting lets others go on, computing does not.
     Loop {
-        /// How many.
+        /// Number of processes.
         processes: usize,
     },
 }
@@ -72,7 +72,7 @@ impl Default for Serve {
     }
 }
 
-/// How connections come in.
+/// Acceptance of connections.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Listen {
@@ -80,8 +80,8 @@ pub struct Listen {
     pub backlog: u32,
     /// From one accept to the next, at least.
     pub accept_every_ms: f64,
-    /// Whether each process of [`Serve::Loop`] has a listener of its own, among which the kernel hashes
-    /// connections; else they share one and whoever is free accepts.
+    /// True if each process of [`Serve::Loop`] has a listener of its own, among which the kernel hashes
+    /// connections; else they share one, and a free process accepts.
     pub hashed: bool,
 }
 
@@ -95,7 +95,7 @@ impl Default for Listen {
     }
 }
 
-/// How connections are kept.
+/// Lifetime of connections.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Kept {
@@ -103,22 +103,22 @@ pub struct Kept {
     pub requests: Option<u64>,
     /// Age from which on it closes one with the next answer.
     pub age_ms: Option<f64>,
-    /// Whether head and body of an answer leave in two writes, the second of which waits for an
+    /// True if head and body of an answer leave in two writes, the second of which waits for an
     /// acknowledgement (Nagle).
     pub two_writes: bool,
 }
 
-/// What requests hold; a resource belongs to one process.
+/// A resource that requests hold; it belongs to one process.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Resource {
     /// Holders at once; further ones wait in line.
     pub size: usize,
-    /// Under which kind of name the metrics tell of it.
+    /// Kind of its names in the metrics.
     pub kind: ResourceKind,
 }
 
-/// Under which kind of name the metrics tell of a resource.
+/// Kind of the names of a resource in the metrics.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum ResourceKind {
@@ -126,7 +126,7 @@ pub enum ResourceKind {
     Lock,
     /// A pool of connections to something.
     Pool,
-    /// Nothing is told.
+    /// Absent from the metrics.
     Hidden,
 }
 
@@ -142,7 +142,7 @@ pub enum Op {
     Take(Take),
     /// Give it back.
     Give(Give),
-    /// Queue again behind everybody who is ready; of an event loop.
+    /// Queue again behind all requests that are ready; for event loops only.
     Pass,
     /// Write to a file.
     Write(Write),
@@ -160,33 +160,31 @@ pub enum Op {
     Limit(Limit),
     /// Delay what exceeds a rate.
     Pace(Pace),
-    /// How large the answer is.
+    /// Set the size of the answer.
     Answer(Answer),
     /// Answer an error.
     Fail(Fail),
 }
 
-/// How long something takes.
+/// Duration of an operation.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Work {
     /// Mean.
     pub ms: f64,
-    /// How it varies.
+    /// Variation around the mean.
     #[serde(default)]
     pub law: Law,
     /// More for each row of the data.
     #[serde(default)]
     pub per_row_us: f64,
     /// More for each who waits for a resource.
-    #[serde(default)]
     pub contended: Option<Contended>,
-    /// Which requests do it; none: all.
-    #[serde(default)]
+    /// Requests that do it; none: all.
     pub only: Option<Only>,
 }
 
-/// How a time varies.
+/// Distribution of a time.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Law {
@@ -209,13 +207,13 @@ pub struct Contended {
     pub share: f64,
 }
 
-/// Which requests; those that meet every condition.
+/// Selection of requests: those that meet every condition.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Only {
     /// A share of them, by chance.
     pub share: Option<f64>,
-    /// Those of one in so many connections.
+    /// Requests of one in so many connections.
     pub connection_in: Option<u64>,
     /// The first of each connection.
     pub first: bool,
@@ -225,15 +223,14 @@ pub struct Only {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Take {
-    /// Which.
+    /// Name of the resource.
     pub resource: String,
-    /// How long to wait at most; 0: not at all, none: for ever.
-    #[serde(default)]
+    /// Longest wait; 0: none at all, absent: for ever.
     pub timeout_ms: Option<f64>,
-    /// What is answered then.
+    /// Status of the answer after that.
     #[serde(default = "default_refusal")]
     pub status: u16,
-    /// With which words.
+    /// Body of that answer.
     #[serde(default)]
     pub words: String,
 }
@@ -246,7 +243,7 @@ fn default_refusal() -> u16 {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Give {
-    /// Of which resource.
+    /// Name of the resource.
     pub resource: String,
 }
 
@@ -256,9 +253,9 @@ pub struct Give {
 pub struct Write {
     /// Its name.
     pub file: String,
-    /// How much.
+    /// Bytes written.
     pub bytes: usize,
-    /// Whether to wait until it is on the disk.
+    /// True to wait until they are on the disk.
     #[serde(default)]
     pub sync: bool,
 }
@@ -269,7 +266,7 @@ pub struct Write {
 pub struct Store {
     /// The file's name.
     pub file: String,
-    /// How many pages of 4 KiB.
+    /// Number of pages of 4 KiB.
     pub pages: usize,
 }
 
@@ -282,7 +279,7 @@ pub struct Touch {
     pub file: String,
     /// Its size.
     pub bytes: usize,
-    /// How many a request reads.
+    /// Pages that a request reads.
     pub pages: u64,
 }
 
@@ -298,7 +295,7 @@ pub struct Grow {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Leak {
-    /// How much.
+    /// Bytes per request.
     pub bytes: usize,
 }
 
@@ -308,11 +305,11 @@ pub struct Leak {
 pub struct Call {
     /// Its port on 127.0.0.1.
     pub port: u16,
-    /// What is asked for.
+    /// Path of the request.
     pub path: String,
-    /// How often at most, when it answers an error.
+    /// Most tries, while the answer is an error.
     pub tries: u32,
-    /// Whether the thread keeps the connection for its next call; else it ends it after each answer.
+    /// True if the thread keeps the connection for its next call; else it ends it after each answer.
     #[serde(default = "default_keep")]
     pub keep: bool,
 }
@@ -329,7 +326,7 @@ pub struct Limit {
     pub rate: f64,
     /// Requests that may come at once.
     pub burst: f64,
-    /// What is answered.
+    /// Status of the refusal.
     #[serde(default = "default_limit_status")]
     pub status: u16,
 }
@@ -346,7 +343,7 @@ pub struct Pace {
     pub rate: f64,
 }
 
-/// How large the answer is.
+/// Size of the answer.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Answer {
@@ -363,44 +360,44 @@ pub struct Answer {
 pub struct Fail {
     /// To a share of the requests, by chance.
     pub share: f64,
-    /// Which.
+    /// Status of the answer.
     pub status: u16,
 }
 
-/// When nothing at all is done.
+/// Pauses in which the whole specimen does nothing.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pauses {
     /// From the beginning of one to that of the next, on average.
     pub every_ms: f64,
-    /// How long each lasts.
+    /// Length of each pause.
     pub length_ms: f64,
-    /// How regular they are.
+    /// Distribution of the times between them.
     #[serde(default)]
     pub law: Law,
 }
 
-/// How much slower it is at first: times are multiplied by 1 + (factor - 1) exp(-t / time).
+/// Slowness at the start: times are multiplied by 1 + (factor - 1) exp(-t / time).
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Warmup {
     /// By how much at the first request.
     pub factor: f64,
-    /// How fast that passes.
+    /// Time constant of its decay.
     pub time_s: f64,
 }
 
-/// Somebody who asks at fixed times, on a connection of its own each time.
+/// A visitor that sends requests at fixed times, each on a new connection.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Visitor {
-    /// For what.
+    /// Path of its requests.
     pub path: String,
-    /// How often.
+    /// Time between two requests.
     pub every_ms: f64,
 }
 
-/// What the metrics are called.
+/// Naming of the metrics.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Dialect {
@@ -425,35 +422,35 @@ impl Settings {
 
     /// Every fault at once.
     pub fn faults(&self) -> Vec<String> {
-        let mut found = Vec::new();
+        let mut faults = Vec::new();
         match self.serve {
-            Serve::Threads { most: 0 } => found.push("serve.most: 0 threads serve nobody".into()),
+            Serve::Threads { most: 0 } => faults.push("serve.most: 0 threads cannot serve".into()),
             Serve::Loop { processes: 0 } => {
-                found.push("serve.processes: 0 processes serve nobody".into());
+                faults.push("serve.processes: 0 processes cannot serve".into());
             }
             _ => {}
         }
         if self.routes.len() > MOST_ROUTES - 1 {
-            found.push(format!("routes: at most {}", MOST_ROUTES - 1));
+            faults.push(format!("routes: at most {}", MOST_ROUTES - 1));
         }
         if self.resources.len() > MOST_RESOURCES {
-            found.push(format!("resources: at most {MOST_RESOURCES}"));
+            faults.push(format!("resources: at most {MOST_RESOURCES}"));
         }
         for (name, resource) in &self.resources {
             if resource.size == 0 {
-                found.push(format!("resources.{name}.size: 0 lets nobody in"));
+                faults.push(format!("resources.{name}.size: 0 admits no request"));
             }
         }
         for (path, ops) in &self.routes {
-            self.route_faults(path, ops, &mut found);
+            self.route_faults(path, ops, &mut faults);
         }
-        found
+        faults
     }
 
-    fn route_faults(&self, path: &str, ops: &[Op], found: &mut Vec<String>) {
+    fn route_faults(&self, path: &str, ops: &[Op], faults: &mut Vec<String>) {
         let mut held: Vec<&str> = Vec::new();
         for (at, op) in ops.iter().enumerate() {
-            let mut note = |what: String| found.push(format!("routes.{path}[{at}]: {what}"));
+            let mut note = |what: String| faults.push(format!("routes.{path}[{at}]: {what}"));
             let named = match op {
                 Op::Take(take) => Some(&take.resource),
                 Op::Give(give) => Some(&give.resource),
@@ -493,13 +490,13 @@ impl Settings {
                     note(format!("{} bytes are less than a page", touch.bytes));
                 }
                 Op::Limit(Limit { rate, .. }) | Op::Pace(Pace { rate }) if *rate <= 0.0 => {
-                    note(format!("a rate of {rate} lets nobody in"));
+                    note(format!("a rate of {rate} admits no request"));
                 }
                 _ => {}
             }
         }
         if !held.is_empty() {
-            found.push(format!(
+            faults.push(format!(
                 "routes.{path}: {} is never given back",
                 held.join(", ")
             ));
@@ -529,8 +526,8 @@ mod tests {
         assert_eq!(
             faults,
             [
-                "serve.most: 0 threads serve nobody",
-                "resources.db.size: 0 lets nobody in",
+                "serve.most: 0 threads cannot serve",
+                "resources.db.size: 0 admits no request",
                 "routes./a[1]: there is no resource no",
                 "routes./a[1]: no is not held",
                 "routes./a[2]: threads have no line to pass",
@@ -545,12 +542,12 @@ mod tests {
 
         let without = text.replace("\"folder\": \"/tmp\",", "");
 
-        let told = |text: &str| Settings::read(text).unwrap_err();
+        let faults = |text: &str| Settings::read(text).unwrap_err();
         assert_eq!(
-            told(text),
+            faults(text),
             ["routes./a[0]: 4095 bytes are less than a page"]
         );
-        assert_eq!(told(&without), ["routes./a[0]: there is no folder"]);
+        assert_eq!(faults(&without), ["routes./a[0]: there is no folder"]);
     }
 
     #[test]

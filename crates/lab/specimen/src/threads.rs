@@ -19,13 +19,13 @@ use crate::{Connection, Heard, Machine};
 
 const ONCE: u32 = (libc::EPOLLIN | libc::EPOLLRDHUP | libc::EPOLLONESHOT) as u32;
 const STACK: usize = 256 * 1024;
-/// How long a client may take nothing of an answer.
+/// Longest time in which a client may accept no byte of an answer.
 const PATIENCE_NS: u64 = 30_000_000_000;
 
 struct Server {
     machine: Arc<Machine>,
     ready: Epoll,
-    /// Connections that nobody serves now.
+    /// Connections that no thread serves now.
     connections: Mutex<HashMap<u64, Connection>>,
     /// By place of the resource.
     lines: Vec<Mutex<Line<Arc<Gate>>>>,
@@ -34,10 +34,10 @@ struct Server {
     idle: AtomicUsize,
 }
 
-/// Where one thread waits until it is let through.
+/// Gate at which one thread waits until it is let through.
 #[derive(Default)]
 struct Gate {
-    /// When, by whoever gave the place.
+    /// Time at which it opened, set by the thread that gave the place.
     opened_ns: Mutex<Option<u64>>,
     opened: Condvar,
 }
@@ -66,7 +66,7 @@ pub(crate) fn start(machine: Arc<Machine>, listeners: Vec<OwnedFd>, most: usize)
 }
 
 impl Server {
-    /// Accepts connections, no faster than it is told.
+    /// Accepts connections, no faster than `accept_every_ms` allows.
     fn accept(&self, listener: &OwnedFd) {
         let fd = listener.as_raw_fd();
         let pause = Duration::from_secs_f64(self.machine.settings.listen.accept_every_ms / 1e3);
@@ -86,7 +86,7 @@ impl Server {
     /// Waits for the next request of a connection.
     fn watch(&self, connection: Connection, is_new: bool) {
         let (fd, number) = (connection.fd.as_raw_fd(), connection.number);
-        // It must be found by whoever is woken, so it is put down first.
+        // The thread that is woken must find it, so it is stored first.
         locked(&self.connections).insert(number, connection);
         let watched = if is_new {
             self.ready.add(fd, ONCE, number)
@@ -104,7 +104,7 @@ impl Server {
         if self.threads.fetch_update(SeqCst, SeqCst, more).is_err() {
             return Ok(());
         }
-        self.machine.books.threads.fetch_add(1, Relaxed);
+        self.machine.counts.threads.fetch_add(1, Relaxed);
         self.idle.fetch_add(1, SeqCst);
         let server = Arc::clone(self);
         std::thread::Builder::new()
@@ -124,8 +124,8 @@ impl Server {
                 let _ = self.grow(); // too few threads are no reason to stop
             }
             let number = event[0].u64;
-            let found = locked(&self.connections).remove(&number);
-            if let Some(connection) = found {
+            let connection = locked(&self.connections).remove(&number);
+            if let Some(connection) = connection {
                 self.serve(connection);
             }
             self.idle.fetch_add(1, SeqCst);
@@ -140,7 +140,7 @@ impl Server {
             Heard::End => return,
             Heard::Nothing => {}
             Heard::Visit(mut visit) => {
-                machine.books.work();
+                machine.counts.work();
                 self.handle(&mut visit);
                 machine.hold();
                 if self.answer(&connection, &visit).is_err() || connection.closes(machine) {
@@ -175,8 +175,8 @@ impl Server {
                     let began_ns = sys::monotonic_ns();
                     std::thread::sleep(Duration::from_nanos(ns));
                     if is_chosen {
-                        let books = self.machine.books;
-                        books.chosen_waits.add(sys::monotonic_ns() - began_ns);
+                        let counts = self.machine.counts;
+                        counts.chosen_waits.add(sys::monotonic_ns() - began_ns);
                     }
                 }
                 Todo::Give { resource } => {
@@ -209,12 +209,12 @@ impl Server {
             let mut line = locked(&self.lines[resource]);
             let has = line.take();
             if has || patience == Some(Duration::ZERO) {
-                self.tell(resource, &line);
+                self.count(resource, &line);
                 return has.then(sys::monotonic_ns);
             }
             let gate = Arc::new(Gate::default());
             line.wait(Arc::clone(&gate));
-            self.tell(resource, &line);
+            self.count(resource, &line);
             gate
         };
         if let Some(since_ns) = gate.wait(patience) {
@@ -222,7 +222,7 @@ impl Server {
         }
         let mut line = locked(&self.lines[resource]);
         let has_left = line.leave(|who| Arc::ptr_eq(who, &gate));
-        self.tell(resource, &line);
+        self.count(resource, &line);
         (!has_left).then(sys::monotonic_ns) // the place was given in the last moment
     }
 
@@ -230,20 +230,20 @@ impl Server {
         let resource = held.resource;
         let mut line = locked(&self.lines[resource]);
         let next = line.give();
-        self.tell(resource, &line);
+        self.count(resource, &line);
         drop(line);
         let now_ns = sys::monotonic_ns();
-        let books = &self.machine.books.resources[resource];
-        books.holds.add(now_ns - held.since_ns);
+        let counts = &self.machine.counts.resources[resource];
+        counts.holds.add(now_ns - held.since_ns);
         if let Some(gate) = next {
             *locked(&gate.opened_ns) = Some(now_ns);
             gate.opened.notify_one();
         }
     }
 
-    fn tell(&self, resource: usize, line: &Line<Arc<Gate>>) {
-        let books = self.machine.books;
-        books.stands(resource, line.held(), line.waiting());
+    fn count(&self, resource: usize, line: &Line<Arc<Gate>>) {
+        let counts = self.machine.counts;
+        counts.stands(resource, line.held(), line.waiting());
     }
 }
 

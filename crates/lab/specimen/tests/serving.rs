@@ -1,4 +1,4 @@
-//! Specimens as programs: what they are told is what they do.
+//! Specimens as programs: they do what their settings say.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -168,7 +168,7 @@ fn a_line_without_patience_refuses_at_once() {
 }
 
 #[test]
-fn processes_are_told_and_metrics_count_all_of_them() {
+fn processes_are_listed_and_metrics_count_all_of_them() {
     let running = with(
         r#"{"by": "loop", "processes": 2}"#,
         r#""metrics": "plain", "routes": {"/a": [{"do": "grow", "rows": 5}]}"#,
@@ -212,23 +212,23 @@ fn a_call_that_fails_is_tried_again() {
 }
 
 #[test]
-fn bad_settings_are_told_in_words() {
+fn bad_settings_are_reported_in_words() {
     let done = Command::new(env!("CARGO_BIN_EXE_loadlens-specimen"))
         .arg(r#"{"serve": {"by": "loop", "processes": 0}, "routes": {"/a": [{"do": "take", "resource": "x"}]}}"#)
         .output()
         .unwrap();
 
-    let said = String::from_utf8(done.stderr).unwrap();
+    let message = String::from_utf8(done.stderr).unwrap();
     assert_eq!(done.status.code(), Some(2));
-    assert!(said.contains("0 processes serve nobody"), "{said}");
+    assert!(message.contains("0 processes cannot serve"), "{message}");
     assert!(
-        said.contains("routes./a[0]: there is no resource x"),
-        "{said}"
+        message.contains("routes./a[0]: there is no resource x"),
+        "{message}"
     );
 }
 
 #[test]
-fn holds_chosen_waits_and_pauses_are_booked_as_long_as_they_were() {
+fn holds_chosen_waits_and_pauses_are_counted_as_long_as_they_were() {
     for serve in BOTH {
         let mut running = with(
             serve,

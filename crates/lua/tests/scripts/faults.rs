@@ -33,11 +33,11 @@ fn a_script_that_does_not_load_is_refused_with_its_line() {
         ),
     ];
     for (script, what) in cases {
-        let told = refused(&origin, script);
-        assert!(told.starts_with(what), "{script}: {told}");
+        let message = refused(&origin, script);
+        assert!(message.starts_with(what), "{script}: {message}");
         assert!(
-            !told.contains("traceback") && !told.contains('\n'),
-            "{told}"
+            !message.contains("traceback") && !message.contains('\n'),
+            "{message}"
         );
     }
     assert!(refused(&origin, "require 'nowhere.at.all'")
@@ -51,12 +51,12 @@ fn a_file_that_is_not_there_is_named() {
     let mut asked = asked(origin.port, None);
     asked.script = Some("/nowhere/a.lua".to_owned());
 
-    let told = Session::prepare(&asked)
+    let message = Session::prepare(&asked)
         .map(|_| ())
         .unwrap_err()
         .to_string();
 
-    assert!(told.contains("cannot open /nowhere/a.lua"), "{told}");
+    assert!(message.contains("cannot open /nowhere/a.lua"), "{message}");
 }
 
 #[test]
@@ -76,8 +76,8 @@ fn what_is_no_request_is_refused_before_the_run_with_its_place() {
         ("wrk.method = 'GET /'", "the request: the first line does not end with HTTP/1.1 or HTTP/1.0 at 1:1 of it"),
     ];
     for (script, what) in cases {
-        let told = refused(&origin, script);
-        assert!(told.starts_with(what), "{script}: {told}");
+        let message = refused(&origin, script);
+        assert!(message.starts_with(what), "{script}: {message}");
     }
 }
 
@@ -93,8 +93,8 @@ fn a_fault_while_running_ends_the_run_with_its_line_and_every_request_accounted_
         let mut done = drive(&origin, script, 1_000_000);
 
         assert!((48..=52).contains(&done.requests("answered")), "{script}");
-        let told = done.fault().expect(script);
-        assert!(told.contains(what) && !told.contains('\n'), "{told}");
+        let message = done.fault().expect(script);
+        assert!(message.contains(what) && !message.contains('\n'), "{message}");
     }
 }
 
@@ -114,10 +114,10 @@ fn a_script_that_loops_for_ever_cannot_hold_up_the_end() {
     let began = Instant::now();
     let mut done = run(session, &plan);
 
-    let told = done.result.as_ref().unwrap_err();
+    let message = done.result.as_ref().unwrap_err();
     assert!(
-        told.contains(":2: request() has not come back for"),
-        "{told}"
+        message.contains(":2: request() has not come back for"),
+        "{message}"
     );
     let fault = done.fault().unwrap();
     assert!(fault.contains(":2: request() did not come back"), "{fault}");

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use loadlens_engine::run::Run;
 use loadlens_lua::{Asked, Fault, Session, Summary};
-use loadlens_origin::{Books, Config, Origin};
+use loadlens_origin::{Config, Counts, Origin};
 use serde_json::{json, Value};
 
 pub const SECOND: u64 = 1_000_000_000;
@@ -129,20 +129,20 @@ pub fn refused(origin: &Origin, script: &str) -> String {
     }
 }
 
-/// The books once every connection is closed.
-pub fn settled(origin: &Origin) -> Books {
+/// The counts once every connection is closed.
+pub fn settled(origin: &Origin) -> Counts {
     settled_after(origin, 0)
 }
 
-/// The books once so many connections have come and all are closed: the kernel may take its time to hand over one on
+/// The counts once so many connections have come and all are closed: the kernel may take its time to hand over one on
 /// which nothing was said.
-pub fn settled_after(origin: &Origin, connections: u64) -> Books {
+pub fn settled_after(origin: &Origin, connections: u64) -> Counts {
     let until = Instant::now() + Duration::from_secs(20);
     loop {
-        let books = origin.books_when_idle(20 * SECOND);
-        let books = books.unwrap_or_else(|| origin.books());
-        if books.connections.accepted >= connections || Instant::now() > until {
-            return books;
+        let counts = origin.counts_when_idle(20 * SECOND);
+        let counts = counts.unwrap_or_else(|| origin.counts());
+        if counts.connections.accepted >= connections || Instant::now() > until {
+            return counts;
         }
         std::thread::sleep(Duration::from_millis(2));
     }

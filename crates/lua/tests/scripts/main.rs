@@ -1,4 +1,4 @@
-//! Scripts on the engine's threads, against the origin, whose books are the truth.
+//! Scripts on the engine's threads, against the origin, whose counts are the truth.
 
 mod faults;
 mod harness;

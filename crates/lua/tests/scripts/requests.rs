@@ -15,10 +15,10 @@ fn a_script_without_a_function_request_sends_what_the_table_says() {
 
     assert_eq!(done.requests("ok"), 20);
     assert_eq!(done.session.first_line(), Some("POST /echo HTTP/1.1"));
-    let books = settled(&origin);
-    assert_eq!(books.paths["/echo"].answered, 20);
-    assert_eq!(books.paths["/echo"].body_bytes_in, 20 * 7);
-    assert_eq!(books.violations, 0);
+    let counts = settled(&origin);
+    assert_eq!(counts.paths["/echo"].answered, 20);
+    assert_eq!(counts.paths["/echo"].body_bytes_in, 20 * 7);
+    assert_eq!(counts.violations, 0);
 }
 
 #[test]
@@ -79,8 +79,8 @@ fn answers_to_head_have_no_body_and_those_between_have_theirs() {
     let done = drive(&origin, script, 40);
 
     assert_eq!(done.requests("ok"), 40);
-    let books = settled_after(&origin, 2);
-    assert_eq!((books.connections.accepted, books.violations), (2, 0)); // one is that of wrk.connect
+    let counts = settled_after(&origin, 2);
+    assert_eq!((counts.connections.accepted, counts.violations), (2, 0)); // one is that of wrk.connect
     let result = done.result.unwrap();
     let bytes = &result["streams"][0]["bytes"]["in_body"];
     assert_eq!(bytes.as_u64(), Some(20 * 1000));

@@ -65,10 +65,10 @@ impl Presence {
             });
         }
         let cycle = at - at % self.ns;
-        let found = self
+        let in_cycle = self
             .within(user, at % self.ns)
             .and_then(|at| cycle.checked_add(at));
-        found.or_else(|| {
+        in_cycle.or_else(|| {
             cycle
                 .checked_add(self.ns)?
                 .checked_add(self.within(user, 0)?)

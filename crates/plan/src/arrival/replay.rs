@@ -32,31 +32,26 @@ pub struct DueTimes {
 impl DueTimes {
     /// Reads what a plan replays, or says what is wrong with it.
     pub fn of(replay: &Replay) -> Result<DueTimes, Vec<String>> {
-        let found = DueTimes::read(
+        let due_times = DueTimes::read(
             &replay.path,
             replay.column.as_deref(),
             replay.speed,
             replay.from_first,
         )?;
         let path = &replay.path;
-        if !found.digest.eq_ignore_ascii_case(&replay.digest) {
-            let what = format!(
-                "{path} has changed since the plan was made: its SHA-256 is {}",
-                found.digest
-            );
-            return Err(vec![what]);
-        }
-        if (found.count(), found.last_ns()) != (replay.arrivals, replay.last_ns) {
+        bounded::check_digest(path, &due_times.digest, &replay.digest)
+            .map_err(|what| vec![what])?;
+        if (due_times.count(), due_times.last_ns()) != (replay.arrivals, replay.last_ns) {
             let what = format!(
                 "{path} has {} due times, the last at {} ns; the plan says {}, the last at {} ns",
-                found.count(),
-                found.last_ns(),
+                due_times.count(),
+                due_times.last_ns(),
                 replay.arrivals,
                 replay.last_ns
             );
             return Err(vec![what]);
         }
-        Ok(found)
+        Ok(due_times)
     }
 
     /// Reads a file; faults name file and line.
@@ -69,13 +64,7 @@ impl DueTimes {
         speed: f64,
         from_first: bool,
     ) -> Result<DueTimes, Vec<String>> {
-        let bytes = bounded::read(path, MAX_BYTES)
-            .map_err(|error| vec![format!("{path} cannot be read: {error}")])?
-            .ok_or_else(|| {
-                vec![format!(
-                    "{path} has more than {MAX_BYTES} bytes, the most that is read"
-                )]
-            })?;
+        let bytes = bounded::read_file(path, path, MAX_BYTES, "read").map_err(|what| vec![what])?;
         DueTimes::read_bytes(path, &bytes, column, speed, from_first)
     }
 
@@ -87,13 +76,13 @@ impl DueTimes {
         speed: f64,
         from_first: bool,
     ) -> Result<DueTimes, Vec<String>> {
-        let one = |what: String| vec![what];
+        let only = |what: String| vec![what];
         let text = std::str::from_utf8(bytes).map_err(|error| {
             let line = 1 + bytes[..error.valid_up_to()]
                 .iter()
                 .filter(|byte| **byte == b'\n')
                 .count();
-            one(format!("{path}:{line}: not text in UTF-8"))
+            only(format!("{path}:{line}: not text in UTF-8"))
         })?;
         let mut reader = Reader {
             path,
@@ -225,8 +214,8 @@ impl Reader<'_> {
             self.fault(1, "no line with the names of the columns".to_owned());
             return None;
         };
-        let found = fields(names).position(|name| name == column);
-        if found.is_none() {
+        let place = fields(names).position(|name| name == column);
+        if place.is_none() {
             let what = format!(
                 "no column is named {}: the names are {}",
                 column,
@@ -234,7 +223,7 @@ impl Reader<'_> {
             );
             self.fault(number, what);
         }
-        found
+        place
     }
 }
 
@@ -430,10 +419,10 @@ mod tests {
         let file = File::with("peak", "0.1\n0.9\n1.0\n1.1\n1.99\n5\n");
         let path = file.0.to_str().unwrap();
 
-        let found = DueTimes::read(path, None, 1.0, false).unwrap();
+        let times = DueTimes::read(path, None, 1.0, false).unwrap();
 
         assert_eq!(
-            (found.count(), found.last_ns(), found.peak_per_s()),
+            (times.count(), times.last_ns(), times.peak_per_s()),
             (6, 5_000_000_000, 3.0)
         );
     }

@@ -88,12 +88,12 @@ pub(super) struct Checks {
 
 #[derive(Debug)]
 pub(super) enum Demand {
-    Json { path: Path, expected: Expected },
-    Exists { path: Path },
-    Absent { path: Path },
-    Number { path: Path, bounds: Bounds },
-    Count { path: Path, bounds: Bounds },
-    Header { name: String, expected: Vec<u8> },
+    Json(Path, Expected),
+    Exists(Path),
+    Absent(Path),
+    Number(Path, Bounds),
+    Count(Path, Bounds),
+    Header(String, Vec<u8>),
     Contains(Box<Finder<'static>>),
     Regex(Pattern),
     Size(Bounds),
@@ -120,7 +120,7 @@ impl Checks {
     pub fn need(&self) -> Need {
         let demands = self.demands.iter().map(|demand| match demand {
             Demand::Size(_) | Demand::Latency { .. } => Need::Nothing,
-            Demand::Header { .. } => Need::Head,
+            Demand::Header(..) => Need::Head,
             _ => Need::Body,
         });
         let extracts = self.extracts.iter().map(|extract| match &extract.from {
@@ -194,7 +194,7 @@ impl Checks {
             let failed = self.judge_demands(answer, judging);
             let lacking = match self.extract(answer, values, judging) {
                 Ok(lacking) => lacking,
-                Err(too_long) => return Judgement::ExtractedTooLong(too_long), // no answer, in the books
+                Err(too_long) => return Judgement::ExtractedTooLong(too_long), // not counted as an answer
             };
             let failed = failed.map(Judgement::CheckFailed);
             let lacking = lacking.map(Judgement::ExtractionFailed);
@@ -235,12 +235,12 @@ impl Checks {
     ) -> Result<Option<u16>, u16> {
         let mut first = None;
         for (index, extraction) in self.extracts.iter().enumerate() {
-            let found = extraction.from.find(answer, &mut judging.tools);
-            judging.verdicts.push(match found {
+            let value = extraction.from.find(answer, &mut judging.tools);
+            judging.verdicts.push(match value {
                 Some(_) => Verdict::Passed,
                 None => Verdict::Failed(CheckFailure::Missing),
             });
-            match found {
+            match value {
                 Some(value) => values
                     .set(extraction.slot, value)
                     .map_err(|_| index as u16)?,
@@ -270,25 +270,25 @@ impl Demand {
     fn failure(&self, answer: &Answer, tools: &mut [Tool]) -> Option<CheckFailure> {
         let body = answer.body;
         match self {
-            Demand::Json { path, expected } => match path.find(body) {
+            Demand::Json(path, expected) => match path.find(body) {
                 Some(raw) if expected.is(raw) => None,
                 found => Some(other_than_wanted(found)),
             },
-            Demand::Exists { path } => path.find(body).is_none().then_some(CheckFailure::Missing),
-            Demand::Absent { path } => match path.find(body) {
+            Demand::Exists(path) => path.find(body).is_none().then_some(CheckFailure::Missing),
+            Demand::Absent(path) => match path.find(body) {
                 Some(_) => Some(CheckFailure::Present),
                 None => (!json::is_document(body)).then_some(CheckFailure::NotJson),
             },
-            Demand::Number { path, bounds } => match path.find(body) {
+            Demand::Number(path, bounds) => match path.find(body) {
                 Some(raw) if json::number(raw).is_some_and(|number| bounds.hold(number)) => None,
                 found => Some(other_than_wanted(found)),
             },
-            Demand::Count { path, bounds } => match path.count(body) {
+            Demand::Count(path, bounds) => match path.count(body) {
                 Some(count) if bounds.hold(count as f64) => None,
                 Some(count) => Some(CheckFailure::Amount(count)),
                 None => Some(other_than_wanted(path.find(body))),
             },
-            Demand::Header { name, expected } => match header(answer.head, name.as_bytes()) {
+            Demand::Header(name, expected) => match header(answer.head, name.as_bytes()) {
                 Some(value) if unfolded_eq(value, expected) => None,
                 found => Some(other_than_wanted(found)),
             },

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use loadlens_base::Fault;
+use loadlens_base::{Fault, Faults};
 
 use super::feed::{FeedFile, Table, Use};
 use super::template::check_name;
 use super::values::Value;
+use crate::bounded::check_digest;
 use crate::{AtEnd, Feed, Pick, Stream, Workload};
 
 /// A feed as one stream uses it.
@@ -84,20 +85,16 @@ pub(super) struct Feeds<'p> {
 impl<'p> Feeds<'p> {
     pub fn new(feeds: &'p [Feed], faults: &mut Vec<Fault>) -> Self {
         for (index, feed) in feeds.iter().enumerate() {
-            let mut fault = |key: &str, what: String| {
-                faults.push(Fault::new(format!("feeds[{index}].{key}"), what));
-            };
+            let mut faults = Faults::new(faults, format!("feeds[{index}]"));
             if let Err(what) = check_name(&feed.name) {
-                fault("name", what);
+                faults.add("name", what);
             }
-            if feeds[..index].iter().any(|other| other.name == feed.name) {
-                fault("name", format!("two feeds are named `{}`", feed.name));
-            }
+            let is_new = feeds[..index].iter().all(|other| other.name != feed.name);
+            let what = format_args!("two feeds are named `{}`", feed.name);
+            faults.want(is_new, "name", what);
             if feed.end == AtEnd::Stop && matches!(feed.pick, Pick::Random | Pick::User) {
-                fault(
-                    "end",
-                    "stop: random records and those of users have no end: loop".to_owned(),
-                );
+                let what = "stop: random records and those of users have no end: loop";
+                faults.add("end", what);
             }
         }
         Feeds {
@@ -147,8 +144,8 @@ impl<'p> Feeds<'p> {
         let of_stream = position_or_push(&mut self.of_stream, feed) as u16;
         position_or_push(&mut self.of_scenario, of_stream);
         let columns = &mut self.columns[feed];
-        let known = columns.iter().position(|(known, _, _)| *known == column);
-        let place = known.unwrap_or_else(|| {
+        let listed = columns.iter().position(|(listed, _, _)| *listed == column);
+        let place = listed.unwrap_or_else(|| {
             columns.push((column, Use::default(), at));
             columns.len() - 1
         });
@@ -202,14 +199,8 @@ type Made = Result<(u32, Table), Vec<(Option<String>, String)>>;
 
 fn table(feed: &Feed, columns: &[(String, Use, String)]) -> Made {
     let file = FeedFile::open(&feed.path, feed.format).map_err(|what| vec![(None, what)])?;
-    if !file.digest().eq_ignore_ascii_case(&feed.digest) {
-        let what = format!(
-            "feed {} has changed since the plan was made: its SHA-256 is {}",
-            feed.path,
-            file.digest()
-        );
-        return Err(vec![(None, what)]);
-    }
+    let name = format!("feed {}", feed.path);
+    check_digest(&name, file.digest(), &feed.digest).map_err(|what| vec![(None, what)])?;
     let wanted: Vec<(String, Use)> = columns
         .iter()
         .map(|(name, used, _)| (name.clone(), *used))
@@ -223,7 +214,7 @@ fn table(feed: &Feed, columns: &[(String, Use, String)]) -> Made {
     }
 }
 
-fn position_or_push<T: PartialEq>(list: &mut Vec<T>, item: T) -> usize {
+pub(super) fn position_or_push<T: PartialEq>(list: &mut Vec<T>, item: T) -> usize {
     list.iter()
         .position(|known| *known == item)
         .unwrap_or_else(|| {

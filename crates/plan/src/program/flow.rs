@@ -1,12 +1,12 @@
 //! The order of the requests of an iteration: groups and their repeats unrolled before the start, so that a user who
 //! goes on reads one number.
 
-use loadlens_base::Fault;
+use loadlens_base::{Fault, Faults};
 
 use crate::{Group, Scenario};
 
 /// Ends an iteration in [`Flow::order`].
-pub(super) const END: u16 = u16::MAX;
+const END: u16 = u16::MAX;
 /// Requests of one iteration of every scenario of a stream, together; a position is two bytes in a user.
 const MAX_LENGTH: u64 = 65_000;
 /// The deepest nesting.
@@ -14,7 +14,7 @@ const MAX_DEPTH: usize = 16;
 
 /// The unrolled scenarios of one stream, one after the other.
 #[derive(Debug, Default)]
-pub(super) struct Flow {
+pub struct Flow {
     /// Indices of steps, each scenario ended by [`END`].
     order: Vec<u16>,
     /// By position: the edges of groups; as far as there are groups.
@@ -42,13 +42,15 @@ enum Turn {
 }
 
 impl Flow {
-    /// The step at a position; [`END`]: the iteration is over.
+    /// The step at a position; none: the iteration is over.
     #[inline]
-    pub fn step(&self, at: u16) -> u16 {
-        self.order[usize::from(at)]
+    pub fn step(&self, at: u16) -> Option<u16> {
+        let step = self.order[usize::from(at)];
+        (step != END).then_some(step)
     }
 
     /// Number of steps after a position in the same iteration.
+    #[cold]
     pub fn left_after(&self, at: u16) -> u16 {
         let rest = &self.order[usize::from(at) + 1..];
         rest.iter().take_while(|step| **step != END).count() as u16
@@ -74,7 +76,7 @@ impl Flow {
     /// Appends a scenario whose first step is `first_step` of the stream; returns its first position.
     ///
     /// A fault leaves nothing behind.
-    pub fn append(
+    pub(super) fn append(
         &mut self,
         scenario: &Scenario,
         first_step: usize,
@@ -82,22 +84,20 @@ impl Flow {
         faults: &mut Vec<Fault>,
     ) -> u16 {
         let before = faults.len();
-        check(scenario, at, faults);
-        let begins = self.order.len();
-        if faults.len() > before {
+        let mut faults = Faults::new(faults, at);
+        check(scenario, &mut faults);
+        if faults.list().len() > before {
             return 0;
         }
-        let steps = scenario.steps.len() as u64;
-        let length = length(0, steps, &scenario.groups);
+        let begins = self.order.len();
+        let length = length(0, scenario.steps.len() as u64, &scenario.groups);
         // One place for the END of each scenario.
         if length.saturating_add(begins as u64 + 1) > MAX_LENGTH {
-            faults.push(Fault::new(
-                format!("{at}.groups"),
-                format!(
-                    "{length} requests in one iteration, with those of the other scenarios more than {MAX_LENGTH}: \
-                     repeat less and let users do more iterations"
-                ),
-            ));
+            let what = format_args!(
+                "{length} requests in one iteration, with those of the other scenarios more than {MAX_LENGTH}: \
+                 repeat less and let users do more iterations"
+            );
+            faults.add("groups", what);
             return 0;
         }
         self.unroll(scenario, first_step as u64);
@@ -161,33 +161,19 @@ impl Group {
 }
 
 /// Groups are in the order of their first steps, outer before inner, and none crosses another.
-fn check(scenario: &Scenario, at: &str, faults: &mut Vec<Fault>) {
+fn check(scenario: &Scenario, faults: &mut Faults) {
     let mut open: Vec<u64> = Vec::new();
     let mut last_first = 0;
     for (index, group) in scenario.groups.iter().enumerate() {
-        let mut fault = |key: &str, what: String| {
-            faults.push(Fault::new(format!("{at}.groups[{index}]{key}"), what));
-        };
-        if group.repeat == 0 {
-            fault(".repeat", "0: at least 1".to_owned());
-        }
-        if group.steps == 0 {
-            fault(".steps", "0: a group has at least one step".to_owned());
-        }
-        if group.end() > scenario.steps.len() as u64 {
-            let what = format!(
-                "ends at step {}, the scenario has {}",
-                group.end(),
-                scenario.steps.len()
-            );
-            fault(".steps", what);
-        }
-        if group.first < last_first {
-            fault(
-                ".first",
-                "groups stand in the order of their first steps".to_owned(),
-            );
-        }
+        let mut faults = faults.of(&format!("groups[{index}]"));
+        let (end, steps) = (group.end(), scenario.steps.len());
+        faults.want(group.repeat > 0, "repeat", "0: at least 1");
+        let what = "0: a group has at least one step";
+        faults.want(group.steps > 0, "steps", what);
+        let what = format_args!("ends at step {end}, the scenario has {steps}");
+        faults.want(end <= steps as u64, "steps", what);
+        let what = "groups stand in the order of their first steps";
+        faults.want(group.first >= last_first, "first", what);
         last_first = group.first;
         while open
             .last()
@@ -195,22 +181,13 @@ fn check(scenario: &Scenario, at: &str, faults: &mut Vec<Fault>) {
         {
             open.pop();
         }
-        if open.last().is_some_and(|end| group.end() > *end) {
-            fault(
-                ".steps",
-                "reaches beyond the group around it: groups nest".to_owned(),
-            );
-        }
-        open.push(group.end());
-        if open.len() > MAX_DEPTH {
-            fault(
-                "",
-                format!(
-                    "{} groups within each other, at most {MAX_DEPTH}",
-                    open.len()
-                ),
-            );
-        }
+        let is_inside = open.last().is_none_or(|around| end <= *around);
+        let what = "reaches beyond the group around it: groups nest";
+        faults.want(is_inside, "steps", what);
+        open.push(end);
+        let depth = open.len();
+        let what = format_args!("{depth} groups within each other, at most {MAX_DEPTH}");
+        faults.want(depth <= MAX_DEPTH, "", what);
     }
 }
 

@@ -24,13 +24,15 @@ pub(crate) use compile::check;
 pub use digest::sha256_hex;
 pub use feed::{FeedFile, Table, Use};
 pub use feeds::{FeedProgram, Records};
+pub use flow::Flow;
 pub use mix::Mix;
 pub use render::{RenderContext, RenderFault};
 pub use template::{check_template, columns_of};
 pub use values::{Values, MAX_VALUE_BYTES};
 
-use loadlens_base::Fault;
-use loadlens_base::Random;
+use std::ops::Range;
+
+use loadlens_base::{Fault, Random};
 use loadlens_http::whole::Framing;
 
 use crate::{Cookies, Plan, Think};
@@ -100,11 +102,14 @@ pub struct StreamProgram {
     pub slots: u16,
     /// The feeds that its templates use.
     pub feeds: Vec<FeedProgram>,
-    flow: flow::Flow,
+    /// Order of the requests of an iteration.
+    pub flow: Flow,
     /// Lifetime of cookies; off where none could ever be sent.
     pub cookies: Cookies,
     /// The groups of its scenarios that have a name, in the order of the plan.
     pub groups: Vec<GroupProgram>,
+    /// Number of steps of the streams before it.
+    pub first_step: usize,
     /// Number of groups of the streams before it.
     pub first_group: usize,
     /// Number of checks of the streams before it.
@@ -121,37 +126,14 @@ impl StreamProgram {
         self.mix.draw(random)
     }
 
-    /// The step at a position of the flow; none: the iteration is over.
-    #[inline]
-    pub fn step_at(&self, at: u16) -> Option<u16> {
-        let step = self.flow.step(at);
-        (step != flow::END).then_some(step)
-    }
-
-    /// The groups that begin with the request at a position of the flow, outer ones first.
-    pub fn groups_begun_at(&self, at: u16) -> &[u16] {
-        self.flow.begun_at(at)
-    }
-
-    /// Number of open groups that end with the request at a position of the flow, the innermost ones.
-    pub fn groups_ended_at(&self, at: u16) -> usize {
-        self.flow.ended_at(at)
-    }
-
-    /// The most groups that are open at once.
-    pub fn group_depth(&self) -> usize {
-        self.flow.depth()
+    /// Indices of its steps among those of all streams.
+    pub fn all_steps(&self) -> Range<usize> {
+        self.first_step..self.first_step + self.steps.len()
     }
 
     /// Number of checks of its steps.
     pub fn checks(&self) -> usize {
         self.steps.iter().map(|step| step.checks().len()).sum()
-    }
-
-    /// Number of requests of the iteration after this position.
-    #[cold]
-    pub fn left_after(&self, at: u16) -> u16 {
-        self.flow.left_after(at)
     }
 }
 

@@ -345,11 +345,11 @@ mod tests {
     fn slots_of_feeds_raw_values_moments_and_quoted_words_are_read() {
         let (names, feeds) = (["next".to_owned()], ["users".to_owned()]);
         let only = |text| {
-            let known = Known {
+            let scope = Known {
                 names: &names,
                 feeds: &feeds,
             };
-            match parse(text, known).unwrap().pop() {
+            match parse(text, scope).unwrap().pop() {
                 Some(Piece::Slot(slot)) => slot,
                 other => panic!("{other:?}"),
             }

@@ -195,10 +195,10 @@ fn each_bad_value_is_one_fault_at_its_place() {
         let (parent, key) = pointer.rsplit_once('/').unwrap();
         plan.pointer_mut(parent).unwrap()[key] = value;
 
-        let found = faults(plan);
+        let faults = faults(plan);
 
         assert_eq!(
-            found
+            faults
                 .iter()
                 .map(|fault| fault.where_.as_str())
                 .collect::<Vec<_>>(),

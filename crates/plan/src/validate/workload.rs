@@ -1,8 +1,8 @@
 //! Faults of when requests are due: users, rates, profiles, replays and paces.
 
-use loadlens_base::Fault;
+use loadlens_base::Faults;
 
-use crate::{Profile, Replay, Stream, Think, Workload};
+use crate::{Arrivals, Profile, Replay, Stream, Think, Workload};
 
 use super::{check_think, MAX_NS};
 
@@ -13,200 +13,121 @@ const MAX_SEGMENTS: usize = 10_000;
 /// The shortest mean pace: a user who cannot keep to it leaves so many due times behind.
 const MIN_PACE_NS: f64 = 1e6;
 
+/// True if the workload of a stream says when its load ends.
 pub(crate) fn ends_by_itself(stream: &Stream) -> bool {
-    match &stream.workload {
+    let (has_count, requests, profile) = match &stream.workload {
         Workload::Closed {
             iterations,
             requests,
             profile,
             ..
-        } => {
-            let leave = profile.as_ref().is_some_and(Profile::ends);
-            iterations.is_some() || requests.is_some() || leave
-        }
+        } => (iterations.is_some(), requests, profile),
         Workload::Open {
             requests,
             profile,
             replay,
             ..
-        } => {
-            let ends = profile.as_ref().is_some_and(Profile::ends);
-            requests.is_some() || replay.is_some() || ends
-        }
-    }
+        } => (replay.is_some(), requests, profile),
+    };
+    has_count || requests.is_some() || profile.as_ref().is_some_and(Profile::ends)
 }
 
-pub(super) fn check_workload(workload: &Workload, at: &str, faults: &mut Vec<Fault>) {
-    let at = format!("{at}.workload");
+pub(super) fn check_workload(workload: &Workload, faults: &mut Faults) {
+    const NO_COUNT: &str = "0: at least 1, or leave it out";
     let requests = match workload {
-        Workload::Closed { requests, .. } => {
-            check_closed(workload, &at, faults);
-            requests
-        }
-        Workload::Open { requests, .. } => {
-            check_open(workload, &at, faults);
-            requests
-        }
-    };
-    if *requests == Some(0) {
-        faults.push(Fault::new(
-            format!("{at}.requests"),
-            "0: at least 1, or leave it out",
-        ));
-    }
-}
-
-fn check_closed(workload: &Workload, at: &str, faults: &mut Vec<Fault>) {
-    let Workload::Closed {
-        users,
-        think,
-        pace,
-        ramp_ns,
-        profile,
-        iterations,
-        ..
-    } = workload
-    else {
-        return;
-    };
-    if let Some(profile) = profile {
-        check_profile(profile, f64::from(*users), &format!("{at}.profile"), faults);
-    }
-    check_think(think, &format!("{at}.think"), faults);
-    if let Some(pace) = pace {
-        check_pace(pace, &format!("{at}.pace"), faults);
-    }
-    let mut fault =
-        |place: &str, what: &str| faults.push(Fault::new(format!("{at}.{place}"), what));
-    if *users == 0 {
-        fault("users", "0: at least 1");
-    }
-    if *iterations == Some(0) {
-        fault("iterations", "0: at least 1, or leave it out");
-    }
-    if *ramp_ns > MAX_NS {
-        fault("ramp_ns", "over 292 years");
-    }
-    if profile.is_some() && *ramp_ns > 0 {
-        fault(
-            "ramp_ns",
-            "a ramp and a profile: the profile says when users come",
-        );
-    }
-    if pace.is_some() && *think != Think::None {
-        fault(
-            "pace",
-            "a pace and a think time: one of them says when the next iteration is due",
-        );
-    }
-}
-
-fn check_open(workload: &Workload, at: &str, faults: &mut Vec<Fault>) {
-    let Workload::Open {
-        rate_per_s,
-        profile,
-        replay,
-        max_in_flight,
-        arrivals,
-        ..
-    } = workload
-    else {
-        return;
-    };
-    if let Some(profile) = profile {
-        let at = format!("{at}.profile");
-        check_profile(profile, *RATES.end(), &at, faults);
-        if (f64::MIN_POSITIVE..*RATES.start()).contains(&profile.peak()) {
-            let what = format!("never above {:e} per second", RATES.start());
-            faults.push(Fault::new(at, what));
-        }
-    }
-    if let Some(replay) = replay {
-        check_replay(replay, &format!("{at}.replay"), faults);
-    }
-    let mut fault =
-        |place: &str, what: String| faults.push(Fault::new(format!("{at}.{place}"), what));
-    let given = [rate_per_s.is_some(), profile.is_some(), replay.is_some()];
-    if given.iter().filter(|is_given| **is_given).count() != 1 {
-        fault(
-            "rate_per_s",
-            "an open workload has one of rate_per_s, profile and replay".to_owned(),
-        );
-    }
-    if let Some(rate) = rate_per_s.filter(|rate| !RATES.contains(rate)) {
-        let (slowest, fastest) = (RATES.start(), RATES.end());
-        fault(
-            "rate_per_s",
-            format!("{rate} is not from {slowest:e} to {fastest:e} per second"),
-        );
-    }
-    if replay.is_some() && *arrivals != Default::default() {
-        fault(
-            "arrivals",
-            "a replay has no law: its due times are in the file".to_owned(),
-        );
-    }
-    if *max_in_flight == 0 {
-        fault("max_in_flight", "0: at least 1".to_owned());
-    }
-}
-
-fn check_profile(profile: &Profile, highest: f64, at: &str, faults: &mut Vec<Fault>) {
-    let mut fault = |place: String, what: String| faults.push(Fault::new(place, what));
-    if profile.segments.is_empty() || profile.segments.len() > MAX_SEGMENTS {
-        let count = profile.segments.len();
-        fault(
-            format!("{at}.segments"),
-            format!("{count} segments: from 1 to {MAX_SEGMENTS}"),
-        );
-    }
-    for (index, segment) in profile.segments.iter().enumerate() {
-        if segment.ns == 0 {
-            fault(
-                format!("{at}.segments[{index}].ns"),
-                "0: above 0".to_owned(),
-            );
-        }
-        for (end, level) in [("start", segment.start), ("end", segment.end)] {
-            if !(0.0..=highest).contains(&level) {
-                fault(
-                    format!("{at}.segments[{index}].{end}"),
-                    format!("{level} is not from 0 to {highest}"),
-                );
+        Workload::Closed {
+            users,
+            think,
+            pace,
+            ramp_ns,
+            profile,
+            iterations,
+            requests,
+        } => {
+            if let Some(profile) = profile {
+                check_profile(profile, f64::from(*users), &mut faults.of("profile"));
             }
+            check_think(think, &mut faults.of("think"));
+            if let Some(pace) = pace {
+                check_pace(pace, &mut faults.of("pace"));
+            }
+            faults.want(*users > 0, "users", "0: at least 1");
+            faults.want(*iterations != Some(0), "iterations", NO_COUNT);
+            faults.want(*ramp_ns <= MAX_NS, "ramp_ns", "over 292 years");
+            let what = "a ramp and a profile: the profile says when users come";
+            faults.want(profile.is_none() || *ramp_ns == 0, "ramp_ns", what);
+            let what = "a pace and a think time: one of them says when the next iteration is due";
+            faults.want(pace.is_none() || *think == Think::None, "pace", what);
+            requests
         }
-    }
-    let total = profile
-        .segments
-        .iter()
-        .try_fold(0u64, |total, segment| total.checked_add(segment.ns));
-    if total.is_none_or(|ns| ns > MAX_NS) {
-        fault(format!("{at}.segments"), "over 292 years".to_owned());
-    }
-    if !profile.segments.is_empty() && profile.peak() <= 0.0 {
-        fault(format!("{at}.segments"), "nothing is ever asked".to_owned());
-    }
+        Workload::Open {
+            rate_per_s,
+            profile,
+            replay,
+            arrivals,
+            max_in_flight,
+            requests,
+            ..
+        } => {
+            let (slowest, fastest) = (RATES.start(), RATES.end());
+            if let Some(profile) = profile {
+                check_profile(profile, *fastest, &mut faults.of("profile"));
+                let is_slow = (f64::MIN_POSITIVE..*slowest).contains(&profile.peak());
+                let what = format_args!("never above {slowest:e} per second");
+                faults.want(!is_slow, "profile", what);
+            }
+            if let Some(replay) = replay {
+                check_replay(replay, &mut faults.of("replay"));
+            }
+            let given = [rate_per_s.is_some(), profile.is_some(), replay.is_some()];
+            let count = given.iter().filter(|is_given| **is_given).count();
+            let what = "an open workload has one of rate_per_s, profile and replay";
+            faults.want(count == 1, "rate_per_s", what);
+            if let Some(rate) = rate_per_s.filter(|rate| !RATES.contains(rate)) {
+                let what = format_args!("{rate} is not from {slowest:e} to {fastest:e} per second");
+                faults.add("rate_per_s", what);
+            }
+            let has_no_law = *arrivals == Arrivals::default();
+            let what = "a replay has no law: its due times are in the file";
+            faults.want(replay.is_none() || has_no_law, "arrivals", what);
+            faults.want(*max_in_flight > 0, "max_in_flight", "0: at least 1");
+            requests
+        }
+    };
+    faults.want(*requests != Some(0), "requests", NO_COUNT);
 }
 
-fn check_replay(replay: &Replay, at: &str, faults: &mut Vec<Fault>) {
-    let mut fault =
-        |place: &str, what: String| faults.push(Fault::new(format!("{at}.{place}"), what));
-    if !(replay.speed.is_finite() && replay.speed > 0.0) {
-        fault("speed", format!("{} is not above 0", replay.speed));
+fn check_profile(profile: &Profile, highest: f64, faults: &mut Faults) {
+    let count = profile.segments.len();
+    let what = format_args!("{count} segments: from 1 to {MAX_SEGMENTS}");
+    faults.want((1..=MAX_SEGMENTS).contains(&count), "segments", what);
+    let mut total = Some(0u64);
+    for (index, segment) in profile.segments.iter().enumerate() {
+        let mut faults = faults.of(&format!("segments[{index}]"));
+        faults.want(segment.ns > 0, "ns", "0: above 0");
+        for (end, level) in [("start", segment.start), ("end", segment.end)] {
+            let what = format_args!("{level} is not from 0 to {highest}");
+            faults.want((0.0..=highest).contains(&level), end, what);
+        }
+        total = total.and_then(|ns| ns.checked_add(segment.ns));
     }
-    if replay.arrivals == 0 {
-        fault("arrivals", "0: at least one due time".to_owned());
-    }
-    if !(replay.peak_per_s >= 0.0 && replay.peak_per_s.is_finite()) {
-        let what = format!("{} is no number of arrivals", replay.peak_per_s);
-        fault("peak_per_s", what);
-    }
+    let is_time = total.is_some_and(|ns| ns <= MAX_NS);
+    faults.want(is_time, "segments", "over 292 years");
+    let has_load = count == 0 || profile.peak() > 0.0;
+    faults.want(has_load, "segments", "nothing is ever asked");
 }
 
-fn check_pace(pace: &Think, at: &str, faults: &mut Vec<Fault>) {
-    check_think(pace, at, faults);
-    if pace.mean_ns() < MIN_PACE_NS {
-        let what = "the mean pace is below 1 ms: for as fast as possible, no pace";
-        faults.push(Fault::new(at, what));
-    }
+fn check_replay(replay: &Replay, faults: &mut Faults) {
+    let (speed, peak) = (replay.speed, replay.peak_per_s);
+    let what = format_args!("{speed} is not above 0");
+    faults.want(speed.is_finite() && speed > 0.0, "speed", what);
+    faults.want(replay.arrivals > 0, "arrivals", "0: at least one due time");
+    let what = format_args!("{peak} is no number of arrivals");
+    faults.want(peak >= 0.0 && peak.is_finite(), "peak_per_s", what);
+}
+
+fn check_pace(pace: &Think, faults: &mut Faults) {
+    check_think(pace, faults);
+    let what = "the mean pace is below 1 ms: for as fast as possible, no pace";
+    faults.want(pace.mean_ns() >= MIN_PACE_NS, "", what);
 }

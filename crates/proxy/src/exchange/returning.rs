@@ -4,8 +4,8 @@ use loadlens_http::response::{parse_head, BodyDecoder, Framing, Head, HeadResult
 
 use loadlens_sys as sys;
 
-use crate::books::{Failure, Injected, Outcome};
 use crate::connection::{Part, Stage};
+use crate::counts::{Failure, Injected, Outcome};
 use crate::head;
 use crate::settings::Moment;
 use crate::wire::Peer;
@@ -75,8 +75,8 @@ impl Worker {
         };
         let fate = client.fate;
         if fate.response_delay_ns > 0 && !upstream.was_held {
-            self.books.inject(Injected::DelayResponse);
-            self.books.delayed_ns += fate.response_delay_ns;
+            self.counts.inject(Injected::DelayResponse);
+            self.counts.delayed_ns += fate.response_delay_ns;
             upstream.part = Part::Held;
             upstream.at_ns = sys::monotonic_ns() + fate.response_delay_ns;
             let at_ns = upstream.at_ns;
@@ -119,8 +119,8 @@ impl Worker {
 
     /// The client is reset on purpose; the service is heard to the end.
     fn reset_within(&mut self, client: u64, upstream: u64) {
-        self.books.inject(Injected::Reset);
-        self.books.end(Outcome::Reset);
+        self.counts.inject(Injected::Reset);
+        self.counts.end(Outcome::Reset);
         self.break_off(client);
         self.orphan(upstream);
     }
@@ -222,7 +222,7 @@ impl Worker {
             return;
         };
         if let Some(outcome) = outcome {
-            self.books.end(outcome);
+            self.counts.end(outcome);
         }
         client.stage = Stage::Skipping;
         if client.closes {

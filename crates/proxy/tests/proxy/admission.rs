@@ -75,12 +75,12 @@ fn the_service_never_has_more_than_its_places_and_they_are_all_in_use() {
     let ceiling = 3.0 / service_s;
     assert!(rate <= ceiling * 1.001, "{rate} above {ceiling}");
     assert!(rate > ceiling * 0.5, "{rate} of {ceiling}");
-    let books = front.books();
-    assert_eq!(books.get("in_flight_most"), 3);
-    assert_eq!(books.get("queue_length_most"), (clients - 3) as u64);
-    assert_eq!(books.outcome("passed"), (clients * each) as u64);
-    assert_eq!(books.get("forwarded_total"), origin.books().received);
-    books.assert_balanced();
+    let counts = front.counts();
+    assert_eq!(counts.get("in_flight_most"), 3);
+    assert_eq!(counts.get("queue_length_most"), (clients - 3) as u64);
+    assert_eq!(counts.outcome("passed"), (clients * each) as u64);
+    assert_eq!(counts.get("forwarded_total"), origin.counts().received);
+    counts.assert_balanced();
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn the_queue_takes_exactly_as_many_as_it_has_room_for() {
 
     for (asked, client) in clients.iter_mut().enumerate() {
         client.say("GET /delay/1500 HTTP/1.1\r\nHost: a\r\n\r\n");
-        front.books_when(|books| books.get("requests_total") == asked as u64 + 1);
+        front.counts_when(|counts| counts.get("requests_total") == asked as u64 + 1);
     }
     let heard: Vec<_> = clients.iter_mut().map(Client::hear).collect();
 
@@ -108,16 +108,16 @@ fn the_queue_takes_exactly_as_many_as_it_has_room_for() {
         heard[9].head().contains("\r\nLoadlens-Proxy: "),
         "{heard:?}"
     );
-    let books = front.books();
+    let counts = front.counts();
     assert_eq!(
-        (books.outcome("passed"), books.outcome("queue_full")),
+        (counts.outcome("passed"), counts.outcome("queue_full")),
         (3, 7)
     );
-    assert_eq!(books.get("wait_seconds_count"), 2);
+    assert_eq!(counts.get("wait_seconds_count"), 2);
     // Behind one another they waited to the end of one and of two service times, and all came within the first.
-    assert!(books.exact("wait_seconds_sum") > 1.5, "{books:?}");
-    assert_eq!(origin.books().received, 3);
-    books.assert_balanced();
+    assert!(counts.exact("wait_seconds_sum") > 1.5, "{counts:?}");
+    assert_eq!(origin.counts().received, 3);
+    counts.assert_balanced();
 }
 
 #[test]
@@ -129,21 +129,21 @@ fn nobody_waits_longer_than_he_may() {
     );
     let mut first = front.client();
     first.say("GET /delay/3000 HTTP/1.1\r\nHost: a\r\n\r\n");
-    front.books_when(|books| books.get("in_flight") == 1);
+    front.counts_when(|counts| counts.get("in_flight") == 1);
 
     let began = Instant::now();
     let heard = front.client().get("/bytes/1");
 
     assert_eq!(heard.status(), 429);
     assert!(began.elapsed() >= Duration::from_millis(60));
-    let books = front.books();
+    let counts = front.counts();
     assert_eq!(
-        books.get("in_flight"),
+        counts.get("in_flight"),
         1,
-        "it was told before a place was free"
+        "it was refused before a place was free"
     );
-    assert_eq!(books.outcome("waited"), 1);
-    assert!(books.exact("wait_seconds_sum") >= 0.06);
+    assert_eq!(counts.outcome("waited"), 1);
+    assert!(counts.exact("wait_seconds_sum") >= 0.06);
     assert_eq!(first.hear().status(), 200);
 }
 
@@ -156,21 +156,21 @@ fn who_goes_away_while_waiting_leaves_the_queue() {
     );
     let mut first = front.client();
     first.say("GET /delay/1500 HTTP/1.1\r\nHost: a\r\n\r\n");
-    front.books_when(|books| books.get("in_flight") == 1);
+    front.counts_when(|counts| counts.get("in_flight") == 1);
     let mut second = front.client();
     second.say("GET /bytes/2 HTTP/1.1\r\nHost: a\r\n\r\n");
-    front.books_when(|books| books.get("queue_length") == 1);
+    front.counts_when(|counts| counts.get("queue_length") == 1);
 
     drop(second);
-    front.books_when(|books| books.get("queue_length") == 0);
+    front.counts_when(|counts| counts.get("queue_length") == 0);
     let third = front.client().get("/bytes/3");
 
     assert_eq!(third.status(), 200);
     assert_eq!(first.hear().status(), 200);
-    let books = front.books();
-    assert_eq!(books.outcome("gone"), 1);
-    assert_eq!(origin.books().received, 2);
-    books.assert_balanced();
+    let counts = front.counts();
+    assert_eq!(counts.outcome("gone"), 1);
+    assert_eq!(origin.counts().received, 2);
+    counts.assert_balanced();
 }
 
 #[test]
@@ -179,19 +179,19 @@ fn a_place_stays_taken_until_the_service_is_through_though_the_client_has_gone()
     let front = proxy(origin.port, json!({"faults": {"admit": {"in_flight": 1}}}));
     let mut first = front.client();
     first.say("GET /delay/1500 HTTP/1.1\r\nHost: a\r\n\r\n");
-    front.books_when(|books| books.get("in_flight") == 1);
+    front.counts_when(|counts| counts.get("in_flight") == 1);
 
     drop(first);
-    front.books_when(|books| books.outcome("gone") == 1);
+    front.counts_when(|counts| counts.outcome("gone") == 1);
     let second = front.client().get("/bytes/1");
-    let free = front.books_when(|books| books.get("in_flight") == 0);
+    let free = front.counts_when(|counts| counts.get("in_flight") == 0);
     let third = front.client().get("/bytes/1");
 
     assert_eq!(second.status(), 503);
     assert_eq!(third.status(), 200);
     assert_eq!(free.get("in_flight"), 0);
     assert_eq!(most_at_once(&origin.log()), 1);
-    front.books().assert_balanced();
+    front.counts().assert_balanced();
 }
 
 #[test]
@@ -200,14 +200,14 @@ fn a_rejected_request_with_a_body_leaves_the_connection_usable() {
     let front = proxy(origin.port, json!({"faults": {"admit": {"in_flight": 1}}}));
     let mut first = front.client();
     first.say("GET /delay/1500 HTTP/1.1\r\nHost: a\r\n\r\n");
-    front.books_when(|books| books.get("in_flight") == 1);
+    front.counts_when(|counts| counts.get("in_flight") == 1);
     let mut second = front.client();
 
     second.say("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n01234");
     let rejected = second.hear();
     second.say("56789");
     assert_eq!(first.hear().status(), 200);
-    front.books_when(|books| books.get("in_flight") == 0);
+    front.counts_when(|counts| counts.get("in_flight") == 0);
     second.say("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nok");
 
     assert_eq!(rejected.status(), 503);

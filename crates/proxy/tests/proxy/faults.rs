@@ -47,14 +47,14 @@ fn as_many_are_reset_as_the_share_says_and_the_service_never_sees_them() {
 
     assert_eq!((ok + broken, other), (2000, 0));
     assert!(is_share(broken, 2000, 0.2), "{broken} of 2000");
-    assert_eq!(origin.books().received, ok);
-    let books = front.books();
-    assert_eq!(books.injected("reset"), broken);
+    assert_eq!(origin.counts().received, ok);
+    let counts = front.counts();
+    assert_eq!(counts.injected("reset"), broken);
     assert_eq!(
-        (books.outcome("reset"), books.outcome("passed")),
+        (counts.outcome("reset"), counts.outcome("passed")),
         (broken, ok)
     );
-    books.assert_balanced();
+    counts.assert_balanced();
 }
 
 #[test]
@@ -68,14 +68,14 @@ fn a_reset_at_the_answer_comes_after_the_service_has_worked() {
         heard.iter().all(|one| *one == Heard::Reset(Vec::new())),
         "{heard:?}"
     );
-    assert_eq!(origin.books().answered, 3);
+    assert_eq!(origin.counts().answered, 3);
     assert_eq!(
-        origin.books().connections.accepted,
+        origin.counts().connections.accepted,
         1,
         "the service's connection is kept"
     );
     front
-        .books_when(|books| books.get("in_flight") == 0)
+        .counts_when(|counts| counts.get("in_flight") == 0)
         .assert_balanced();
 }
 
@@ -102,7 +102,7 @@ fn a_reset_within_the_body_comes_after_half_of_it() {
         got.starts_with(b"HTTP/1.1 200") && !got.ends_with(b"\r\n\r\n"),
         "{got:?}"
     );
-    assert_eq!(front.books().injected("reset"), 3);
+    assert_eq!(front.counts().injected("reset"), 3);
 }
 
 #[test]
@@ -117,13 +117,13 @@ fn a_share_of_the_requests_is_answered_with_the_error() {
 
     assert_eq!((ok + other, broken), (2000, 0));
     assert!(is_share(other, 2000, 0.1), "{other} of 2000");
-    assert_eq!(origin.books().received, ok);
-    let books = front.books();
+    assert_eq!(origin.counts().received, ok);
+    let counts = front.counts();
     assert_eq!(
-        (books.injected("error"), books.outcome("error")),
+        (counts.injected("error"), counts.outcome("error")),
         (other, other)
     );
-    books.assert_balanced();
+    counts.assert_balanced();
 }
 
 #[test]
@@ -153,17 +153,17 @@ fn a_dropped_request_is_never_answered_on_a_connection_that_stays_open() {
     let heard = std::io::Read::read(&mut client.0, &mut [0; 16]);
 
     assert_eq!(heard.unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
-    let books = front.books_when(|books| books.injected("drop") == 1);
-    assert_eq!(origin.books().received, 0);
+    let counts = front.counts_when(|counts| counts.injected("drop") == 1);
+    assert_eq!(origin.counts().received, 0);
     assert_eq!(
-        (books.injected("drop"), books.get("connections_open")),
+        (counts.injected("drop"), counts.get("connections_open")),
         (1, 1)
     );
-    books.assert_balanced();
+    counts.assert_balanced();
     drop(client);
     assert_eq!(
         front
-            .books_when(|books| books.get("connections_open") == 0)
+            .counts_when(|counts| counts.get("connections_open") == 0)
             .get("connections_open"),
         0
     );
@@ -185,15 +185,15 @@ fn delays_add_up_to_what_was_drawn_and_none_is_shorter() {
         assert!(began.elapsed() >= Duration::from_millis(20));
     }
 
-    let books = front.books();
+    let counts = front.counts();
     assert_eq!(
         (
-            books.injected("delay_request"),
-            books.injected("delay_response")
+            counts.injected("delay_request"),
+            counts.injected("delay_response")
         ),
         (20, 20)
     );
-    let drawn_s = books.exact("delayed_seconds_total");
+    let drawn_s = counts.exact("delayed_seconds_total");
     assert!((0.4..=0.5).contains(&drawn_s), "{drawn_s}");
 }
 
@@ -210,7 +210,7 @@ fn a_delay_before_the_request_is_over_before_it_takes_a_place() {
     let mut client = front.client();
 
     client.say("GET /bytes/1 HTTP/1.1\r\nHost: a\r\n\r\n");
-    let during = front.books_when(|books| books.get("requests_total") == 1);
+    let during = front.counts_when(|counts| counts.get("requests_total") == 1);
 
     assert_eq!(during.get("in_flight"), 0);
     assert_eq!(client.hear().status(), 200);
@@ -286,12 +286,12 @@ fn a_connection_above_the_bound_is_reset() {
 
     let refused = front.hear_unasked();
     drop(one);
-    front.books_when(|books| books.get("connections_open") == 1);
+    front.counts_when(|counts| counts.get("connections_open") == 1);
     let taken = front.client().get("/bytes/1");
 
     assert_eq!(refused, Heard::Reset(Vec::new()));
     assert_eq!(taken.status(), 200);
-    assert_eq!(front.books().injected("connection"), 1);
+    assert_eq!(front.counts().injected("connection"), 1);
     assert_eq!(two.get("/bytes/1").status(), 200);
 }
 
@@ -302,16 +302,16 @@ fn a_connection_that_is_held_back_is_served_when_another_ends() {
         &origin,
         json!({"connections": {"most": 1, "above": "hold"}}),
     );
-    let mut one = front.client();
-    assert_eq!(one.get("/bytes/1").status(), 200);
-    let mut two = front.client();
-    two.say("GET /bytes/1 HTTP/1.1\r\nHost: a\r\n\r\n");
+    let mut first = front.client();
+    assert_eq!(first.get("/bytes/1").status(), 200);
+    let mut second = front.client();
+    second.say("GET /bytes/1 HTTP/1.1\r\nHost: a\r\n\r\n");
     std::thread::sleep(Duration::from_millis(50));
 
-    let held = front.books().get("connections_total");
-    drop(one);
+    let held = front.counts().get("connections_total");
+    drop(first);
 
     assert_eq!(held, 1);
-    assert_eq!(two.hear().status(), 200);
-    assert_eq!(front.books().get("connections_total"), 2);
+    assert_eq!(second.hear().status(), 200);
+    assert_eq!(front.counts().get("connections_total"), 2);
 }

@@ -1,4 +1,4 @@
-//! A proxy in a thread, clients that read to the byte, and the figures of its books.
+//! A proxy in a thread, clients that read to the byte, and its counts.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -48,7 +48,7 @@ pub fn proxy(upstream: u16, with: Value) -> Running {
 
 impl Running {
     /// The proxy's counts: `outcomes_total{outcome="passed"}` -> 3.
-    pub fn books(&self) -> Books {
+    pub fn counts(&self) -> Counts {
         let (status, page) = get(self.control_port, "/metrics");
         assert_eq!(status, 200);
         let figures = page
@@ -59,16 +59,16 @@ impl Running {
                 Some((name.to_owned(), value.parse().ok()?))
             })
             .collect();
-        Books(figures)
+        Counts(figures)
     }
 
-    /// The books as soon as they are so, or as they are after a while.
-    pub fn books_when(&self, is_so: impl Fn(&Books) -> bool) -> Books {
+    /// The counts as soon as `is_so` holds for them, or as they are after a while.
+    pub fn counts_when(&self, is_so: impl Fn(&Counts) -> bool) -> Counts {
         let began = Instant::now();
         loop {
-            let books = self.books();
-            if is_so(&books) || began.elapsed() > LIMIT {
-                return books;
+            let counts = self.counts();
+            if is_so(&counts) || began.elapsed() > LIMIT {
+                return counts;
             }
             std::thread::sleep(Duration::from_millis(2));
         }
@@ -84,7 +84,7 @@ impl Running {
             Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => {
                 Heard::Reset(Vec::new())
             }
-            connected => Client::over(connected.expect("somebody listens")).hear(),
+            connected => Client::over(connected.expect("the proxy listens")).hear(),
         }
     }
 }
@@ -101,9 +101,9 @@ impl Drop for Running {
 
 /// Figures by name.
 #[derive(Debug)]
-pub struct Books(BTreeMap<String, f64>);
+pub struct Counts(BTreeMap<String, f64>);
 
-impl Books {
+impl Counts {
     pub fn get(&self, name: &str) -> u64 {
         self.exact(name) as u64
     }
@@ -181,7 +181,7 @@ impl Heard {
 
 impl Client {
     pub fn connect(port: u16) -> Client {
-        Client::over(TcpStream::connect((Ipv4Addr::LOCALHOST, port)).expect("somebody listens"))
+        Client::over(TcpStream::connect((Ipv4Addr::LOCALHOST, port)).expect("the proxy listens"))
     }
 
     fn over(stream: TcpStream) -> Client {

@@ -1,4 +1,4 @@
-//! The proxy before a real service on real sockets: its books against the service's and the clients' own.
+//! The proxy before a real service on real sockets: its counts against the service's and the clients' own.
 
 mod admission;
 mod faults;

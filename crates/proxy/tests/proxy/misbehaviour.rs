@@ -73,17 +73,17 @@ fn differing(behaviours: &[&'static Behaviour]) -> Vec<String> {
 
     let through = seen(behaviours, front.port);
 
-    let books = front.books_when(|books| books.get("in_flight") == 0);
-    books.assert_balanced();
+    let counts = front.counts_when(|counts| counts.get("in_flight") == 0);
+    counts.assert_balanced();
     behaviours
         .iter()
         .filter_map(|behaviour| {
             let classes = &through[behaviour.name];
-            let known = classes
+            let is_expected = classes
                 .iter()
                 .all(|class| behaviour.expected.contains(&class.as_str()));
             let (name, expected) = (behaviour.name, behaviour.expected);
-            (!known).then(|| format!("{name}: {classes:?}, expected {expected:?}"))
+            (!is_expected).then(|| format!("{name}: {classes:?}, expected {expected:?}"))
         })
         .collect()
 }
@@ -114,7 +114,7 @@ fn every_misbehaviour_arrives_as_what_it_is() {
 }
 
 #[test]
-fn where_nobody_listens_the_client_is_reset_or_told() {
+fn a_refused_upstream_resets_the_client_or_answers_502() {
     // The port stays taken, so that no other process listens there.
     let deaf = Origin::start(Config {
         admission: Admission::Refuse,
@@ -125,15 +125,18 @@ fn where_nobody_listens_the_client_is_reset_or_told() {
     let telling = proxy(deaf.port, json!({"failures": "answer"}));
 
     let reset = passing.client().get("/");
-    let told = telling.client().get("/");
+    let answer = telling.client().get("/");
 
     assert_eq!(reset, Heard::Reset(Vec::new()));
-    assert_eq!(told.status(), 502);
-    assert!(told.head().contains("\r\nLoadlens-Proxy: "), "{told:?}");
+    assert_eq!(answer.status(), 502);
+    assert!(answer.head().contains("\r\nLoadlens-Proxy: "), "{answer:?}");
     for front in [passing, telling] {
-        let books = front.books();
-        assert_eq!((books.failures("refused"), books.outcome("failed")), (1, 1));
-        books.assert_balanced();
+        let counts = front.counts();
+        assert_eq!(
+            (counts.failures("refused"), counts.outcome("failed")),
+            (1, 1)
+        );
+        counts.assert_balanced();
     }
 }
 
@@ -149,7 +152,7 @@ fn a_service_that_says_nothing_for_too_long_is_given_up() {
     let after = front.client().get("/bytes/1");
 
     assert_eq!((late.status(), after.status()), (504, 200));
-    let books = front.books();
-    assert_eq!(books.failures("timeout"), 1);
-    books.assert_balanced();
+    let counts = front.counts();
+    assert_eq!(counts.failures("timeout"), 1);
+    counts.assert_balanced();
 }

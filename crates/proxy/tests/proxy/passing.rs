@@ -55,14 +55,14 @@ fn requests_and_answers_pass_byte_for_byte() {
 
     assert_eq!(service.join().unwrap(), [&request[..], request].concat());
     drop(client);
-    let books = before.books();
+    let counts = before.counts();
     assert_eq!(
-        (books.get("requests_total"), books.outcome("passed")),
+        (counts.get("requests_total"), counts.outcome("passed")),
         (2, 2)
     );
-    assert_eq!(books.get("upstream_connections_total"), 1);
-    assert_eq!(books.get("upstream_reused_total"), 1);
-    books.assert_balanced();
+    assert_eq!(counts.get("upstream_connections_total"), 1);
+    assert_eq!(counts.get("upstream_reused_total"), 1);
+    counts.assert_balanced();
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn a_request_that_comes_byte_by_byte_is_one_request() {
     }
 
     assert_eq!(client.hear().body(), b"wxyz");
-    assert_eq!(origin.books().received, 1);
+    assert_eq!(origin.counts().received, 1);
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn pipelined_requests_are_answered_in_order() {
         .filter_map(|line| line.strip_prefix("Content-Length: "))
         .collect();
     assert_eq!(lengths, ["1", "2"]);
-    assert_eq!(origin.books().pipelined, 0);
+    assert_eq!(origin.counts().pipelined, 0);
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn answers_without_a_body_end_where_they_end() {
         (200, 204, 304)
     );
     assert_eq!(after.body().len(), 3);
-    assert_eq!(origin.books().connections.accepted, 1);
+    assert_eq!(origin.counts().connections.accepted, 1);
 }
 
 #[test]
@@ -204,8 +204,8 @@ fn the_clients_connection_is_its_own_and_the_services_is_kept() {
         assert_eq!(client.hear_all(), Heard::Ended(Vec::new()));
     }
 
-    assert_eq!(origin.books().connections.accepted, 1);
-    assert_eq!(before.books().get("connections_total"), 5);
+    assert_eq!(origin.counts().connections.accepted, 1);
+    assert_eq!(before.counts().get("connections_total"), 5);
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn without_kept_connections_each_request_has_one() {
         assert_eq!(client.get("/bytes/3").status(), 200);
     }
 
-    assert_eq!(origin.books().connections.accepted, 5);
+    assert_eq!(origin.counts().connections.accepted, 5);
 }
 
 #[test]
@@ -255,10 +255,10 @@ fn a_request_whose_end_is_in_doubt_never_reaches_the_service() {
 
     assert_eq!(client.hear().status(), 400);
     assert_eq!(client.hear_all(), Heard::Ended(Vec::new()));
-    assert_eq!(origin.books().received, 0);
-    let books = before.books();
-    assert_eq!(books.outcome("malformed"), 1);
-    books.assert_balanced();
+    assert_eq!(origin.counts().received, 0);
+    let counts = before.counts();
+    assert_eq!(counts.outcome("malformed"), 1);
+    counts.assert_balanced();
 }
 
 #[test]
@@ -272,5 +272,5 @@ fn services_take_turns() {
         assert_eq!(client.get("/bytes/3").status(), 200);
     }
 
-    assert_eq!((one.books().received, two.books().received), (5, 5));
+    assert_eq!((one.counts().received, two.counts().received), (5, 5));
 }

@@ -87,11 +87,12 @@ fn every_request_has_one_outcome_whatever_happens() {
             thread.join().expect("the client ends");
         }
 
-        let books = front
-            .books_when(|books| books.get("connections_open") == 0 && books.get("in_flight") == 0);
-        books.assert_balanced();
-        assert!(books.get("in_flight_most") <= 2, "{books:?}");
-        assert!(books.get("queue_length_most") <= 2, "{books:?}");
+        let counts = front.counts_when(|counts| {
+            counts.get("connections_open") == 0 && counts.get("in_flight") == 0
+        });
+        counts.assert_balanced();
+        assert!(counts.get("in_flight_most") <= 2, "{counts:?}");
+        assert!(counts.get("queue_length_most") <= 2, "{counts:?}");
         for outcome in [
             "passed",
             "gone",
@@ -100,7 +101,7 @@ fn every_request_has_one_outcome_whatever_happens() {
             "reset",
             "malformed",
         ] {
-            assert!(books.outcome(outcome) > 0, "no {outcome} in {books:?}");
+            assert!(counts.outcome(outcome) > 0, "no {outcome} in {counts:?}");
         }
     }
 }

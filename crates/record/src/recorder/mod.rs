@@ -16,6 +16,7 @@ use loadlens_base::Outcome;
 
 use super::grid::{Grid, Phase};
 use super::interval::{CheckCount, Gap, IntervalSet};
+use super::merge::add_each;
 use super::ring::{Giver, Taker};
 
 pub use logging::RowLogs;
@@ -259,9 +260,7 @@ impl Recorder {
         next.start = at;
         std::mem::swap(&mut self.set, &mut next);
         self.settle(&mut next, at);
-        for (before, check) in self.checked.iter_mut().zip(&next.checks) {
-            before.add(check);
-        }
+        add_each(&mut self.checked, &next.checks);
         next.end = at;
         // A stall that is longer than the interval goes on in the next one.
         let beyond = self

@@ -14,9 +14,8 @@ use rustls::{
     ClientConfig, DigitallySignedStruct, Error, NamedGroup, RootCertStore, SignatureScheme,
 };
 
-use loadlens_base::Fault;
-use loadlens_plan::program::sha256_hex;
-use loadlens_plan::{PemFile, Plan, Target, Tls};
+use loadlens_base::{Fault, Faults};
+use loadlens_plan::{read_planned, PemFile, Plan, Target, Tls};
 
 /// The largest file of certificates.
 const MAX_FILE_BYTES: u64 = 16 << 20;
@@ -70,12 +69,9 @@ pub fn configure(plan: &Plan) -> Result<Configs, Vec<Fault>> {
     let mut system = None;
     let mut configs = Vec::new();
     for (index, stream) in plan.streams.iter().enumerate() {
-        let at = format!("streams[{index}].target.tls");
-        let secured = stream
-            .target
-            .tls
-            .as_ref()
-            .and_then(|tls| secured(&stream.target, tls, &at, &mut system, &mut faults));
+        let mut faults = Faults::new(&mut faults, format!("streams[{index}].target.tls"));
+        let tls = stream.target.tls.as_ref();
+        let secured = tls.and_then(|tls| secured(&stream.target, tls, &mut system, &mut faults));
         configs.push(secured);
     }
     if faults.is_empty() {
@@ -88,27 +84,19 @@ pub fn configure(plan: &Plan) -> Result<Configs, Vec<Fault>> {
 fn secured(
     target: &Target,
     tls: &Tls,
-    at: &str,
     system: &mut Option<RootCertStore>,
-    faults: &mut Vec<Fault>,
+    faults: &mut Faults,
 ) -> Option<Secured> {
-    let mut fault =
-        |place: &str, what: String| faults.push(Fault::new(format!("{at}.{place}"), what));
     let name = tls.server_name.as_ref().unwrap_or(&target.host);
-    let name = ServerName::try_from(name.clone())
-        .map_err(|_| {
-            fault(
-                "server_name",
-                format!("{name:?} is neither a host name nor an address"),
-            );
-        })
-        .ok();
+    let is_name = ServerName::try_from(name.clone());
+    let what = format_args!("{name:?} is neither a host name nor an address");
+    faults.want(is_name.is_ok(), "server_name", what);
     let provider = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider.clone())
         .with_safe_default_protocol_versions()
-        .map_err(|error| fault("", error.to_string()))
+        .map_err(|error| faults.add("", error))
         .ok();
-    let identity = identity(tls, &mut fault);
+    let identity = identity(tls, faults);
     let builder = if tls.insecure {
         let verifier = Arc::new(Unverified(provider));
         builder.map(|builder| {
@@ -118,8 +106,8 @@ fn secured(
         })
     } else {
         let roots = match &tls.ca {
-            Some(file) => roots_of(file).map_err(|what| fault("ca", what)),
-            None => system_roots(system).map_err(|what| fault("ca", what)),
+            Some(file) => roots_of(file).map_err(|what| faults.add("ca", what)),
+            None => system_roots(system).map_err(|what| faults.add("ca", what)),
         };
         builder
             .zip(roots.ok())
@@ -130,10 +118,8 @@ fn secured(
         Some((chain, key)) => builder?
             .with_client_auth_cert(chain, key)
             .map_err(|error| {
-                fault(
-                    "key",
-                    format!("key and certificate do not go together: {error}"),
-                );
+                let what = format_args!("key and certificate do not go together: {error}");
+                faults.add("key", what);
             })
             .ok()?,
     };
@@ -141,7 +127,7 @@ fn secured(
     config.enable_secret_extraction = true;
     Some(Secured {
         config: Arc::new(config),
-        name: name?,
+        name: is_name.ok()?,
         resumes: tls.resume,
     })
 }
@@ -149,16 +135,16 @@ fn secured(
 type Identity = Option<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)>;
 
 /// Certificate and key of the client; none in the outer place: a fault.
-fn identity(tls: &Tls, fault: &mut impl FnMut(&str, String)) -> Option<Identity> {
+fn identity(tls: &Tls, faults: &mut Faults) -> Option<Identity> {
     let (certificate, key) = match (&tls.certificate, &tls.key) {
         (None, None) => return Some(None),
         (Some(certificate), key) => (certificate, key.as_ref().unwrap_or(certificate)),
         (None, Some(_)) => {
-            fault("certificate", "a key without its certificate".to_owned());
+            faults.add("certificate", "a key without its certificate");
             return None;
         }
     };
-    let chain = certificates(certificate).map_err(|what| fault("certificate", what));
+    let chain = certificates(certificate).map_err(|what| faults.add("certificate", what));
     let key = read(key).and_then(|bytes| {
         PrivateKeyDer::from_pem_slice(&bytes).map_err(|_| {
             format!(
@@ -167,22 +153,13 @@ fn identity(tls: &Tls, fault: &mut impl FnMut(&str, String)) -> Option<Identity>
             )
         })
     });
-    let key = key.map_err(|what| fault("key", what));
+    let key = key.map_err(|what| faults.add("key", what));
     Some(Some((chain.ok()?, key.ok()?)))
 }
 
 fn read(file: &PemFile) -> Result<Vec<u8>, String> {
-    let path = &file.path;
-    let unreadable = |error| format!("{path} cannot be read: {error}");
-    if std::fs::metadata(path).map_err(unreadable)?.len() > MAX_FILE_BYTES {
-        return Err(format!("{path} has more than {MAX_FILE_BYTES} bytes"));
-    }
-    let bytes = std::fs::read(path).map_err(unreadable)?;
-    if sha256_hex(&bytes).eq_ignore_ascii_case(&file.digest) {
-        Ok(bytes)
-    } else {
-        Err(format!("{path} has changed since the plan was made"))
-    }
+    let planned = (file.path.as_str(), file.digest.as_str());
+    read_planned(&file.path, planned, MAX_FILE_BYTES, "read")
 }
 
 fn certificates(file: &PemFile) -> Result<Vec<CertificateDer<'static>>, String> {
@@ -218,9 +195,9 @@ fn system_roots(system: &mut Option<RootCertStore>) -> Result<RootCertStore, Str
     if let Some(roots) = system {
         return Ok(roots.clone());
     }
-    let found = rustls_native_certs::load_native_certs();
+    let of_system = rustls_native_certs::load_native_certs();
     let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(found.certs);
+    roots.add_parsable_certificates(of_system.certs);
     if roots.is_empty() {
         return Err(
             "this machine trusts no CA: install the package ca-certificates, or give a file of CAs"

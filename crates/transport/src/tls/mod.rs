@@ -121,12 +121,12 @@ impl Tls {
     }
 
     fn note(&mut self, stream: u8, suite: SupportedCipherSuite) {
-        let known = self
+        let agreed = self
             .negotiated
             .iter_mut()
-            .find(|known| (known.0, known.1) == (stream, suite));
-        match known {
-            Some(known) => known.2 += 1,
+            .find(|agreed| (agreed.0, agreed.1) == (stream, suite));
+        match agreed {
+            Some(agreed) => agreed.2 += 1,
             None => self.negotiated.push((stream, suite, 1)),
         }
     }

@@ -1,1 +1,1 @@
-"""What several rules ask of Facts, and how signals become a grade; no rule is in here."""
+"""Observations that several rules share."""

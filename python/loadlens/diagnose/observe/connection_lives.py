@@ -1,4 +1,4 @@
-"""What rules about connections that end too soon share: the levels whose client would keep them."""
+"""Observations for rules on connections that end too soon: the levels whose client would keep them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from loadlens.model.facts import ConnectionWatch, Curve, Facts, Step
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptConnections:
     """The connections of one level."""
 
     curve: Curve
@@ -16,15 +16,15 @@ class Kept:
     watch: ConnectionWatch
 
 
-def levels(facts: Facts, *, needs: str) -> list[Kept] | str:
-    """All levels whose client keeps connections; why there is none, where `needs` says what must be told."""
-    known = [
-        Kept(curve, step, step.connections)
+def levels(facts: Facts, *, needs: str) -> list[KeptConnections] | str:
+    """Return all levels whose client keeps connections, or why there is none; `needs` names the reading."""
+    recorded = [
+        KeptConnections(curve, step, step.connections)
         for curve in facts.curves
         for step in curve.steps
         if step.connections is not None
     ]
-    if not known:
-        return f"needs {needs}: what made the load tells of none"
-    kept = [level for level in known if level.watch.reuses]
+    if not recorded:
+        return f"needs {needs}: the source of the load reports none"
+    kept = [level for level in recorded if level.watch.reuses]
     return kept or "needs a client that keeps connections: this one closes them itself"

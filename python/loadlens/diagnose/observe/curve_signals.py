@@ -1,4 +1,4 @@
-"""Signals that several rules take from a load curve: the last gain, waits for cores, room left."""
+"""Signals from a load curve that several rules share: the last gain, waits for cores, room left."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from loadlens.present import numbers
 
 
 def gain_text(gain: float) -> str:
-    """What the last doubling of users brought, beside the limit up to which it counts as nothing."""
+    """Return the gain of the last doubling of users, with the limit up to which it counts as nothing."""
     return (
         f"the last doubling of users brought {numbers.signed_percent(gain)} "
         f"(limit {numbers.percent(load.GAIN_PER_DOUBLING)})"
@@ -19,7 +19,7 @@ def gain_text(gain: float) -> str:
 
 
 def gain_signal(signal: str, gain: float, passed: bool) -> grading.Signal:
-    """The same as a signal, which the rule judges."""
+    """Return the same as a signal, which the rule judges."""
     return grading.stated(
         signal,
         passed,
@@ -29,7 +29,7 @@ def gain_signal(signal: str, gain: float, passed: bool) -> grading.Signal:
 
 
 def waits_signal(step: Step) -> grading.Signal:
-    """The service's threads wait for a core for a share of the time that they run."""
+    """Require that the service's threads wait for a core, relative to the time that they run."""
     waits = waits_for_cores(step)
     if waits is None:
         return grading.stated(
@@ -45,7 +45,7 @@ def waits_signal(step: Step) -> grading.Signal:
 
 
 def room_signal(curve: Curve, step: Step, most: float) -> grading.Signal:
-    """The service's processes use no more than a share of its cores, of those that were read."""
+    """Require that the service's processes use no more than a share of its cores."""
     share = step.server_cores / curve.cores_allotted
     text = f"the service uses {numbers.percent(share)} of its cores (limit {numbers.percent(most)})"
     return grading.stated("cpu.room", share <= most, text=text, chip=f"{numbers.percent(share)} of its cores")

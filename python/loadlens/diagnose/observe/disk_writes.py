@@ -1,4 +1,4 @@
-"""What rules about storage share: bytes of one request over the levels of a curve."""
+"""Observations of storage: bytes per request over the levels of a curve."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OWN_SHARE = 0.5  # of what the device wrote: below, others may have kept it busy
 
 @dataclass(frozen=True, slots=True)
 class PerRequest:
-    """Bytes of one request at each level, ascending."""
+    """Bytes per request at each level, ascending."""
 
     each: tuple[float, ...]
 
@@ -35,12 +35,12 @@ class PerRequest:
 
 
 def known(curve: Curve) -> list[tuple[Step, StorageWatch]]:
-    """The levels at which storage was watched, ascending."""
+    """Return the levels at which storage was watched, ascending."""
     return [(step, step.storage) for step in curve.steps if step.storage is not None]
 
 
 def per_request(curve: Curve, *names: str) -> PerRequest | None:
-    """The sum of some rates of storage for one request; none where one of them is not known at any level."""
+    """Return the sum of some rates of storage per request; none where a rate is not known at any level."""
     each = []
     for step, storage in known(curve):
         figures: list[Figure] = [getattr(storage, name) for name in names]
@@ -51,7 +51,7 @@ def per_request(curve: Curve, *names: str) -> PerRequest | None:
 
 
 def own_rival(storage: StorageWatch) -> Counter:
-    """Others who write to the same device: ruled out when the services wrote most of it."""
+    """Weigh other programs that write to the same device: ruled out when the services wrote most of it."""
     name, own, whole = "other programs' writes", storage.written, storage.device_written
     if not isinstance(own, Estimate) or not isinstance(whole, Estimate) or whole.point <= 0:
         return grading.rival(name, "what the device wrote for all is not known", None)
@@ -61,11 +61,11 @@ def own_rival(storage: StorageWatch) -> Counter:
 
 
 def why_none(facts: Facts) -> str:
-    """Why nothing is known of storage, and what would tell."""
+    """Return why storage is not known, and what would show it."""
     lack = "what the processes write is not known: /proc/PID/io may be read by their user and by root"
     return grading.unwatched(facts, lack)
 
 
 def size(value: float) -> str:
-    """Bytes in words."""
+    """Return bytes in words."""
     return numbers.with_unit(value, "bytes")

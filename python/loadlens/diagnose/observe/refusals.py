@@ -1,4 +1,4 @@
-"""What both rules of refusals ask: how many answers have their status, and why that cannot be told."""
+"""Observations of refusals: the share of answers with their status, and why it is not known."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Answers:
 
     @property
     def share(self) -> float:
-        """Of the refused; 0: nothing was answered."""
+        """Share of refusals; 0: nothing was answered."""
         return self.refused / self.count if self.count else 0.0
 
     @property
@@ -32,31 +32,30 @@ class Answers:
 
     @property
     def why_not_timed(self) -> str:
-        """That many are refused, and on no level long enough for a rate; empty: few are."""
+        """Statement that many are refused, on no level long enough for a rate; empty: few are."""
         if self.share < LEAST_REFUSED:
             return ""
         return f"{numbers.percent(self.share)} of the answers are {self.status}, on no level for 2 s"
 
 
 def answers(steps: Sequence[Step], status: int) -> Answers:
-    """Of all these levels together."""
-    told = [one for step in steps for one in step.statuses]
-    return Answers(
-        sum(count for code, count in told if code == status), sum(count for _, count in told), status
-    )
+    """Count the answers of all these levels."""
+    counts = [pair for step in steps for pair in step.statuses]
+    refused = sum(count for code, count in counts if code == status)
+    return Answers(refused, sum(count for _, count in counts), status)
 
 
 def lack(steps: Sequence[Step]) -> str:
-    """Why nothing is known of refusals; empty: something is."""
+    """Return why refusals are not known; empty: they are."""
     if not steps:
         return "no valid trial"
     if all(not step.statuses and not step.refusals for step in steps):
-        return "needs answers by status: what made the load does not tell them"
+        return "needs answers by status: the source of the load does not report them"
     return ""
 
 
 def share_signal(share: Figure, status: int, load: str) -> grading.Signal:
-    """So many of the requests are refused that it matters."""
+    """Require that a share of the requests is refused that matters."""
     return grading.at_least(
         "refused.share",
         share,

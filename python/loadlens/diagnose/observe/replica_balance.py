@@ -1,4 +1,4 @@
-"""What rules about replicas share: which levels tell of them, and whether they do the same work at all."""
+"""Observations of replicas: the levels that show them, and signs that they do the same work."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from loadlens.present import numbers
 
 FEWEST_REQUESTS = 100  # counted at a level, of all replicas
 COVERED = (0.85, 1.15)  # requests that replicas get for each one that was answered
-KEPT_SHARE = 0.5  # of the share at the lightest level: below, a replica is not asked by the load
-ASKED = 0.01  # of the requests: below, it is not asked at all
+KEPT_SHARE = 0.5  # of the share at the lightest level: below, the load does not use a replica
+ASKED = 0.01  # of the requests: below, the replica is not used at all
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,30 +25,30 @@ class Level:
 
     @property
     def shares(self) -> list[float]:
-        """Of each replica."""
+        """Share of the requests of each replica."""
         return [figures.point(replica.share) for replica in self.balance.replicas]
 
     @property
     def requests(self) -> int:
-        """That all replicas were sent."""
+        """Requests that all replicas were sent."""
         return sum(replica.requests for replica in self.balance.replicas)
 
 
 def levels_of(curve: Curve) -> dict[str, list[Level]]:
-    """The levels of a curve, ascending, by what stands before the replicas.
+    """Return the levels of a curve, ascending, by the balancer in front of the replicas.
 
-    Only those that tell of the same replicas as the highest: a log does not name who was never asked.
+    Only those that show the same replicas as the highest: a log does not name a replica without requests.
     """
-    found: dict[str, list[Level]] = {}
+    by_balancer: dict[str, list[Level]] = {}
     for step in curve.steps:
         for balance in step.balances:
             level = Level(step, balance)
-            known = all(isinstance(replica.share, Estimate) for replica in balance.replicas)
-            if len(balance.replicas) > 1 and level.requests >= FEWEST_REQUESTS and known:
-                found.setdefault(balance.label, []).append(level)
+            is_known = all(isinstance(replica.share, Estimate) for replica in balance.replicas)
+            if len(balance.replicas) > 1 and level.requests >= FEWEST_REQUESTS and is_known:
+                by_balancer.setdefault(balance.label, []).append(level)
     return {
         label: [level for level in levels if _names(level) == _names(levels[-1])]
-        for label, levels in found.items()
+        for label, levels in by_balancer.items()
     }
 
 
@@ -57,45 +57,43 @@ def _names(level: Level) -> list[str]:
 
 
 def why_none(facts: Facts) -> str:
-    """Why nothing is known of replicas, and what would tell."""
-    watched = any(step.processes for curve in facts.curves for step in curve.steps)
-    if not watched:
-        return "no process was watched: --pid of each replica, or a balancer of the testbed that keeps a log"
-    return "no replicas behind a balancer were seen: --pid of each, or a balancer of the testbed"
+    """Return why replicas are not known, and what would show them."""
+    if any(step.processes for curve in facts.curves for step in curve.steps):
+        return "no replicas behind a balancer were seen: --pid of each, or a balancer of the testbed"
+    return "no process was watched: --pid of each replica, or a balancer of the testbed that keeps a log"
 
 
 def covered(level: Level) -> grading.Signal:
-    """Each request must go to one of the replicas: else they do different work."""
+    """Require that each request goes to one of the replicas: else they do different work."""
     share = level.balance.covered
     if share is None:
         return grading.stated("backends.covered", None, text="how many requests came to them is not known")
     low, high = COVERED
     text = f"the replicas got {share:.2f} requests for each one that was answered (limits {low}, {high})"
-    # More may be requests in several segments, retries, or services that are all asked for each request.
+    # More may be requests in several segments, retries, or services that all take part in each request.
     return grading.stated("backends.covered", True if low <= share <= high else None, text=text)
 
 
 def alike(level: Level) -> list[grading.Signal]:
-    """Requests of one kind are the same work anywhere; of several kinds nobody says which went where."""
+    """Leave open whether the work is alike if the load has several kinds of requests."""
     kinds = len(level.step.classes)
     if kinds < 2:
         return []
-    text = f"the load asks {kinds} kinds of requests, and which replica got which is not known"
+    text = f"the load sends {kinds} kinds of requests, and which replica got which is not known"
     return [grading.stated("backends.alike", None, text=text)]
 
 
 def asked_rival(levels: list[Level], place: int) -> Counter:
-    """A server that only probes or others ask: ruled out when its share stays as the load grows."""
+    """Weigh a server that the load does not use: ruled out when its share stays as the load grows."""
     name, first, last = "a server for something else", levels[0].shares[place], levels[-1].shares[place]
     if last < ASKED:
         return grading.rival(name, f"one of them gets {numbers.percent(last)} of the requests", False)
     if len(levels) < 2 or first <= 0:
         return grading.rival(name, "there is one level of load only", None)
-    kept = last / first
     text = f"the least loaded has {numbers.percent(last)} of the requests, {numbers.percent(first)} at first"
-    return grading.rival(name, text, kept >= KEPT_SHARE)
+    return grading.rival(name, text, last / first >= KEPT_SHARE)
 
 
 def seconds(value: float) -> str:
-    """A time in words."""
+    """Return a time in words."""
     return numbers.with_unit(value, "s")

@@ -147,7 +147,7 @@ def _lasting(own: pl.DataFrame, edges_s: Floats) -> pl.DataFrame:
 def _best_over_worst(
     source: TrialSource, stream: int, edges_s: Floats, lasting: pl.DataFrame, shared: Fairness
 ) -> Interval:
-    """How much more the best served tenth got than the worst.
+    """Return how much more the best served tenth got than the worst.
 
     Where that is much it is asked whether they stay the same: best and worst are those of the first half, and
     their requests are counted in the second. Of connections that a few slow requests struck by chance the

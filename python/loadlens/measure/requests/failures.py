@@ -1,4 +1,4 @@
-"""How requests failed: by step, outcome and status, with the times that they took."""
+"""Failed requests: by step, outcome and status, with the times that they took."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ def read(source: TrialSource, plans: Sequence[StreamPlan], begin: float, end: fl
         & (pl.col("done_ns") >= round(begin * 1e9))
         & (pl.col("done_ns") <= round(end * 1e9))
     )
-    found = []
+    failures = []
     for key, part in rows.group_by(["stream", "step", "outcome", "status"], maintain_order=True):
         stream, step, outcome, status = (int(str(field)) for field in key)
         thinned = part["thinned"].to_numpy().astype(np.int64)
         done = part["done_ns"].to_numpy().astype(np.float64)
         due = _due(part)
-        found.append(
+        failures.append(
             Failure(
                 stream=plans[stream].name,
                 step=plans[stream].steps[step].name,
@@ -66,11 +66,11 @@ def read(source: TrialSource, plans: Sequence[StreamPlan], begin: float, end: fl
                 last_s=float(done.max()) / 1e9,
             )
         )
-    return tuple(sorted(found, key=lambda f: -f.count))
+    return tuple(sorted(failures, key=lambda f: -f.count))
 
 
 def _due(rows: pl.DataFrame) -> Floats:
-    """When each request was due; when it was sent where what made the load knows no due times (-1)."""
+    """Return when each request was due; when it was sent where what made the load knows no due times (-1)."""
     due = rows["due_ns"].to_numpy().astype(np.float64)
     if (due >= 0).all():
         return due
@@ -79,7 +79,7 @@ def _due(rows: pl.DataFrame) -> Floats:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AbCounts:
-    """What ApacheBench would have counted, by interval, and the lengths of bodies that decide it."""
+    """ApacheBench's counts by interval, and the lengths of bodies that decide it."""
 
     failed: Floats
     ended: Floats
@@ -89,7 +89,7 @@ class AbCounts:
 
 
 def as_ab_counts(source: TrialSource, stream: int, step: int | None, edges: Floats) -> AbCounts | None:
-    """What ApacheBench would call failed: not answered whole, or with a body not as long as the first.
+    """Count failures as ApacheBench does: not answered whole, or with a body not as long as the first.
 
     Args:
         stream: Index of the stream in the plan.

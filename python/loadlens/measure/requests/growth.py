@@ -1,4 +1,4 @@
-"""What grows while a service answers: its memory with its requests, and the time that a request takes.
+"""Growth while a service answers: of its memory with its requests, and of the time of a request.
 
 Trials of one life of the processes follow each other: memory is put together from what grew within measured
 parts, and times are compared at the same level of load, so that neither users nor start-up count.
@@ -22,10 +22,11 @@ from loadlens.measure.requests.shapes import life_of, zero_s
 from loadlens.measure.source import StepPlan
 from loadlens.measure.trial import TrialMeasures
 from loadlens.model.finding import Estimate, Figure, NotMeasured, Undecided
+from loadlens.model.readings import ProcMetrics
 from loadlens.model.shapes import MemoryGrowth, Slowdown
-from loadlens.signals.read.resources import Series, added
+from loadlens.signals.read.trial_series import Series, added
 
-MEMORY = "rss_bytes"
+MEMORY = ProcMetrics.rss_bytes
 TREND_SHARE = math.log1p(0.03)
 BETTER = 0.5  # of the other's squares
 FEWEST_FITTED, SPREAD = 4, 4.0  # trials, and how far their numbers of requests must lie apart
@@ -43,11 +44,11 @@ class _Placed:
 
 def _lives(cases: Sequence[CaseMeasures]) -> Iterator[list[_Placed]]:
     """The trials of each life in order; each knows what was answered before it."""
-    found: dict[str, list[tuple[CaseMeasures, TrialMeasures]]] = {}
+    by_life: dict[str, list[tuple[CaseMeasures, TrialMeasures]]] = {}
     for case in cases:
         for trial in case.usable:
-            found.setdefault(life_of(trial), []).append((case, trial))
-    for members in found.values():
+            by_life.setdefault(life_of(trial), []).append((case, trial))
+    for members in by_life.values():
         placed, before = [], 0
         for case, trial in sorted(members, key=lambda pair: zero_s(pair[1])):
             placed.append(_Placed(case, trial, zero_s(trial), before))
@@ -56,9 +57,9 @@ def _lives(cases: Sequence[CaseMeasures]) -> Iterator[list[_Placed]]:
 
 
 def _lives_of(cases: Sequence[CaseMeasures], everything: Sequence[CaseMeasures]) -> list[list[_Placed]]:
-    """Those that any of the cases met, with all that they answered."""
+    """Return the lives that any of the cases met, with all that they answered."""
     own = {case.slug for case in cases}
-    return [life for life in _lives(everything) if any(one.case.slug in own for one in life)]
+    return [life for life in _lives(everything) if any(placed.case.slug in own for placed in life)]
 
 
 def _answered(trial: TrialMeasures) -> int:
@@ -72,7 +73,7 @@ def _answered(trial: TrialMeasures) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Grown:
-    """What a trial answered and by how much memory grew meanwhile."""
+    """Requests that a trial answered, and the growth of memory meanwhile."""
 
     requests: float
     grown_bytes: float
@@ -94,23 +95,25 @@ def memory_growth(
     lives = _lives_of(cases, everything)
     if not lives:
         return ()
-    longest = max(lives, key=lambda life: sum(_answered(one.trial) for one in life))
-    names = dict.fromkeys(process.service for one in longest for process in one.trial.resources.services)
-    found = [growth for name in names if (growth := _memory(name, longest)) is not None]
-    return tuple(sorted(found, key=lambda growth: -growth.grown_bytes))
+    longest = max(lives, key=lambda life: sum(_answered(placed.trial) for placed in life))
+    names = dict.fromkeys(
+        process.service for placed in longest for process in placed.trial.resources.services
+    )
+    grown = [growth for name in names if (growth := _memory(name, longest)) is not None]
+    return tuple(sorted(grown, key=lambda growth: -growth.grown_bytes))
 
 
 def _memory(name: str, life: Sequence[_Placed]) -> MemoryGrowth | None:
-    """What grew within the measured parts, put end to end over the requests answered meanwhile."""
+    """Return the growth within the measured parts, put end to end over the requests answered meanwhile."""
     requests, levels = [0.0], []
     grown = [0.0]
     seconds, trials = 0.0, 0
     each: list[_Grown] = []
-    for one in life:
-        series, counted = _resident(name, one.trial), _answered_at(one.trial)
-        if series is None or counted is None or one.trial.grid is None:
+    for placed in life:
+        series, counted = _resident(name, placed.trial), _answered_at(placed.trial)
+        if series is None or counted is None or placed.trial.grid is None:
             continue
-        edges = one.trial.grid.edges_s
+        edges = placed.trial.grid.edges_s
         inside = series.between(float(edges[0]), float(edges[-1]))
         if inside.values.size < 2:
             continue
@@ -149,9 +152,9 @@ def _memory(name: str, life: Sequence[_Placed]) -> MemoryGrowth | None:
 
 
 def _grows_with(each: Sequence[_Grown]) -> str:
-    """Whether trials grew in proportion to their requests, or to their lengths."""
+    """Return whether trials grew in proportion to their requests or to their lengths."""
     requests, grown, seconds = (
-        np.array([getattr(one, name) for one in each]) for name in ("requests", "grown_bytes", "seconds")
+        np.array([getattr(trial, name) for trial in each]) for name in ("requests", "grown_bytes", "seconds")
     )
     if len(each) < FEWEST_FITTED or requests.min() <= 0 or requests.max() < SPREAD * requests.min():
         return "unknown"
@@ -233,13 +236,17 @@ def slowdowns(cases: Sequence[CaseMeasures], everything: Sequence[CaseMeasures])
 def _slowdown(step: StepPlan, lives: Sequence[Sequence[_Placed]], alike: Sequence[CaseMeasures]) -> Slowdown:
     own = {case.slug for case in alike}
     timed = [
-        [_timed(one, one.trial.rows, step.index) for one in life if one.case.slug in own and _is_known(one)]
+        [
+            _timed(placed, placed.trial.rows, step.index)
+            for placed in life
+            if placed.case.slug in own and _is_known(placed)
+        ]
         for life in lives
     ]
     pairs = [pair for life in timed for pair in _pairs(life)]
     best = max(pairs, key=lambda pair: pair[1].placed.before - pair[0].placed.before, default=None)
-    known = [one for life in timed for one in life if one.change is not None]
-    moves = [one for one in known if one.p_value < TREND_LEVEL]
+    with_trend = [trial for life in timed for trial in life if trial.change is not None]
+    moves = [trial for trial in with_trend if trial.p_value < TREND_LEVEL]
     change: Figure = NotMeasured("drift.change", "no level was measured twice in one life of the service")
     load, between, seconds, doubling = None, 0, 0.0, None
     if best is not None:
@@ -251,32 +258,32 @@ def _slowdown(step: StepPlan, lives: Sequence[Sequence[_Placed]], alike: Sequenc
     return Slowdown(
         label=step.name,
         request=step.request,
-        trials=len(known),
-        rising=sum((one.change or 0.0) > TREND_SHARE for one in moves),
-        falling=sum((one.change or 0.0) < -TREND_SHARE for one in moves),
+        trials=len(with_trend),
+        rising=sum((trial.change or 0.0) > TREND_SHARE for trial in moves),
+        falling=sum((trial.change or 0.0) < -TREND_SHARE for trial in moves),
         change=change,
         load=load,
         requests=between,
         seconds=seconds,
         doubling=doubling,
-        follows=_follows(known, doubling),
+        follows=_follows(with_trend, doubling),
     )
 
 
-def _is_known(one: _Placed) -> bool:
-    return isinstance(one.trial.rows, Rows) and one.trial.load is not None
+def _is_known(placed: _Placed) -> bool:
+    return isinstance(placed.trial.rows, Rows) and placed.trial.load is not None
 
 
-def _timed(one: _Placed, rows: Rows | Insufficient, index: int) -> _Timed:
+def _timed(placed: _Placed, rows: Rows | Insufficient, index: int) -> _Timed:
     assert isinstance(rows, Rows)  # others were left out
-    assert one.trial.load is not None
-    assert one.trial.grid is not None
+    assert placed.trial.load is not None
+    assert placed.trial.grid is not None
     part = rows.steps[index]
     return _Timed(
-        one,
-        one.trial.load.plan.load,
+        placed,
+        placed.trial.load.plan.load,
         part.usual.observed,
-        one.trial.grid.seconds,
+        placed.trial.grid.seconds,
         part.middle_s,
         part.change,
         part.p_value,
@@ -286,9 +293,9 @@ def _timed(one: _Placed, rows: Rows | Insufficient, index: int) -> _Timed:
 def _pairs(life: Sequence[_Timed]) -> Iterator[tuple[_Timed, _Timed]]:
     """The first and the last trial of each level."""
     levels: dict[float, list[_Timed]] = {}
-    for one in life:
-        if one.middle.size:
-            levels.setdefault(one.load, []).append(one)
+    for trial in life:
+        if trial.middle.size:
+            levels.setdefault(trial.load, []).append(trial)
     for members in levels.values():
         if len(members) > 1:
             yield members[0], members[-1]
@@ -316,32 +323,32 @@ def _doubling(early: _Timed, late: _Timed) -> float | None:
     end = late.placed.before + late.requests / 2
     if ratio <= 1:
         return None
-    found = (end - ratio * begin) / (ratio - 1)
-    return found if found > 0 else None
+    doubling = (end - ratio * begin) / (ratio - 1)
+    return doubling if doubling > 0 else None
 
 
-def _follows(known: Sequence[_Timed], doubling: float | None) -> str:
-    """Whether rises within trials are in proportion to the requests of each, or to its length."""
-    if len(known) < FEWEST_FITTED:
+def _follows(trials: Sequence[_Timed], doubling: float | None) -> str:
+    """Return whether rises within trials are in proportion to the requests of each or to its length."""
+    if len(trials) < FEWEST_FITTED:
         return "unknown"
-    requests = np.array([float(one.requests) for one in known])
+    requests = np.array([float(trial.requests) for trial in trials])
     if requests.max() < SPREAD * requests.min():
         return "unknown"
-    before = np.array([one.placed.before + one.requests / 2 for one in known])
-    changes = np.array([one.change or 0.0 for one in known])
+    before = np.array([trial.placed.before + trial.requests / 2 for trial in trials])
+    changes = np.array([trial.change or 0.0 for trial in trials])
     by_requests = requests / ((doubling or requests.sum() * 1e3) + before)
-    by_clock = np.array([one.seconds for one in known])
+    by_clock = np.array([trial.seconds for trial in trials])
     return _better(_squares(changes, by_requests), _squares(changes, by_clock))
 
 
 def _better(by_requests: float, by_clock: float) -> str:
-    """Which of two shapes leaves far less."""
+    """Return which of two shapes leaves far less."""
     if by_requests < BETTER * by_clock:
         return "requests"
     return "clock" if by_clock < BETTER * by_requests else "unknown"
 
 
-def _squares(found: Floats, shape: Floats) -> float:
-    """What a multiple of a shape leaves of some figures."""
-    scale = float(found @ shape) / float(shape @ shape)
-    return float(((found - scale * shape) ** 2).sum())
+def _squares(values: Floats, shape: Floats) -> float:
+    """Return the squares that a multiple of a shape leaves of some values."""
+    scale = float(values @ shape) / float(shape @ shape)
+    return float(((values - scale * shape) ** 2).sum())

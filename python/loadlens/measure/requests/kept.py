@@ -95,12 +95,12 @@ def _trend(took_s: Floats) -> tuple[float | None, float]:
     if points < FEWEST_TREND_POINTS:
         return None, 1.0
     series = np.array([float(np.median(piece)) for piece in np.array_split(took_s, points)])
-    found = trend_of(np.log(np.maximum(series, 1e-9)))
-    return found.change, found.p_value
+    trend = trend_of(np.log(np.maximum(series, 1e-9)))
+    return trend.change, trend.p_value
 
 
 def _delayed(body_s: Floats) -> Delayed:
-    """Also those beside, as far away as such a delay varies."""
+    """Add the neighbours, as far away as such a delay varies."""
     near = np.flatnonzero((body_s >= ACK_FROM_S - ACK_WIDTH_S) & (body_s <= ACK_TO_S + ACK_WIDTH_S))
     return Delayed(int(body_s.size), near, body_s[near])
 

@@ -1,4 +1,4 @@
-"""What was ahead of each probe when it was due, from the log of requests, and how long it then waited."""
+"""Requests ahead of each probe when it was due, from the log of requests, and its wait."""
 
 from __future__ import annotations
 
@@ -34,45 +34,45 @@ class Met:
 
 
 def ahead_of(cases: Sequence[CaseMeasures], probe: str, idle_s: float | None) -> AheadWatch | None:
-    """How the wait of a probe grows with the requests that were under way; none without a log of requests.
+    """Return how the wait of a probe grows with the requests under way; none without a log of requests.
 
     Args:
-        cases: Levels of one curve.
-        probe: Its name.
-        idle_s: What it takes when nothing is in its way.
+        cases: Levels of wait curve.
+        probe: Name of the probe.
+        idle_s: Its unloaded response time.
     """
     if idle_s is None:
         return None
-    found: list[Met] = []
+    by_trial: list[Met] = []
     trials = 0
     for trial in _in_turns(cases):
         met = _met(trial, probe)
         if met is not None:
-            found.append(met)
+            by_trial.append(met)
             trials += 1
-        if sum(one.ahead.size for one in found) >= ENOUGH:
+        if sum(met.ahead.size for met in by_trial) >= ENOUGH:
             break
-    if not found:
+    if not by_trial:
         return None
-    ahead = np.concatenate([one.ahead for one in found])
-    waits = np.concatenate([one.took_s for one in found]) - idle_s
-    told = waits_for_those_ahead(ahead, waits, work_s=0.0)
-    if isinstance(told, Insufficient):
-        return AheadWatch(probe, Undecided("wait.per-request", "s", told.reason), None, ahead.size, None)
-    one = told.per_request_s
-    half = slope_error([met.ahead for met in found], [met.took_s for met in found])
-    low, high = (None, None) if half is None else (one.point - half, one.point + half)
+    ahead = np.concatenate([met.ahead for met in by_trial])
+    waits = np.concatenate([met.took_s for met in by_trial]) - idle_s
+    fit = waits_for_those_ahead(ahead, waits)
+    if isinstance(fit, Insufficient):
+        return AheadWatch(probe, Undecided("wait.per-request", "s", fit.reason), None, ahead.size, None)
+    wait = fit.per_request_s
+    half = slope_error([met.ahead for met in by_trial], [met.took_s for met in by_trial])
+    low, high = (None, None) if half is None else (wait.point - half, wait.point + half)
     slope = Estimate(
         "wait.per-request",
         "s",
-        one.point,
+        wait.point,
         low,
         high,
         trials,
         int(ahead.size),
         "least squares, jackknife of trials",
     )
-    return AheadWatch(probe, slope, told.explained, int(ahead.size), float(ahead.mean()))
+    return AheadWatch(probe, slope, fit.explained, int(ahead.size), float(ahead.mean()))
 
 
 def _in_turns(cases: Sequence[CaseMeasures]) -> list[TrialMeasures]:
@@ -84,7 +84,7 @@ def _in_turns(cases: Sequence[CaseMeasures]) -> list[TrialMeasures]:
 def _met(trial: TrialMeasures, name: str) -> Met | None:
     load = trial.load
     probe = next((stream for stream in trial.probes if stream.plan.name == name), None)
-    if load is None or probe is None or trial.grid is None or trial.teller is not None:
+    if load is None or probe is None or trial.grid is None or trial.external is not None:
         return None
     edges = trial.grid.edges_s
     part = float(edges[0]), float(edges[-1])
@@ -141,6 +141,6 @@ def met(
 
 
 def _before(ns: pl.Series, moments: Ints) -> Ints:
-    """How many come up to each moment and after the one before, shape (moments + 1,)."""
+    """Count what comes up to each moment and after the one before, shape (moments + 1,)."""
     place = np.searchsorted(moments, ns.to_numpy().astype(np.int64), side="left")
     return np.bincount(place, minlength=moments.size + 1)

@@ -1,4 +1,4 @@
-"""How many bytes of answers came in a trial, and how much of a request's time they took to come."""
+"""Bytes of answers in a trial, and the share of a request's time that they took to come."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ def read(
     if not rows or len(counted) < len(rows):
         return None
     sums, lengths = np.array(counted, dtype=np.float64), np.array([row.length_s for row in rows])
-    found = within_trial.mean(sums, lengths)
-    if isinstance(found, Insufficient):
-        found = Interval(float(sums.sum() / lengths.sum()), None, None, float(sums.size), "bytes over time")
+    rate = within_trial.mean(sums, lengths)
+    if isinstance(rate, Insufficient):
+        rate = Interval(float(sums.sum() / lengths.sum()), None, None, float(sums.size), "bytes over time")
     return Received(
-        bytes_per_s=found,
+        bytes_per_s=rate,
         waited=_mean(first_byte),
         coming=_mean(last_byte),
     )

@@ -31,7 +31,7 @@ class Refused:
 
 
 def read(counters: Counters, stream: str) -> tuple[Refused, ...]:
-    """Read what was refused; nothing where hardly a request was, or for too short a time to tell.
+    """Read what was refused; nothing where hardly a request was, or for too short a time.
 
     Args:
         counters: Of all streams.
@@ -43,15 +43,15 @@ def read(counters: Counters, stream: str) -> tuple[Refused, ...]:
         return ()
     accepted = np.array([float(row.ok) for row in rows])
     latency = _mean_service_s(rows)
-    found = []
+    refusals = []
     for status in (TOO_MANY, UNAVAILABLE):
         refused = np.array([float(row.status.get(str(status), 0)) for row in rows])
         if refused.sum() < LEAST_REFUSED * (accepted.sum() + refused.sum()) or not refused.any():
             continue
         limit = limiter(accepted, refused, lengths)
         if isinstance(limit, Limiter):
-            found.append(_of(status, limit, accepted, refused, lengths, latency))
-    return tuple(found)
+            refusals.append(_of(status, limit, accepted, refused, lengths, latency))
+    return tuple(refusals)
 
 
 def _of(
@@ -77,9 +77,9 @@ def _mean_service_s(rows: Sequence[StreamCounters]) -> float:
 
 
 def by_status(trials: Sequence[tuple[Refused, ...]]) -> Mapping[int, list[Refused]]:
-    """Those of each status that every trial has."""
-    found: dict[int, list[Refused]] = {}
+    """Return the refusals of each status that every trial has."""
+    refusals: dict[int, list[Refused]] = {}
     for trial in trials:
-        for one in trial:
-            found.setdefault(one.status, []).append(one)
-    return {status: parts for status, parts in found.items() if len(parts) == len(trials)}
+        for refused in trial:
+            refusals.setdefault(refused.status, []).append(refused)
+    return {status: parts for status, parts in refusals.items() if len(parts) == len(trials)}

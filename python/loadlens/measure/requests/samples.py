@@ -1,4 +1,4 @@
-"""What only single requests tell of a trial: when nothing was answered at all, and times apart from that.
+"""Single requests of a trial: when nothing was answered at all, and times apart from that.
 
 Counts by interval know neither which requests met a pause nor which opened a connection. Rows of requests do,
 where the log kept every one of them. They are gone when a trial was read; `Rows.requests` reads them again.
@@ -128,10 +128,10 @@ def _again(
 
 
 def _age(done_s: Floats, stops: pauses.Pauses) -> float:
-    """How long ago the last answer was, for a moment drawn at random outside standstills.
+    """Return how long ago the last answer was, for a moment drawn at random outside standstills.
 
     The mean age of a renewal process, E X^2 / 2 E X (Cox 1962, 5.4): half the distance of answers that keep
-    time, all of it where they come by chance, more where they come together.
+    time, all of it where they are independent, more where they come together.
     """
     last = np.searchsorted(stops.begin_s, done_s[:-1], side="right") - 1
     ended = np.append(stops.begin_s + stops.length_s, -np.inf)  # of none: before all
@@ -162,21 +162,21 @@ class _Columns:
         return np.asarray((self.outcome == int(Outcome.OK)) & ended & (self.due_s >= 0), dtype=np.bool_)
 
     def own(self, load: StreamPlan, step: int, begin: float, end: float) -> Bools:
-        """Those of a step of the load."""
+        """Return the requests of a step of the load."""
         of_step = (self.stream == load.index) & (self.step == step)
         return np.asarray(self.is_ok(begin, end) & of_step, dtype=np.bool_)
 
 
 def _columns(samples: Samples) -> _Columns | None:
     """The columns of a log that holds every request; times in seconds."""
-    found: dict[str, list[np.ndarray]] = {name: [] for name in COLUMNS}
+    parts: dict[str, list[np.ndarray]] = {name: [] for name in COLUMNS}
     for part in samples():
         if (part["thinned"] > 0).any():
             return None
         for name in COLUMNS:
             values = part[name].to_numpy()
-            found[name].append(_seconds(values) if name in IN_SECONDS else values)
-    return _Columns(found) if sum(part.size for part in found["due_ns"]) else None
+            parts[name].append(_seconds(values) if name in IN_SECONDS else values)
+    return _Columns(parts) if sum(part.size for part in parts["due_ns"]) else None
 
 
 def _joined(parts: list[np.ndarray]) -> Any:
@@ -221,7 +221,7 @@ def _stops(
     limit = max(pauses.shortest_visible(steady, end - begin), pauses.OF_IDLE_TIME * idle, FLOOR_S)
     own_begin, own_end = counters.stalls
     points = np.append(done, end)
-    found = pauses.pauses(
+    gaps = pauses.pauses(
         points[:-1],
         np.diff(points),
         completions=max(int((done >= begin).sum()), pauses.FEWEST_EVENTS),
@@ -231,52 +231,52 @@ def _stops(
         own_begin_s=np.array(own_begin),
         own_end_s=np.array(own_end),
     )
-    assert isinstance(found, pauses.Pauses)  # it has enough completions
+    assert isinstance(gaps, pauses.Pauses)  # it has enough completions
     probes = np.isin(of.stream, [plan.index for plan in plans if plan.is_probe])
-    is_told = (found.length_s > limit) | _witnessed(of, probes, found)
-    inside = is_told & (found.begin_s + found.length_s > begin) & _held_up(of, found)
-    kept = pauses.Pauses(found.begin_s[inside], found.length_s[inside], limit, None)
+    is_told = (gaps.length_s > limit) | _witnessed(of, probes, gaps)
+    inside = is_told & (gaps.begin_s + gaps.length_s > begin) & _held_up(of, gaps)
+    kept = pauses.Pauses(gaps.begin_s[inside], gaps.length_s[inside], limit, None)
     is_cut = tuple(bool(at >= end - 1e-9) for at in kept.begin_s + kept.length_s)
     return kept, is_cut
 
 
-def _held_up(of: _Columns, found: pauses.Pauses) -> Bools:
-    """Whether several requests that were due in the first half of a gap waited for its end, shape (gaps,)."""
-    return _waited(of, found, np.ones(of.due_s.size, dtype=np.bool_)) >= SEVERAL
+def _held_up(of: _Columns, gaps: pauses.Pauses) -> Bools:
+    """True if several requests that were due in the first half of a gap waited for its end, shape (gaps,)."""
+    return _waited(of, gaps, np.ones(of.due_s.size, dtype=np.bool_)) >= SEVERAL
 
 
-def _waited(of: _Columns, found: pauses.Pauses, which: Bools) -> Ints:
-    """How many of some requests, due in the first half of a gap, waited for its end, shape (gaps,)."""
+def _waited(of: _Columns, gaps: pauses.Pauses, which: Bools) -> Ints:
+    """Count the requests that, due in the first half of a gap, waited for its end, shape (gaps,)."""
     due = of.due_s[which & (of.due_s >= 0)]
     done = of.done_s[which & (of.due_s >= 0)]
     done = np.where(done < 0, np.inf, done)
-    ends = found.begin_s + found.length_s
+    ends = gaps.begin_s + gaps.length_s
     waited = [
         int(((due < end - length / 2) & (done >= end - CLOSE_S)).sum())
-        for end, length in zip(ends, found.length_s, strict=True)
+        for end, length in zip(ends, gaps.length_s, strict=True)
     ]
     return np.array(waited, dtype=np.int64)
 
 
-def _witnessed(of: _Columns, probes: Bools, found: pauses.Pauses) -> Bools:
-    """Whether so many probes waited for the end of a gap that not each can be slow by itself, shape (gaps,).
+def _witnessed(of: _Columns, probes: Bools, gaps: pauses.Pauses) -> Bools:
+    """True if so many probes waited for the end of a gap that not each can be slow by itself, shape (gaps,).
 
-    A few users may all be on a slow path at once, so their silence alone tells little; but probes have
-    nothing to do with it. Beside gaps a share of them is as slow (at least one is counted), and k at once are
-    so by chance with the k-th power of that, for each gap that could have met them.
+    A few users may all be on a slow path at once, so their silence alone says little; but probes have
+    nothing to do with it. Outside gaps a share of them is as slow (at least one is counted), and k at once
+    are so by chance with the k-th power of that, for each gap that could have met them.
     """
-    known = probes & (of.due_s >= 0) & (of.done_s >= 0)
-    took = of.took_s(known)[pauses.undisturbed(of.due_s[known], of.done_s[known], found)]
+    timed = probes & (of.due_s >= 0) & (of.done_s >= 0)
+    took = of.took_s(timed)[pauses.undisturbed(of.due_s[timed], of.done_s[timed], gaps)]
     if not took.size:
-        return np.zeros(found.length_s.size, dtype=np.bool_)
-    waited = _waited(of, found, probes)
-    slow = np.array([float((took > length / 2).sum()) for length in found.length_s])
-    chance = found.length_s.size * (np.maximum(1.0, slow) / took.size) ** waited
+        return np.zeros(gaps.length_s.size, dtype=np.bool_)
+    waited = _waited(of, gaps, probes)
+    slow = np.array([float((took > length / 2).sum()) for length in gaps.length_s])
+    chance = gaps.length_s.size * (np.maximum(1.0, slow) / took.size) ** waited
     return np.asarray((waited >= SEVERAL) & (chance < WITNESSED), dtype=np.bool_)
 
 
 def spared(due_s: Floats, done_s: Floats, stops: pauses.Pauses) -> Bools:
-    """Which requests met no standstill and nothing that was due in one and is worked off after it."""
+    """Return which requests met no standstill and nothing that was due in one and is worked off after it."""
     begin, end = pauses.joined(stops.begin_s, stops.begin_s + (1 + AFTERMATH) * stops.length_s)
     return pauses.undisturbed(due_s, done_s, pauses.Pauses(begin, end - begin, stops.shortest_s, None))
 
@@ -305,10 +305,10 @@ def _of_step(of: _Columns, own: Bools, met: Bools, edges_s: Floats) -> StepRows:
 
 
 def took(counts: IntervalCounts, trials: int) -> Took:
-    """Mean and p99 of times that are known one by one, with intervals from how they vary over time."""
+    """Return mean and p99 of individually recorded times, with intervals from their variation over time."""
     figures = (
-        figure(metric, "s", found, trials, counts.observed)
-        for metric, found in (
+        figure(metric, "s", result, trials, counts.observed)
+        for metric, result in (
             ("response_time.mean", within_trial.mean_of(counts)),
             ("response_time.p99", within_trial.quantile(counts, 0.99)),
         )

@@ -1,4 +1,4 @@
-"""What single requests tell of a case, as rules see it: standstills on one clock for the whole record."""
+"""Single requests of a case, as rules see them: standstills on one clock for the whole record."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from loadlens.measure.requests import samples
 from loadlens.measure.requests.kept import counted
 from loadlens.measure.requests.samples import Rows
 from loadlens.measure.trial import TrialMeasures
-from loadlens.model.shapes import Spared, Standstill, StandstillWatch
+from loadlens.model.readings import ScrapeMetrics
+from loadlens.model.shapes import SparedRequests, Standstill, StandstillWatch
+from loadlens.signals.read.trial_series import SCRAPE
 
 
 def standstills(case: CaseMeasures) -> tuple[StandstillWatch, ...]:
@@ -17,36 +19,38 @@ def standstills(case: CaseMeasures) -> tuple[StandstillWatch, ...]:
     return tuple(_watch(trial, trial.rows) for trial in case.usable if isinstance(trial.rows, Rows))
 
 
-def spared(case: CaseMeasures) -> Spared | None:
-    """Requests of the load that met no standstill; none where nothing stood still, or nobody can say."""
-    found = _stopped(case)
-    if not found:
+def spared(case: CaseMeasures) -> SparedRequests | None:
+    """Requests of the load that met no standstill; none where nothing stood still, or it is not known."""
+    stopped = _stopped(case)
+    if not stopped:
         return None
-    steps = [part for rows, _ in found for part in rows.steps]
+    steps = [part for rows, _ in stopped for part in rows.steps]
     counts = pooled([counts for part in steps for counts in (part.usual, part.opening)])
     met = sum(part.met for part in steps)
-    return Spared(counts.observed, met, samples.took(counts, len(found)))
+    return SparedRequests(counts.observed, met, samples.took(counts, len(stopped)))
 
 
-def spared_probes(case: CaseMeasures) -> Spared | None:
+def spared_probes(case: CaseMeasures) -> SparedRequests | None:
     """The same of its only probe."""
-    found = _stopped(case)
-    if not found or len(case.probe_names) != 1:
+    stopped = _stopped(case)
+    if not stopped or len(case.probe_names) != 1:
         return None
     parts, met = [], 0
-    for rows, edges_s in found:
+    for rows, edges_s in stopped:
         due, took = rows.probe_due_s, rows.probe_took_s
         kept = samples.spared(due, due + took, rows.stops)
         parts.append(counted(due[kept] + took[kept], took[kept], edges_s))
         met += int((~kept).sum())
     counts = pooled(parts)
-    return Spared(counts.observed, met, samples.took(counts, len(found)))
+    return SparedRequests(counts.observed, met, samples.took(counts, len(stopped)))
 
 
 def _stopped(case: CaseMeasures) -> list[tuple[Rows, Floats]]:
     """The trials of a case in one of which it stood still, with the edges of their intervals."""
-    known = [(t.rows, t.grid.edges_s) for t in case.usable if isinstance(t.rows, Rows) and t.grid is not None]
-    return known if any(rows.stops.begin_s.size for rows, _ in known) else []
+    watched = [
+        (t.rows, t.grid.edges_s) for t in case.usable if isinstance(t.rows, Rows) and t.grid is not None
+    ]
+    return watched if any(rows.stops.begin_s.size for rows, _ in watched) else []
 
 
 def _watch(trial: TrialMeasures, rows: Rows) -> StandstillWatch:
@@ -68,17 +72,17 @@ def _watch(trial: TrialMeasures, rows: Rows) -> StandstillWatch:
 
 
 def _scrapes_s(trial: TrialMeasures) -> tuple[float, ...]:
-    """When each of our looks at the service's metrics began."""
+    """Return when each scrape of the service's metrics began."""
     import polars as pl
 
     rows = trial.source.readings().filter(
-        (pl.col("source") == "scrape") & (pl.col("metric") == "scrape_seconds")
+        (pl.col("source") == SCRAPE) & (pl.col("metric") == ScrapeMetrics.scrape_seconds.name)
     )
     return tuple(zero_s(trial) + float(at) / 1e9 for at in rows["time_ns"].unique().sort())
 
 
 def zero_s(trial: TrialMeasures) -> float:
-    """When the trial began, on the clock of the record; 0 where that is not known."""
+    """Return when the trial began, on the clock of the record; 0 where that is not known."""
     return (trial.source.t0_monotonic_ns or 0) / 1e9
 
 

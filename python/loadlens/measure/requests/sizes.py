@@ -1,4 +1,4 @@
-"""How long the bodies of answers were, from the sample log."""
+"""Sizes of response bodies, from the sample log."""
 
 from __future__ import annotations
 

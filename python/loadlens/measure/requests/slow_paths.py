@@ -1,6 +1,6 @@
-"""Which requests of a class take a path of their own, over the levels of a curve, and which met a timer.
+"""Requests of a class that take a path of their own, over the levels of a curve, or that met a timer.
 
-The hills of a distribution are looked for where the most requests are; at the lowest level, where nobody
+The hills of a distribution are looked for where the most requests are; at the lowest level, where no request
 waits for others, the valley that was found there parts the few. What a valley parts is read again, a level at
 a time: the requests of a trial are not kept.
 """
@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import stats as distributions
 
-from loadlens.estimate import mixtures, pauses, within_trial
+from loadlens.estimate import distributions, mixtures, pauses, within_trial
 from loadlens.estimate.interval import Insufficient, difference
 from loadlens.estimate.interval_counts import IntervalCounts, pooled
 from loadlens.measure.case import CaseMeasures
@@ -64,34 +63,34 @@ class _Level:
         return self.counts.observed
 
 
-def slow_paths(cases: Sequence[CaseMeasures], beside: Sequence[CaseMeasures]) -> tuple[SlowPath, ...]:
+def slow_paths(cases: Sequence[CaseMeasures], dense: Sequence[CaseMeasures]) -> tuple[SlowPath, ...]:
     """The last hill of every class of a curve.
 
     Args:
         cases: The levels, ascending.
-        beside: Looks at the same requests with dense probes.
+        dense: Cases with the same requests and dense probes.
     """
     first = cases[0].reference
     if first is None:
         return ()
-    found = []
+    paths = []
     for step in first.plan.steps:
         levels = _levels(cases, step.index)
         if levels:
-            alone = [*levels[:1], *_like(beside, cases[0], step.index)]
-            found.append(_path(step.name, step.request, levels, alone))
-    return tuple(found)
+            alone = [*levels[:1], *_like(dense, cases[0], step.index)]
+            paths.append(_path(step.name, step.request, levels, alone))
+    return tuple(paths)
 
 
 def _levels(cases: Sequence[CaseMeasures], index: int) -> list[_Level]:
-    found = []
+    levels = []
     for case in cases:
         trials = tuple(trial.rows for trial in case.usable if isinstance(trial.rows, Rows))
         if trials and case.reference is not None:
             rows = tuple(trial.steps[index] for trial in trials)
             load = case.reference.plan.load
-            found.append(_Level(load, index, pooled([part.usual for part in rows]), rows, trials))
-    return found
+            levels.append(_Level(load, index, pooled([part.usual for part in rows]), rows, trials))
+    return levels
 
 
 def _like(beside: Sequence[CaseMeasures], case: CaseMeasures, index: int) -> list[_Level]:
@@ -141,32 +140,32 @@ def _path(label: str, request: str, levels: Sequence[_Level], alone: Sequence[_L
         alone_level = replace(alone_level, took=times[0], usual=times[1])
     reference = next((level.counts for level in levels[1:] if level.load in valleys), whole)
     share = _beyond(reference, valleys.get(min(valleys, default=0.0), valley)) / max(1, reference.observed)
-    calm, lacking, queued = [], [], 0
+    unqueued, lacking, queued = [], [], 0
     for level in levels[1:]:
         cut = valleys.get(level.load)
         here = _middle(level.counts.between(0.0, cut if cut is not None else math.inf))
         if usual is None or here is None or here > CALM * usual:
             queued += 1
         elif cut is not None:
-            calm.append((level, cut))
+            unqueued.append((level, cut))
         elif _lacks(level.counts, valley, share):
             lacking.append(level.load)
-    used = [*((level, valley) for level in alone), *calm]
-    looks = [_look(level, cut) for level, cut in used]
+    used = [*((level, valley) for level in alone), *unqueued]
+    splits = [_split(level, cut) for level, cut in used]
     return replace(
         blank,
         unseen_s=_unseen_s([level for level, _ in used]),
         alone=alone_level,
         levels=tuple(
-            found for level, cut in calm if (found := _level(level.load, level.counts, cut)) is not None
+            slow for level, cut in unqueued if (slow := _level(level.load, level.counts, cut)) is not None
         ),
         lacking=tuple(lacking),
         queued=queued,
-        weight=_weight([(look.counts, cut) for look, (_, cut) in zip(looks, used, strict=True)]),
+        weight=_weight([(split.counts, cut) for split, (_, cut) in zip(splits, used, strict=True)]),
         shift=_shift(pooled([level.counts for level, _ in used]), valley),
-        is_even=_is_even(looks),
-        together=_together(looks[: len(alone)]),
-        in_answer=_in_answer(looks),
+        is_even=_is_even(splits),
+        together=_together(splits[: len(alone)]),
+        in_answer=_in_answer(splits),
     )
 
 
@@ -181,20 +180,20 @@ def _beyond(counts: IntervalCounts, valley: float) -> int:
 
 
 def _lacks(counts: IntervalCounts, valley: float, share: float) -> bool:
-    """Whether far fewer requests lie beyond a valley than a share of them, by more than chance."""
+    """True if far fewer requests lie beyond a valley than a share of them, by more than chance."""
     here = _beyond(counts, valley)
     if counts.observed < mixtures.FEWEST or here >= LACKING * share * counts.observed:
         return False
-    chance = float(distributions.binom.cdf(here, counts.observed, min(1.0, share)))
+    chance = distributions.binomial_at_most(here, counts.observed, min(1.0, share))
     return chance < UNEVEN_LEVEL
 
 
 def _valley(counts: IntervalCounts) -> float | None:
-    """Where the last hill begins, when it is a path of its own."""
-    found = mixtures.mixture(counts)
-    if isinstance(found, Insufficient):
+    """Return where the last hill begins, when it is a path of its own."""
+    mixture = mixtures.mixture(counts)
+    if isinstance(mixture, Insufficient):
         return None
-    last = mixtures.slow_path(found)
+    last = mixtures.slow_path(mixture)
     return None if last is None else last.begins_s
 
 
@@ -221,8 +220,8 @@ def _weight(parts: Sequence[tuple[IntervalCounts, float]]) -> Figure:
     """Share beyond the valleys over all intervals of all trials."""
     hits = np.concatenate([counts.between(cut, math.inf).observed_per_interval() for counts, cut in parts])
     totals = np.concatenate([counts.observed_per_interval() for counts, _ in parts])
-    found = within_trial.share(hits, totals)
-    return figure("component.weight", "share", found, len(parts), int(totals.sum()))
+    share = within_trial.share(hits, totals)
+    return figure("component.weight", "share", share, len(parts), int(totals.sum()))
 
 
 def _shift(counts: IntervalCounts, valley: float) -> Figure:
@@ -255,8 +254,8 @@ class _Followed:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Look:
-    """What the single requests of a level tell of a valley."""
+class _Split:
+    """Single requests of a level on both sides of a valley."""
 
     counts: IntervalCounts  # of those that were followed; of all where none could be
     halves: tuple[_Half, ...]
@@ -266,7 +265,7 @@ class _Look:
     held: int  # of them: they ended only with it
 
 
-def _look(level: _Level, valley: float) -> _Look:
+def _split(level: _Level, valley: float) -> _Split:
     """Read the requests of a level again, one trial at a time; only the slow ones of all are held at once."""
     kept: list[Requests | None] = []
     slow: list[Requests] = []
@@ -277,19 +276,19 @@ def _look(level: _Level, valley: float) -> _Look:
         kept.append(requests if room >= 0 else None)
         slow.append(_beyond_it(requests, valley))
         del requests  # before the next trial is read
-    took = np.concatenate([one.took_s for one in slow])
+    took = np.concatenate([requests.took_s for requests in slow])
     longest = float(np.quantile(took, ALL_BUT_FEW)) if took.size else 0.0
     followed = [
-        found
+        whole
         for trial, requests in zip(level.trials, kept, strict=True)
-        if (found := _followed(trial, requests or trial.requests(level.step), valley, longest)) is not None
+        if (whole := _followed(trial, requests or trial.requests(level.step), valley, longest)) is not None
     ]
-    probes = [_held(trial, one) for trial, one in zip(level.trials, slow, strict=True)]
-    return _Look(
-        counts=pooled([one.counts for one in followed]) if followed else level.counts,
-        halves=tuple(half for one in followed for half in one.halves),
+    probes = [_held(trial, requests) for trial, requests in zip(level.trials, slow, strict=True)]
+    return _Split(
+        counts=pooled([whole.counts for whole in followed]) if followed else level.counts,
+        halves=tuple(half for whole in followed for half in whole.halves),
         slow=int(took.size),
-        late=sum(int((one.body_s > one.took_s / 2).sum()) for one in slow),
+        late=sum(int((requests.body_s > requests.took_s / 2).sum()) for requests in slow),
         probes=sum(due for due, _ in probes),
         held=sum(held for _, held in probes),
     )
@@ -301,7 +300,7 @@ def _beyond_it(requests: Requests, valley: float) -> Requests:
 
 
 def _followed(trial: Rows, requests: Requests, valley: float, longest: float) -> _Followed | None:
-    """What was due in the measured part, so long before its end that slow ones have ended as well.
+    """Return what was due in the measured part, so long before its end that slow ones have ended as well.
 
     Of all that ended within it, the first were due before and are mostly slow, and of those due last only the
     quick ones ended: in short trials the share would fall from half to half. What was due so long before a
@@ -320,9 +319,9 @@ def _followed(trial: Rows, requests: Requests, valley: float, longest: float) ->
     return _Followed(counted(due, took, np.linspace(begin, end, FOLLOWED_PARTS + 1)), (first, second))
 
 
-def _is_even(looks: Sequence[_Look]) -> bool | None:
-    """Whether the share is the same in both halves of all trials, as far as chance goes."""
-    halves = [half for look in looks for half in look.halves if half.all]
+def _is_even(splits: Sequence[_Split]) -> bool | None:
+    """True if the share is the same in both halves of all trials, as far as chance goes."""
+    halves = [half for split in splits for half in split.halves if half.all]
     n = np.array([float(half.all) for half in halves])
     k = np.array([float(half.slow) for half in halves])
     if n.size < FEWEST_CELLS or k.sum() < FEWEST_ALONE or k.sum() >= n.sum():
@@ -330,11 +329,11 @@ def _is_even(looks: Sequence[_Look]) -> bool | None:
     share = float(k.sum() / n.sum())
     square = float(((k - n * share) ** 2 / (n * share * (1 - share))).sum())
     freedom = n.size - 1
-    return not (float(distributions.chi2.sf(square, freedom)) < UNEVEN_LEVEL and square / freedom > UNEVEN)
+    return not (distributions.chi2_tail(square, freedom) < UNEVEN_LEVEL and square / freedom > UNEVEN)
 
 
 def _held(trial: Rows, slow: Requests) -> tuple[int, int]:
-    """How many probes were due while a slow request was under way, and how many of them ended with it."""
+    """Count the probes due while a slow request was under way, and those of them that ended with it."""
     ends = trial.probe_due_s + trial.probe_took_s
     due, held = 0, 0
     for begin, took in zip(slow.due_s, slow.took_s, strict=True):
@@ -344,16 +343,16 @@ def _held(trial: Rows, slow: Requests) -> tuple[int, int]:
     return due, held
 
 
-def _together(alone: Sequence[_Look]) -> float | None:
+def _together(alone: Sequence[_Split]) -> float | None:
     """Of the probes that were due while a slow request was under way, how many ended only with it."""
-    due = sum(look.probes for look in alone)
-    return sum(look.held for look in alone) / due if due >= FEWEST_PROBES else None
+    due = sum(split.probes for split in alone)
+    return sum(split.held for split in alone) / due if due >= FEWEST_PROBES else None
 
 
-def _in_answer(looks: Sequence[_Look]) -> float | None:
+def _in_answer(splits: Sequence[_Split]) -> float | None:
     """Of the slow ones, the share that waited longer between first and last byte than before."""
-    count = sum(look.slow for look in looks)
-    return sum(look.late for look in looks) / count if count else None
+    count = sum(split.slow for split in splits)
+    return sum(split.late for split in splits) / count if count else None
 
 
 # --- timers -----------------------------------------------------------------------------------------------
@@ -364,21 +363,21 @@ def timer_piles(cases: Sequence[CaseMeasures], beside: Sequence[CaseMeasures]) -
     first = cases[0].reference
     if first is None:
         return ()
-    found: list[TimerPile] = []
+    piles: list[TimerPile] = []
     for step in first.plan.steps:
         own = _levels(cases, step.index)
         levels = [*own, *_like(beside, cases[0], step.index)]
         if levels:
-            found += _piles(step.name, step.request, levels, own)
-    return tuple(found)
+            piles += _piles(step.name, step.request, levels, own)
+    return tuple(piles)
 
 
 def _piles(label: str, request: str, levels: Sequence[_Level], own: Sequence[_Level]) -> list[TimerPile]:
     """Of all levels; and at which of a curve's own they are."""
-    found = []
+    piles = []
     parts = [part for level in levels for part in level.rows]
     if sum(part.delayed.of for part in parts) >= mixtures.FEWEST:
-        found += _acknowledged(label, request, [part.delayed for part in parts])
+        piles += _acknowledged(label, request, [part.delayed for part in parts])
     opening = pooled([part.opening for part in parts])
     usual = pooled([level.counts for level in levels])
     for place, counts, timers in (("whole", usual, OTHER_TIMERS), ("opening", opening, ON_OPENING)):
@@ -395,7 +394,7 @@ def _piles(label: str, request: str, levels: Sequence[_Level], own: Sequence[_Le
                 count,
                 "pile",
             )
-            found.append(
+            piles.append(
                 TimerPile(
                     label,
                     request,
@@ -409,19 +408,19 @@ def _piles(label: str, request: str, levels: Sequence[_Level], own: Sequence[_Le
                     _where(own, place, pile.timer_s + (_middle(counts) or 0.0), mixtures.TIMER_TOLERANCE),
                 )
             )
-    return found
+    return piles
 
 
 def _where(own: Sequence[_Level], place: str, at_s: float, tolerance: float) -> tuple[TimerLevel, ...]:
     """Levels with requests that took so long."""
-    found = []
+    places = []
     for level in own:
         counts = level.counts if place == "whole" else pooled([part.opening for part in level.rows])
         low, high = (1 - tolerance) * at_s, (1 + tolerance) * at_s
         count = counts.between(low, high).observed
         if count:
-            found.append(TimerLevel(level.load, count))
-    return tuple(found)
+            places.append(TimerLevel(level.load, count))
+    return tuple(places)
 
 
 def _acknowledged(label: str, request: str, parts: Sequence[Delayed]) -> list[TimerPile]:
@@ -433,7 +432,7 @@ def _acknowledged(label: str, request: str, parts: Sequence[Delayed]) -> list[Ti
     if here < max(FEWEST_ALONE, mixtures.LEAST_TIMER_WEIGHT * size):
         return []
     contrast = here / (near / 2) if near else math.inf
-    chance = distributions.binomtest(here, here + near, 1 / 3, alternative="greater").pvalue
+    chance = distributions.binomial_at_least(here, here + near, 1 / 3)
     if contrast < mixtures.PILE_CONTRAST or chance >= mixtures.PILE_LEVEL:
         return []
     # The requests of one connection follow each other: their order is what clusters them.

@@ -1,4 +1,4 @@
-"""When a service completed nothing though it should have, from the longest gap of each recorded interval."""
+"""Times in which a service completed nothing though it should have, from the longest recorded gaps."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from loadlens.model.counters import Counters
 
 
 def read(counters: Counters, stream: str, response: IntervalCounts, seconds: float) -> Pauses | Insufficient:
-    """Pauses of a stream in the measured part; the generator's own stalls are left out.
+    """Return the pauses of a stream in the measured part, without the generator's own stalls.
 
     Args:
-        counters: Of all streams and the generator.
-        stream: Its name.
-        response: Its response times: users in step with each other complete nothing while all of them wait,
+        counters: Counters of all streams and the generator.
+        stream: Name of the stream.
+        response: Response times of the stream: users in step with each other complete nothing while all wait,
             so a pause lasts several of the shortest.
         seconds: Length of the measured part.
     """
@@ -31,7 +31,7 @@ def read(counters: Counters, stream: str, response: IntervalCounts, seconds: flo
         return Insufficient("gaps between completions were not recorded")
     shortest = idle_time(response)
     if isinstance(shortest, Insufficient):
-        return Insufficient(f"{response.observed} requests: too few to tell a pause from chance")
+        return Insufficient(f"{response.observed} requests: too few to distinguish a pause from chance")
     own_begin, own_end = counters.stalls
     return pauses(
         np.array([at for at, _ in gaps]),
@@ -44,9 +44,9 @@ def read(counters: Counters, stream: str, response: IntervalCounts, seconds: flo
     )
 
 
-def without(found: Pauses | Insufficient, edges_s: Floats) -> Floats:
-    """1 for each interval between the edges in which no pause lies, 0 for the others, shape (intervals,)."""
-    if isinstance(found, Insufficient):
+def without(paused: Pauses | Insufficient, edges_s: Floats) -> Floats:
+    """Return 1 for each interval between the edges without a pause, 0 for the others, shape (intervals,)."""
+    if isinstance(paused, Insufficient):
         return np.ones(edges_s.size - 1)
-    begin, end = found.begin_s[:, None], (found.begin_s + found.length_s)[:, None]
+    begin, end = paused.begin_s[:, None], (paused.begin_s + paused.length_s)[:, None]
     return np.asarray(~((begin < edges_s[1:]) & (end > edges_s[:-1])).any(axis=0), dtype=np.float64)

@@ -1,1 +1,1 @@
-"""What services and their hosts did during a case: processes, gauges, counters, CPU per request."""
+"""Services and their hosts during a case: processes, gauges, counters, CPU per request."""

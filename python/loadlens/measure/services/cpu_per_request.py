@@ -19,8 +19,8 @@ SCATTER = 1.96  # standard errors to either side of a mean
 IDLE_CORES = 0.02  # what services may use without any request, where they were not watched idle
 
 
-def cpu_time(cases: Sequence[CaseMeasures], dearest: str) -> tuple[Figure, Figure]:
-    """CPU seconds of one request over the levels of a curve: of the dearest class, and of all classes."""
+def cpu_time(cases: Sequence[CaseMeasures], costliest: str) -> tuple[Figure, Figure]:
+    """CPU seconds of one request over the levels of a curve: of the costliest class, and of all classes."""
     rows = [
         (trial, load, cpu)
         for case in cases
@@ -40,7 +40,7 @@ def cpu_time(cases: Sequence[CaseMeasures], dearest: str) -> tuple[Figure, Figur
         rates = np.array([[_rate(load, step)] for _, load, _ in rows])
         return _one_work(metric, busy, rates, last, step, trials, samples)
 
-    return of(dearest), of(None)
+    return of(costliest), of(None)
 
 
 def _one_work(
@@ -53,21 +53,20 @@ def _one_work(
     samples: int,
 ) -> Figure:
     """By regression over the curve; where rates hardly vary, busy time over completions at the last level."""
-    found = demand.demand(busy, rates)
-    if isinstance(found, demand.Demand):
-        one = found.per_request[0]
-        return estimate(metric, "s", one, trials, samples)
+    fit = demand.demand(busy, rates)
+    if isinstance(fit, demand.Demand):
+        return estimate(metric, "s", fit.per_request[0], trials, samples)
     ratios = [
         _ratio(rate, float(load.ok.sum()), cpu) for load, cpu in last if (rate := _rate(load, step)) > 0
     ]
-    known = [ratio for ratio in ratios if isinstance(ratio, Interval)]
-    if not known:
-        reason = next((r.reason for r in ratios if isinstance(r, Insufficient)), found.reason)
+    intervals = [ratio for ratio in ratios if isinstance(ratio, Interval)]
+    if not intervals:
+        reason = next((r.reason for r in ratios if isinstance(r, Insufficient)), fit.reason)
         return Undecided(metric, "s", reason)
-    lows = [k.low for k in known if k.low is not None]
-    highs = [k.high for k in known if k.high is not None]
-    method = f"{known[0].method} at the highest load"
-    point = float(np.mean([k.point for k in known]))
+    lows = [k.low for k in intervals if k.low is not None]
+    highs = [k.high for k in intervals if k.high is not None]
+    method = f"{intervals[0].method} at the highest load"
+    point = float(np.mean([k.point for k in intervals]))
     return Estimate(metric, "s", point, min(lows), max(highs), trials, samples, method)
 
 

@@ -1,4 +1,4 @@
-"""What requests hold for a while, as services and their database tell: read from the readings of a trial,
+"""Locks, pools and threads that requests hold, as services and databases report them: read per trial,
 joined over the trials of a case.
 
 A pool or a lock is several gauges with one stem: how many hold a place, how many wait, how many may. What a
@@ -7,26 +7,22 @@ gauge is, its name says (`vocabulary`); replicas of a service are added up.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from loadlens.estimate import within_trial
-from loadlens.estimate.interval import Insufficient, Interval
-from loadlens.model.facts import Gauge, Places
+from loadlens.estimate.interval import Interval
+from loadlens.model.facts import ConcurrencyLimit, Gauge
+from loadlens.model.readings import PostgresMetrics
 from loadlens.signals.read.metric_names import Kind, Meaning, Role, meaning_of, other_labels
-from loadlens.signals.read.resources import Series
+from loadlens.signals.read.trial_series import SCRAPE, Readings, Series, level
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from loadlens.measure.case import CaseMeasures
 
 _OURS: Final = frozenset({"service", "replica"})  # labels that the monitor adds
-_CLIENTS: Final = "connections"  # of a database, by what they do and wait for
 Key = tuple[str, ...]
 
 
@@ -40,8 +36,8 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """Places of one kind in one trial, with the gauges that were told."""
+class GaugePlace:
+    """Gauges of one concurrency limit in one trial."""
 
     key: Key  # the same in every trial
     kind: Kind
@@ -50,7 +46,7 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _Exported:
     """One exported series of one service."""
 
     service: str
@@ -60,35 +56,33 @@ class _Told:
     replicas: tuple[Series, ...]
 
 
-def read(readings: pl.DataFrame, begin: float, end: float) -> tuple[Kept, ...]:
-    """Return what was told of places over the measured part [begin, end], seconds since t0."""
-    if readings.is_empty():
-        return ()
-    groups: dict[Key, list[_Told]] = {}
-    for one in _scraped(readings):
-        groups.setdefault((one.service, *one.meaning.stem, *map("=".join, one.rest)), []).append(one)
-    found = []
+def read(readings: Readings, begin: float, end: float) -> tuple[GaugePlace, ...]:
+    """Return the concurrency limits over the measured part [begin, end], seconds since t0."""
+    groups: dict[Key, list[_Exported]] = {}
+    for gauge in _scraped(readings):
+        groups.setdefault((gauge.service, *gauge.meaning.stem, *map("=".join, gauge.rest)), []).append(gauge)
+    places = []
     for key, members in sorted(groups.items()):
         for kind, own in _by_kind(members).items():
-            kept = _kept((*key, kind), kind, own, begin, end)
-            if kept is not None:
-                found.append(kept)
-    return (*found, *_of_databases(readings, begin, end))
+            place = _place((*key, kind), kind, own, begin, end)
+            if place is not None:
+                places.append(place)
+    return (*places, *_of_databases(readings, begin, end))
 
 
-def places_of(case: CaseMeasures) -> tuple[Places, ...]:
-    """Places of a case over its trials; what only some trials told is of those."""
-    by_key: dict[Key, list[Kept]] = {}
+def places_of(case: CaseMeasures) -> tuple[ConcurrencyLimit, ...]:
+    """Return the concurrency limits of a case; a gauge that only some trials report covers only those."""
+    by_key: dict[Key, list[GaugePlace]] = {}
     for trial in case.usable:
-        for kept in trial.places:
-            by_key.setdefault(kept.key, []).append(kept)
-    found = []
+        for place in trial.places:
+            by_key.setdefault(place.key, []).append(place)
+    limits = []
     for trials in by_key.values():
         held = _gauge(case, trials, "held")
         if held is None:
             continue
-        found.append(
-            Places(
+        limits.append(
+            ConcurrencyLimit(
                 trials[0].kind,
                 held,
                 waiting=_gauge(case, trials, "waiting"),
@@ -97,46 +91,35 @@ def places_of(case: CaseMeasures) -> tuple[Places, ...]:
                 held_is_at_most=trials[0].held_is_at_most,
             )
         )
-    return tuple(found)
+    return tuple(limits)
 
 
-def _gauge(case: CaseMeasures, trials: Sequence[Kept], role: Role) -> Gauge | None:
-    known = [kept.gauges[role] for kept in trials if role in kept.gauges]
-    if not known:
+def _gauge(case: CaseMeasures, trials: Sequence[GaugePlace], role: Role) -> Gauge | None:
+    readings = [place.gauges[role] for place in trials if role in place.gauges]
+    if not readings:
         return None
-    name = known[0].name
-    mean = case.level_figure(name, "", [reading.mean for reading in known])
-    return Gauge(name, mean, max(reading.highest for reading in known))
+    name = readings[0].name
+    mean = case.level_figure(name, "", [reading.mean for reading in readings])
+    return Gauge(name, mean, max(reading.highest for reading in readings))
 
 
 # --- from rows to series ----------------------------------------------------------------------------------
 
 
-def _scraped(readings: pl.DataFrame) -> Iterable[_Told]:
-    """Series that tell of places, replicas of one service together."""
-    import polars as pl
-
-    rows = readings.filter((pl.col("source") == "scrape") & pl.col("value").is_not_null())
-    rows = rows.filter(~pl.col("metric").str.ends_with("_bucket"))  # most of a page
-    series: dict[tuple[str, str, tuple[tuple[str, str], ...]], list[Series]] = {}
-    known: dict[tuple[str, str, tuple[tuple[str, str], ...]], _Told] = {}
-    for key, part in rows.sort("time_ns").group_by(["metric", "labels"], maintain_order=True):
-        metric, labels = str(key[0]), json.loads(str(key[1]) or "{}")
-        own = {str(name): str(value) for name, value in labels.items() if name not in _OURS}
+def _scraped(readings: Readings) -> Iterable[_Exported]:
+    """Yield the series about places, replicas of one service together."""
+    replicas: dict[tuple[str, str, tuple[tuple[str, str], ...]], list[Series]] = {}
+    exported: dict[tuple[str, str, tuple[tuple[str, str], ...]], _Exported] = {}
+    for metric, series in readings.monitored(SCRAPE):
+        own = {name: value for name, value in series.labels.items() if name not in _OURS}
         meaning = meaning_of(metric, own)
         if meaning is None:
             continue
-        place = (str(labels.get("service", "")), metric, tuple(sorted(own.items())))
-        series.setdefault(place, []).append(_series(part))
-        known[place] = _Told(place[0], _shown(metric, own), other_labels(own), meaning, ())
-    for place, told in known.items():
-        yield replace(told, replicas=tuple(series[place]))
-
-
-def _series(part: pl.DataFrame) -> Series:
-    return Series(
-        part["time_ns"].to_numpy().astype(np.float64) / 1e9, part["value"].to_numpy().astype(np.float64)
-    )
+        place = (series.labels.get("service", ""), metric, tuple(sorted(own.items())))
+        replicas.setdefault(place, []).append(series)
+        exported[place] = _Exported(place[0], _shown(metric, own), other_labels(own), meaning, ())
+    for place, gauge in exported.items():
+        yield replace(gauge, replicas=tuple(replicas[place]))
 
 
 def _shown(metric: str, labels: Mapping[str, str]) -> str:
@@ -144,13 +127,13 @@ def _shown(metric: str, labels: Mapping[str, str]) -> str:
     return f"{metric}{{{inside}}}" if inside else metric
 
 
-def _by_kind(members: Sequence[_Told]) -> Mapping[Kind, list[_Told]]:
+def _by_kind(members: Sequence[_Exported]) -> Mapping[Kind, list[_Exported]]:
     """Gauges of one stem by what they are of; those without a word for it belong to the only others."""
-    named: dict[Kind, list[_Told]] = {}
-    for one in members:
-        if one.meaning.kind is not None:
-            named.setdefault(one.meaning.kind, []).append(one)
-    loose = [one for one in members if one.meaning.kind is None]
+    named: dict[Kind, list[_Exported]] = {}
+    for gauge in members:
+        if gauge.meaning.kind is not None:
+            named.setdefault(gauge.meaning.kind, []).append(gauge)
+    loose = [gauge for gauge in members if gauge.meaning.kind is None]
     if len(named) == 2 and "unknown" in named:  # tasks that wait for threads
         loose += named.pop("unknown")
     if len(named) == 1:
@@ -158,44 +141,36 @@ def _by_kind(members: Sequence[_Told]) -> Mapping[Kind, list[_Told]]:
     return named
 
 
-def _kept(key: Key, kind: Kind, members: Sequence[_Told], begin: float, end: float) -> Kept | None:
+def _place(key: Key, kind: Kind, members: Sequence[_Exported], begin: float, end: float) -> GaugePlace | None:
     gauges: dict[Role, Reading] = {}
-    for one in members:
-        reading = _reading(one, begin, end)
+    for member in members:
+        reading = _reading(member, begin, end)
         if reading is not None:
-            gauges.setdefault(one.meaning.role, reading)
+            gauges.setdefault(member.meaning.role, reading)
     if "held" not in gauges:
         held = _all_but_free(gauges)
         if held is None:
             return None
         gauges["held"] = held
-    return Kept(key, kind, gauges)
+    return GaugePlace(key, kind, gauges)
 
 
-def _reading(one: _Told, begin: float, end: float) -> Reading | None:
+def _reading(gauge: _Exported, begin: float, end: float) -> Reading | None:
     means, highest = [], 0.0
-    for series in one.replicas:
-        if one.meaning.is_growth:
-            found = series.rate(begin, end)
-            if not isinstance(found, Interval):
+    for series in gauge.replicas:
+        if gauge.meaning.is_growth:
+            rate = series.rate(begin, end)
+            if not isinstance(rate, Interval):
                 return None
-            means.append(found)
-            highest += found.point
+            means.append(rate)
+            highest += rate.point
             continue
         values = series.between(begin, end).values
         if not values.size:
             return None
-        means.append(_level(values))
+        means.append(level(values))
         highest += float(values.max())
-    return Reading(one.name, _added(means), highest)
-
-
-def _level(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> Interval:
-    """The mean of readings at equal distances."""
-    found = within_trial.mean(values, np.ones(values.size))
-    if isinstance(found, Insufficient):
-        return Interval(float(values.mean()), None, None, 1.0, "mean of readings")
-    return found
+    return Reading(gauge.name, _added(means), highest)
 
 
 def _added(parts: Sequence[Interval]) -> Interval:
@@ -213,7 +188,7 @@ def _added(parts: Sequence[Interval]) -> Interval:
 
 
 def _all_but_free(gauges: Mapping[Role, Reading]) -> Reading | None:
-    """Who holds a place, where only the places and the free ones are told."""
+    """Return the held places, where only all places and the free ones are reported."""
     whole, free = gauges.get("present") or gauges.get("bound"), gauges.get("free")
     if whole is None or free is None:
         return None
@@ -227,29 +202,24 @@ def _all_but_free(gauges: Mapping[Role, Reading]) -> Reading | None:
 # --- databases --------------------------------------------------------------------------------------------
 
 
-def _of_databases(readings: pl.DataFrame, begin: float, end: float) -> Iterable[Kept]:
+def _of_databases(readings: Readings, begin: float, end: float) -> Iterable[GaugePlace]:
     """Connections that wait for a lock, and those within a transaction that do not: who holds it is one."""
-    import polars as pl
-
-    rows = readings.filter(
-        (pl.col("source") == "postgres")
-        & (pl.col("metric") == _CLIENTS)
-        & pl.col("value").is_not_null()
-        & (pl.col("time_ns") >= int(begin * 1e9))
-        & (pl.col("time_ns") <= int(end * 1e9))
-    )
-    moments: dict[str, dict[int, list[float]]] = {}
-    for time_ns, text, value in rows.select("time_ns", "labels", "value").iter_rows():
-        labels = json.loads(text)
-        at = moments.setdefault(str(labels["service"]), {}).setdefault(int(time_ns), [0.0, 0.0])
-        if labels.get("wait") == "Lock":
-            at[1] += float(value)
-        elif str(labels.get("state", "")).startswith(("active", "idle in transaction")):
-            at[0] += float(value)
+    moments: dict[str, dict[float, list[float]]] = {}
+    for series in readings.of(PostgresMetrics.connections):
+        at = moments.setdefault(series.labels["service"], {})
+        is_waiting = series.labels.get("wait") == "Lock"
+        is_within = series.labels.get("state", "").startswith(("active", "idle in transaction"))
+        part = series.between(begin, end)
+        for second, count in zip(part.seconds, part.values, strict=True):
+            counts = at.setdefault(float(second), [0.0, 0.0])
+            if is_waiting or is_within:
+                counts[is_waiting] += float(count)
     for service, by_time in moments.items():
-        held, waiting = np.array(list(by_time.values())).T
+        if not by_time:
+            continue
+        held, waiting = np.array([counts for _, counts in sorted(by_time.items())]).T
         gauges: dict[Role, Reading] = {
-            "held": Reading(f"{service}: in a transaction", _level(held), float(held.max())),
-            "waiting": Reading(f'{service}: wait_event_type="Lock"', _level(waiting), float(waiting.max())),
+            "held": Reading(f"{service}: in a transaction", level(held), float(held.max())),
+            "waiting": Reading(f'{service}: wait_event_type="Lock"', level(waiting), float(waiting.max())),
         }
-        yield Kept((service, _CLIENTS), "lock", gauges, held_is_at_most=True)
+        yield GaugePlace((service, PostgresMetrics.connections.name), "lock", gauges, held_is_at_most=True)

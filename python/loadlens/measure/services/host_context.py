@@ -1,4 +1,4 @@
-"""What lies around a case's services, over its trials: quotas, the ways in, storage, memory, bytes."""
+"""Surroundings of a case's services over its trials: quotas, balance, storage, memory, sockets, bytes."""
 
 from __future__ import annotations
 
@@ -7,15 +7,19 @@ from collections.abc import Sequence
 
 from loadlens.estimate.interval import Interval
 from loadlens.measure.case import CaseMeasures
+from loadlens.measure.services.filled import filled
 from loadlens.measure.trial import TrialMeasures
 from loadlens.model.facts import (
     BalanceWatch,
+    KernelWatch,
     MemoryWatch,
     QuotaWatch,
     ReceivedWatch,
     ReplicaWatch,
     StorageWatch,
 )
+from loadlens.model.readings import TcpMetrics
+from loadlens.signals.read import sockets
 from loadlens.signals.read.balancer_log import Spread
 from loadlens.signals.read.quotas import Quota
 from loadlens.signals.read.storage import asleep_over
@@ -28,7 +32,7 @@ def quotas_of(case: CaseMeasures) -> tuple[QuotaWatch, ...]:
     """The groups that bound CPU time."""
     by_key: dict[tuple[str, str], list[Quota]] = {}
     for trial in case.usable:
-        for quota in trial.around.quotas:
+        for quota in trial.quotas:
             by_key.setdefault(quota.key, []).append(quota)
     return tuple(
         QuotaWatch(
@@ -44,10 +48,10 @@ def quotas_of(case: CaseMeasures) -> tuple[QuotaWatch, ...]:
 
 
 def balances_of(case: CaseMeasures) -> tuple[BalanceWatch, ...]:
-    """How requests were spread over replicas; only of those that were there in every trial."""
+    """Return the spread of requests over the replicas that were there in every trial."""
     by_name: dict[str, list[tuple[TrialMeasures, Spread]]] = {}
     for trial in case.usable:
-        for spread in trial.around.spreads:
+        for spread in trial.spreads:
             by_name.setdefault(spread.name, []).append((trial, spread))
     return tuple(_balance(case, name, own) for name, own in sorted(by_name.items()))
 
@@ -58,7 +62,7 @@ def _balance(case: CaseMeasures, name: str, own: Sequence[tuple[TrialMeasures, S
     covered = [share for trial, spread in own if (share := _covered(trial, spread)) is not None]
     return BalanceWatch(
         label=name,
-        told=spreads[0].told,
+        source=spreads[0].source,
         replicas=tuple(_replica(case, replica, spreads) for replica in names),
         covered=sum(covered) / len(covered) if covered else None,
     )
@@ -97,69 +101,69 @@ def _covered(trial: TrialMeasures, spread: Spread) -> float | None:
 
 
 def storage_of(case: CaseMeasures) -> StorageWatch | None:
-    """What was read and written; none where nobody looked."""
-    known = [trial.around.storage for trial in case.usable if trial.around.storage is not None]
-    if not known:
+    """Return reads and writes; none where storage was not watched."""
+    watched = [(t.signals, t.storage) for t in case.usable if t.storage is not None]
+    if not watched:
         return None
-    asleep = asleep_over(known)
-    return StorageWatch(
-        written=case.level_figure("storage.written", "bytes/s", [one.written for one in known]),
-        read=case.level_figure("storage.read", "bytes/s", [one.read for one in known]),
-        appended=case.level_figure("storage.appended", "bytes/s", [one.appended for one in known]),
-        major_faults=case.level_figure("faults.major", "1/s", [one.major_faults for one in known]),
-        device=known[0].device,
-        device_busy=case.level_figure("storage.busy", "share", [one.device_busy for one in known]),
-        device_written=case.level_figure("storage.device", "bytes/s", [one.device_written for one in known]),
-        waiting=case.level_figure("pressure.io", "share", [one.waiting for one in known]),
-        stalled=case.level_figure("pressure.io", "share", [one.stalled for one in known]),
+    trials = [storage for _, storage in watched]
+    asleep = asleep_over(trials)
+    looks = [storage.stored for storage in trials if storage.stored is not None]
+    return filled(
+        StorageWatch,
+        [signals for signals, _ in watched],
+        case.level_figure,
+        device=trials[0].device,
+        device_busy=case.level_figure("storage.busy", "share", [each.device_busy for each in trials]),
+        device_written=case.level_figure(
+            "storage.device", "bytes/s", [each.device_written for each in trials]
+        ),
         blocked=case.level_figure("threads.blocked", "share", [share for share, _ in asleep]),
         blocked_threads=case.level_figure("threads.blocked", "threads", [count for _, count in asleep]),
-        stored=_all_looks([one.stored for one in known]),
+        stored=(sum(some for some, _ in looks), sum(of for _, of in looks))
+        if len(looks) == len(trials)
+        else None,
     )
-
-
-def _all_looks(found: Sequence[tuple[int, int] | None]) -> tuple[int, int] | None:
-    """Of all trials together; none where one of them was not looked at."""
-    told = [looks for looks in found if looks is not None]
-    return (sum(some for some, _ in told), sum(of for _, of in told)) if len(told) == len(found) else None
 
 
 def memory_of(case: CaseMeasures) -> MemoryWatch | None:
-    """How short of memory it was; none where no service was watched."""
-    told = [(trial.around.memory, trial.load) for trial in case.usable if trial.around.memory is not None]
-    known = [memory for memory, _ in told]
-    if not known:
+    """Return the shortage of memory; none where no service was watched."""
+    watched = [(t.signals, t.memory, t.load) for t in case.usable if t.memory is not None]
+    if not watched:
         return None
-    halves = [memory.halves for memory in known if memory.halves is not None]
+    halves = [memory.halves for _, memory, _ in watched if memory.halves is not None]
     first, second = sum(half for half, _ in halves), sum(half for _, half in halves)
-    is_enough = first + second >= FEWEST_FAULTS
     rates = [
         (memory.faults, float((load.ok + load.not_ok).sum()) / load.grid.seconds)
-        for memory, load in told
+        for _, memory, load in watched
         if memory.faults is not None and load is not None
     ]
-    held = [memory.held for memory in known if memory.held is not None]
-    return MemoryWatch(
+    return filled(
+        MemoryWatch,
+        [signals for signals, _, _ in watched],
+        case.level_figure,
         faults=tuple(faults / completed for faults, completed in rates if completed > 0),
-        later=second / first if is_enough and first > 0 else None,
-        again=case.level_figure("memory.refaults", "pages/s", [one.again for one in known]),
-        swapped_in=case.level_figure("memory.swapped_in", "pages/s", [one.swapped_in for one in known]),
-        waiting=case.level_figure("pressure.memory", "share", [one.waiting for one in known]),
-        own_waiting=case.level_figure("pressure.memory", "share", [one.own_waiting for one in known]),
-        at_bound=case.level_figure("memory.at_bound", "1/s", [one.at_bound for one in known]),
-        bound_bytes=min((one.bound_bytes for one in known if one.bound_bytes is not None), default=None),
-        held=max(held, default=None),
+        later=second / first if first + second >= FEWEST_FAULTS and first > 0 else None,
+        held=max((memory.held for _, memory, _ in watched if memory.held is not None), default=None),
     )
 
 
+def kernel_of(case: CaseMeasures) -> KernelWatch | None:
+    """Return the kernel's counts of TCP; none where sockets were not watched."""
+    watched = [t for t in case.usable if TcpMetrics.ports_there.monitor in t.signals.monitors]
+    if not watched:
+        return None
+    ports = sockets.scarcest([trial.ports for trial in watched if trial.ports is not None])
+    return filled(KernelWatch, [trial.signals for trial in watched], case.level_figure, ports=ports)
+
+
 def received_of(case: CaseMeasures) -> ReceivedWatch | None:
-    """Bytes of answers and how they came; none where nobody counted them."""
-    known = [trial.received for trial in case.usable if trial.received is not None]
-    if not known:
+    """Return bytes of answers and how they came; none where they were not counted."""
+    trials = [trial.received for trial in case.usable if trial.received is not None]
+    if not trials:
         return None
     counts = [round(load.successes) for load in case.loads]
     return ReceivedWatch(
-        bytes_per_s=case.figure("received", "bytes/s", [one.bytes_per_s for one in known], counts),
-        waited=case.figure("first_byte.mean", "s", [one.waited for one in known], counts),
-        coming=case.level_figure("last_byte.mean", "s", [one.coming for one in known]),
+        bytes_per_s=case.figure("received", "bytes/s", [trial.bytes_per_s for trial in trials], counts),
+        waited=case.figure("first_byte.mean", "s", [trial.waited for trial in trials], counts),
+        coming=case.level_figure("last_byte.mean", "s", [trial.coming for trial in trials]),
     )

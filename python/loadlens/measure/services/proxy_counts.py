@@ -1,12 +1,11 @@
-"""What fault proxies did to the requests of a case, by their own books over whole trials.
+"""Effects of fault proxies on the requests of a case, by their own counters over whole trials.
 
-The books are counters that were scraped (docs/reference/fault-proxy.md). A count here is what a counter rose
+The counters were scraped (docs/reference/fault-proxy.md). A count here is what a counter rose
 by from the first scrape of a trial to the last, both while nothing was asked: warm-up and probes are in it.
 """
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from loadlens.measure.trial import TrialMeasures
 from loadlens.model.report import AccountingRow, Cell, Column, Table
 from loadlens.model.topology import PROXY_PREFIX
 from loadlens.present import words
+from loadlens.signals.read.trial_series import SCRAPE, Readings
 
 # What became of requests: each that ended has exactly one of these.
 OUTCOMES: Mapping[str, str] = {
@@ -46,75 +46,66 @@ FAILURES: Mapping[str, str] = {  # how the service failed
 
 
 @dataclass(slots=True)
-class Books:
-    """The books of one proxy over trials, by `outcomes_total passed`, `delayed_seconds_total` ..."""
+class ProxyCounts:
+    """Counts of one proxy over trials, by `outcomes_total passed`, `delayed_seconds_total` ..."""
 
-    counts: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))  # rises of counters
+    rises: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))  # rises of counters
     most: dict[str, float] = field(default_factory=dict)  # the highest reading of each gauge
     trials: int = 0
 
-    def add(self, other: Books) -> None:
-        """Take in the books of another trial."""
-        for name, rise in other.counts.items():
-            self.counts[name] += rise
+    def add(self, other: ProxyCounts) -> None:
+        """Add the counts of another trial."""
+        for name, rise in other.rises.items():
+            self.rises[name] += rise
         for name, value in other.most.items():
             self.most[name] = max(value, self.most.get(name, value))
         self.trials += other.trials
 
     def count(self, name: str, *labels: str) -> int:
-        """The sum over these labels of a counter, or the counter itself."""
+        """Return the sum of a counter over these labels, or the counter itself."""
         wanted = [f"{name} {label}" for label in labels] or [name]
-        return round(sum(self.counts.get(one, 0.0) for one in wanted))
+        return round(sum(self.rises.get(key, 0.0) for key in wanted))
 
 
 def names(plan: Json) -> tuple[str, ...]:
-    """The fault proxies of a case."""
+    """Return the names of the fault proxies of a case."""
     return tuple(str(s["name"]) for s in plan.get("services") or () if s.get("use") == "fault-proxy")
 
 
 def before(plan: Json, service: str) -> str | None:
-    """The fault proxy through which alone requests come to a service; none when there is no such."""
+    """Return the fault proxy that all requests to a service pass; none if there is none."""
     fronts = [str(s["name"]) for s in plan.get("services") or () if service in (s.get("over") or ())]
     is_entry = service == str((plan.get("entry") or {}).get("service") or "")
     return fronts[0] if len(fronts) == 1 and not is_entry and fronts[0] in names(plan) else None
 
 
-def read(trial: TrialMeasures, proxy: str) -> Books | None:
-    """The books of a proxy over a whole trial; none when they were not scraped."""
-    import polars as pl
-
-    rows = trial.source.readings().filter(
-        (pl.col("source") == "scrape")
-        & pl.col("metric").str.starts_with(PROXY_PREFIX)
-        & pl.col("value").is_not_null()
-    )
-    books = Books(trials=1)
-    for (metric, text), series in rows.sort("time_ns").group_by(["metric", "labels"], maintain_order=True):
-        labels = json.loads(str(text))
-        if labels.pop("service", None) != proxy:
+def read(trial: TrialMeasures, proxy: str) -> ProxyCounts | None:
+    """Return the counts of a proxy over a whole trial; none if they were not scraped."""
+    counts = ProxyCounts(trials=1)
+    for metric, series in Readings(trial.source.readings()).monitored(SCRAPE):
+        if not metric.startswith(PROXY_PREFIX) or series.labels.get("service") != proxy:
             continue
-        labels.pop("replica", None)
-        name = " ".join((str(metric).removeprefix(PROXY_PREFIX), *map(str, labels.values())))
-        values = series["value"].to_list()
+        labels = [value for name, value in series.labels.items() if name not in ("service", "replica")]
+        name = " ".join((metric.removeprefix(PROXY_PREFIX), *labels))
         if name.partition(" ")[0].endswith(("_total", "_sum", "_count")):
-            books.counts[name] += values[-1] - values[0]
-        elif not name.startswith("wait_seconds_bucket"):
-            books.most[name] = max(values)
-    return books if "requests_total" in books.counts else None
+            counts.rises[name] += float(series.values[-1] - series.values[0])
+        else:
+            counts.most[name] = float(series.values.max())
+    return counts if "requests_total" in counts.rises else None
 
 
 # --- the table of a case ----------------------------------------------------------------------------------
 
 
 def table(case: CaseMeasures) -> Table | None:
-    """What each proxy did over the usable trials: counts, shares of its requests, times."""
+    """Return the work of each proxy over the usable trials: counts, shares of its requests, times."""
     rows: list[tuple[Cell, ...]] = []
     trials = 0
     for name in names(case.plan):
-        books = _of_all(case.usable, name)
-        if books.trials:
-            rows += _rows(name, books)
-            trials = max(trials, books.trials)
+        counts = _of_all(case.usable, name)
+        if counts.trials:
+            rows += _rows(name, counts)
+            trials = max(trials, counts.trials)
     if not rows:
         return None
     columns = (
@@ -123,117 +114,119 @@ def table(case: CaseMeasures) -> Table | None:
         Column("how much", is_mixed=True),
         Column("of its requests", is_mixed=True),
     )
-    note = f"the proxy's own books of {words.plural(trials, 'whole trial')}, warm-up and probes included"
+    note = f"the proxy's own counts over {words.plural(trials, 'whole trial')}, warm-up and probes included"
     return Table(columns, tuple(rows), note)
 
 
-def _of_all(trials: Sequence[TrialMeasures], name: str) -> Books:
-    total = Books()
+def _of_all(trials: Sequence[TrialMeasures], name: str) -> ProxyCounts:
+    total = ProxyCounts()
     for trial in trials:
-        books = read(trial, name)
-        if books is not None:
-            total.add(books)
+        counts = read(trial, name)
+        if counts is not None:
+            total.add(counts)
     return total
 
 
-def _rows(proxy: str, books: Books) -> Iterator[tuple[Cell, ...]]:
-    """What is told of every proxy, then whatever it did; what it never did has no row."""
-    requests = books.count("requests_total")
+def _rows(proxy: str, counts: ProxyCounts) -> Iterator[tuple[Cell, ...]]:
+    """Yield the rows of one proxy: requests first, then each effect that occurred."""
+    requests = counts.count("requests_total")
 
     def counted(what: str, count: int, unit: str = "requests") -> tuple[Cell, ...]:
         share = exact("share", "share", count / requests, requests) if requests and unit == "requests" else ""
         return (proxy, what, exact(what, unit, count, 0), share)
 
-    def told(what: str, unit: str, value: float, samples: int = 0) -> tuple[Cell, ...]:
+    def value_row(what: str, unit: str, value: float, samples: int = 0) -> tuple[Cell, ...]:
         return (proxy, what, exact(what, unit, value, samples), "")
 
     yield counted("came in", requests)
-    yield counted("handed to the service", books.count("forwarded_total"))
+    yield counted("handed to the service", counts.count("forwarded_total"))
     for name, what in OUTCOMES.items():
-        count = books.count("outcomes_total", name)
+        count = counts.count("outcomes_total", name)
         if count or name == "passed":
             yield counted(what, count)
-    waits = books.count("wait_seconds_count")
+    waits = counts.count("wait_seconds_count")
     if waits:
         yield counted("waited for a place", waits)
-        yield told("waiting, mean of these", "s", books.counts["wait_seconds_sum"] / waits, waits)
-        yield told("waiting at once, most", "requests", books.most.get("queue_length_most", 0.0))
-    yield told("at the service at once, most", "requests", books.most.get("in_flight_most", 0.0))
-    delays = [books.count("injected_total", each) for each in ("delay_request", "delay_response")]
+        yield value_row("waiting, mean of these", "s", counts.rises["wait_seconds_sum"] / waits, waits)
+        yield value_row("waiting at once, most", "requests", counts.most.get("queue_length_most", 0.0))
+    yield value_row("at the service at once, most", "requests", counts.most.get("in_flight_most", 0.0))
+    delays = [counts.count("injected_total", each) for each in ("delay_request", "delay_response")]
     for what, count in zip(("delayed before the service", "delayed before the answer"), delays, strict=True):
         if count:
             yield counted(what, count)
     if any(delays):
-        seconds = books.counts["delayed_seconds_total"]
-        yield told("time added, all together", "s", seconds)
+        seconds = counts.rises["delayed_seconds_total"]
+        yield value_row("time added, all together", "s", seconds)
         if requests:
-            yield told("time added, mean of a request", "s", seconds / requests, requests)
-    refused = books.count("injected_total", "connection")
+            yield value_row("time added, mean of a request", "s", seconds / requests, requests)
+    refused = counts.count("injected_total", "connection")
     if refused:
         yield counted("connections beyond the bound, reset", refused, "connections")
     for kind, what in FAILURES.items():
-        count = books.count("upstream_errors_total", kind)
+        count = counts.count("upstream_errors_total", kind)
         if count:
             yield counted(what, count)
-    yield counted("connections of clients", books.count("connections_total"), "connections")
-    yield counted("connections to the service", books.count("upstream_connections_total"), "connections")
+    yield counted("connections of clients", counts.count("connections_total"), "connections")
+    yield counted("connections to the service", counts.count("upstream_connections_total"), "connections")
 
 
-# --- the proxy's books against those of the others --------------------------------------------------------
+# --- the proxy's counts against the client's counts --------------------------------------------------------
 
 
 def accounting(cases: Sequence[CaseMeasures]) -> list[AccountingRow]:
-    """Of each proxy that is the entry: what it read and answered against what the client sent and got."""
-    seen: dict[str, list[tuple[TrialMeasures, Books]]] = {}
+    """Return, for each proxy that is the entry, its requests and answers against those of the client."""
+    seen: dict[str, list[tuple[TrialMeasures, ProxyCounts]]] = {}
     for case in cases:
         entry = str((case.plan.get("entry") or {}).get("service") or "")
         if entry in names(case.plan):
-            known = [(trial, books) for trial in case.usable if (books := read(trial, entry)) is not None]
-            seen.setdefault(entry, []).extend(known)
-    found = []
+            by_trial = [
+                (trial, counts) for trial in case.usable if (counts := read(trial, entry)) is not None
+            ]
+            seen.setdefault(entry, []).extend(by_trial)
+    rows = []
     for proxy, trials in seen.items():
         if trials:
-            found += [_read_row(proxy, trials), _answered_row(proxy, trials)]
-    return found
+            rows += [_read_row(proxy, trials), _answered_row(proxy, trials)]
+    return rows
 
 
-def _read_row(proxy: str, trials: Sequence[tuple[TrialMeasures, Books]]) -> AccountingRow:
+def _read_row(proxy: str, trials: Sequence[tuple[TrialMeasures, ProxyCounts]]) -> AccountingRow:
     parts: list[Part] = []
     for trial, _ in trials:
         for stream in trial.streams:
-            if stream.teller is not None:
-                parts += stream.teller.sent()
+            if stream.external is not None:
+                parts += stream.external.sent()
                 continue
             if stream.result is not None:
                 sent = stream.result.requests
                 least = max(0, sent.issued - sent.failed - sent.in_flight)
                 parts.append(Part("probes" if stream.plan.is_probe else "load", least, sent.issued))
-    observed = sum(books.count("requests_total") for _, books in trials)
+    observed = sum(counts.count("requests_total") for _, counts in trials)
     why = "what failed may not have come to it"
     return _row(f"{proxy}, requests read", parts, observed, why, is_sent=True)
 
 
-def _answered_row(proxy: str, trials: Sequence[tuple[TrialMeasures, Books]]) -> AccountingRow:
+def _answered_row(proxy: str, trials: Sequence[tuple[TrialMeasures, ProxyCounts]]) -> AccountingRow:
     parts: list[Part] = []
-    for trial, books in trials:
-        failed = books.count("outcomes_total", "failed")  # passed on as it was, or answered with 502 or 504
+    for trial, counts in trials:
+        failed = counts.count("outcomes_total", "failed")  # passed on as it was, or answered with 502 or 504
         parts.append(Part("failures of the service", -failed, 0))
         for stream in trial.streams:
-            if stream.teller is not None:
-                parts += stream.teller.sent()
+            if stream.external is not None:
+                parts += stream.external.sent()
                 continue
             if stream.result is not None:
                 sent = stream.result.requests
                 most = sent.answered + sent.failed + sent.in_flight
                 parts.append(Part("probes" if stream.plan.is_probe else "load", sent.answered, most))
-    observed = sum(books.count("outcomes_total", *ANSWERED) for _, books in trials)
+    observed = sum(counts.count("outcomes_total", *ANSWERED) for _, counts in trials)
     why = "what failed may have been answered too late"
     return _row(f"{proxy}, answers given", parts, observed, why, is_sent=False)
 
 
 def _row(source: str, parts: Sequence[Part], observed: int, why: str, *, is_sent: bool) -> AccountingRow:
-    found = reconcile(observed, tuple(parts))
-    exact = found.expected_low == found.expected_high
+    match = reconcile(observed, tuple(parts))
+    exact = match.expected_low == match.expected_high
     sums: defaultdict[str, int] = defaultdict(int)
     for part in (part for part in parts if part.source != AT_THE_END):
         sums[part.source] += max(0, part.high if is_sent else part.low)
@@ -242,33 +235,33 @@ def _row(source: str, parts: Sequence[Part], observed: int, why: str, *, is_sent
     return AccountingRow(
         source=source,
         sent=sent,
-        expected_low=found.expected_low,
-        expected_high=found.expected_high,
+        expected_low=match.expected_low,
+        expected_high=match.expected_high,
         observed=observed,
         difference=observed - sent,
         explained_by=(explained or "nothing was sent there")
         + ("" if exact else f"; {why}")
-        + (f"; {found.unexplained:+d} not explained" if found.unexplained else ""),
-        state="ok" if found.unexplained == 0 else "bad",
+        + (f"; {match.unexplained:+d} not explained" if match.unexplained else ""),
+        state="ok" if match.unexplained == 0 else "bad",
     )
 
 
 def handed_on(trial: TrialMeasures, proxy: str) -> Part | None:
-    """Requests that came through a proxy to what stands behind it; none when its books are not there."""
-    books = read(trial, proxy)
-    if books is None:
+    """Return the requests that a proxy passed on; none if the proxy was not scraped."""
+    counts = read(trial, proxy)
+    if counts is None:
         return None
-    forwarded = books.count("forwarded_total")
-    lost = books.count("upstream_errors_total", *FAILURES)
+    forwarded = counts.count("forwarded_total")
+    lost = counts.count("upstream_errors_total", *FAILURES)
     # the service may still be at work for clients that have gone when its counter is read for the last time
-    gone = books.count("outcomes_total", "gone")
+    gone = counts.count("outcomes_total", "gone")
     return Part(f"handed on by {proxy}", max(0, forwarded - lost - gone), forwarded)
 
 
 def held_back(trial: TrialMeasures, proxy: str) -> int | None:
-    """Requests that a proxy read and did not hand on, or whose way ended there; none when not known."""
-    books = read(trial, proxy)
-    if books is None:
+    """Return the number of requests that a proxy read and did not pass on; none if unknown."""
+    counts = read(trial, proxy)
+    if counts is None:
         return None
-    lost = books.count("upstream_errors_total", *FAILURES) + books.count("outcomes_total", "gone")
-    return books.count("requests_total") - books.count("forwarded_total") + lost
+    lost = counts.count("upstream_errors_total", *FAILURES) + counts.count("outcomes_total", "gone")
+    return counts.count("requests_total") - counts.count("forwarded_total") + lost

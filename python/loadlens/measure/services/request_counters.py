@@ -1,20 +1,22 @@
-"""What services counted of their own answers, in metrics that were scraped: requests, and their time."""
+"""Services' own counts of their answers, in metrics that were scraped: requests, and their time."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from loadlens.estimate import reconciliation, within_trial
+from loadlens.estimate import within_trial
 from loadlens.estimate.interval import Floats
 from loadlens.measure.case import CaseMeasures
 from loadlens.measure.source import Json
 from loadlens.measure.trial import TrialMeasures
 from loadlens.model.finding import Figure
+from loadlens.model.readings import ScrapeMetrics
+from loadlens.signals.read.trial_series import SCRAPE, Readings, Series, total
 
 SECONDS = {"s": 1.0, "ms": 1e-3}
 # Labels that hold the status of an answer: of Prometheus' clients, Micrometer, OpenTelemetry.
@@ -49,90 +51,58 @@ class Counter:
 
     @property
     def restarts(self) -> int:
-        """How often it went back: a process began anew."""
-        found = reconciliation.counted(self.values)
-        return found.restarts if isinstance(found, reconciliation.Counted) else 0
+        """Times that it went back: a process began anew."""
+        return int((np.diff(self.values) < 0).sum())
 
 
 def services(case: Json) -> dict[str, Mapping[str, str]]:
-    """Services that say which counter holds their answers, with what they say."""
-    told = [*(case.get("services") or ()), *([case["outside"]] if case.get("outside") else [])]
-    found = {str(service["name"]): service["scrape"] for service in told if service.get("scrape")}
-    return {name: scrape for name, scrape in found.items() if scrape.get("requests")}
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Readings:
-    """All series of one counter; shape (readings,) but for the moments."""
-
-    moments: np.ndarray  # of every scrape: many counters begin with the first request
-    times: np.ndarray
-    labels: list[str]
-    values: np.ndarray
-
-    def summed(self, wanted: np.ndarray) -> Counter:
-        """Over the wanted readings."""
-        labels = [label for label, is_wanted in zip(self.labels, wanted, strict=True) if is_wanted]
-        return _summed(self.moments, self.times[wanted], labels, self.values[wanted])
+    """Return the scrape settings of the services that name a counter of their requests."""
+    all_services = [*(case.get("services") or ()), *([case["outside"]] if case.get("outside") else [])]
+    scrapes = {str(service["name"]): service["scrape"] for service in all_services if service.get("scrape")}
+    return {name: scrape for name, scrape in scrapes.items() if scrape.get("requests")}
 
 
 def read(trial: TrialMeasures, service: str, metric: str) -> Counter | None:
     """The sum of a counter over its labels at every scrape that has it; none when no scrape does."""
-    found = _readings(trial, service, metric)
-    return None if found is None else found.summed(np.ones(found.times.size, dtype=np.bool_))
+    every, moments = _exported(trial, service, metric)
+    return _summed(every, moments) if every else None
 
 
 def read_failed(trial: TrialMeasures, service: str, metric: str) -> Counter | None:
     """The part of a counter whose label says that an answer was none; none where no label says the status."""
-    found = _readings(trial, service, metric)
-    if found is None:
+    every, moments = _exported(trial, service, metric)
+    statuses = [status for series in every if (status := _status(series.labels)) is not None]
+    if not every or len(statuses) < len(every):
         return None
-    status = {text: _status(json.loads(text)) for text in dict.fromkeys(found.labels)}
-    if None in status.values():
-        return None
-    return found.summed(np.array([FAILED.fullmatch(status[text] or "") is not None for text in found.labels]))
+    failed = [series for series, status in zip(every, statuses, strict=True) if FAILED.fullmatch(status)]
+    return _summed(failed, moments)
 
 
 def _status(labels: Mapping[str, object]) -> str | None:
-    told = [str(labels[name]) for name in STATUS_LABELS if name in labels]
-    return next((text for text in told if STATUS.fullmatch(text)), None)
+    statuses = [str(labels[name]) for name in STATUS_LABELS if name in labels]
+    return next((text for text in statuses if STATUS.fullmatch(text)), None)
 
 
-def _readings(trial: TrialMeasures, service: str, metric: str) -> _Readings | None:
-    import polars as pl
-
-    rows = trial.source.readings().filter(
-        (pl.col("source") == "scrape")
-        & pl.col("metric").is_in([metric, "scrape_seconds"])
-        & pl.col("value").is_not_null()
-    )
-    own = [json.loads(text).get("service") == service for text in rows["labels"]]
-    rows = rows.filter(pl.Series(own, dtype=pl.Boolean))
-    moments = np.unique(rows["time_ns"].to_numpy())
-    rows = rows.filter(pl.col("metric") == metric)
-    if rows.height == 0:
-        return None
-    return _Readings(moments, rows["time_ns"].to_numpy(), rows["labels"].to_list(), rows["value"].to_numpy())
+def _exported(trial: TrialMeasures, service: str, metric: str) -> tuple[Sequence[Series], Floats]:
+    """A counter's series, and the moments of every scrape: many counters begin with the first request."""
+    readings = Readings(trial.source.readings())
+    every = readings.exported(metric, service)
+    scrapes = readings.of(ScrapeMetrics.scrape_seconds, service=service)
+    return every, np.unique(np.concatenate([np.zeros(0), *(series.seconds for series in (*every, *scrapes))]))
 
 
-def _summed(moments: np.ndarray, times: np.ndarray, labels: list[str], values: np.ndarray) -> Counter:
+def _summed(every: Sequence[Series], moments: Floats) -> Counter:
     """Each series holds its last value until its next scrape; one that is not there yet counted nothing."""
-    total = np.zeros(moments.size)
-    for label in dict.fromkeys(labels):
-        own = np.array([each == label for each in labels])
-        at, value = times[own], values[own].astype(np.float64)
-        order = np.argsort(at)
-        place = np.searchsorted(at[order], moments, side="right") - 1
-        total += np.where(place >= 0, value[order][np.maximum(place, 0)], 0.0)
-    return Counter(moments.astype(np.float64) / 1e9, total)
+    together = total(every, moments)
+    return Counter(moments, np.zeros(moments.size) if together is None else together.values)
 
 
 def is_bracketed(trial: TrialMeasures, service: str) -> bool:
-    """Whether the first and the last scrape of each replica were answered: those are the idle reads."""
+    """True if the first and the last scrape of each replica were answered: those are the idle reads."""
     import polars as pl
 
     rows = trial.source.readings().filter(
-        (pl.col("source") == "scrape") & (pl.col("metric") == "scrape_seconds")
+        (pl.col("source") == SCRAPE) & (pl.col("metric") == ScrapeMetrics.scrape_seconds.name)
     )
     rows = rows.sort("time_ns")
     took: dict[str, list[float | None]] = {}
@@ -143,15 +113,9 @@ def is_bracketed(trial: TrialMeasures, service: str) -> bool:
 
 
 def scrapes(trial: TrialMeasures, service: str) -> int:
-    """How often the service was scraped, all of its replicas together: each counts its own."""
-    import polars as pl
-
-    rows = trial.source.readings().filter((pl.col("source") == "scrape") & (pl.col("metric") == "scrapes"))
-    most: dict[str, float] = {}
-    for text, value in zip(rows["labels"], rows["value"], strict=True):
-        if json.loads(text).get("service") == service:
-            most[text] = max(most.get(text, 0.0), float(value))
-    return int(sum(most.values()))
+    """Return the scrapes of a service, all of its replicas together: each counts its own."""
+    counters = Readings(trial.source.readings()).of(ScrapeMetrics.scrapes, service=service)
+    return int(sum(float(counter.values.max()) for counter in counters))
 
 
 def mean_time(case: CaseMeasures, metric: str) -> Figure | None:
@@ -161,7 +125,7 @@ def mean_time(case: CaseMeasures, metric: str) -> Figure | None:
     if metric != "server_time.mean" or says is None or not says.get("time"):
         return None
     factor = SECONDS[says.get("time_in") or "s"]
-    found, samples = [], []
+    means, samples = [], []
     for trial in case.usable:
         requests, time = (read(trial, entry, says[name]) for name in ("requests", "time"))
         if requests is None or time is None or trial.grid is None:
@@ -169,9 +133,9 @@ def mean_time(case: CaseMeasures, metric: str) -> Figure | None:
         first, last = _around(requests.seconds, trial)
         counts = np.diff(requests.values[first : last + 1])
         at = np.interp(requests.seconds[first : last + 1], time.seconds, time.values)
-        found.append(within_trial.mean(np.diff(at) * factor, counts))
+        means.append(within_trial.mean(np.diff(at) * factor, counts))
         samples.append(int(counts.sum()))
-    return case.figure(metric, "s", found, samples) if found else None
+    return case.figure(metric, "s", means, samples) if means else None
 
 
 def _around(moments: Floats, trial: TrialMeasures) -> tuple[int, int]:

@@ -1,13 +1,12 @@
-"""What was watched beside the requests: the services' processes, the machine, the generator."""
+"""The services' processes, the machine, the generator and its connections over the trials of a case."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import asdict
 
-import numpy as np
-
-from loadlens.estimate.connection_use import Fairness, KeepAlive, keep_alive
+from loadlens.estimate.connection_use import Fairness, closings
 from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.measure.case import CaseMeasures
 from loadlens.measure.requests import connections, refused
@@ -20,6 +19,7 @@ from loadlens.model.facts import (
     RefusalWatch,
 )
 from loadlens.model.finding import Figure, NotMeasured
+from loadlens.model.readings import ProcMetrics
 from loadlens.model.result import EngineResult
 from loadlens.signals.read.resources import Process
 
@@ -47,7 +47,7 @@ def generator_of(case: CaseMeasures) -> GeneratorWatch:
 
 
 def _ran_s(result: EngineResult) -> float:
-    """How long the generator's CPU time was counted: of another program its whole life."""
+    """Return for how long the generator's CPU time was counted: of another program its whole life."""
     return result.elapsed_s if result.driver is None else result.driver.ran_s
 
 
@@ -56,14 +56,14 @@ def processes_of(case: CaseMeasures) -> tuple[ProcessWatch, ...]:
     ranked = [_ranked(trial) for trial in case.usable]
     if not ranked or not any(ranked):
         return ()
-    found = []
+    watches = []
     for key in ranked[0]:
         members = [trial[key] for trial in ranked if key in trial]
-        threads = [p.peaks["threads"] for p in members if "threads" in p.peaks]
-        memory = [p.peaks["rss_bytes"] for p in members if "rss_bytes" in p.peaks]
+        threads = [most for p in members if (most := p.highest(ProcMetrics.threads)) is not None]
+        memory = [most for p in members if (most := p.highest(ProcMetrics.rss_bytes)) is not None]
         hot = [p.hot_threads for p in members]
         second = [p.second_thread for p in members if p.second_thread is not None]
-        found.append(
+        watches.append(
             ProcessWatch(
                 label=members[0].label if len(members) == 1 else f"{key[0]} {members[0].name} #{key[2] + 1}",
                 cpu=case.level_figure("cpu", "cores", [p.cpu for p in members]),
@@ -76,7 +76,7 @@ def processes_of(case: CaseMeasures) -> tuple[ProcessWatch, ...]:
                 service=key[0],
             )
         )
-    return tuple(found)
+    return tuple(watches)
 
 
 def _occupied(process: Process) -> Interval | Insufficient:
@@ -108,15 +108,15 @@ def _ranked(trial: TrialMeasures) -> dict[tuple[str, str, int], Process]:
 
 def server_cores(trial: TrialMeasures) -> Interval | None:
     """Cores used by all processes of the services in one trial."""
-    known = [p.cpu for p in trial.resources.services if isinstance(p.cpu, Interval)]
-    if not known:
+    used = [p.cpu for p in trial.resources.services if isinstance(p.cpu, Interval)]
+    if not used:
         return None
-    point = sum(p.point for p in known)
-    down = math.sqrt(sum((p.point - p.low) ** 2 for p in known if p.low is not None))
-    up = math.sqrt(sum((p.high - p.point) ** 2 for p in known if p.high is not None))
-    is_open = any(p.low is None or p.high is None for p in known)
+    point = sum(p.point for p in used)
+    down = math.sqrt(sum((p.point - p.low) ** 2 for p in used if p.low is not None))
+    up = math.sqrt(sum((p.high - p.point) ** 2 for p in used if p.high is not None))
+    is_open = any(p.low is None or p.high is None for p in used)
     low, high = (None, None) if is_open else (max(0.0, point - down), point + up)
-    return Interval(point, low, high, known[0].independent, "sum over processes")
+    return Interval(point, low, high, used[0].independent, "sum over processes")
 
 
 def own_cores(trial: TrialMeasures) -> float | None:
@@ -129,24 +129,24 @@ def own_cores(trial: TrialMeasures) -> float | None:
 
 def host_cpu(case: CaseMeasures) -> Figure:
     """Cores busy on the whole machine."""
-    found = [t.resources.host_busy for t in case.usable if t.resources.host_busy is not None]
-    if not found:
+    busy = [t.resources.host_busy for t in case.usable if t.resources.host_busy is not None]
+    if not busy:
         return NotMeasured("cpu", "the machine was not watched")
-    return case.level_figure("cpu", "cores", found)
+    return case.level_figure("cpu", "cores", busy)
 
 
 # --- connections ------------------------------------------------------------------------------------------
 
 
 def connections_of(case: CaseMeasures) -> ConnectionWatch | None:
-    """Connections of the load; none where the engine told of none."""
+    """Connections of the load; none where the engine reported none."""
     results = [(trial, trial.load.result) for trial in case.usable if trial.load is not None]
     counted = [(trial, each, each.connections) for trial, each in results if each and each.connections]
     if not counted or case.reference is None:
         return None
     counts = [connections for _, _, connections in counted]
     read = [trial.connected for trial, _, _ in counted if trial.connected is not None]
-    shared = [one.fairness for one in read]
+    shared = [use.fairness for use in read]
     return ConnectionWatch(
         opened=sum(each.opened for each in counts),
         closed_by_server=sum(each.closed_by_server for each in counts),
@@ -155,56 +155,50 @@ def connections_of(case: CaseMeasures) -> ConnectionWatch | None:
         closed_by_error=sum(each.closed_by_error for each in counts),
         reuses=case.reference.plan.connection == "keep",
         closed=_closed(read),
-        connect=_time(case, "connect", [one.connect_s for one in read]),
-        first=_time(case, "first", [one.first_s for one in read]),
-        other=_time(case, "other", [one.other_s for one in read]),
-        connects=sum(one.connects for one in read) if read else None,
-        resent=sum(one.resent for one in read) if read else None,
-        lasting=min((one.lasting for one in read), default=0),
+        connect=_time(case, "connect", [use.connect_s for use in read]),
+        first=_time(case, "first", [use.first_s for use in read]),
+        other=_time(case, "other", [use.other_s for use in read]),
+        connects=sum(use.connects for use in read) if read else None,
+        resent=sum(use.resent for use in read) if read else None,
+        lasting=min((use.lasting for use in read), default=0),
         best_over_worst=case.figure(
-            "best_over_worst", "ratio", [one.best_over_worst for one in read], [one.lasting for one in read]
+            "best_over_worst",
+            "ratio",
+            [use.best_over_worst for use in read],
+            [use.lasting for use in read],
         ),
         evenness=min((each.jain for each in shared if isinstance(each, Fairness)), default=None),
     )
 
 
-def _time(case: CaseMeasures, name: str, found: list[Interval | Insufficient]) -> Figure:
-    samples = [int(one.independent) if isinstance(one, Interval) else 0 for one in found]
-    return case.figure(f"{name}_time.mean", "s", found, samples)
+def _time(case: CaseMeasures, name: str, times: list[Interval | Insufficient]) -> Figure:
+    samples = [int(time.independent) if isinstance(time, Interval) else 0 for time in times]
+    return case.figure(f"{name}_time.mean", "s", times, samples)
 
 
 def _closed(read: list[connections.Connected]) -> ClosedWatch | None:
-    """What the connections that the service closed have in common, over all trials."""
+    """Return what the connections that the service closed have in common, over all trials."""
     requests, ages = connections.closed(read)
-    found = keep_alive(requests, ages, np.ones(requests.size, dtype=bool))
-    if not isinstance(found, KeepAlive):
-        return None
-    values, counts = np.unique(requests, return_counts=True)
-    return ClosedWatch(
-        count=found.closed,
-        requests=int(values[counts.argmax()]),
-        same_requests=found.same_requests,
-        age_s=found.age_s,
-        same_age=found.same_age,
-    )
+    pattern = closings(requests, ages)
+    return None if isinstance(pattern, Insufficient) else ClosedWatch(**asdict(pattern))
 
 
 # --- refusals ---------------------------------------------------------------------------------------------
 
 
 def refusals_of(case: CaseMeasures) -> tuple[RefusalWatch, ...]:
-    """What the service turned away in every trial, by status."""
-    found = refused.by_status([trial.refused for trial in case.usable])
-    return tuple(_refusal(case, status, parts) for status, parts in sorted(found.items()))
+    """Return the requests that the service turned away in every trial, by status."""
+    by_status = refused.by_status([trial.refused for trial in case.usable])
+    return tuple(_refusal(case, status, parts) for status, parts in sorted(by_status.items()))
 
 
 def _refusal(case: CaseMeasures, status: int, parts: list[refused.Refused]) -> RefusalWatch:
-    samples = [int(one.rate.independent) for one in parts]
+    samples = [int(part.rate.independent) for part in parts]
     return RefusalWatch(
         status=status,
-        share=case.level_figure("refused.share", "share", [one.share for one in parts]),
-        rate=case.figure("accepted.rate", "1/s", [one.rate for one in parts], samples),
-        burst=case.level_figure("accepted.burst", "requests", [one.burst for one in parts]),
-        dispersion=max(one.dispersion for one in parts),
-        offered_per_s=sum(one.ended_per_s for one in parts) / len(parts),
+        share=case.level_figure("refused.share", "share", [part.share for part in parts]),
+        rate=case.figure("accepted.rate", "1/s", [part.rate for part in parts], samples),
+        burst=case.level_figure("accepted.burst", "requests", [part.burst for part in parts]),
+        dispersion=max(part.dispersion for part in parts),
+        offered_per_s=sum(part.ended_per_s for part in parts) / len(parts),
     )

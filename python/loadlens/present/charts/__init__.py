@@ -11,22 +11,14 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
 from loadlens.model.report import Chart, ChartKind
 from loadlens.present import tokens, words
-from loadlens.present.charts import (
-    chart_tables,
-    columns,
-    comparison,
-    load_curves,
-    parts,
-    tails,
-    timeline,
-)
-from loadlens.present.charts.parts import CHARACTER_PX, LABEL_SLACK, Drawing, Row
+from loadlens.present.charts import chart_tables, columns, comparison, load_curves, parts, tails, timeline
+from loadlens.present.charts.parts import CHARACTER_PX, LABEL_SLACK, Drawing
 
 has_rows = columns.has_rows
 table = chart_tables.table
@@ -35,10 +27,7 @@ SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 WIDTH_PX = 720  # of the picture, labels included
 NARROW_PX = 330
 
-_Draw = Callable[
-    [Mapping[str, Sequence[Row]], Mapping[str, Any], Mapping[str, int] | None, int],
-    Drawing,
-]
+_Draw = Callable[[Chart, int], Drawing]
 _DRAWN_BY: Mapping[ChartKind, _Draw] = {
     "load_curve": load_curves.load_curve,
     "quantiles": tails.quantiles,
@@ -62,7 +51,7 @@ def draw(chart: Chart, *, width: int = WIDTH_PX) -> Drawing:
     faults = columns.faults(chart) or ([] if has_rows(chart) else ["no rows to draw"])
     if faults:
         raise ValueError(f"chart {chart.anchor!r}: {'; '.join(faults)}")
-    return _DRAWN_BY[chart.kind](chart.datasets, chart.options, chart.entities, width)
+    return _DRAWN_BY[chart.kind](chart, width)
 
 
 def spec(
@@ -151,9 +140,9 @@ def script_bundle(snippet: str) -> str:
     return bundle
 
 
-def caption(chart: Chart, notes: Sequence[str]) -> str:
-    """The caption of the report with what the drawing left out."""
-    return " · ".join(part for part in (chart.caption, *notes) if part)
+def caption(chart: Chart) -> str:
+    """Return the caption of the report with what the drawing left out."""
+    return " · ".join(part for part in (chart.caption, *draw(chart).notes) if part)
 
 
 def as_csv(chart: Chart) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from loadlens.model.finding import Estimate, NotMeasured
@@ -18,28 +18,35 @@ _MS = 1e-3
 
 
 def table(chart: Chart) -> Table | None:
-    """The report's own table, or one of the chart's rows; none when there is nothing to list."""
+    """Return the report's own table, or one of the chart's rows; none when there is nothing to list."""
     if chart.table is not None:
         return chart.table
     made = _MADE_BY[chart.kind](chart)
     return made if made.rows else None
 
 
-def _figure(row: Row, point: str, low: str, high: str, unit: str, factor: float, trials: int) -> Cell:
-    value = row.get(point)
-    if value is None or not math.isfinite(value):
-        return NotMeasured(point, "no value")
-    ends = [None if row.get(end) is None else float(row[end]) * factor for end in (low, high)]
-    return Estimate(point, unit, float(value) * factor, ends[0], ends[1], trials, 0, "as drawn")
+def _figure(chart: Chart, row: Row, names: str, unit: str) -> Cell:
+    """Return the figure in the columns of point, low and high; times are in ms."""
+    point, low, high = (row.get(name) for name in names.split())
+    if point is None or not math.isfinite(point):
+        return NotMeasured(names.split()[0], "no value")
+    factor = _MS if unit == "s" and "unit" not in chart.options else 1.0
+    trials = chart.options.get("trials", 0)
+    ends = [None if end is None else float(end) * factor for end in (low, high)]
+    return Estimate(
+        names.split()[0],
+        unit,
+        float(point) * factor,
+        ends[0],
+        ends[1],
+        trials if isinstance(trials, int) else 0,
+        0,
+        "as drawn",
+    )
 
 
 def _rows(chart: Chart, dataset: str) -> Sequence[Row]:
     return chart.datasets.get(dataset, ())
-
-
-def _trials(chart: Chart) -> int:
-    count = chart.options.get("trials", 0)
-    return count if isinstance(count, int) else 0
 
 
 def _named(rows: Sequence[Row], *names: str) -> list[str]:
@@ -47,46 +54,36 @@ def _named(rows: Sequence[Row], *names: str) -> list[str]:
     return [name for name in names if any(row.get(name) is not None for row in rows)]
 
 
-def _time_label(chart: Chart, otherwise: str) -> str:
-    return str(chart.options.get("time_label", otherwise))
+def _time(chart: Chart, otherwise: str) -> Column:
+    return Column(str(chart.options.get("time_label", otherwise)), "s")
+
+
+def _words(*titles: str) -> tuple[Column, ...]:
+    return tuple(Column(title, align="left") for title in titles)
 
 
 def _load_curve(chart: Chart) -> Table:
-    rows, trials = _rows(chart, "steps"), _trials(chart)
-    names = _named(rows, "panel", "series")
-    columns = [Column(name, align="left") for name in names]
-    columns += [
-        Column("load"),
-        Column("throughput", "1/s"),
-        Column(_time_label(chart, "mean response time"), "s"),
-    ]
-    return Table(
-        tuple(columns),
-        tuple(
-            (
-                *(str(row[name]) for name in names),
-                row["users"],
-                _figure(row, "x", "x_lo", "x_hi", "1/s", 1.0, trials),
-                _figure(row, "r", "r_lo", "r_hi", "s", _MS, trials),
-            )
-            for row in rows
-        ),
+    steps = _rows(chart, "steps")
+    names = _named(steps, "panel", "series")
+    rows = (
+        (row["users"], _figure(chart, row, "x x_lo x_hi", "1/s"), _figure(chart, row, "r r_lo r_hi", "s"))
+        for row in steps
     )
+    heads = (*_words(*names), Column("load"), Column("throughput", "1/s"), _time(chart, "mean response time"))
+    of_series = ([str(row[name]) for name in names] for row in steps)
+    return Table(heads, tuple((*first, *rest) for first, rest in zip(of_series, rows, strict=True)))
 
 
 def _quantiles(chart: Chart) -> Table:
-    trials = _trials(chart)
-    return Table(
-        (Column("time", align="left"), Column("answered within"), Column("value", "s")),
-        tuple(
-            (
-                str(row["metric"]),
-                f"{100 * (1 - 1 / row['nines']):.6g} %",
-                _figure(row, "ms", "lo", "hi", "s", _MS, trials),
-            )
-            for row in _rows(chart, "curve")
-        ),
+    rows = tuple(
+        (
+            str(row["metric"]),
+            f"{100 * (1 - 1 / row['nines']):.6g} %",
+            _figure(chart, row, "ms lo hi", "s"),
+        )
+        for row in _rows(chart, "curve")
     )
+    return Table((*_words("time"), Column("answered within"), Column("value", "s")), rows)
 
 
 def _heat(chart: Chart) -> Table:
@@ -107,7 +104,7 @@ def _heat(chart: Chart) -> Table:
         if own:
             times = (min(row["lo"] for row in own) * _MS, max(row["hi"] for row in own) * _MS)
         rows.append((f"{first:.4g}–{last:.4g} s", int(sum(row["n"] for row in own)), *times, busy))
-    heads = (Column("seconds", align="left"), Column("requests"), Column("from", "s"), Column("to", "s"))
+    heads = (*_words("seconds"), Column("requests"), Column("from", "s"), Column("to", "s"))
     return Table((*heads, Column("server CPU", "share")), tuple(rows), "times are bounds of the cells")
 
 
@@ -116,57 +113,43 @@ def _resources(chart: Chart) -> Table:
     for row in _rows(chart, "readings"):
         groups.setdefault((str(row["resource"]), str(row["process"])), []).append(row)
     rows: list[tuple[Cell, ...]] = []
-    for (resource, process), own in groups.items():
+    for names, own in groups.items():
         values = [float(row["value"]) for row in own if row["value"] is not None]
         limits = [float(row["limit"]) for row in own if row.get("limit") is not None]
         shown: tuple[Cell, ...] = (None, None, None)
         if values:
             shown = (min(values), sum(values) / len(values), max(values))
-        rows.append((resource, process, *shown, limits[-1] if limits else "none", len(own) - len(values)))
+        rows.append((*names, *shown, limits[-1] if limits else "none", len(own) - len(values)))
     heads = ("smallest", "mean", "largest", "limit", "not read")
-    return Table(
-        (Column("resource", align="left"), Column("process", align="left"), *map(Column, heads)), tuple(rows)
-    )
+    return Table((*_words("resource", "process"), *map(Column, heads)), tuple(rows))
 
 
 def _density(chart: Chart) -> Table:
     marks = [*_rows(chart, "components"), *_rows(chart, "quantiles")]
     rows = tuple((str(row["label"]), row["ms"] * _MS) for row in marks)
-    return Table((Column("mark", align="left"), Column(_time_label(chart, "response time"), "s")), rows)
+    return Table((*_words("mark"), _time(chart, "response time")), rows)
 
 
 def _published(chart: Chart) -> Table:
-    trials = _trials(chart)
-    return Table(
+    rows = tuple(
         (
-            Column("case", align="left"),
-            Column("published, times"),
-            Column("measured, times"),
-            Column("verdict", align="left"),
-        ),
-        tuple(
-            (
-                str(row["case"]),
-                "not published" if row["published"] is None else float(row["published"]),
-                _figure(row, "point", "low", "high", "ratio", 1.0, trials),
-                str(row["shape"]),
-            )
-            for row in _rows(chart, "rows")
-        ),
+            str(row["case"]),
+            "not published" if row["published"] is None else float(row["published"]),
+            _figure(chart, row, "point low high", "ratio"),
+            str(row["shape"]),
+        )
+        for row in _rows(chart, "rows")
     )
+    times = (Column("published, times"), Column("measured, times"))
+    return Table((*_words("case"), *times, *_words("verdict")), rows)
 
 
 def _bystander(chart: Chart) -> Table:
-    trials = _trials(chart)
-    heads = (Column("level", align="left"), Column("load"), Column(_time_label(chart, "probe"), "s"))
-    rows = _rows(chart, "probe")
-    return Table(
-        heads,
-        tuple(
-            (str(row["level"]), row["users"], _figure(row, "ms", "lo", "hi", "s", _MS, trials))
-            for row in rows
-        ),
+    rows = tuple(
+        (str(row["level"]), row["users"], _figure(chart, row, "ms lo hi", "s"))
+        for row in _rows(chart, "probe")
     )
+    return Table((*_words("level"), Column("load"), _time(chart, "probe")), rows)
 
 
 def _demand(chart: Chart) -> Table:
@@ -174,47 +157,43 @@ def _demand(chart: Chart) -> Table:
         (str(row["case"]), str(row["part"]), row["ms"] * _MS) for row in _rows(chart, "parts")
     ]
     totals = _rows(chart, "totals")
-    rows += [
-        (str(r["case"]), "total", _figure(r, "ms", "lo", "hi", "s", _MS, _trials(chart))) for r in totals
-    ]
+    rows += [(str(row["case"]), "total", _figure(chart, row, "ms lo hi", "s")) for row in totals]
     order = list(dict.fromkeys(row[0] for row in rows))
     rows.sort(key=lambda row: order.index(row[0]))
-    return Table(
-        (Column("case", align="left"), Column("part", align="left"), Column("time", "s")), tuple(rows)
-    )
+    return Table((*_words("case", "part"), Column("time", "s")), tuple(rows))
 
 
 def _comparison(chart: Chart) -> Table:
-    trials, unit = _trials(chart), str(chart.options.get("unit", ""))
-    rows = _rows(chart, "rows")
-    has_published = bool(_named(rows, "published"))
-    heads = (Column("case", align="left"), Column(str(chart.options.get("x_label", "measured")), unit))
-    made: list[tuple[Cell, ...]] = []
-    for row in rows:
-        cells: tuple[Cell, ...] = (str(row["case"]), _figure(row, "value", "low", "high", unit, 1.0, trials))
-        published = row["published"]
-        shown: Cell = "not published" if published is None else numbers.with_unit(float(published), unit)
-        made.append((*cells, shown) if has_published else cells)
-    return Table((*heads, Column("published")) if has_published else heads, tuple(made))
-
-
-def _predicted(chart: Chart) -> Table:
-    trials, unit = _trials(chart), str(chart.options.get("unit", ""))
-    ends = ("predicted_low", "predicted_high")
+    unit, rows = str(chart.options.get("unit", "")), _rows(chart, "rows")
+    heads = (*_words("case"), Column(str(chart.options.get("x_label", "measured")), unit))
+    made: list[tuple[Cell, ...]] = [
+        (str(row["case"]), _figure(chart, row, "value low high", unit)) for row in rows
+    ]
+    if not _named(rows, "published"):
+        return Table(heads, tuple(made))
+    published = (
+        "not published" if value is None else numbers.with_unit(float(value), unit)
+        for value in (row["published"] for row in rows)
+    )
     return Table(
-        (Column("case", align="left"), Column("predicted", unit), Column("measured", unit)),
-        tuple(
-            (
-                str(row["case"]),
-                _figure(row, "predicted", *ends, unit, 1.0, trials),
-                _figure(row, "point", "low", "high", unit, 1.0, trials),
-            )
-            for row in _rows(chart, "rows")
-        ),
+        (*heads, Column("published")), tuple((*row, p) for row, p in zip(made, published, strict=True))
     )
 
 
-_MADE_BY = {
+def _predicted(chart: Chart) -> Table:
+    unit = str(chart.options.get("unit", ""))
+    rows = tuple(
+        (
+            str(row["case"]),
+            _figure(chart, row, "predicted predicted_low predicted_high", unit),
+            _figure(chart, row, "point low high", unit),
+        )
+        for row in _rows(chart, "rows")
+    )
+    return Table((*_words("case"), Column("predicted", unit), Column("measured", unit)), rows)
+
+
+_MADE_BY: Mapping[str, Callable[[Chart], Table]] = {
     "load_curve": _load_curve,
     "quantiles": _quantiles,
     "heat": _heat,

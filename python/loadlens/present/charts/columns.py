@@ -12,142 +12,107 @@ column that no chart knows is refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from loadlens.model.report import Chart, ChartKind
-
-
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """Columns of one dataset."""
-
-    required: tuple[str, ...]
-    optional: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
     """Datasets and options of a chart kind; the first dataset must have rows."""
 
-    datasets: Mapping[str, Columns]
-    options: frozenset[str]
+    datasets: Mapping[str, str]  # name -> columns; one with a question mark may be missing
+    options: str = ""  # besides those that every kind has
 
 
-_COMMON = frozenset({"trials", "time_label", "x_label"})
+_COMMON = ("trials", "time_label", "x_label")
 
 KINDS: Mapping[ChartKind, Kind] = {
     "load_curve": Kind(  # C1: users (or offered rate) against throughput /s and a time in ms
         {
-            "steps": Columns(("users", "x", "x_lo", "x_hi", "r", "r_lo", "r_hi"), ("series", "panel")),
-            "trials": Columns(("users", "x", "r"), ("series", "panel")),  # every trial, at most 10 a step
-            "fit": Columns(("users", "x", "r"), ("series", "panel")),  # the model's curve
-            "published": Columns(("users", "x", "r"), ("series", "panel")),
-            "predicted": Columns(("users", "x", "r"), ("series", "panel")),  # made before the measurement
-            "invalid": Columns(("users", "x", "r"), ("series", "panel")),
-            "knee": Columns(("users", "label"), ("series", "panel")),
-            "plateau": Columns(("users", "x", "label"), ("series", "panel")),
-            "objective": Columns(("r", "label"), ()),
+            "steps": "users x x_lo x_hi r r_lo r_hi series? panel?",
+            "trials": "users x r series? panel?",  # every trial, at most 10 a step
+            "fit": "users x r series? panel?",  # the model's curve
+            "published": "users x r series? panel?",
+            "predicted": "users x r series? panel?",  # made before the measurement
+            "invalid": "users x r series? panel?",
+            "knee": "users label series? panel?",
+            "plateau": "users x label series? panel?",
+            "objective": "r label",
         },
-        _COMMON | {"rate_label"},
+        "rate_label",
     ),
     "quantiles": Kind(  # C2: nines = 1/(1-p)
         {
-            "curve": Columns(("metric", "nines", "ms", "lo", "hi")),
-            "ends": Columns(
-                ("metric", "nines", "ms", "label")
-            ),  # name at the line's end; default: the metric
-            "cut": Columns(("nines", "label")),  # beyond it there is no evidence
-            "objective": Columns(("nines", "ms", "label")),
-        },
-        _COMMON,
+            "curve": "metric nines ms lo hi",
+            "ends": "metric nines ms label",  # name at the line's end; default: the metric
+            "cut": "nines label",  # beyond it there is no evidence
+            "objective": "nines ms label",
+        }
     ),
     "heat": Kind(  # C3: cells with n > 0 only; lo and hi are the bin's bounds in ms
         {
-            "cells": Columns(("t", "t2", "lo", "hi", "n")),
-            "cpu": Columns(("t", "t2", "cpu")),  # percent of the cores allotted to the server; None: not read
-            "shade": Columns(("t", "t2", "label")),  # warm-up, drain
-            "events": Columns(("t", "label")),
+            "cells": "t t2 lo hi n",
+            "cpu": "t t2 cpu",  # percent of the cores allotted to the server; None: not read
+            "shade": "t t2 label",  # warm-up, drain
+            "events": "t label",
         },
-        _COMMON | {"cores"},
+        "cores",
     ),
     "resources": Kind(  # C4: one panel per resource ("CPU, cores"), one line per process
         {
-            "readings": Columns(("t", "resource", "process", "value"), ("limit",)),
-            "shade": Columns(("t", "t2", "label")),
-            "events": Columns(("t", "label")),
+            "readings": "t resource process value limit?",
+            "shade": "t t2 label",
+            "events": "t label",
         },
-        _COMMON | {"resources"},  # resources: their order, list of str
+        "resources",  # their order, list of str
     ),
     "density": Kind(  # C5: equal areas over log time = equal shares of requests
         {
-            "density": Columns(("ms", "share")),
-            "components": Columns(
-                ("ms", "label")
-            ),  # median of each population; weight and shift in the label
-            "quantiles": Columns(("ms", "label")),
-        },
-        _COMMON,
+            "density": "ms share",
+            "components": "ms label",  # median of each population; weight and shift in the label
+            "quantiles": "ms label",
+        }
     ),
-    "published": Kind(  # C6: multiples of the reference case; published None: not published
-        {"rows": Columns(("case", "published", "point", "low", "high", "shape"))},
-        _COMMON,
-    ),
+    # C6: multiples of the reference case; published None: not published
+    "published": Kind({"rows": "case published point low high shape"}),
     "bystander": Kind(  # C7: load of the expensive endpoint against the probe's time
         {
-            "probe": Columns(("level", "users", "ms", "lo", "hi")),
-            "trials": Columns(("level", "users", "ms")),
-            "model": Columns(("level", "users", "ms")),
-            "published": Columns(("users", "ms"), ("level",)),
-            "predicted": Columns(("users", "ms"), ("level",)),
-            "idle": Columns(("ms", "label")),
-        },
-        _COMMON,
+            "probe": "level users ms lo hi",
+            "trials": "level users ms",
+            "model": "level users ms",
+            "published": "users ms level?",
+            "predicted": "users ms level?",
+            "idle": "ms label",
+        }
     ),
-    "comparison": Kind(  # C9: one figure a case, in a base unit; published None: not published
-        {"rows": Columns(("case", "value", "low", "high", "published"))},
-        _COMMON | {"unit"},
-    ),
-    "predicted": Kind(  # C10: in a base unit; point None: not measured
-        {
-            "rows": Columns(
-                ("case", "predicted", "predicted_low", "predicted_high", "point", "low", "high"),
-            )
-        },
-        _COMMON | {"unit"},
-    ),
-    "demand": Kind(  # C8: mean ms a request by part; parts as in tokens.DEMAND_PARTS
-        {
-            "parts": Columns(("case", "part", "ms")),
-            "totals": Columns(("case", "ms", "lo", "hi")),
-        },
-        _COMMON,
-    ),
+    # C8: mean ms per request by part; parts as in tokens.DEMAND_PARTS
+    "demand": Kind({"parts": "case part ms", "totals": "case ms lo hi"}),
+    # C9: one figure per case, in a base unit; published None: not published
+    "comparison": Kind({"rows": "case value low high published"}, "unit"),
+    # C10: in a base unit; point None: not measured
+    "predicted": Kind({"rows": "case predicted predicted_low predicted_high point low high"}, "unit"),
 }
 
 
 def faults(chart: Chart) -> list[str]:
-    """Everything about a chart's datasets and options that its kind does not know; empty when it is sound."""
+    """Return datasets, columns and options that the chart's kind does not have, and columns that it lacks."""
     kind = KINDS[chart.kind]
+    options = (*_COMMON, *kind.options.split())
     faults = [f"{chart.kind}: no dataset {name!r}" for name in chart.datasets if name not in kind.datasets]
-    faults += [f"{chart.kind}: no option {name!r}" for name in chart.options if name not in kind.options]
+    faults += [f"{chart.kind}: no option {name!r}" for name in chart.options if name not in options]
     for name, columns in kind.datasets.items():
-        faults += [
-            f"{chart.kind}.{name}: {fault}" for fault in _column_faults(chart.datasets.get(name, ()), columns)
-        ]
+        needed = [column for column in columns.split() if not column.endswith("?")]
+        allowed = columns.replace("?", "").split()
+        seen: dict[str, None] = {}
+        for row in chart.datasets.get(name, ()):
+            seen |= {f"column {column!r} is missing": None for column in needed if column not in row}
+            seen |= {f"no column {column!r}": None for column in row if column not in allowed}
+        faults += [f"{chart.kind}.{name}: {fault}" for fault in seen]
     return faults
 
 
 def has_rows(chart: Chart) -> bool:
-    """True if the first dataset of the kind has rows."""
+    """Return true if the first dataset of the kind has rows."""
     return bool(chart.datasets.get(next(iter(KINDS[chart.kind].datasets))))
-
-
-def _column_faults(rows: Iterable[Mapping[str, Any]], columns: Columns) -> list[str]:
-    columns_allowed = {*columns.required, *columns.optional}
-    faults: dict[str, None] = {}
-    for row in rows:
-        faults |= {f"column {name!r} is missing": None for name in columns.required if name not in row}
-        faults |= {f"no column {name!r}": None for name in row if name not in columns_allowed}
-    return list(faults)

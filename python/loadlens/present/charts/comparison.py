@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+from loadlens.model.report import Chart
 from loadlens.present import numbers, tokens, words
 from loadlens.present.charts import parts
-from loadlens.present.charts.parts import Axis, Drawing, Row, Spec
+from loadlens.present.charts.parts import Axis, Drawing, Panel, Row, Spec
 
 NAMES_PX = 260  # at most, for the names at the left
 BELOW_PX = 11  # a prediction stands so far under what was measured
 
 
-def published(
-    datasets: Mapping[str, Sequence[Row]],
-    options: Mapping[str, Any],
-    entities: Mapping[str, int] | None,
-    width: int,
-) -> Drawing:
+def published(chart: Chart, width: int) -> Drawing:
     """C6: each case as a multiple of the reference; diamond published, circle measured, dotted the link."""
     columns = ("published", "point", "low", "high")
-    rows = parts.rows_of(datasets, "rows")
+    rows = parts.rows_of(chart, "rows")
     zeros = [row["case"] for row in rows if any(row[c] is not None and row[c] <= 0 for c in columns[:2])]
     names = _short_names(rows, width)
     for row in rows:
@@ -32,33 +28,45 @@ def published(
     axis = Axis(
         axis.low, axis.high, width, True, parts.log_ticks(axis.low, axis.high, max(2, width // 60)), 14
     )
-    title = str(options.get("x_label", "multiple of the reference case")) + " (log)"
-    by_case: Spec = {"field": "case", "type": "nominal", "sort": names}
-    named: Spec = {**by_case, "axis": {"title": None, "grid": True, "labelLimit": NAMES_PX}}
+    title = str(chart.options.get("x_label", "multiple of the reference case")) + " (log)"
     x = parts.channel("published", axis, title, title_px=width + 60, labelExpr="datum.label+'×'")
-    spot = parts.field("published", scale=axis.scale)
+    bars = _Bars(rows, x, names, grid=True)
     both = [row for row in rows if row["published"] is not None and row["point"] is not None]
-    measured = [row for row in rows if row["point"] is not None]
-    quoted = [row for row in rows if row["published"] is not None and row["shape"] != "impossible"]
-    false = [row for row in rows if row["published"] is not None and row["shape"] == "impossible"]
+    bars.add(both, parts.REF_RULE, x=x, x2={"field": "point"})
+    bars.add_measured(rows, axis, chart.options.get("trials"))
+    quoted = [row for row in rows if row["published"] is not None]
+    bars.add([row for row in quoted if row["shape"] != "impossible"], parts.PUBLISHED)
+    bars.add([row for row in quoted if row["shape"] == "impossible"], parts.BAD)
     right = [{**row, "_x": float(width)} for row in rows]
-    verdict = parts.field("shape", "nominal")
-    beside: Spec = {"type": "text", "style": "note", "dx": 8}
-    layers = [
-        parts.layer(rows, {"type": "rule", "opacity": 0}, y=named),
-        parts.layer(both, {"type": "rule", "style": "ref"}, y=by_case, x=x, x2={"field": "point"}),
-        *_sideways(rows, by_case, axis),
-        parts.layer(
-            measured,
-            parts.measured_point(options.get("trials")),
-            y=by_case,
-            x=parts.field("point", scale=axis.scale),
-        ),
-        parts.layer(quoted, {"type": "point", "style": "published"}, y=by_case, x=spot),
-        parts.layer(false, {"type": "point", "style": "bad"}, y=by_case, x=spot),
-        parts.layer(right, beside, y=by_case, x=parts.pixel("_x"), text=verdict),
-    ]
-    return Drawing({"width": width, "height": 26 * len(names), "layer": layers}, parts.zero_note(zeros, ""))
+    bars.add(right, {**parts.NOTE, "dx": 8}, x=parts.pixel("_x"), text=parts.field("shape", "nominal"))
+    return Drawing(bars.spec(width, 26 * len(names)), parts.zero_note(zeros, ""))
+
+
+class _Bars(Panel):
+    """A row for each case, with the names of cases at the left."""
+
+    def __init__(self, rows: Sequence[Row], x: Spec, names: Sequence[str], *, grid: bool) -> None:
+        self.x = parts.field(str(x["field"]), scale=x["scale"])
+        self.y = {"field": "case", "type": "nominal", "sort": list(names)}
+        self.ink = None
+        self.named = {**self.y, "axis": {"title": None, "grid": grid, "labelLimit": NAMES_PX}}
+        # an invisible rule carries both axes, so that any other layer may be left out
+        self.layers = [parts.layer(rows, {"type": "rule", "opacity": 0}, y=self.named, x=x)] if grid else []
+
+    def add_measured(self, rows: Sequence[Row], axis: Axis, trials: object) -> None:
+        """Draw measured values with intervals along x; an open end runs to the edge and is named there."""
+        drawn = [
+            parts.with_ends(row, "low", "high", axis)
+            for row in rows
+            if row["point"] is not None and (row["low"] is not None or row["high"] is not None)
+        ]
+        low = parts.field("_low", scale=axis.scale)
+        self.add(drawn, {"type": "rule", "style": "ci"}, x=low, x2={"field": "_high"})
+        opened = [{**row, "_x": float(axis.length) - 4} for row in drawn if row["high"] is None]
+        self.add(opened, parts.ARROW_RIGHT, x=parts.pixel("_x"))
+        self.add(opened, {"type": "text", "style": "noter", "dy": -8, "text": "open"}, x=parts.pixel("_x"))
+        seen = [row for row in rows if row["point"] is not None]
+        self.add(seen, parts.measured_point(trials), x=parts.field("point", scale=axis.scale))
 
 
 def _short_names(rows: list[dict[str, Any]], width: int) -> list[str]:
@@ -69,36 +77,9 @@ def _short_names(rows: list[dict[str, Any]], width: int) -> list[str]:
     return list(shown.values())
 
 
-def _sideways(rows: Sequence[Row], by_case: Spec, axis: Axis) -> list[Spec]:
-    """Intervals along x; an open end runs to the panel's edge with an arrowhead and says so."""
-    drawn = [
-        {
-            **row,
-            "_low": axis.low if row["low"] is None else row["low"],
-            "_high": axis.high if row["high"] is None else row["high"],
-        }
-        for row in rows
-        if row["point"] is not None and (row["low"] is not None or row["high"] is not None)
-    ]
-    x = parts.field("_low", scale=axis.scale)
-    layers = [parts.layer(drawn, {"type": "rule", "style": "ci"}, y=by_case, x=x, x2={"field": "_high"})]
-    opened = [{**row, "_x": float(axis.length) - 4} for row in drawn if row["high"] is None]
-    if opened:
-        head: Spec = {"type": "point", "shape": "triangle-right", "size": 40}
-        word: Spec = {"type": "text", "style": "noter", "dy": -8, "text": "open"}
-        layers.append(parts.layer(opened, head, y=by_case, x=parts.pixel("_x")))
-        layers.append(parts.layer(opened, word, y=by_case, x=parts.pixel("_x")))
-    return layers
-
-
-def demand(
-    datasets: Mapping[str, Sequence[Row]],
-    options: Mapping[str, Any],
-    entities: Mapping[str, int] | None,
-    width: int,
-) -> Drawing:
+def demand(chart: Chart, width: int) -> Drawing:
     """C8: mean time a request by where it goes, stacked from zero, with the total and its interval."""
-    stack, totals = parts.rows_of(datasets, "parts"), parts.rows_of(datasets, "totals")
+    stack, totals = parts.rows_of(chart, "parts"), parts.rows_of(chart, "totals")
     unit = parts.time_unit(row["ms"] for row in totals or stack)
     unit.convert(stack, "ms")
     unit.convert(totals, "ms", "lo", "hi")
@@ -120,32 +101,21 @@ def demand(
         "legend": {"columns": 4 if is_wide else 2, "values": used, "columnPadding": 28},
         "scale": {"domain": list(order), "range": "ordinal"},
     }
-    by_case: Spec = {"field": "case", "type": "nominal", "sort": names}
-    named: Spec = {**by_case, "axis": {"title": None, "grid": False, "labelLimit": NAMES_PX}}
-    x = parts.channel("ms", axis, str(options.get("x_label", f"mean {unit.name} per request")))
-    x["stack"] = "zero"
+    x = parts.channel("ms", axis, str(chart.options.get("x_label", f"mean {unit.name} per request")))
+    bars = _Bars(stacked, x, names, grid=False)
+    stacked_x = {**x, "stack": "zero"}
     bar: Spec = {"type": "bar", "height": 20}
-    rule: Spec = {"type": "rule", "style": "model", "strokeDash": [1, 0]}
-    low, high = parts.field("_low", scale=axis.scale), parts.field("_high", scale=axis.scale)
-    layers = [
-        parts.layer(stacked, bar, y=named, x=x, color=colour, order=parts.field("o")),
-        parts.layer(ended, rule, y=by_case, x=low, x2={"field": "_high"}),
-        parts.layer(
-            ended, {"type": "text", "style": "note"}, y=by_case, x=high, text=parts.field("label", "nominal")
-        ),
-    ]
-    return Drawing({"width": width, "height": 44 * len(names), "layer": layers})
+    bars.add(stacked, bar, y=bars.named, x=stacked_x, color=colour, order=parts.field("o"))
+    high = parts.field("_high", scale=axis.scale)
+    bars.add(ended, parts.TOTAL_RULE, x=parts.field("_low", scale=axis.scale), x2={"field": "_high"})
+    bars.add(ended, parts.NOTE, x=high, text=parts.field("label", "nominal"))
+    return Drawing(bars.spec(width, 44 * len(names)))
 
 
-def comparison(
-    datasets: Mapping[str, Sequence[Row]],
-    options: Mapping[str, Any],
-    entities: Mapping[str, int] | None,
-    width: int,
-) -> Drawing:
+def comparison(chart: Chart, width: int) -> Drawing:
     """C9: one figure of every case, a bar from zero with its interval; diamond: published."""
-    rows = parts.rows_of(datasets, "rows")
-    on = numbers.scale(str(options.get("unit", "")), [row["value"] for row in rows])
+    rows = parts.rows_of(chart, "rows")
+    on = numbers.scale(str(chart.options.get("unit", "")), [row["value"] for row in rows])
     columns = ("value", "low", "high", "published")
     for row in rows:
         row |= {c: None if row[c] is None else float(row[c]) / on.factor for c in columns}
@@ -158,34 +128,26 @@ def comparison(
         row["_end"] = max(row["_high"], row["published"] or 0.0)
     published = [row for row in rows if row["published"] is not None]
     axis = _bar_axis([row["_end"] for row in ended], ended, width)
-    by_case: Spec = {"field": "case", "type": "nominal", "sort": names}
-    named: Spec = {**by_case, "axis": {"title": None, "grid": False, "labelLimit": NAMES_PX}}
-    label = str(options.get("x_label", ""))
-    title = label if label.endswith(on.name) else f"{label}, {on.name}"
-    x = parts.channel("value", axis, title, title_px=width + 60)
-    low = parts.field("_low", scale=axis.scale)
-    spot = parts.field("published", scale=axis.scale)
-    rule: Spec = {"type": "rule", "style": "model", "strokeDash": [1, 0]}
-    beyond = parts.field("_end", scale=axis.scale)
-    words_: Spec = {"type": "text", "style": "note", "dx": 8}
-    layers = [
-        parts.layer(rows, {"type": "bar", "height": 16}, y=named, x=x),
-        parts.layer(ended, rule, y=by_case, x=low, x2={"field": "_high"}),
-        parts.layer(published, {"type": "point", "style": "published"}, y=by_case, x=spot),
-        parts.layer(ended, words_, y=by_case, x=beyond, text=parts.field("label", "nominal")),
-    ]
-    return Drawing({"width": width, "height": 32 * len(names), "layer": layers})
+    x = parts.channel("value", axis, _title(chart, on), title_px=width + 60)
+    bars = _Bars(rows, x, names, grid=False)
+    bars.add(rows, {"type": "bar", "height": 16}, y=bars.named, x=x)
+    bars.add(ended, parts.TOTAL_RULE, x=parts.field("_low", scale=axis.scale), x2={"field": "_high"})
+    bars.add(published, parts.PUBLISHED, x=parts.field("published", scale=axis.scale))
+    end = parts.field("_end", scale=axis.scale)
+    bars.add(ended, {**parts.NOTE, "dx": 8}, x=end, text=parts.field("label", "nominal"))
+    return Drawing(bars.spec(width, 32 * len(names)))
 
 
-def predicted(
-    datasets: Mapping[str, Sequence[Row]],
-    options: Mapping[str, Any],
-    entities: Mapping[str, int] | None,
-    width: int,
-) -> Drawing:
+def _title(chart: Chart, on: numbers.Scale) -> str:
+    """Return the title of the axis with its unit, unless the label ends with the unit."""
+    label = str(chart.options.get("x_label", ""))
+    return label if label.endswith(on.name) else f"{label}, {on.name}"
+
+
+def predicted(chart: Chart, width: int) -> Drawing:
     """C10: a figure of each case as predicted (triangle, dashed its interval), over it as measured."""
-    rows = parts.rows_of(datasets, "rows")
-    on = numbers.scale(str(options.get("unit", "")), [row["predicted"] for row in rows])
+    rows = parts.rows_of(chart, "rows")
+    on = numbers.scale(str(chart.options.get("unit", "")), [row["predicted"] for row in rows])
     columns = ("predicted", "predicted_low", "predicted_high", "point", "low", "high")
     for row in rows:
         row |= {c: None if row[c] is None or row[c] <= 0 else float(row[c]) / on.factor for c in columns}
@@ -194,36 +156,15 @@ def predicted(
     axis = parts.log_axis((row[c] for row in rows for c in columns), width, padding=14)
     ticks = parts.log_ticks(axis.low, axis.high, max(2, width // 60))
     axis = Axis(axis.low, axis.high, width, True, ticks, 14)
-    by_case: Spec = {"field": "case", "type": "nominal", "sort": names}
-    named: Spec = {**by_case, "axis": {"title": None, "grid": True, "labelLimit": NAMES_PX}}
-    label = str(options.get("x_label", ""))
-    title = (label if label.endswith(on.name) else f"{label}, {on.name}") + " (log)"
-    x = parts.channel("predicted", axis, title, title_px=width + 60)
-    spot = parts.field("predicted", scale=axis.scale)
-    ends = parts.field("predicted_low", scale=axis.scale)
-    spanned = [row for row in rows if None not in (row["predicted_low"], row["predicted_high"])]
-    predicted = [row for row in rows if row["predicted"] is not None]
-    seen = [row for row in rows if row["point"] is not None]
+    x = parts.channel("predicted", axis, f"{_title(chart, on)} (log)", title_px=width + 60)
+    bars = _Bars(rows, x, names, grid=True)
     below = {"yOffset": BELOW_PX}
-    layers = [
-        parts.layer(rows, {"type": "rule", "opacity": 0}, y=named, x=x),
-        parts.layer(
-            spanned,
-            {"type": "rule", "style": "model", **below},
-            y=by_case,
-            x=ends,
-            x2={"field": "predicted_high"},
-        ),
-        parts.layer(predicted, {"type": "point", "style": "predicted", **below}, y=by_case, x=spot),
-        *_sideways(rows, by_case, axis),
-        parts.layer(
-            seen,
-            parts.measured_point(options.get("trials")),
-            y=by_case,
-            x=parts.field("point", scale=axis.scale),
-        ),
-    ]
-    return Drawing({"width": width, "height": 38 * len(names), "layer": layers})
+    spanned = [row for row in rows if None not in (row["predicted_low"], row["predicted_high"])]
+    low = parts.field("predicted_low", scale=axis.scale)
+    bars.add(spanned, {"type": "rule", "style": "model", **below}, x=low, x2={"field": "predicted_high"})
+    bars.add([row for row in rows if row["predicted"] is not None], {**parts.PREDICTED, **below})
+    bars.add_measured(rows, axis, chart.options.get("trials"))
+    return Drawing(bars.spec(width, 38 * len(names)))
 
 
 def _ended(totals: Sequence[Row], unit: str) -> list[dict[str, Any]]:

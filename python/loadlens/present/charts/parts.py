@@ -11,10 +11,11 @@ from __future__ import annotations
 import math
 import textwrap
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from loadlens.model.report import Chart
 from loadlens.present import numbers, tokens, words
 
 Row = Mapping[str, Any]
@@ -27,6 +28,23 @@ REST = "the rest"
 WIDE_PX = 520  # from this picture width on names stand at full length and small multiples three a row
 LEFT_PX = 56  # a vertical axis with its labels
 _SYMBOLS = frozenset("–−×·≥≤±")
+
+# The marks of all charts; their colours and dashes are styles of `tokens.vega_config`.
+LINE: Spec = {"type": "line"}
+THIN_LINE: Spec = {"type": "line", "strokeWidth": 1.5}
+MODEL_LINE: Spec = {"type": "line", "style": "model", "clip": True}
+REF_RULE: Spec = {"type": "rule", "style": "ref"}
+MARK_RULE: Spec = {"type": "rule", "style": "mark"}
+TOTAL_RULE: Spec = {"type": "rule", "style": "model", "strokeDash": [1, 0]}
+SHADE: Spec = {"type": "rect", "style": "shade"}
+TRIAL_DOT: Spec = {"type": "point", "size": 12, "opacity": 0.6}
+PUBLISHED: Spec = {"type": "point", "style": "published"}
+PREDICTED: Spec = {"type": "point", "style": "predicted"}
+BAD: Spec = {"type": "point", "style": "bad"}
+NOTE: Spec = {"type": "text", "style": "note"}
+ARROW_UP: Spec = {"type": "point", "shape": "triangle-up", "size": 40}
+ARROW_RIGHT: Spec = {"type": "point", "shape": "triangle-right", "size": 40}
+LINE_KEY: Spec = {"type": "point", "shape": "stroke", "size": 60, "strokeWidth": 2, "filled": False}
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +138,9 @@ def text(label: object, length: int = 60) -> str:
     return words.cut(shown, length)
 
 
-def rows_of(datasets: Mapping[str, Sequence[Row]], name: str) -> list[dict[str, Any]]:
-    """A copy of a dataset's rows; no rows when it is not there."""
-    return [dict(row) for row in datasets.get(name, ())]
+def rows_of(chart: Chart, name: str) -> list[dict[str, Any]]:
+    """Return a copy of a dataset's rows; no rows when it is not there."""
+    return [dict(row) for row in chart.datasets.get(name, ())]
 
 
 def known(values: Iterable[Any]) -> list[float]:
@@ -223,6 +241,25 @@ def channel(field: str, axis: Axis, title: str | None, title_px: float = 0, **op
     return {"field": field, "type": "quantitative", "scale": axis.scale, "axis": drawn}
 
 
+class Panel:
+    """Layers over shared axes: the position of a mark is that of the panel unless it is given."""
+
+    def __init__(self, x: Spec, y: Spec, ink: Spec | None = None) -> None:
+        self.x = field(str(x["field"]), scale=x["scale"])
+        self.y = field(str(y["field"]))
+        self.ink = ink
+        self.layers = [frame(x, y)]
+
+    def add(self, rows: Sequence[Row], mark: Spec, **encoding: Spec | None) -> None:
+        """Draw rows, if there are any; a channel that is none is left out, also `x` and `y`."""
+        if rows:
+            self.layers.append(layer(rows, mark, **({"x": self.x, "y": self.y} | encoding)))
+
+    def spec(self, width: int, height: int) -> Spec:
+        """Return the panel as a spec."""
+        return {"width": width, "height": height, "layer": self.layers}
+
+
 def layer(rows: Sequence[Row], mark: Spec | str, **encoding: Spec | None) -> Spec:
     """One layer with its own rows; a channel that is none is left out."""
     shown = {name: spec for name, spec in encoding.items() if spec is not None}
@@ -247,8 +284,7 @@ def limit_layers(rows: Sequence[Row], axis: Axis, column: str) -> list[Spec]:
     if not inside:
         return []
     named = [{"label": text(row["label"]), "_x": 0.0, "_y": axis.y(row[column]) - 7} for row in inside]
-    rule: Spec = {"type": "rule", "style": "ref"}
-    line = layer(inside, rule, x={"value": 0}, x2={"value": "width"}, y=field(column))
+    line = layer(inside, REF_RULE, x={"value": 0}, x2={"value": "width"}, y=field(column))
     return [line, *words_over(named)]
 
 
@@ -307,6 +343,15 @@ class Colours:
         domain = [*(f"slot {i}" for i in range(1, 7)), REST]
         return {"field": "ink", "type": "nominal", "legend": None, "scale": {"domain": domain}}
 
+    def ends(self, rows: Iterable[Row], entity: str, column: str, along: str) -> list[dict[str, Any]]:
+        """Return the last row along an axis of every entity that has a colour of its own, with its name."""
+        ends: dict[str, dict[str, Any]] = {}
+        for row in sorted(rows, key=lambda row: row[along]):
+            name = str(row.get(entity))
+            if row.get(entity) is not None and row.get(column) is not None and name not in self.rest:
+                ends[name] = {**row, "label": self.label(name)}
+        return list(ends.values())
+
     def note(self) -> tuple[str, ...]:
         """Caption text for the points left out."""
         return (f"{words.plural(len(self.rest), 'more series', 'more series')} in grey",) if self.rest else ()
@@ -342,51 +387,29 @@ def zero_note(zeros: Sequence[Any], what: str) -> tuple[str, ...]:
 
 
 def interval_layers(
-    rows: Sequence[Row],
-    x: Spec,
-    y: Callable[[str], Spec],
-    axis: Axis,
-    low: str,
-    high: str,
-    colour: Spec | None,
+    rows: Sequence[Row], x: Spec, axis: Axis, low: str, high: str, colour: Spec | None
 ) -> list[Spec]:
-    """Interval rules; an open end runs to the panel's edge and says `open` there, with an arrowhead."""
+    """Return interval rules; an open end runs to the panel's edge, with an arrowhead and the word `open`."""
     drawn = [row for row in rows if row.get(low) is not None or row.get(high) is not None]
-    ends, arrows = [], []
+    ends = [with_ends(row, low, high, axis) for row in drawn]
+    open_top = {"_edge": 4.0, "_at": 9.0, "_open": "open", "_turn": 0}
+    open_bottom = open_top | {"_edge": axis.length - 4.0, "_at": axis.length - 7.0, "_turn": 180}
+    arrows = []
     for row in drawn:
-        bottom, top = row.get(low), row.get(high)
-        ends.append(
-            {
-                **row,
-                "_low": axis.low if bottom is None else bottom,
-                "_high": axis.high if top is None else top,
-            }
-        )
-        if top is None:
-            arrows.append({**row, "_edge": 4.0, "_at": 9.0, "_open": "open", "_turn": 0})
-        if bottom is None:
-            arrows.append(
-                {**row, "_edge": axis.length - 4.0, "_at": axis.length - 7.0, "_open": "open", "_turn": 180}
-            )
-    layers = [
-        layer(
-            ends,
-            {"type": "rule", "style": "ci", "clip": True},
-            x=x,
-            y=y("_low"),
-            y2={"field": "_high"},
-            color=colour,
-        )
-    ]
+        arrows += [{**row, **open_top}] if row.get(high) is None else []
+        arrows += [{**row, **open_bottom}] if row.get(low) is None else []
+    rule: Spec = {"type": "rule", "style": "ci", "clip": True}
+    layers = [layer(ends, rule, x=x, y=field("_low"), y2={"field": "_high"}, color=colour)]
     if arrows:
-        head: Spec = {"type": "point", "shape": "triangle-up", "size": 40}
-        layers.append(layer(arrows, head, x=x, y=pixel("_edge"), angle=pixel("_turn"), color=colour))
-        layers.append(
-            layer(
-                arrows, {"type": "text", "style": "note"}, x=x, y=pixel("_at"), text=field("_open", "nominal")
-            )
-        )
+        layers.append(layer(arrows, ARROW_UP, x=x, y=pixel("_edge"), angle=pixel("_turn"), color=colour))
+        layers.append(layer(arrows, NOTE, x=x, y=pixel("_at"), text=field("_open", "nominal")))
     return layers
+
+
+def with_ends(row: Row, low: str, high: str, axis: Axis) -> dict[str, Any]:
+    """Return a row with the ends of its interval in `_low` and `_high`; an open end is the axis' end."""
+    bottom, top = row.get(low), row.get(high)
+    return {**row, "_low": axis.low if bottom is None else bottom, "_high": axis.high if top is None else top}
 
 
 def staggered(wanted: Sequence[float], length: float, apart: float = LINE_PX) -> list[float]:
@@ -419,10 +442,9 @@ def end_labels(
     shown = [row for row in rows if row.get(column) is not None]
     heights = staggered([axis.y(row[column]) for row in shown], axis.length)
     placed = [{**row, "_y": y, "_x": width + 8.0} for row, y in zip(shown, heights, strict=True)]
-    key: Spec = {"type": "point", "shape": "stroke", "size": 60, "strokeWidth": 2, "filled": False}
     layers = [words_at(placed, dx=8)]
     if colour is not None:
-        layers.append(layer(placed, key, x=pixel("_x"), y=pixel("_y"), color=colour))
+        layers.append(layer(placed, LINE_KEY, x=pixel("_x"), y=pixel("_y"), color=colour))
     return layers
 
 
@@ -466,6 +488,9 @@ def notes_at(
     return [layer for style, words_ in placed.items() if words_ for layer in words_over(words_, style)]
 
 
+FULL_HEIGHT: Spec = {"y": pixel("_top"), "y2": {"field": "_bottom"}}
+
+
 def shade_layers(rows: Sequence[Row], x: Axis, height: int, *, named: bool = True) -> list[Spec]:
     """Grey stretches of time (warm-up, not read) with their words at the top."""
     drawn = [
@@ -481,14 +506,7 @@ def shade_layers(rows: Sequence[Row], x: Axis, height: int, *, named: bool = Tru
     ]
     if not drawn:
         return []
-    box = layer(
-        drawn,
-        {"type": "rect", "style": "shade"},
-        x=field("t", scale=x.scale),
-        x2={"field": "t2"},
-        y=pixel("_top"),
-        y2={"field": "_bottom"},
-    )
+    box = layer(drawn, SHADE, x=field("t", scale=x.scale), x2={"field": "t2"}, **FULL_HEIGHT)
     return [box, *(notes_at(drawn, x, "t", (8, 22), inside=True) if named else [])]
 
 
@@ -497,13 +515,7 @@ def event_layers(rows: Sequence[Row], x: Axis, height: int, *, named: bool = Tru
     drawn = [{**row, "_top": 0.0, "_bottom": float(height)} for row in rows if x.low <= row["t"] <= x.high]
     if not drawn:
         return []
-    rule = layer(
-        drawn,
-        {"type": "rule", "style": "mark"},
-        x=field("t", scale=x.scale),
-        y=pixel("_top"),
-        y2={"field": "_bottom"},
-    )
+    rule = layer(drawn, MARK_RULE, x=field("t", scale=x.scale), **FULL_HEIGHT)
     return [rule, *(notes_at(drawn, x, "t", (8, 22, 36)) if named else [])]
 
 

@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
+from loadlens.model.report import Chart
 from loadlens.present.charts import parts
-from loadlens.present.charts.parts import Axis, Colours, Drawing, Row, Spec
+from loadlens.present.charts.parts import Axis, Colours, Drawing, Panel, Row, Spec
 
 
-def quantiles(
-    datasets: Mapping[str, Sequence[Row]],
-    options: Mapping[str, Any],
-    entities: Mapping[str, int] | None,
-    width: int,
-) -> Drawing:
+def quantiles(chart: Chart, width: int) -> Drawing:
     """C2: time on a log axis over nines, log 1/(1-p), with its band; the shade is beyond the evidence."""
-    sets = {name: parts.rows_of(datasets, name) for name in ("curve", "ends", "cut", "objective")}
+    sets = {name: parts.rows_of(chart, name) for name in ("curve", "ends", "cut", "objective")}
     unit = parts.time_unit(row["ms"] for row in sets["curve"])
     for name in ("curve", "ends", "objective"):
         unit.convert(sets[name], "ms", "lo", "hi")
     sets["curve"], zeros = parts.drop_zeros(sets["curve"], "nines", "ms", "lo", "hi")
-    colours = Colours((str(row["metric"]) for row in sets["curve"]), entities, parts.name_length(width))
+    colours = Colours((str(row["metric"]) for row in sets["curve"]), chart.entities, parts.name_length(width))
     for rows in (sets["curve"], sets["ends"]):
         colours.paint(rows, "metric")
-    ends = sets["ends"] or _curve_ends(sets["curve"], colours)
+    ends = sets["ends"] or colours.ends(sets["curve"], "metric", "ms", "nines")
     most = parts.name_length(width)
     ends = [{**row, "label": _end_label(row, most)} for row in ends]
     width = parts.plot_width(width, right=[row["label"] for row in ends])
@@ -38,60 +33,33 @@ def quantiles(
     )
     values = [row.get(c) for name in ("curve", "objective") for row in sets[name] for c in ("ms", "lo", "hi")]
     y_axis = parts.log_axis(values, 260)
-    title = f"{options.get('time_label', 'time')}, {unit.name} (log)"
-    x_title = str(options.get("x_label", "share of requests answered within, log 1/(1-p)"))
+    title = f"{chart.options.get('time_label', 'time')}, {unit.name} (log)"
+    x_title = str(chart.options.get("x_label", "share of requests answered within, log 1/(1-p)"))
     # the only expression: over the tick's own number, never over a name
     percent = "format(100*(1-1/datum.value),'~r')+' %'"
     x_channel = parts.channel("nines", x_axis, x_title, labelExpr=percent)
-    layers = [parts.frame(x_channel, parts.channel("ms", y_axis, title, title_px=width + 30))]
-    layers += _beyond(sets["cut"], x_axis, y_axis.length)
-    layers += parts.limit_layers(sets["objective"], y_axis, "ms")
-    layers += _band(sets["curve"], x_axis, y_axis, colours)
-    layers += parts.end_labels(ends, y_axis, "ms", width, colours.channel())
-    zero = parts.zero_note(zeros, "1/(1-p) =")
-    return Drawing(
-        {"width": width, "height": y_axis.length, "layer": layers},
-        (*(f"shade: {row['label']}" for row in sets["cut"][:1]), *colours.note(), *zero),
-    )
+    panel = Panel(x_channel, parts.channel("ms", y_axis, title, title_px=width + 30), colours.channel())
+    panel.layers += _beyond(sets["cut"], x_axis, y_axis.length)
+    panel.layers += parts.limit_layers(sets["objective"], y_axis, "ms")
+    _draw_band(panel, sets["curve"], y_axis)
+    panel.layers += parts.end_labels(ends, y_axis, "ms", width, panel.ink)
+    shade = (f"shade: {row['label']}" for row in sets["cut"][:1])
+    notes = (*shade, *colours.note(), *parts.zero_note(zeros, "1/(1-p) ="))
+    return Drawing(panel.spec(width, y_axis.length), notes)
 
 
-def _band(rows: Sequence[Row], x_axis: Axis, y_axis: Axis, colours: Colours) -> list[Spec]:
-    """Interval band, line and points; an end that is open reaches the panel's edge."""
-    x, y, ink = parts.field("nines", scale=x_axis.scale), parts.field("ms"), colours.channel()
+def _draw_band(panel: Panel, rows: Sequence[Row], y_axis: Axis) -> None:
+    """Draw the interval band, line and points; an end that is open reaches the panel's edge."""
     by_metric = parts.field("metric", "nominal")
     measured = [row for row in rows if row.get("ms") is not None]
-    bands = [
-        {
-            **row,
-            "lo": y_axis.low if row.get("lo") is None else row["lo"],
-            "hi": y_axis.high if row.get("hi") is None else row["hi"],
-        }
-        for row in measured
-    ]
-    area: Spec = {"type": "area", "style": "band", "clip": True}
-    layers = [
-        parts.layer(bands, area, x=x, y=parts.field("lo"), y2={"field": "hi"}, color=ink, detail=by_metric)
-    ]
-    layers.append(parts.layer(rows, {"type": "line"}, x=x, y=y, color=ink, detail=by_metric))
-    layers.append(parts.layer(measured, {"type": "point", "size": 24}, x=x, y=y, color=ink))
+    bands = [parts.with_ends(row, "lo", "hi", y_axis) for row in measured]
+    band: Spec = {"type": "area", "style": "band", "clip": True}
+    panel.add(bands, band, y=parts.field("_low"), y2={"field": "_high"}, color=panel.ink, detail=by_metric)
+    panel.add(rows, parts.LINE, color=panel.ink, detail=by_metric)
+    panel.add(measured, {"type": "point", "size": 24}, color=panel.ink)
     opened = [{**row, "_edge": 4.0, "_at": 9.0, "_open": "open"} for row in measured if row.get("hi") is None]
-    if opened:
-        head: Spec = {"type": "point", "shape": "triangle-up", "size": 40}
-        word: Spec = {"type": "text", "style": "note"}
-        layers.append(parts.layer(opened, head, x=x, y=parts.pixel("_edge"), color=ink))
-        layers.append(
-            parts.layer(opened[-1:], word, x=x, y=parts.pixel("_at"), text=parts.field("_open", "nominal"))
-        )
-    return layers
-
-
-def _curve_ends(rows: Sequence[Row], colours: Colours) -> list[dict[str, Any]]:
-    ends: dict[str, dict[str, Any]] = {}
-    for row in rows:
-        name = str(row["metric"])
-        if row.get("ms") is not None and name not in colours.rest:
-            ends[name] = {**row, "label": colours.label(name)}
-    return list(ends.values())
+    panel.add(opened, parts.ARROW_UP, y=parts.pixel("_edge"), color=panel.ink)
+    panel.add(opened[-1:], parts.NOTE, y=parts.pixel("_at"), text=parts.field("_open", "nominal"))
 
 
 def _end_label(row: Row, most: int) -> str:
@@ -105,14 +73,7 @@ def _beyond(rows: Sequence[Row], x_axis: Axis, height: int) -> list[Spec]:
         return []
     left, label = x_axis.position(min(rows[0]["nines"], x_axis.high)), parts.text(rows[0]["label"])
     shade = [{"_x": left, "_x2": float(x_axis.length), "_top": 0.0, "_bottom": float(height)}]
-    box = parts.layer(
-        shade,
-        {"type": "rect", "style": "shade"},
-        x=parts.pixel("_x"),
-        x2={"field": "_x2"},
-        y=parts.pixel("_top"),
-        y2={"field": "_bottom"},
-    )
+    box = parts.layer(shade, parts.SHADE, x=parts.pixel("_x"), x2={"field": "_x2"}, **parts.FULL_HEIGHT)
     # quantiles rise, so the foot of the panel is free at the right
     needed = len(label) * parts.CHARACTER_PX + 8
     if max(x_axis.length - left, left - 60) < needed:
@@ -121,14 +82,9 @@ def _beyond(rows: Sequence[Row], x_axis: Axis, height: int) -> list[Spec]:
     return [box, *parts.words_over(at, "note" if x_axis.length - left >= needed else "noter")]
 
 
-def density(
-    datasets: Mapping[str, Sequence[Row]],
-    options: Mapping[str, Any],
-    entities: Mapping[str, int] | None,
-    width: int,
-) -> Drawing:
+def density(chart: Chart, width: int) -> Drawing:
     """C5: how many populations answer; equal areas over log time are equal shares of requests."""
-    sets = {name: parts.rows_of(datasets, name) for name in ("density", "components", "quantiles")}
+    sets = {name: parts.rows_of(chart, name) for name in ("density", "components", "quantiles")}
     unit = parts.time_unit(row["ms"] for row in sets["quantiles"] or sets["density"])
     for rows in sets.values():
         unit.convert(rows, "ms")
@@ -143,24 +99,19 @@ def density(
     peak = max([1e-9, *parts.known(row["share"] for row in kept["density"])])
     y_axis = Axis(0.0, peak * 200 / max(60, 200 - rows_above), 200)
     title = "density per decade, equal areas = equal shares of requests"
-    x_title = f"{options.get('time_label', 'response time')}, {unit.name} (log)"
+    x_title = f"{chart.options.get('time_label', 'response time')}, {unit.name} (log)"
     quiet: Spec = {"labels": False, "ticks": False, "grid": False}
-    layers = [
-        parts.frame(
-            parts.channel("ms", x_axis, x_title),
-            parts.channel("share", y_axis, title, title_px=width, **quiet),
-        )
-    ]
-    x = parts.field("ms", scale=x_axis.scale)
-    area: Spec = {"type": "area", "line": True, "style": "band"}
-    layers.append(parts.layer(kept["density"], area, x=x, y=parts.field("share")))
+    panel = Panel(
+        parts.channel("ms", x_axis, x_title), parts.channel("share", y_axis, title, title_px=width, **quiet)
+    )
+    panel.add(kept["density"], {"type": "area", "line": True, "style": "band"})
     inside = {
-        name: [r for r in kept[name] if x_axis.low <= r["ms"] <= x_axis.high]
+        name: [row for row in kept[name] if x_axis.low <= row["ms"] <= x_axis.high]
         for name in ("components", "quantiles")
     }
-    layers.append(parts.layer(inside["components"], {"type": "rule", "style": "mark"}, x=x))
-    layers += parts.notes_at(inside["components"], x_axis, "ms", [8 + 16 * i for i in range(3)])
+    panel.add(inside["components"], parts.MARK_RULE, y=None)
+    panel.layers += parts.notes_at(inside["components"], x_axis, "ms", [8 + 16 * i for i in range(3)])
     tick: Spec = {"type": "tick", "style": "ref", "thickness": 2, "size": 10, "y": "height"}
-    layers.append(parts.layer(inside["quantiles"], tick, x=x))
-    layers += parts.notes_at(inside["quantiles"], x_axis, "ms", (190, 176, 162))
-    return Drawing({"width": width, "height": 200, "layer": layers})
+    panel.add(inside["quantiles"], tick, y=None)
+    panel.layers += parts.notes_at(inside["quantiles"], x_axis, "ms", (190, 176, 162))
+    return Drawing(panel.spec(width, 200))

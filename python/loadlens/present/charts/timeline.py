@@ -7,8 +7,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from loadlens.model.report import Chart
 from loadlens.present.charts import parts
-from loadlens.present.charts.parts import Axis, Colours, Drawing, Row, Spec
+from loadlens.present.charts.parts import Axis, Colours, Drawing, Panel, Row, Spec
 
 _BOUNDS = (1, 3, 10, 30, 100, 300, 1000)
 CLASSES = tuple(f"{bound}+" for bound in _BOUNDS)
@@ -31,14 +32,9 @@ def _time_axis(rows: Sequence[Row], width: int) -> Axis:
     return Axis(0.0, end, width, False, tuple(ticks))
 
 
-def heat(
-    datasets: Mapping[str, Sequence[Row]],
-    options: Mapping[str, Any],
-    entities: Mapping[str, int] | None,
-    width: int,
-) -> Drawing:
+def heat(chart: Chart, width: int) -> Drawing:
     """C3: requests per cell of time and log response time; under it the server's CPU on the same seconds."""
-    sets = {name: parts.rows_of(datasets, name) for name in ("cells", "cpu", "shade", "events")}
+    sets = {name: parts.rows_of(chart, name) for name in ("cells", "cpu", "shade", "events")}
     sets["cells"], step = _merged_cells(sets["cells"])
     sets["cpu"] = _merged_readings(sets["cpu"], "cpu", MOST_COLUMNS)
     is_wide = width >= parts.WIDE_PX
@@ -52,9 +48,9 @@ def heat(
     has_cpu = bool(sets["cpu"])
     x_title = None if has_cpu else SECONDS
     labels: Spec = {"labels": False} if has_cpu else {}
-    title = f"{options.get('time_label', 'response time')}, {unit.name} (log)"
+    title = f"{chart.options.get('time_label', 'response time')}, {unit.name} (log)"
     y_channel = parts.channel("lo", y_axis, title, title_px=width + 30, grid=False)
-    top = [parts.frame(parts.channel("t", seconds, x_title, **labels), y_channel)]
+    top = Panel(parts.channel("t", seconds, x_title, **labels), y_channel)
     colour: Spec = {
         "field": "class",
         "type": "ordinal",
@@ -64,18 +60,13 @@ def heat(
         if is_wide
         else {"offset": 26, "columns": 7},
     }
-    x = parts.field("t", scale=seconds.scale)
     mark: Spec = {"type": "rect", "aria": False, "clip": True}
-    top.append(
-        parts.layer(
-            drawn, mark, x=x, x2={"field": "t2"}, y=parts.field("lo"), y2={"field": "hi"}, color=colour
-        )
-    )
-    top += parts.shade_layers(sets["shade"], seconds, 192, named=not has_cpu)
-    top += parts.event_layers(sets["events"], seconds, 192)
-    panels: list[Spec] = [{"width": width, "height": 192, "layer": top}]
+    top.add(drawn, mark, x2={"field": "t2"}, y2={"field": "hi"}, color=colour)
+    top.layers += parts.shade_layers(sets["shade"], seconds, 192, named=not has_cpu)
+    top.layers += parts.event_layers(sets["events"], seconds, 192)
+    panels = [top.spec(width, 192)]
     if has_cpu:
-        panels.append(_cpu_panel(sets, seconds, options.get("cores")))
+        panels.append(_cpu_panel(sets, seconds, chart.options.get("cores")))
     merged = (f"a column is {step:g} s",) if step else ()
     return Drawing({"vconcat": panels, "spacing": 24}, (*merged, *parts.zero_note(zeros, "second")))
 
@@ -126,35 +117,23 @@ def _cpu_panel(sets: Mapping[str, Sequence[Row]], seconds: Axis, cores: object) 
         if isinstance(cores, int | float)
         else "the cores allotted"
     )
-    layers = [
-        parts.frame(
-            parts.channel("t", seconds, SECONDS),
-            parts.channel("cpu", axis, f"server CPU, % of {allotted}", title_px=seconds.length),
-        )
-    ]
+    y_channel = parts.channel("cpu", axis, f"server CPU, % of {allotted}", title_px=seconds.length)
+    panel = Panel(parts.channel("t", seconds, SECONDS), y_channel)
     bar: Spec = {"type": "rect", "opacity": 0.7, "aria": False}
-    x = parts.field("t", scale=seconds.scale)
-    layers.append(
-        parts.layer(read, bar, x=x, x2={"field": "t2"}, y=parts.field("cpu"), y2={"field": "_zero"})
-    )
-    layers += parts.shade_layers([*sets["shade"], *parts.gaps(sets["cpu"], "cpu")], seconds, 60)
-    return {"width": seconds.length, "height": 60, "layer": layers}
+    panel.add(read, bar, x2={"field": "t2"}, y2={"field": "_zero"})
+    panel.layers += parts.shade_layers([*sets["shade"], *parts.gaps(sets["cpu"], "cpu")], seconds, 60)
+    return panel.spec(seconds.length, 60)
 
 
-def resources(
-    datasets: Mapping[str, Sequence[Row]],
-    options: Mapping[str, Any],
-    entities: Mapping[str, int] | None,
-    width: int,
-) -> Drawing:
+def resources(chart: Chart, width: int) -> Drawing:
     """C4: one panel a resource from zero, its unit in its title; colour is the process, dotted the limit."""
-    rows = _thinned(parts.rows_of(datasets, "readings"))
-    colours = Colours((str(row["process"]) for row in rows), entities, parts.name_length(width))
+    rows = _thinned(parts.rows_of(chart, "readings"))
+    colours = Colours((str(row["process"]) for row in rows), chart.entities, parts.name_length(width))
     width = parts.plot_width(width, right=colours.labels())
     colours.paint(rows, "process")
-    shade, events = parts.rows_of(datasets, "shade"), parts.rows_of(datasets, "events")
+    shade, events = parts.rows_of(chart, "shade"), parts.rows_of(chart, "events")
     seconds = _time_axis(rows, width)
-    order = [str(name) for name in options.get("resources") or ()]
+    order = [str(name) for name in chart.options.get("resources") or ()]
     listed = dict.fromkeys(str(row["resource"]) for row in rows)
     names = [name for name in order if name in listed] + [name for name in listed if name not in order]
     panels = []
@@ -190,26 +169,21 @@ def _resource_panel(
     axis = parts.linear_axis((row.get(c) for row in rows for c in ("value", "limit")), 56, headroom=1.15)
     labels: Spec = {} if last else {"labels": False, "ticks": False}
     x_channel = parts.channel("t", seconds, SECONDS if last else None, **labels)
-    layers = [parts.frame(x_channel, parts.channel("value", axis, parts.text(name), title_px=seconds.length))]
+    y_channel = parts.channel("value", axis, parts.text(name), title_px=seconds.length)
+    panel = Panel(x_channel, y_channel, colours.channel())
     missed = parts.gaps([row for row in rows if row["process"] == rows[0]["process"]], "value")
-    layers += parts.shade_layers([*shade, *missed], seconds, 56, named=first)
-    if not first:
-        layers += parts.shade_layers([{**gap, "label": gap["label"]} for gap in missed], seconds, 56)[1:]
-    layers += parts.event_layers(events, seconds, 56, named=first)
-    x, ink = parts.field("t", scale=seconds.scale), colours.channel()
+    panel.layers += parts.shade_layers([*shade, *missed], seconds, 56, named=first)
+    panel.layers += [] if first else parts.shade_layers(missed, seconds, 56)[1:]
+    panel.layers += parts.event_layers(events, seconds, 56, named=first)
     by_process = parts.field("process", "nominal")
     limits = [row for row in rows if row.get("limit") is not None]
-    layers.append(
-        parts.layer(limits, {"type": "line", "style": "ref"}, x=x, y=parts.field("limit"), detail=by_process)
-    )
-    line: Spec = {"type": "line", "strokeWidth": 1.5}
-    layers.append(parts.layer(rows, line, x=x, y=parts.field("value"), color=ink, detail=by_process))
-    layers.append(
-        parts.layer(_alone(rows), {"type": "point", "size": 16}, x=x, y=parts.field("value"), color=ink)
-    )
+    panel.add(limits, {"type": "line", "style": "ref"}, y=parts.field("limit"), detail=by_process)
+    panel.add(rows, parts.THIN_LINE, color=panel.ink, detail=by_process)
+    panel.add(_alone(rows), {"type": "point", "size": 16}, color=panel.ink)
     if len(colours.slots) > 1:
-        layers += parts.end_labels(_process_ends(rows, colours), axis, "value", seconds.length, ink)
-    return {"width": seconds.length, "height": 56, "layer": layers}
+        ends = colours.ends(rows, "process", "value", "t")
+        panel.layers += parts.end_labels(ends, axis, "value", seconds.length, panel.ink)
+    return panel.spec(seconds.length, 56)
 
 
 def _alone(rows: Sequence[Row]) -> list[Row]:
@@ -223,12 +197,3 @@ def _alone(rows: Sequence[Row]) -> list[Row]:
             row for row, before, after in pairs if row.get("value") is not None and before is after is None
         ]
     return points
-
-
-def _process_ends(rows: Sequence[Row], colours: Colours) -> list[dict[str, Any]]:
-    ends: dict[str, dict[str, Any]] = {}
-    for row in sorted(rows, key=lambda r: r["t"]):
-        name = str(row["process"])
-        if row.get("value") is not None and name not in colours.rest:
-            ends[name] = {**row, "label": colours.label(name)}
-    return list(ends.values())

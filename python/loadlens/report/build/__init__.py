@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from loadlens.diagnose.capacity import Reached, bounded_by
+from loadlens.diagnose.capacity import CurveCapacity, bounded_by
 from loadlens.measure import memory_release
 from loadlens.measure.case import CaseMeasures
 from loadlens.measure.curve import Capacity, capacity_of
@@ -21,6 +21,7 @@ from loadlens.report.build import (
     charts,
     comparisons,
     details,
+    effects,
     headline,
     matrix,
     objectives,
@@ -28,7 +29,7 @@ from loadlens.report.build import (
     published,
     tables,
 )
-from loadlens.report.build.query_tables import Asked, asked_of
+from loadlens.report.build.brief import Brief, brief_of
 from loadlens.whatif.diagnosis import verdict_of
 
 __all__ = ["report"]
@@ -45,79 +46,81 @@ def report(record: RunSource) -> Report:
     Returns:
         All sections; what could not be measured or decided stands there with its reason.
     """
-    found = _report(record, measured(record))
+    made = _report(record, measured(record))
     memory_release.give_back()
-    return found
+    return made
 
 
-def _report(record: RunSource, known: Measured) -> Report:
-    study, environment = record.study, record.environment
-    verdict = verdict_of(known.facts)
-    capacities = _capacities(known)
-    section = published.section(known.cases, study, known.facts.cores)
-    wanted = (study.get("report") or {}).get("charts") or ()
-    foretold = predictions.section(known.cases, record.predictions)
+def _report(record: RunSource, run: Measured) -> Report:
+    brief, environment = brief_of(record.study), record.environment
+    verdict = verdict_of(run.facts)
+    capacities = _capacities(run)
+    section = published.section(run.cases, brief, run.facts.cores)
+    foretold = predictions.section(run.cases, record.predictions)
+    changes = effects.section(run.cases, run.facts.cores)
     shown_charts = (
+        *([changes.chart] if changes and changes.chart else ()),
         *predictions.charts(foretold),
-        *comparisons.comparisons(known.cases, study),
-        *charts.chosen(charts.all_charts(known.groups, capacities, section), wanted),
+        *comparisons.comparisons(run.cases, brief),
+        *charts.chosen(charts.all_charts(run.groups, capacities, section), brief.report.charts),
     )
     software = environment.get("software") or {}
     return Report(
         schema_version=SCHEMA_VERSION,
-        study=str(study["name"]),
-        question=str(study["question"]),
-        answer=headline.answer(verdict, known.cases, known.groups),
-        badges=headline.badges(known.cases, known.facts, known.books, section, study),
-        conditions=headline.conditions(study, environment, known.cases),
-        findings=chart_links.linked(verdict.findings, known.groups, shown_charts),
+        study=brief.name,
+        question=brief.question,
+        answer=headline.answer(verdict, run.cases, run.groups),
+        badges=headline.badges(run.cases, run.facts, run.accounting, section, brief),
+        conditions=headline.conditions(brief, environment, run.cases),
+        findings=chart_links.linked(verdict.findings, run.groups, shown_charts),
         absent=verdict.absent,
         not_assessed=verdict.not_assessed,
-        matrices=matrix.matrices(known.cases, capacities, known.facts.cores, study),
+        matrices=matrix.matrices(run.cases, capacities, run.facts.cores, brief),
         published=section,
         charts=shown_charts,
-        details=_details(known, asked_of(study)),
-        accounting=known.books,
+        details=_details(run, brief),
+        accounting=run.accounting,
         environment=headline.environment_rows(environment),
-        environment_differences=headline.environment_differences(known.cases),
+        environment_differences=headline.environment_differences(run.cases),
         limits=headline.limits(
-            known.cases, known.facts, verdict, capacities, study, record.damage, record.predictions
+            run.cases, run.facts, verdict, capacities, brief, record.damage, record.predictions
         ),
-        commands=headline.next_commands(study, environment, record.id),
+        commands=headline.next_commands(brief, environment, record.id),
         versions=tuple((str(name), str(value)) for name, value in software.items()),
-        digests=_digests(known.cases),
+        digests=_digests(run.cases),
         record_digest=record.digest,
-        objectives=objectives.rows(known.cases, study.get("objectives") or ()),
-        setup=tables.setup(known.cases),
+        objectives=objectives.rows(run.cases, brief.objectives),
+        setup=tables.setup(run.cases),
         predictions=foretold,
+        effects=None if changes is None else changes.section,
     )
 
 
-def _capacities(known: Measured) -> dict[str, Reached]:
+def _capacities(run: Measured) -> dict[str, CurveCapacity]:
     """Capacity of each curve that has one, by label."""
-    by_label = {group.label: group for group in known.groups if group.is_curve}
-    found = {}
-    for curve in known.curves:
+    by_label = {group.label: group for group in run.groups if group.is_curve}
+    capacities = {}
+    for curve in run.curves:
         capacity = capacity_of(curve)
         if isinstance(capacity, Capacity):
-            found[curve.label] = Reached(by_label[curve.label], capacity, bounded_by(curve, capacity))
-    return found
+            capacities[curve.label] = CurveCapacity(
+                by_label[curve.label], capacity, bounded_by(curve, capacity)
+            )
+    return capacities
 
 
-def _details(known: Measured, asked: Asked) -> tuple[CaseDetail, ...]:
-    open_when_alone = len(known.cases) == 1
-    allotted = {case.slug: curve.cores_allotted for group, curve in _pairs(known) for case in group.cases}
+def _details(run: Measured, brief: Brief) -> tuple[CaseDetail, ...]:
+    open_when_alone = len(run.cases) == 1
+    allotted = {case.slug: curve.cores_allotted for group, curve in _pairs(run) for case in group.cases}
     return tuple(
-        details.detail(
-            case, allotted.get(case.slug, float(known.facts.cores)), asked, is_open=open_when_alone
-        )
-        for case in known.cases
+        details.detail(case, allotted.get(case.slug, float(run.facts.cores)), brief, is_open=open_when_alone)
+        for case in run.cases
     )
 
 
-def _pairs(known: Measured) -> Sequence[tuple[CurveCases, Curve]]:
-    judged = [group for group in known.groups if group.is_curve]
-    return list(zip(judged, known.curves, strict=True))
+def _pairs(run: Measured) -> Sequence[tuple[CurveCases, Curve]]:
+    judged = [group for group in run.groups if group.is_curve]
+    return list(zip(judged, run.curves, strict=True))
 
 
 def _digests(cases: Sequence[CaseMeasures]) -> tuple[tuple[str, str], ...]:

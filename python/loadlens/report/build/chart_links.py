@@ -1,4 +1,4 @@
-"""Which chart shows a piece of evidence, so that a reader who doubts it is one click away."""
+"""Links from evidence to the chart that shows it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Datasets of charts over cases: load curves, bystanders, demand, published shape. Colours by entity.
 
-Column names are those of `looks.charts.columns`; times are milliseconds.
+Column names are those of `present/charts/columns.py`; times are milliseconds.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from loadlens.diagnose.capacity import Reached
+from loadlens.diagnose.capacity import CurveCapacity
 from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.estimate.probes import idle_time
 from loadlens.estimate.saturation import Hinge, fit_hinge
@@ -33,30 +33,32 @@ Row = dict[str, object]
 
 def all_charts(
     curves: Sequence[CurveCases],
-    capacities: Mapping[str, Reached],
+    capacities: Mapping[str, CurveCapacity],
     published: PublishedSection | None,
 ) -> tuple[Chart, ...]:
-    """The charts that a reader sees before the details."""
-    found: list[Chart] = []
+    """Return the charts that a reader sees before the details."""
+    charts: list[Chart] = []
     experiments = dict.fromkeys(curve.experiment for curve in curves if len(curve.cases) >= FEWEST_LEVELS)
     for experiment in experiments:
         members = [c for c in curves if c.experiment == experiment and len(c.cases) >= FEWEST_LEVELS]
         shown = [c for c in members if not c.is_held_out][:MOST_SERIES]
         if shown:
             drawn = load_curve(experiment, shown, capacities)
-            found += [drawn] if drawn.datasets.get("steps") else []
-            found += bystanders(experiment, shown)
+            charts += [drawn] if drawn.datasets.get("steps") else []
+            charts += bystanders(experiment, shown)
     demand = demand_chart([c for c in curves if not c.is_held_out])
     if demand is not None:
-        found.append(demand)
+        charts.append(demand)
     if published is not None:
-        found += published_charts(published)
-    return tuple(found)
+        charts += published_charts(published)
+    return tuple(charts)
 
 
-def chosen(found: Sequence[Chart], kinds: Sequence[str]) -> tuple[Chart, ...]:
+def chosen(charts: Sequence[Chart], kinds: Sequence[str]) -> tuple[Chart, ...]:
     """The charts that a study asks for, in its order; all when it asks for none."""
-    return tuple(chart for kind in kinds for chart in found if chart.kind == kind) if kinds else tuple(found)
+    return (
+        tuple(chart for kind in kinds for chart in charts if chart.kind == kind) if kinds else tuple(charts)
+    )
 
 
 def _entities(names: Sequence[str]) -> dict[str, int]:
@@ -64,7 +66,7 @@ def _entities(names: Sequence[str]) -> dict[str, int]:
 
 
 def _series(curve: CurveCases) -> str:
-    """What tells a curve from the others of its experiment."""
+    """Return the levels that distinguish a curve from the others of its experiment."""
     levels = ", ".join(f"{factor}={level}" for factor, level in curve.levels.items())
     return levels or curve.experiment
 
@@ -79,7 +81,7 @@ def _trials(cases: Sequence[CaseMeasures]) -> int:
 def load_curve(
     experiment: str,
     curves: Sequence[CurveCases],
-    capacities: Mapping[str, Reached],
+    capacities: Mapping[str, CurveCapacity],
 ) -> Chart:
     """Throughput and mean response time over the load, one series a curve."""
     datasets: dict[str, list[Row]] = {name: [] for name in ("steps", "trials", "fit", "knee", "plateau")}
@@ -134,35 +136,35 @@ def _load_step(case: CaseMeasures, series: str) -> list[Row]:
 def _load_trials(case: CaseMeasures, series: str) -> list[Row]:
     if len(case.loads) < 2:
         return []
-    found: list[Row] = []
+    rows: list[Row] = []
     for load in case.loads[:10]:
         mean = load.all_steps().response_mean
         if isinstance(mean, Interval):
             rate = float(load.ok.sum()) / load.grid.seconds
-            found.append({"series": series, "users": load.plan.load, "x": rate, "r": mean.point * MS})
-    return found
+            rows.append({"series": series, "users": load.plan.load, "x": rate, "r": mean.point * MS})
+    return rows
 
 
 def _fit(
     curve: CurveCases,
-    capacities: Mapping[str, Reached],
+    capacities: Mapping[str, CurveCapacity],
     datasets: dict[str, list[Row]],
     name: str,
 ) -> None:
     """The hinge, the knee and the plateau of a saturated curve."""
-    known = capacities.get(curve.label)
-    if known is None or known.capacity.saturation.verdict == "underdriven":
+    reached = capacities.get(curve.label)
+    if reached is None or reached.capacity.saturation.verdict == "underdriven":
         return
     if not any(row["series"] == name for row in datasets["steps"]):
         return  # no response times: another program made the load, and nothing of it is drawn
-    saturation = known.capacity.saturation
+    saturation = reached.capacity.saturation
     top = curve.cases[-1].reference
     assert top is not None
     if saturation.knee is not None:
         datasets["knee"].append(
             {"series": name, "users": saturation.knee, "label": f"knee {words.users(saturation.knee)}"}
         )
-    rate = f"{numbers.with_unit(saturation.capacity, '1/s')}{' or more' if known.bounded_by else ''}"
+    rate = f"{numbers.with_unit(saturation.capacity, '1/s')}{' or more' if reached.bounded_by else ''}"
     datasets["plateau"].append(
         {"series": name, "users": top.plan.load, "x": saturation.capacity, "label": f"plateau {rate}"}
     )
@@ -183,15 +185,15 @@ def _fit(
     datasets["fit"] = [row for row in datasets["fit"] if row["r"] is not None]
 
 
-def _load_headline(curves: Sequence[CurveCases], capacities: Mapping[str, Reached], best: float) -> str:
+def _load_headline(curves: Sequence[CurveCases], capacities: Mapping[str, CurveCapacity], best: float) -> str:
     parts = []
     for curve in curves:
-        known = capacities.get(curve.label)
-        if known is None or known.capacity.saturation.verdict == "underdriven":
+        reached = capacities.get(curve.label)
+        if reached is None or reached.capacity.saturation.verdict == "underdriven":
             continue
-        saturation = known.capacity.saturation
+        saturation = reached.capacity.saturation
         knee = "" if saturation.knee is None else f" from {words.users(saturation.knee)} on"
-        bound = ", a lower bound of the capacity" if known.bounded_by else ""
+        bound = ", a lower bound of the capacity" if reached.bounded_by else ""
         parts.append(f"{numbers.with_unit(saturation.capacity, '1/s')}{knee}{bound} ({_series(curve)})")
     if parts:
         return f"Throughput stops at {'; '.join(parts[:2])}" + (
@@ -271,17 +273,17 @@ def _probe_trials(case: CaseMeasures, probe: str, level: str) -> list[Row]:
     streams = case.probe_streams(probe)
     if len(streams) < 2 or case.reference is None:
         return []
-    found: list[Row] = []
+    rows: list[Row] = []
     for stream in streams[:10]:
         mean = stream.all_steps().response_mean
         if isinstance(mean, Interval):
-            found.append({"level": level, "users": case.reference.plan.load, "ms": mean.point * MS})
-    return found
+            rows.append({"level": level, "users": case.reference.plan.load, "ms": mean.point * MS})
+    return rows
 
 
 def _idle_times(case: CaseMeasures, probe: str) -> list[float]:
-    found = [idle_time(stream.all_steps().response) for stream in case.probe_streams(probe)]
-    return [seconds for seconds in found if not isinstance(seconds, Insufficient)]
+    times = [idle_time(stream.all_steps().response) for stream in case.probe_streams(probe)]
+    return [seconds for seconds in times if not isinstance(seconds, Insufficient)]
 
 
 def _shown_ms(row: Row) -> str:
@@ -292,7 +294,7 @@ def _shown_ms(row: Row) -> str:
 
 
 def demand_chart(curves: Sequence[CurveCases]) -> Chart | None:
-    """Where the time of a request goes, at the lightest and the heaviest level of each curve."""
+    """Split the time of a request into parts, at the lightest and the heaviest level of each curve."""
     parts: list[Row] = []
     totals: list[Row] = []
     chosen: list[CaseMeasures] = []
@@ -325,14 +327,14 @@ def demand_chart(curves: Sequence[CurveCases]) -> Chart | None:
 
 def _parts(case: CaseMeasures) -> dict[str, float]:
     """Mean seconds a request by part; empty when the services were not watched."""
-    found = [split for trial in case.usable if (split := _trial_parts(trial)) is not None]
+    splits = [split for trial in case.usable if (split := _trial_parts(trial)) is not None]
     mean = case.mean()
-    if not found or not isinstance(mean, Estimate):
+    if not splits or not isinstance(mean, Estimate):
         return {}
-    average = {name: float(np.mean([split[name] for split in found])) for name in found[0]}
+    average = {name: float(np.mean([split[name] for split in splits])) for name in splits[0]}
     outside = _outside(case, mean)
     explained = sum(average.values()) + (outside or 0.0)
-    if explained > mean.point:  # CPU that runs beside the requests: it cannot be a part of their time
+    if explained > mean.point:  # CPU that runs outside the requests: it cannot be a part of their time
         average = {name: value * mean.point / explained for name, value in average.items()}
         outside = None if outside is None else outside * mean.point / explained
     parts = dict(average)

@@ -1,4 +1,4 @@
-"""What a study puts side by side: one figure of every case of an experiment, or its quantiles as curves."""
+"""Comparisons that a study asks for: a figure of every case of an experiment, or quantiles as curves."""
 
 from __future__ import annotations
 
@@ -6,40 +6,39 @@ from collections.abc import Mapping, Sequence
 
 from loadlens.measure.case import CaseMeasures
 from loadlens.measure.metrics import as_ab, figure_of
-from loadlens.measure.source import Json
 from loadlens.model.finding import Estimate, NotMeasured
 from loadlens.model.report import Chart, Column, Table
 from loadlens.present import numbers, words
+from loadlens.report.build.brief import Brief, Comparison
 from loadlens.report.build.charts import MOST_SERIES, MS
 from loadlens.report.build.details import LEVELS, band
 from loadlens.report.build.published import RESERVED, TO_BASE
 
 FEWEST_CASES = 2
 AB = "ab_failed.share"
-_TO_BASE = {**{unit: factor for unit, (_, factor) in TO_BASE.items()}, "%": 0.01}
 Row = dict[str, object]
 
 
-def comparisons(cases: Sequence[CaseMeasures], study: Json) -> tuple[Chart, ...]:
-    """One chart for each comparison that the study asks for and that has two cases at least."""
-    rows = (study.get("published") or {}).get("rows") or ()
-    found = []
-    for one in (study.get("report") or {}).get("compare") or ():
-        members = [case for case in cases if case.experiment == one["experiment"]]
-        metric, step = str(one["metric"]), one.get("step")
-        chart = _bars(members, metric, step, rows) if "." in metric or metric == "throughput" else None
-        chart = chart or (_curves(members, metric, step) if "." not in metric else None)
-        found += [] if chart is None else [chart]
-    return tuple(found)
+def comparisons(cases: Sequence[CaseMeasures], brief: Brief) -> tuple[Chart, ...]:
+    """Return a chart for each comparison that the study asks for and that has two cases at least."""
+    charts = []
+    for comparison in brief.report.compare:
+        members = [case for case in cases if case.experiment == comparison.experiment]
+        chart = (
+            _bars(members, comparison.metric, comparison.step, brief.quoted)
+            if comparison.is_figure
+            else _curves(members, comparison.metric, comparison.step)
+        )
+        charts += [] if chart is None else [chart]
+    return tuple(charts)
 
 
-def wanted(study: Json, experiment: str) -> list[tuple[str, str | None]]:
-    """Metrics and steps that are compared in an experiment; quantile curves are none."""
-    asked = (study.get("report") or {}).get("compare") or ()
+def wanted(brief: Brief, experiment: str) -> list[Comparison]:
+    """Return the figures that are compared in an experiment; quantile curves are none."""
     return [
-        (str(one["metric"]), one.get("step"))
-        for one in asked
-        if one["experiment"] == experiment and ("." in one["metric"] or one["metric"] == "throughput")
+        comparison
+        for comparison in brief.report.compare
+        if comparison.experiment == experiment and comparison.is_figure
     ]
 
 
@@ -82,15 +81,15 @@ def _bars(
     intervals = (
         "1 trial, 95 % intervals within it" if count == 1 else f"{count} trials a case, 95 % intervals"
     )
-    said = [intervals, "diamond: published" if any(row["published"] is not None for row in rows) else ""]
-    said += [f"not measured: {', '.join(missing)}" if missing else ""]
+    parts = [intervals, "diamond: published" if any(row["published"] is not None for row in rows) else ""]
+    parts += [f"not measured: {', '.join(missing)}" if missing else ""]
     return Chart(
         kind="comparison",
         anchor="-".join(("chart-compare", cases[0].experiment, metric, step or "all")),
         headline=f"{what(metric, step)} in {cases[0].experiment}: {ends[0]} to {ends[1]}",
         datasets={"rows": tuple(rows)},
         options={"trials": count, "unit": unit, "x_label": what(metric, step)},
-        caption=" · ".join(part for part in said if part),
+        caption=" · ".join(part for part in parts if part),
         table=_failures(cases, step) if metric == AB else None,
     )
 
@@ -98,8 +97,8 @@ def _bars(
 def _published(
     case: CaseMeasures, metric: str, step: str | None, rows: Sequence[Mapping[str, str]]
 ) -> float | None:
-    """What was published of the same figure at the same levels, in base units."""
-    steps = [] if case.reference is None else [one.name for one in case.reference.plan.steps]
+    """Return the published value of the same figure at the same levels, in base units."""
+    steps = [] if case.reference is None else [planned.name for planned in case.reference.plan.steps]
     same = {step, steps[0]} if len(steps) == 1 and step in (None, steps[0]) else {step}
     for row in rows:
         named = row["metric"]
@@ -110,12 +109,12 @@ def _published(
         levels = {name: text for name, text in row.items() if name not in RESERVED and text}
         is_same_step = (row.get("step") or None) in (same | {None} if len(steps) == 1 else same)
         if is_same_step and all(case.levels.get(name) == text for name, text in levels.items()):
-            return float(row["value"]) * _TO_BASE.get(row.get("unit", ""), 1.0)
+            return float(row["value"]) * TO_BASE.get(row.get("unit", ""), ("", 1.0))[1]
     return None
 
 
 def _failures(cases: Sequence[CaseMeasures], step: str | None) -> Table:
-    """Our classes beside what ApacheBench would have called failed, and the lengths that decided it."""
+    """Return our classes next to those of ApacheBench, and the lengths that made it call answers failed."""
     rows = []
     for case in cases:
         load = case.reference
@@ -123,15 +122,15 @@ def _failures(cases: Sequence[CaseMeasures], step: str | None) -> Table:
         parts = as_ab(case, index)
         if not parts:
             continue
-        chosen = [one for x in case.loads for one in (x.steps if index is None else (x.steps[index],))]
+        chosen = [counts for x in case.loads for counts in (x.steps if index is None else (x.steps[index],))]
         first = sorted({part.first_bytes for part in parts if part.first_bytes is not None})
         rows.append(
             (
                 _name(case),
                 int(sum(part.ended.sum() for part in parts)),
-                int(sum(one.ok.sum() for one in chosen)),
-                int(sum(one.unexpected.sum() for one in chosen)),
-                int(sum(one.failed.sum() for one in chosen)),
+                int(sum(counts.ok.sum() for counts in chosen)),
+                int(sum(counts.unexpected.sum() for counts in chosen)),
+                int(sum(counts.failed.sum() for counts in chosen)),
                 int(sum(part.failed.sum() for part in parts)),
                 figure_of(case, AB, step),
                 ", ".join(map(str, first)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -12,7 +12,6 @@ from loadlens.estimate.interval import Interval
 from loadlens.estimate.interval_counts import IntervalCounts
 from loadlens.measure.case import CaseMeasures
 from loadlens.measure.curves import failure_modes
-from loadlens.measure.external_report import Teller
 from loadlens.measure.figures import exact, figure
 from loadlens.measure.metrics import inside
 from loadlens.measure.services import proxy_counts
@@ -20,15 +19,16 @@ from loadlens.measure.services.watched import own_cores, server_cores
 from loadlens.measure.source import Json, StreamPlan
 from loadlens.measure.trial import StreamMeasures, TrialMeasures
 from loadlens.model.finding import Estimate, Figure, NotMeasured
+from loadlens.model.readings import ProcMetrics
 from loadlens.model.report import CaseDetail, Chart, Column, Table, TrialRow
 from loadlens.model.result import Generator
 from loadlens.model.trial import Outcome
 from loadlens.present import numbers, words
 from loadlens.present.numbers import percent
 from loadlens.report.build import insides, query_tables, tables
-from loadlens.report.build.query_tables import Asked
+from loadlens.report.build.brief import Brief
 from loadlens.signals.read import log_lines
-from loadlens.signals.read.resources import Series
+from loadlens.signals.read.trial_series import Series
 
 MS = 1000.0
 COLUMNS = (
@@ -55,7 +55,7 @@ MIB = 1024.0**2
 Row = dict[str, object]
 
 
-def detail(case: CaseMeasures, cores: float, asked: Asked, *, is_open: bool) -> CaseDetail:
+def detail(case: CaseMeasures, cores: float, brief: Brief, *, is_open: bool) -> CaseDetail:
     """Everything about one case."""
     return CaseDetail(
         slug=case.slug,
@@ -64,8 +64,8 @@ def detail(case: CaseMeasures, cores: float, asked: Asked, *, is_open: bool) -> 
         trial_columns=_columns(case),
         trials=tuple(_trial_row(case, trial) for trial in case.trials),
         failures=_failures(case),
-        charts=_charts(case, cores, asked),
-        queries=query_tables.table(case, asked),
+        charts=_charts(case, cores, brief),
+        queries=query_tables.table(case, brief),
         log_tail=_log_tail(case),
         open=is_open,
         phases=tables.phases(case),
@@ -79,7 +79,7 @@ def detail(case: CaseMeasures, cores: float, asked: Asked, *, is_open: bool) -> 
 
 
 def _columns(case: CaseMeasures) -> tuple[Column, ...]:
-    """What is shown of each trial; another program knows service times, and nobody how late it was."""
+    """Return the columns of trials; another program has service times only, and no lateness."""
     return COLUMNS if case.plan.get("driver") is None else DRIVEN_COLUMNS
 
 
@@ -98,23 +98,23 @@ def plan_in_words(case: CaseMeasures) -> str:
         parts += [
             f"probe {p.plan.name}: {p.plan.steps[0].request} at {p.plan.load:g}/s" for p in trial.probes
         ]
-    if case.teller is not None:
-        parts.append(f"made by {words.plain(case.teller.title)}, as it tells")
+    if case.external is not None:
+        parts.append(f"made by {words.plain(case.external.title)}, by its own report")
     parts.append(f"{len(case.usable)} of {words.plural(len(case.trials), 'trial')} used")
     parts += _ceiling_words([trial.generator for trial in case.usable if trial.generator is not None])
     return " · ".join(parts)
 
 
 def _ceiling_words(generators: Sequence[Generator]) -> list[str]:
-    """How far the busiest trial was from what the generator could have done with this load."""
-    known = [
+    """Return the share of the generator's ceiling that the busiest trial reached with this load."""
+    shares = [
         (each.requests_per_s / each.ceiling_rps, each.ceiling_rps)
         for each in generators
         if each.requests_per_s is not None and each.ceiling_rps
     ]
-    if not known:
+    if not shares:
         return []
-    share, ceiling = max(known)
+    share, ceiling = max(shares)
     most = numbers.with_unit(ceiling, "1/s")
     return [f"generator at {100 * share:.0f} % of its ceiling with this load, about {most}"]
 
@@ -148,8 +148,8 @@ def _trial_figures(trial: TrialMeasures) -> tuple[Figure, ...]:
     if load is None:
         reason = trial.reasons[0] if trial.reasons else "it never ran"
         return tuple(NotMeasured(column.title, reason) for column in COLUMNS)
-    if trial.teller is not None:
-        return _told_figures(trial, load, trial.teller)
+    if trial.external is not None:
+        return _external_figures(trial, load, trial.external.name)
     steps = load.all_steps()
     samples = int(steps.ok.sum())
     cpu = server_cores(trial)
@@ -166,7 +166,7 @@ def _trial_figures(trial: TrialMeasures) -> tuple[Figure, ...]:
     )
 
 
-def _told_figures(trial: TrialMeasures, load: StreamMeasures, teller: Teller) -> tuple[Figure, ...]:
+def _external_figures(trial: TrialMeasures, load: StreamMeasures, program: str) -> tuple[Figure, ...]:
     """One trial of a load that another program made."""
     case = CaseMeasures({}, (trial,))
     cpu, own = server_cores(trial), own_cores(trial)
@@ -176,7 +176,7 @@ def _told_figures(trial: TrialMeasures, load: StreamMeasures, teller: Teller) ->
         case.quantile(0.99, kind="service"),
         case.failed_share,
         NotMeasured("cpu", "not watched") if cpu is None else figure("cpu", "cores", cpu, 1, 0),
-        NotMeasured("cpu", f"the CPU of {teller.name} was not read")
+        NotMeasured("cpu", f"the CPU of {program} was not read")
         if own is None
         else Estimate("cpu", "cores", own, None, None, 1, 0, "CPU time over the life of the program"),
     )
@@ -248,24 +248,24 @@ def _log_tail(case: CaseMeasures) -> str:
 # --- charts -----------------------------------------------------------------------------------------------
 
 
-def _charts(case: CaseMeasures, cores: float, asked: Asked) -> tuple[Chart, ...]:
+def _charts(case: CaseMeasures, cores: float, brief: Brief) -> tuple[Chart, ...]:
     if case.reference is None:
         return ()
     trial = case.usable[0]
-    found = [
+    charts = [
         quantile_chart(case),
         heat_chart(case, trial, cores),
         resource_chart(case, trial),
         insides.chart(case),
-        query_tables.chart(case, asked),
+        query_tables.chart(case, brief),
     ]
-    return tuple(chart for chart in found if chart is not None)
+    return tuple(chart for chart in charts if chart is not None)
 
 
 def quantile_chart(case: CaseMeasures) -> Chart | None:
-    """Response and service time at the quantiles that the evidence bears."""
+    """Response and service time at the quantiles that the evidence supports."""
     rows: list[Row] = []
-    shown = "response" if case.teller is None else "service"  # other programs know no due times
+    shown = "response" if case.external is None else "service"  # other programs know no due times
     for kind in ("response", "service"):
         if kind != shown and not _differ(case):
             continue
@@ -309,7 +309,7 @@ def band(figure: Estimate) -> Row:
 
 
 def _differ(case: CaseMeasures) -> bool:
-    """Whether waiting in the generator makes response and service time differ by more than 1 %."""
+    """Return true if waiting in the generator makes response and service time differ by more than 1 %."""
     response, service = case.mean(), case.mean(kind="service")
     if not isinstance(response, Estimate) or not isinstance(service, Estimate):
         return False
@@ -332,8 +332,8 @@ def heat_chart(case: CaseMeasures, trial: TrialMeasures, cores: float) -> Chart 
     load = trial.load
     if load is None or trial.grid is None:
         return None
-    kind = "Response" if trial.teller is None else "Service"
-    counts = load.all_steps().response if trial.teller is None else load.all_steps().service
+    kind = "Response" if trial.external is None else "Service"
+    counts = load.all_steps().response if trial.external is None else load.all_steps().service
     if counts.observed == 0:
         return None
     width = max(1.0, math.ceil(trial.grid.seconds / MOST_COLUMNS))
@@ -389,15 +389,15 @@ def _heat_cells(load: StreamMeasures, counts: IntervalCounts, width: float) -> l
 def _cpu_columns(trial: TrialMeasures, width: float, cores: float) -> list[Row]:
     """CPU of all processes of the services in each column, percent of the cores allotted."""
     assert trial.grid is not None
-    series = [p.series["cpu_s"] for p in trial.resources.services if "cpu_s" in p.series]
+    series = [cpu for p in trial.resources.services if (cpu := p.cpu_s) is not None]
     if not series or cores <= 0:
         return []
     begin = float(trial.grid.starts_s[0])
     columns = math.ceil(trial.grid.seconds / width)
     edges = begin + width * np.arange(columns + 1)
     used = np.zeros(columns)
-    for one in series:
-        used += np.diff(np.interp(edges, one.seconds, one.values))
+    for process in series:
+        used += np.diff(np.interp(edges, process.seconds, process.values))
     return [
         {"t": float(t), "t2": float(t) + width, "cpu": float(min(100.0, 100 * u / width / cores))}
         for t, u in zip(edges[:-1], used, strict=True)
@@ -411,15 +411,15 @@ def resource_chart(case: CaseMeasures, trial: TrialMeasures) -> Chart | None:
     )[:MOST_PROCESSES]
     rows: list[Row] = []
     for process in ranked:
-        rows += _rates(process.series, "cpu_s", "CPU, cores", process.label, 1.0)
-        rows += _levels(process.series, "rss_bytes", "memory, MiB", process.label, MIB)
-        rows += _levels(process.series, "threads", "threads", process.label, 1.0)
-        rows += _rates(process.series, "write_bytes", "disk writes, MiB/s", process.label, MIB)
+        rows += _rates(process.cpu_s, "CPU, cores", process.label, 1.0)
+        rows += _levels(process.series.get(ProcMetrics.rss_bytes), "memory, MiB", process.label, MIB)
+        rows += _levels(process.series.get(ProcMetrics.threads), "threads", process.label, 1.0)
+        rows += _rates(process.series.get(ProcMetrics.write_bytes), "disk writes, MiB/s", process.label, MIB)
     if not rows:
         return None
     busiest = ranked[0]
     used = f"{busiest.cpu.point:.2f} cores" if isinstance(busiest.cpu, Interval) else "CPU not read"
-    memory = busiest.peaks.get("rss_bytes")
+    memory = busiest.highest(ProcMetrics.rss_bytes)
     resources = list(dict.fromkeys(str(row["resource"]) for row in rows))
     return Chart(
         kind="resources",
@@ -433,11 +433,11 @@ def resource_chart(case: CaseMeasures, trial: TrialMeasures) -> Chart | None:
     )
 
 
-def _rates(series: Mapping[str, Series], metric: str, resource: str, process: str, unit: float) -> list[Row]:
-    if metric not in series or series[metric].seconds.size < 2:
+def _rates(counter: Series | None, resource: str, process: str, unit: float) -> list[Row]:
+    if counter is None or counter.seconds.size < 2:
         return []
-    seconds = series[metric].seconds
-    rates = np.diff(series[metric].values) / np.diff(seconds) / unit
+    seconds = counter.seconds
+    rates = np.diff(counter.values) / np.diff(seconds) / unit
     return [
         {"t": float(t), "resource": resource, "process": process, "value": float(v)}
         for t, v in zip(seconds[1:], rates, strict=True)
@@ -445,12 +445,12 @@ def _rates(series: Mapping[str, Series], metric: str, resource: str, process: st
     ]
 
 
-def _levels(series: Mapping[str, Series], metric: str, resource: str, process: str, unit: float) -> list[Row]:
-    if metric not in series:
+def _levels(gauge: Series | None, resource: str, process: str, unit: float) -> list[Row]:
+    if gauge is None:
         return []
     return [
         {"t": float(t), "resource": resource, "process": process, "value": float(v) / unit}
-        for t, v in zip(series[metric].seconds, series[metric].values, strict=True)
+        for t, v in zip(gauge.seconds, gauge.values, strict=True)
         if t >= 0
     ]
 

@@ -1,4 +1,4 @@
-"""The first five lines: the answer, its badges, the conditions; and what the report must admit.
+"""The first five lines: the answer, its badges, the conditions; and the limits of the report.
 
 Sentences are made from findings and figures by rules that hold for any study.
 """
@@ -9,17 +9,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from loadlens.diagnose import Verdict
-from loadlens.diagnose.capacity import Reached
+from loadlens.diagnose.capacity import CurveCapacity
 from loadlens.measure.case import CaseMeasures
 from loadlens.measure.curves import CurveCases
-from loadlens.measure.source import Json
 from loadlens.measure.window import WHOLE, in_words
 from loadlens.model.facts import Facts, Gate
 from loadlens.model.finding import Estimate, Finding, Grade, Undecided
 from loadlens.model.notes import NOTES
 from loadlens.model.report import AccountingRow, Badge, PublishedSection, State
 from loadlens.present import numbers, words
-from loadlens.study.plan.reporting import window_of
+from loadlens.report.build.brief import Brief
 
 MOST_ANSWERS = 2
 MOST_NAMED = 2  # curves
@@ -29,16 +28,16 @@ GATE_STATES: Mapping[bool | None, State] = {True: "ok", False: "caution", None: 
 def answer(
     verdict: Verdict, cases: Sequence[CaseMeasures], groups: Sequence[CurveCases] = ()
 ) -> tuple[str, ...]:
-    """One or two sentences with numbers: what the weightiest findings say; else the figures themselves."""
+    """Return one or two sentences with numbers: the weightiest findings, else the figures themselves."""
     plain = [f for f in verdict.findings if f.explained_by is None]
     limits = [f for f in plain if f.rule not in NOTES]
     causes = [f for f in limits if f.grade >= Grade.PROBABLE]
     if causes:
         first = causes[0]
-        found = [f"{_placed(first, groups)}.", first.explanation]
-        found += _held_out(first, groups)
-        found += [f"{_placed(finding, groups)}." for finding in causes[1:MOST_ANSWERS]]
-        return tuple(found)
+        sentences = [f"{_placed(first, groups)}.", first.explanation]
+        sentences += _held_out(first, groups)
+        sentences += [f"{_placed(finding, groups)}." for finding in causes[1:MOST_ANSWERS]]
+        return tuple(sentences)
     if limits:
         return (f"Suspected, not shown: {_placed(limits[0], groups)}.", _plain_figures(cases))
     notes = [f"{f.statement}." for f in plain if f.grade >= Grade.PROBABLE]
@@ -46,7 +45,7 @@ def answer(
 
 
 def _placed(finding: Finding, groups: Sequence[CurveCases]) -> str:
-    """What it says, and where it holds when that is not everywhere: one case's limit is not the study's."""
+    """Return the statement of a finding, with the curves where it holds unless it holds everywhere."""
     labels = [group.label for group in groups if group.is_curve]
     held = [label for label in labels if label in finding.curves]
     if not held or len(held) == len(labels):
@@ -56,7 +55,7 @@ def _placed(finding: Finding, groups: Sequence[CurveCases]) -> str:
 
 
 def _held_out(finding: Finding, groups: Sequence[CurveCases]) -> list[str]:
-    """What was measured where something was changed: the held-out curve beside the one of the finding."""
+    """Return what was measured on a held-out curve that differs from the finding's in what was changed."""
     for base in groups:
         if base.is_held_out or base.label not in finding.curves:
             continue
@@ -64,14 +63,14 @@ def _held_out(finding: Finding, groups: Sequence[CurveCases]) -> list[str]:
             more = {f: level for f, level in changed.levels.items() if base.levels.get(f) != level}
             same = all(changed.levels.get(f) == level for f, level in base.levels.items())
             if changed.is_held_out and changed.experiment == base.experiment and same and more:
-                sentence = _beside(base, changed, more)
+                sentence = _compared(base, changed, more)
                 if sentence:
                     return [sentence]
     return []
 
 
-def _beside(base: CurveCases, changed: CurveCases, more: Mapping[str, str]) -> str | None:
-    """The probe, or else the load itself, at the highest level that both have."""
+def _compared(base: CurveCases, changed: CurveCases, more: Mapping[str, str]) -> str | None:
+    """Compare the probe, or else the load itself, at the highest level that both have."""
     before = {case.reference.plan.load: case for case in base.cases if case.reference is not None}
     for case in reversed(changed.cases):
         if case.reference is None or case.reference.plan.load not in before:
@@ -91,17 +90,17 @@ def _beside(base: CurveCases, changed: CurveCases, more: Mapping[str, str]) -> s
 
 
 def _plain_figures(cases: Sequence[CaseMeasures]) -> str:
-    """The case with the highest throughput, in figures."""
-    known = [(case.throughput.point, case) for case in cases if isinstance(case.throughput, Estimate)]
-    undecided = [(found.reason, case) for case in cases if isinstance(found := case.throughput, Undecided)]
-    if not known and undecided:
+    """Return the figures of the case with the highest throughput."""
+    measured = [(case.throughput.point, case) for case in cases if isinstance(case.throughput, Estimate)]
+    undecided = [(figure.reason, case) for case in cases if isinstance(figure := case.throughput, Undecided)]
+    if not measured and undecided:
         return f"Undecided: {undecided[0][0]} requests ({undecided[0][1].name})."
-    if not known:
+    if not measured:
         reasons = dict.fromkeys(case.why_nothing() for case in cases)
         return f"Nothing was measured: {'; '.join(reasons) or 'no case was run'}."
-    case = max(known, key=lambda pair: pair[0])[1]
+    case = max(measured, key=lambda pair: pair[0])[1]
     rate, failed = numbers.show(case.throughput), numbers.show(case.failed_share)
-    kind = "response" if case.teller is None else "service"
+    kind = "response" if case.external is None else "service"
     mean = numbers.show(case.mean(kind=kind))
     what = "mean" if kind == "response" else "mean service time"
     return (
@@ -116,26 +115,26 @@ def _plain_figures(cases: Sequence[CaseMeasures]) -> str:
 def badges(
     cases: Sequence[CaseMeasures],
     facts: Facts,
-    books: Sequence[AccountingRow],
+    accounting: Sequence[AccountingRow],
     published: PublishedSection | None,
-    study: Json,
+    brief: Brief,
 ) -> tuple[Badge, ...]:
-    """Verdicts on the record as a whole."""
-    found = [_valid(cases, study), *(_gate(gate) for gate in facts.gates if gate.name != "accounting")]
-    found.append(_books(facts, books))
+    """Return verdicts on the record as a whole."""
+    verdicts = [_valid(cases, brief), *(_gate(gate) for gate in facts.gates if gate.name != "accounting")]
+    verdicts.append(_accounting(facts, accounting))
     if published is not None:
-        known = [row for row in published.rows if row.shape in ("agrees", "differs")]
-        if known:
-            close = sum(row.shape == "agrees" for row in known)
-            state: State = "ok" if close >= 0.8 * len(known) else "caution"
-            found.append(Badge(state, f"shape agrees {close} of {len(known)}", "published"))
-    if study.get("quick"):
-        found.append(Badge("caution", "quick run: 1 trial a case", "limits"))
-    return tuple(found)
+        compared = [row for row in published.rows if row.shape in ("agrees", "differs")]
+        if compared:
+            close = sum(row.shape == "agrees" for row in compared)
+            state: State = "ok" if close >= 0.8 * len(compared) else "caution"
+            verdicts.append(Badge(state, f"shape agrees {close} of {len(compared)}", "published"))
+    if brief.quick:
+        verdicts.append(Badge("caution", "quick run: 1 trial a case", "limits"))
+    return tuple(verdicts)
 
 
-def _valid(cases: Sequence[CaseMeasures], study: Json) -> Badge:
-    planned = len(study.get("trials", ()))
+def _valid(cases: Sequence[CaseMeasures], brief: Brief) -> Badge:
+    planned = len(brief.trials)
     used = sum(len(case.usable) for case in cases)
     text = f"{used} of {planned} trials valid"
     if not used:
@@ -151,10 +150,10 @@ def _gate(gate: Gate) -> Badge:
     return Badge(state, text, "accounting" if gate.name == "counting" else "environment")
 
 
-def _books(facts: Facts, books: Sequence[AccountingRow]) -> Badge:
+def _accounting(facts: Facts, accounting: Sequence[AccountingRow]) -> Badge:
     gate = facts.gate("accounting")
-    known = [row for row in books if row.observed is not None]
-    if gate is None or not known:
+    counted = [row for row in accounting if row.observed is not None]
+    if gate is None or not counted:
         return Badge("unknown", "the service counts no requests", "accounting")
     return Badge("ok" if gate.passed else "bad", "books balance" if gate.passed else gate.text, "accounting")
 
@@ -162,43 +161,45 @@ def _books(facts: Facts, books: Sequence[AccountingRow]) -> Badge:
 # --- conditions and environment ---------------------------------------------------------------------------
 
 
-def conditions(study: Json, environment: Mapping[str, Any], cases: Sequence[CaseMeasures]) -> tuple[str, ...]:
-    """Where and how it was measured, in a few words each."""
+def conditions(
+    brief: Brief, environment: Mapping[str, Any], cases: Sequence[CaseMeasures]
+) -> tuple[str, ...]:
+    """Return the conditions of the measurement, in a few words each."""
     machine = environment.get("machine") or {}
-    found = []
+    parts = []
     if machine.get("cores_allowed"):
-        found.append(words.plural(int(machine["cores_allowed"]), "core"))
+        parts.append(words.plural(int(machine["cores_allowed"]), "core"))
     if machine.get("cpu_model"):
-        found.append(str(machine["cpu_model"]))
+        parts.append(str(machine["cpu_model"]))
     trials = {len(case.usable) for case in cases if case.usable}
     if trials:
         low, high = min(trials), max(trials)
-        found.append(
+        parts.append(
             f"{low} trial{'s' * (low != 1)} a case" if low == high else f"{low} to {high} trials a case"
         )
-    if study.get("quick"):
-        found.append("quick profile")
-    return tuple(found)
+    if brief.quick:
+        parts.append("quick profile")
+    return tuple(parts)
 
 
 def environment_rows(environment: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """Everything that was read of the machine and the software."""
-    found = []
+    """Return everything that was read of the machine and the software."""
+    rows = []
     for group in ("machine", "limits", "software"):
         for name, value in (environment.get(group) or {}).items():
             no_limit = group == "limits" and value is None
-            found.append((name.replace("_", " "), "no limit" if no_limit else _plain(name, value)))
+            rows.append((name.replace("_", " "), "no limit" if no_limit else _plain(name, value)))
     for service, built in (environment.get("builds") or {}).items():
         packages = built.get("packages") or {} if isinstance(built, Mapping) else built
-        found.append((f"built for {service}", _plain("packages", packages)))
-    for service, said in (environment.get("parts") or {}).items():
-        found.append((f"{service} runs on", str(said)))
-    for one in environment.get("calibrated") or ():
-        found.append((f"calibrated ${one['name']}", f"{one['value']} ({one['run']})"))
+        rows.append((f"built for {service}", _plain("packages", packages)))
+    for service, version in (environment.get("parts") or {}).items():
+        rows.append((f"{service} runs on", str(version)))
+    for parameter in environment.get("calibrated") or ():
+        rows.append((f"calibrated ${parameter['name']}", f"{parameter['value']} ({parameter['run']})"))
     command = environment.get("command")
     if command:
-        found.append(("command", " ".join(str(part) for part in command)))
-    return tuple(found)
+        rows.append(("command", " ".join(str(part) for part in command)))
+    return tuple(rows)
 
 
 def _plain(name: str, value: object) -> str:
@@ -216,16 +217,16 @@ def _plain(name: str, value: object) -> str:
 
 
 def environment_differences(cases: Sequence[CaseMeasures]) -> tuple[str, ...]:
-    """What was not the same in all trials."""
-    found: dict[str, None] = {}
+    """Return the conditions that were not the same in all trials."""
+    lines: dict[str, None] = {}
     for case in cases:
         for trial in case.trials:
             for name, change in trial.source.environment.items():
                 before, now = (
                     change if isinstance(change, (list, tuple)) and len(change) == 2 else ("", change)
                 )
-                found[f"{case.name}, {trial.source.name}: {name} {before} -> {now}"] = None
-    return tuple(found)
+                lines[f"{case.name}, {trial.source.name}: {name} {before} -> {now}"] = None
+    return tuple(lines)
 
 
 # --- limits -----------------------------------------------------------------------------------------------
@@ -235,44 +236,44 @@ def limits(
     cases: Sequence[CaseMeasures],
     facts: Facts,
     verdict: Verdict,
-    capacities: Mapping[str, Reached],
-    study: Json,
+    capacities: Mapping[str, CurveCapacity],
+    brief: Brief,
     damage: Sequence[str],
     predictions: Mapping[str, Mapping[str, Any]],
 ) -> tuple[str, ...]:
-    """What was thinned, left out, not watched or not identifiable, and what the figures assume."""
-    found = [f"quick profile: {text}" for text in study.get("quick_differences") or ()]
-    found += [str(note) for note in study.get("notes") or ()]
-    found += [f"damaged record: {text}" for text in damage]
-    window = window_of(study.get("report") or {})
+    """List what was thinned, left out, not watched or not identifiable, and what the figures assume."""
+    lines = [f"quick profile: {text}" for text in brief.quick_differences]
+    lines += brief.notes
+    lines += [f"damaged record: {text}" for text in damage]
+    window = brief.window
     if window != WHOLE:
-        found.append(f"figures are taken {in_words(window)}; the accounting is that of whole trials")
-    found += _trials_left_out(cases)
-    found += _cores(cases, facts.cores)
-    found += _told(cases)
+        lines.append(f"figures are taken {in_words(window)}; the accounting is that of whole trials")
+    lines += _trials_left_out(cases)
+    lines += _cores(cases, facts.cores)
+    lines += _external(cases)
     held = [case for case in cases if case.is_held_out]
     if held:
-        found.append("held-out cases are measured and shown; no rule and no curve uses them")
-    found += [
+        lines.append("held-out cases are measured and shown; no rule and no curve uses them")
+    lines += [
         f"{case.name} was not predicted: {why}" for case in held if (why := _not_predicted(case, predictions))
     ]
-    found += [f"{gate.text}" for gate in facts.gates if gate.passed is False]
-    found += [f"not looked at: {gate.text}" for gate in facts.gates if gate.passed is None]
-    found += [f"{finding.rule}: {text}" for finding in verdict.findings for text in finding.unknown]
-    found += _bounded(capacities)
-    found += _not_watched(cases)
+    lines += [f"{gate.text}" for gate in facts.gates if gate.passed is False]
+    lines += [f"not looked at: {gate.text}" for gate in facts.gates if gate.passed is None]
+    lines += [f"{finding.rule}: {text}" for finding in verdict.findings for text in finding.unknown]
+    lines += _bounded(capacities)
+    lines += _not_watched(cases)
     if any(len(case.usable) == 1 for case in cases):
-        found.append("cases with one trial: intervals say nothing about the variation between runs")
-    return tuple(dict.fromkeys(found))
+        lines.append("cases with one trial: intervals say nothing about the variation between runs")
+    return tuple(dict.fromkeys(lines))
 
 
 def _not_predicted(case: CaseMeasures, predictions: Mapping[str, Mapping[str, Any]]) -> str | None:
-    told = predictions.get(case.slug)
-    return "nobody was asked before it ran" if told is None else told.get("undecided")
+    prediction = predictions.get(case.slug)
+    return "no prediction was made before it ran" if prediction is None else prediction.get("undecided")
 
 
-def _bounded(capacities: Mapping[str, Reached]) -> list[str]:
-    """Curves that show no more than what the service can do at least."""
+def _bounded(capacities: Mapping[str, CurveCapacity]) -> list[str]:
+    """Name curves whose throughput is only a lower bound of the capacity."""
     return [
         f"{label}: its throughput is a lower bound of the capacity: {reached.bounded_by}"
         for label, reached in capacities.items()
@@ -281,15 +282,15 @@ def _bounded(capacities: Mapping[str, Reached]) -> list[str]:
 
 
 def _trials_left_out(cases: Sequence[CaseMeasures]) -> list[str]:
-    found = []
+    lines = []
     for case in cases:
         if not case.trials:
-            found.append(f"not run: {case.name}")
+            lines.append(f"not run: {case.name}")
         for trial in case.trials:
             if not trial.is_usable:
                 reason = "; ".join(trial.reasons) or "no figures"
-                found.append(f"{case.name}, {trial.source.name} is {trial.source.status}: {reason}")
-    return found
+                lines.append(f"{case.name}, {trial.source.name} is {trial.source.status}: {reason}")
+    return lines
 
 
 def _cores(cases: Sequence[CaseMeasures], cores: int) -> list[str]:
@@ -299,50 +300,51 @@ def _cores(cases: Sequence[CaseMeasures], cores: int) -> list[str]:
     return [f"shown but not judged, they need more than the {cores} cores here: {', '.join(beyond)}"]
 
 
-def _told(cases: Sequence[CaseMeasures]) -> list[str]:
-    """Loads that other programs made: what is known of them is what they say."""
+def _external(cases: Sequence[CaseMeasures]) -> list[str]:
+    """Describe loads that other programs made: only their own reports are known."""
     by_title: dict[str, list[CaseMeasures]] = {}
     for case in cases:
-        if case.teller is not None:
-            by_title.setdefault(case.teller.title, []).append(case)
-    found = []
+        if case.external is not None:
+            by_title.setdefault(case.external.title, []).append(case)
+    lines = []
     for title, own in by_title.items():
         names = ", ".join(case.name for case in own)
-        text = f"made by {title}, whose books nobody checked: {names}; its times begin when a request is sent"
-        rounded = words.rounding(next((case.teller.rounding_s for case in own if case.teller), {}))
-        found.append(f"{text}; rounded by it: {rounded}" if rounded else text)
+        text = f"made by {title}, whose accounting was not checked: {names}"
+        text += "; its times begin when a request is sent"
+        rounded = words.rounding(next((case.external.rounding_s for case in own if case.external), {}))
+        lines.append(f"{text}; rounded by it: {rounded}" if rounded else text)
         generators = (trial.generator for case in own for trial in case.usable)
         notes = (note for generator in generators if generator is not None for note in generator.reasons)
-        found += dict.fromkeys(f"{title}: {note}" for note in notes)
-    return found
+        lines += dict.fromkeys(f"{title}: {note}" for note in notes)
+    return lines
 
 
 def _not_watched(cases: Sequence[CaseMeasures]) -> list[str]:
     usable = [trial for case in cases for trial in case.usable]
     if not usable:
         return []
-    found = []
+    lines = []
     if not any(trial.resources.services for trial in usable):
-        found.append("not watched: the service's processes")
+        lines.append("not watched: the service's processes")
     if not any(trial.served.total for trial in usable):
-        found.append("not watched: response times as the service measures them")
+        lines.append("not watched: response times as the service measures them")
     if not any(trial.probes for trial in usable):
-        found.append("not watched: no probe ran beside the load")
-    found += dict.fromkeys(f"not read: {what}" for trial in usable for what in trial.told.unread)
+        lines.append("not watched: no probe ran alongside the load")
+    lines += dict.fromkeys(f"not read: {what}" for trial in usable for what in trial.runtime.unread)
     late = max((t.resources.tick_late_s or 0.0 for t in usable), default=0.0)
     if late > 0.5:
-        found.append(f"monitors read up to {numbers.with_unit(late, 's')} late")
-    found.append("not watched: memory bandwidth, locks inside libraries, anything on other machines")
-    return found
+        lines.append(f"monitors read up to {numbers.with_unit(late, 's')} late")
+    lines.append("not watched: memory bandwidth, locks inside libraries, anything on other machines")
+    return lines
 
 
-def next_commands(study: Json, environment: Mapping[str, Any], run_id: str) -> tuple[str, ...]:
-    """How to repeat it and how to look at it again."""
-    found = []
+def next_commands(brief: Brief, environment: Mapping[str, Any], run_id: str) -> tuple[str, ...]:
+    """Return commands that repeat the run and show the report again."""
+    commands = []
     command = environment.get("command")
     if command:
-        found.append(" ".join(str(part) for part in command))
-    found.append(f"loadlens report runs/{run_id}")
-    if study.get("quick"):
-        found.append(f"loadlens run studies/{study['name']}")
-    return tuple(dict.fromkeys(found))
+        commands.append(" ".join(str(part) for part in command))
+    commands.append(f"loadlens report runs/{run_id}")
+    if brief.quick:
+        commands.append(f"loadlens run studies/{brief.name}")
+    return tuple(dict.fromkeys(commands))

@@ -10,7 +10,7 @@ from loadlens.measure.figures import exact
 from loadlens.model.finding import Estimate, Figure, NotMeasured
 from loadlens.model.report import Cell, Chart, Column, Table
 from loadlens.present import numbers, words
-from loadlens.signals.read.runtime_metrics import Backend, Line, Told
+from loadlens.signals.read.runtime_metrics import Backend, Line, RuntimeMetrics
 
 MOST_PARTS = 6  # lines of a panel
 MOST_TELLING = 2  # sentences of a headline
@@ -18,16 +18,16 @@ Row = dict[str, object]
 
 
 def table(case: CaseMeasures) -> Table | None:
-    """Every line: its mean over the trials and the highest reading of them all."""
-    told = [trial.told for trial in case.usable]
+    """Return every line: its mean over the trials and the highest reading of them all."""
+    trials = [trial.runtime for trial in case.usable]
     by_key: dict[tuple[str, str], list[Line]] = {}
-    for one in told:
-        for line in one.lines:
+    for trial in trials:
+        for line in trial.lines:
             by_key.setdefault(line.key, []).append(line)
     if not by_key:
         return None
     rows: list[tuple[Cell, ...]] = []
-    for (part, what), lines in sorted(by_key.items(), key=lambda item: _place(item[0], told)):
+    for (part, what), lines in sorted(by_key.items(), key=lambda item: _place(item[0], trials)):
         rows.append((part, what, _mean(case, lines), _highest(lines)))
     columns = (
         Column("part", align="left"),
@@ -35,56 +35,56 @@ def table(case: CaseMeasures) -> Table | None:
         Column("mean", is_mixed=True),
         Column("highest reading", is_mixed=True),
     )
-    return Table(columns, tuple(rows), _note(told))
+    return Table(columns, tuple(rows), _note(trials))
 
 
-def _place(key: tuple[str, str], told: Sequence[Told]) -> tuple[int, int]:
-    """Where a line stands in the first trial that has it."""
-    for number, one in enumerate(told):
-        for place, line in enumerate(one.lines):
+def _place(key: tuple[str, str], trials: Sequence[RuntimeMetrics]) -> tuple[int, int]:
+    """Return the place of a line in the first trial that has it."""
+    for number, trial in enumerate(trials):
+        for place, line in enumerate(trial.lines):
             if line.key == key:
                 return number, place
-    return len(told), 0
+    return len(trials), 0
 
 
 def _mean(case: CaseMeasures, lines: Sequence[Line]) -> Figure:
     what, unit = lines[0].what, lines[0].unit
-    known = [line.mean for line in lines if line.mean is not None]
-    if not known:
+    means = [line.mean for line in lines if line.mean is not None]
+    if not means:
         return NotMeasured(what, "only the worst is known")
-    return case.level_figure(what, unit, known)
+    return case.level_figure(what, unit, means)
 
 
 def _highest(lines: Sequence[Line]) -> Figure:
     what, unit = lines[0].what, lines[0].unit
-    known = [line.highest for line in lines if line.highest is not None]
-    if known:
-        most = max(known)
-        return Estimate(what, unit, most, most, most, len(known), 0, "exact reading")
+    peaks = [line.highest for line in lines if line.highest is not None]
+    if peaks:
+        most = max(peaks)
+        return Estimate(what, unit, most, most, most, len(peaks), 0, "exact reading")
     reasons = [line.mean.reason for line in lines if isinstance(line.mean, Insufficient)]
     return NotMeasured(what, reasons[0] if reasons else "it is of the whole part")
 
 
-def _note(told: Sequence[Told]) -> str:
-    costs = [one.cost for one in told if one.cost is not None]
+def _note(trials: Sequence[RuntimeMetrics]) -> str:
+    costs = [trial.cost for trial in trials if trial.cost is not None]
     took = f"; the monitors took {numbers.with_unit(max(costs), 'cores')}" if costs else ""
-    return f"measured part of {words.plural(len(told), 'trial')}, read once a second{took}"
+    return f"measured part of {words.plural(len(trials), 'trial')}, read once a second{took}"
 
 
 def backends(case: CaseMeasures) -> Table | None:
-    """How many requests each replica got, and how long it took for them."""
-    found: dict[tuple[str, str], list[Backend]] = {}
-    trials = [trial.told.backends for trial in case.usable if trial.told.backends]
-    for one in trials:
-        for backend in one:
-            found.setdefault((backend.balancer, backend.name), []).append(backend)
-    if not found:
+    """Return the requests of each replica and their mean times."""
+    by_name: dict[tuple[str, str], list[Backend]] = {}
+    trials = [trial.runtime.backends for trial in case.usable if trial.runtime.backends]
+    for own_backends in trials:
+        for backend in own_backends:
+            by_name.setdefault((backend.balancer, backend.name), []).append(backend)
+    if not by_name:
         return None
     totals: dict[str, int] = {}
-    for (balancer, _), own in found.items():
+    for (balancer, _), own in by_name.items():
         totals[balancer] = totals.get(balancer, 0) + sum(backend.requests for backend in own)
     rows: list[tuple[Cell, ...]] = []
-    for (balancer, name), own in sorted(found.items()):
+    for (balancer, name), own in sorted(by_name.items()):
         requests = sum(backend.requests for backend in own)
         rows.append(
             (
@@ -114,7 +114,7 @@ def backends(case: CaseMeasures) -> Table | None:
 def chart(case: CaseMeasures) -> Chart | None:
     """The most telling lines over the time of one trial; what was zero all the time is left out."""
     trial = case.usable[0]
-    drawn = [line for line in trial.told.lines if line.panel and any(value for _, value in line.course)]
+    drawn = [line for line in trial.runtime.lines if line.panel and any(value for _, value in line.course)]
     rows: list[Row] = []
     for panel in dict.fromkeys(line.panel for line in drawn):
         own = sorted((line for line in drawn if line.panel == panel), key=_size, reverse=True)
@@ -137,7 +137,7 @@ def chart(case: CaseMeasures) -> Chart | None:
         headline=_headline(drawn),
         datasets=datasets,
         options={"trials": 1, "resources": list(dict.fromkeys(str(row["resource"]) for row in rows))},
-        caption=f"{trial.source.name}, as runtimes, servers and the kernel tell",
+        caption=f"{trial.source.name}, as reported by runtimes, servers and the kernel",
         entities=_slots(parts),
     )
 
@@ -152,19 +152,19 @@ def _size(line: Line) -> float:
 
 def _headline(drawn: Sequence[Line]) -> str:
     """Of the first line of each monitor the part that has most of it."""
-    found = []
+    parts = []
     firsts: dict[str, str] = {}
     for line in drawn:
         firsts.setdefault(line.source, line.what)
     for source, what in firsts.items():
-        known = [
+        means = [
             (line.mean.point, line)
             for line in drawn
             if (line.source, line.what) == (source, what)
             and line.mean is not None
             and not isinstance(line.mean, Insufficient)
         ]
-        if known:
-            point, line = max(known, key=lambda pair: pair[0])
-            found.append(f"{line.part}: {what} {numbers.with_unit(point, line.unit)}")
-    return "; ".join(found[:MOST_TELLING]) or "Only the worst readings are known"
+        if means:
+            point, line = max(means, key=lambda pair: pair[0])
+            parts.append(f"{line.part}: {what} {numbers.with_unit(point, line.unit)}")
+    return "; ".join(parts[:MOST_TELLING]) or "Only the worst readings are known"

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from loadlens.diagnose.capacity import Reached
+from loadlens.diagnose.capacity import CurveCapacity
 from loadlens.measure.case import CaseMeasures
 from loadlens.measure.curves import load_factor
 from loadlens.measure.metrics import figure_of, unit_of
 from loadlens.measure.services.watched import processes_of
-from loadlens.measure.source import Json, factor_names
+from loadlens.measure.source import factor_names
 from loadlens.model.finding import Estimate, Figure, NotMeasured
 from loadlens.model.report import Matrix, MatrixCell, State
 from loadlens.model.trial import TrialStatus
 from loadlens.present import numbers
 from loadlens.report.build import comparisons
+from loadlens.report.build.brief import Brief, Comparison
 
 MOST_CLASSES = 3
 FEW_FAILURES = 0.001
@@ -22,39 +23,41 @@ FEW_FAILURES = 0.001
 
 def matrices(
     cases: Sequence[CaseMeasures],
-    capacities: Mapping[str, Reached],
+    capacities: Mapping[str, CurveCapacity],
     cores: int,
-    study: Json,
+    brief: Brief,
 ) -> tuple[Matrix, ...]:
     """One matrix an experiment, or one for each combination of the factors beyond two."""
     experiments = dict.fromkeys(case.experiment for case in cases)
-    found: list[Matrix] = []
+    tables: list[Matrix] = []
     for experiment in experiments:
         members = [case for case in cases if case.experiment == experiment]
-        found += _of_experiment(experiment, members, capacities, cores, comparisons.wanted(study, experiment))
-    return tuple(found)
+        tables += _of_experiment(
+            experiment, members, capacities, cores, comparisons.wanted(brief, experiment)
+        )
+    return tuple(tables)
 
 
 def _of_experiment(
     experiment: str,
     cases: Sequence[CaseMeasures],
-    capacities: Mapping[str, Reached],
+    capacities: Mapping[str, CurveCapacity],
     cores: int,
-    compared: Sequence[tuple[str, str | None]],
+    compared: Sequence[Comparison],
 ) -> list[Matrix]:
     row, column = _axes(cases)
     groups: dict[tuple[tuple[str, str], ...], list[CaseMeasures]] = {}
     for case in cases:
         rest = tuple((f, level) for f, level in case.levels.items() if f not in (row, column))
         groups.setdefault(rest, []).append(case)
-    found = []
+    tables = []
     for rest, members in groups.items():
         words = ", ".join(f"{factor}={level}" for factor, level in rest)
         held = " (held out)" if all(case.is_held_out for case in members) else ""
         title = ", ".join(part for part in (experiment, words) if part) + held
         rows = _levels(members, row)
         columns = _levels(members, column)
-        found.append(
+        tables.append(
             Matrix(
                 experiment=experiment,
                 title=title,
@@ -70,7 +73,7 @@ def _of_experiment(
                 knee_after=_knees(members, row, columns, capacities),
             )
         )
-    return found
+    return tables
 
 
 def _axes(cases: Sequence[CaseMeasures]) -> tuple[str, str]:
@@ -91,31 +94,34 @@ def _levels(cases: Sequence[CaseMeasures], factor: str) -> tuple[str, ...]:
 
 
 def _metrics(
-    cases: Sequence[CaseMeasures], compared: Sequence[tuple[str, str | None]]
+    cases: Sequence[CaseMeasures], compared: Sequence[Comparison]
 ) -> tuple[tuple[str, str, str], ...]:
-    """What a cell can show, the first first: key, label, unit."""
+    """Return the metrics of a cell in their order: key, label, unit."""
     load = next((case.reference for case in cases if case.reference is not None), None)
     names = [step.name for step in load.plan.steps][:MOST_CLASSES] if load is not None else []
-    found: list[tuple[str, str, str]] = []
+    metrics: list[tuple[str, str, str]] = []
     if len(names) > 1:
         for name in names:
-            found += [(f"mean:{name}", f"mean, {name}", "s"), (f"p99:{name}", f"p99, {name}", "s")]
+            metrics += [(f"mean:{name}", f"mean, {name}", "s"), (f"p99:{name}", f"p99, {name}", "s")]
     else:
-        found += _times(cases)
-    found += [("rate", "requests/s", "1/s"), ("failed", "failed", "share")]
+        metrics += _times(cases)
+    metrics += [("rate", "requests/s", "1/s"), ("failed", "failed", "share")]
     probes = next((case.probe_names for case in cases if case.probe_names), ())
     for name in probes:
-        found += [
+        metrics += [
             (f"probe_mean:{name}", f"probe {name}, mean", "s"),
             (f"probe_p99:{name}", f"probe {name}, p99", "s"),
         ]
     if any(trial.resources.services for case in cases for trial in case.usable):
-        found.append(("cpu", "busiest process", "cores"))
+        metrics.append(("cpu", "busiest process", "cores"))
     shown = {"throughput", "response_time.mean", "response_time.p99", "failed.share"}
-    for metric, step in compared:
-        if step is not None or metric not in shown:
-            found.append((f"{metric}:{step or ''}", comparisons.what(metric, step), unit_of(metric)))
-    return tuple(found)
+    for comparison in compared:
+        if comparison.step is not None or comparison.metric not in shown:
+            label = comparisons.what(comparison.metric, comparison.step)
+            metrics.append(
+                (f"{comparison.metric}:{comparison.step or ''}", label, unit_of(comparison.metric))
+            )
+    return tuple(metrics)
 
 
 def _times(cases: Sequence[CaseMeasures]) -> list[tuple[str, str, str]]:
@@ -127,12 +133,16 @@ def _times(cases: Sequence[CaseMeasures]) -> list[tuple[str, str, str]]:
     return service if all(case.plan.get("driver") for case in cases) else service + response
 
 
-def cell(case: CaseMeasures, cores: int, compared: Sequence[tuple[str, str | None]] = ()) -> MatrixCell:
+def cell(case: CaseMeasures, cores: int, compared: Sequence[Comparison] = ()) -> MatrixCell:
     """One case."""
     state, word = _state(case, cores)
     return MatrixCell(
         case=case.slug,
-        figures=figures(case) | {f"{m}:{step or ''}": figure_of(case, m, step) for m, step in compared},
+        figures=figures(case)
+        | {
+            f"{wanted.metric}:{wanted.step or ''}": figure_of(case, wanted.metric, wanted.step)
+            for wanted in compared
+        },
         state=state,
         word=word,
         judged=case.is_judged(cores),
@@ -146,26 +156,26 @@ def figures(case: CaseMeasures) -> dict[str, Figure]:
         reason = case.why_nothing()
         keys = ("mean", "p99", "service_mean", "service_p99", "rate", "failed")
         return {key: NotMeasured(key, reason) for key in keys}
-    found: dict[str, Figure] = {
+    by_key: dict[str, Figure] = {
         "mean": case.mean(),
         "p99": case.quantile(0.99),
         "rate": case.throughput,
         "failed": case.failed_share,
     }
     if len(load.plan.steps) == 1:
-        found["service_mean"] = case.mean(kind="service")
-        found["service_p99"] = case.quantile(0.99, kind="service")
+        by_key["service_mean"] = case.mean(kind="service")
+        by_key["service_p99"] = case.quantile(0.99, kind="service")
     else:
         for step in load.plan.steps[:MOST_CLASSES]:
-            found[f"mean:{step.name}"] = case.mean(step.index)
-            found[f"p99:{step.name}"] = case.quantile(0.99, step.index)
+            by_key[f"mean:{step.name}"] = case.mean(step.index)
+            by_key[f"p99:{step.name}"] = case.quantile(0.99, step.index)
     for name in case.probe_names:
-        found[f"probe_mean:{name}"] = case.probe_mean(name)
-        found[f"probe_p99:{name}"] = case.probe_quantile(name, 0.99)
+        by_key[f"probe_mean:{name}"] = case.probe_mean(name)
+        by_key[f"probe_p99:{name}"] = case.probe_quantile(name, 0.99)
     busiest = max(processes_of(case), key=lambda process: process.cores, default=None)
     if busiest is not None:
-        found["cpu"] = busiest.cpu
-    return found
+        by_key["cpu"] = busiest.cpu
+    return by_key
 
 
 def _state(case: CaseMeasures, cores: int) -> tuple[State, str]:
@@ -189,11 +199,11 @@ def _knees(
     cases: Sequence[CaseMeasures],
     row: str,
     columns: Sequence[str],
-    capacities: Mapping[str, Reached],
+    capacities: Mapping[str, CurveCapacity],
 ) -> dict[str, str]:
     """The last column before the knee of each row whose curve is saturated."""
     slugs = {case.slug for case in cases}
-    found: dict[str, str] = {}
+    knees: dict[str, str] = {}
     for reached in capacities.values():
         group, saturation = reached.group, reached.capacity.saturation
         if saturation.knee is None or saturation.verdict == "underdriven":
@@ -206,5 +216,5 @@ def _knees(
         ]
         column = group.load_factor or ""
         if below and below[-1].levels.get(column, "") in columns:
-            found[below[-1].levels.get(row, "")] = below[-1].levels.get(column, "")
-    return found
+            knees[below[-1].levels.get(row, "")] = below[-1].levels.get(column, "")
+    return knees

@@ -1,4 +1,4 @@
-"""Held-out cases: what was predicted before they ran, beside what was measured, and how far it was off.
+"""Held-out cases: predictions made before they ran, measurements, and how far they differ.
 
 A prediction counts as one only if it was written down before the first trial of its case began.
 """
@@ -36,29 +36,29 @@ def section(
     rows: list[PredictionRow] = []
     lines: list[str] = []
     for case in held:
-        told = predictions.get(case.slug)
-        if told is None:
-            lines.append(f"{case.name}: not predicted: nobody was asked before it ran")
-        elif told.get("undecided"):
-            lines.append(f"{case.name}: not predicted: {told['undecided']}")
+        prediction = predictions.get(case.slug)
+        if prediction is None:
+            lines.append(f"{case.name}: not predicted: no prediction was made before it ran")
+        elif prediction.get("undecided"):
+            lines.append(f"{case.name}: not predicted: {prediction['undecided']}")
         else:
-            rows += _rows(case, told)
+            rows += _rows(case, prediction)
     return PredictionSection((*_score(rows), *lines), tuple(rows), _models(held, predictions))
 
 
-def _rows(case: CaseMeasures, told: Mapping[str, Any]) -> list[PredictionRow]:
-    is_before = _is_before(case, told)
-    return [_row(case, figure, told, is_before=is_before) for figure in told["predicted"]]
+def _rows(case: CaseMeasures, prediction: Mapping[str, Any]) -> list[PredictionRow]:
+    is_before = _is_before(case, prediction)
+    return [_row(case, figure, prediction, is_before=is_before) for figure in prediction["predicted"]]
 
 
-def _is_before(case: CaseMeasures, told: Mapping[str, Any]) -> bool:
-    """Whether it was made before any trial of the case began; of an unsealed one that is not known."""
+def _is_before(case: CaseMeasures, prediction: Mapping[str, Any]) -> bool:
+    """Return true if it was made before any trial of the case began; unsealed trials do not count."""
     began = [trial.source.began_unix_ns for trial in case.trials]
-    return all(not at or int(told["made_unix_ns"]) < at for at in began)
+    return all(not at or int(prediction["made_unix_ns"]) < at for at in began)
 
 
 def _row(
-    case: CaseMeasures, figure: Mapping[str, Any], told: Mapping[str, Any], *, is_before: bool
+    case: CaseMeasures, figure: Mapping[str, Any], prediction: Mapping[str, Any], *, is_before: bool
 ) -> PredictionRow:
     metric, step = str(figure["metric"]), figure["step"]
     predicted = Estimate(
@@ -67,10 +67,10 @@ def _row(
         float(figure["point"]),
         float(figure["low"]),
         float(figure["high"]),
-        trials=len(told.get("inputs") or ()),
+        trials=len(prediction.get("inputs") or ()),
         samples=0,
         method=str(figure["method"]),
-        confidence=float(told["confidence"]),
+        confidence=float(prediction["confidence"]),
     )
     measured = figure_of(case, metric, step)
     error, state, word = _verdict(predicted, measured)
@@ -80,7 +80,7 @@ def _row(
 
 
 def _verdict(predicted: Estimate, measured: Figure) -> tuple[float | None, State, str]:
-    """How far the prediction is off, as a share of what was measured, and whether its interval has it."""
+    """Return the error as a share of the measurement, and whether the interval contains the measurement."""
     if not isinstance(measured, Estimate):
         seen = "undecided" if isinstance(measured, Undecided) else "not measured"
         return None, "unknown", f"{seen}: {measured.reason}"
@@ -116,23 +116,23 @@ def _percent(share: float) -> str:
 
 
 def _models(held: Sequence[CaseMeasures], predictions: Mapping[str, Mapping[str, Any]]) -> Table | None:
-    """What each prediction rests on."""
+    """Return the model and the inputs of each prediction."""
     rows = []
     for case in held:
-        told = predictions.get(case.slug) or {}
-        if told.get("undecided") or not told.get("structures"):
+        prediction = predictions.get(case.slug) or {}
+        if prediction.get("undecided") or not prediction.get("structures"):
             continue
-        structure = told["structures"][0]["words"]
-        others = len(told["structures"]) - 1
+        structure = prediction["structures"][0]["words"]
+        others = len(prediction["structures"]) - 1
         if others:
             structure += f" ({words.plural(others, 'other structure')} fit as well and widen the interval)"
         fitted = "; ".join(
-            f"{p['name']} {numbers.with_unit(float(p['point']), p['unit'])}" for p in told["parameters"]
+            f"{p['name']} {numbers.with_unit(float(p['point']), p['unit'])}" for p in prediction["parameters"]
         )
-        cases = len({entry["case"] for entry in told["inputs"]})
-        measured = f"{words.plural(len(told['inputs']), 'trial')} of {words.plural(cases, 'case')}"
-        miss = _percent(math.expm1(float(told["misses"]["all"])))
-        assumed = "; ".join(told["assumed"]) or "nothing more"
+        cases = len({entry["case"] for entry in prediction["inputs"]})
+        measured = f"{words.plural(len(prediction['inputs']), 'trial')} of {words.plural(cases, 'case')}"
+        miss = _percent(math.expm1(float(prediction["misses"]["all"])))
+        assumed = "; ".join(prediction["assumed"]) or "nothing more"
         rows.append((case.name, structure, fitted, measured, miss, assumed))
     if not rows:
         return None
@@ -143,12 +143,12 @@ def _models(held: Sequence[CaseMeasures], predictions: Mapping[str, Mapping[str,
 # ------------------------------------------------------------------------------------------------------ chart
 
 
-def charts(found: PredictionSection | None) -> tuple[Chart, ...]:
+def charts(section: PredictionSection | None) -> tuple[Chart, ...]:
     """One chart for each kind of figure that was predicted of some case."""
-    if found is None:
+    if section is None:
         return ()
     groups: dict[tuple[str, str | None], list[PredictionRow]] = {}
-    for row in found.rows:
+    for row in section.rows:
         if row.metric in DRAWN and isinstance(row.predicted, Estimate):
             groups.setdefault((row.metric, row.step), []).append(row)
     return tuple(_chart(metric, step, rows) for (metric, step), rows in groups.items())

@@ -1,4 +1,4 @@
-"""Published figures beside ours: rows, ratios to a reference case, and claims about shape."""
+"""Published figures next to ours: rows, ratios to a reference case, and claims about shape."""
 
 from __future__ import annotations
 
@@ -7,26 +7,27 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from scipy import stats as distributions
-
 from loadlens.measure.case import CaseMeasures
 from loadlens.measure.metrics import figure_of, has_step
-from loadlens.measure.source import Json
 from loadlens.model.finding import Estimate, Figure, NotMeasured, Undecided
 from loadlens.model.report import ClaimRow, PublishedRow, PublishedSection
+from loadlens.model.study import Claim
 from loadlens.present import numbers
 from loadlens.present.numbers import percent
+from loadlens.report.build.brief import Brief
 
 RESERVED = ("experiment", "step", "metric", "side", "value", "unit", "note")
 FEWEST_TO_CONTRADICT = 3  # trials: fewer say nothing about the variation between runs
-ZERO = "one of the two is 0"
+ZERO = "one of the two is 0"  # nothing is a multiple of it
+FEW = "fewer than two levels"
 AGREES_WITHIN = 0.30  # of a ratio; another machine, another version of everything
-TO_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "min": 60.0}
+TO_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9, "min": 60.0}
 TO_BYTES = {"bytes": 1.0, "KiB": 1024.0, "MiB": 1024.0**2}
 TO_BASE = {  # unit -> base unit, and how many of it
     **{unit: ("s", factor) for unit, factor in TO_SECONDS.items()},
     **{unit: ("bytes", factor) for unit, factor in TO_BYTES.items()},
     **{f"{unit}/s": ("bytes/s", factor) for unit, factor in TO_BYTES.items()},
+    "%": ("share", 0.01),
 }
 
 
@@ -42,16 +43,13 @@ class Pair:
     judged: bool
 
 
-def section(cases: Sequence[CaseMeasures], study: Json, cores: int) -> PublishedSection | None:
-    """The whole section; none when nobody published anything and nothing is claimed."""
-    published = study.get("published") or {}
-    rows = published.get("rows") or []
-    claims = study.get("claims") or []
-    if not rows and not claims:
+def section(cases: Sequence[CaseMeasures], brief: Brief, cores: int) -> PublishedSection | None:
+    """Return the whole section; none when nothing was published and nothing is claimed."""
+    if not brief.quoted and not brief.claims:
         return None
-    pairs = [_pair(row, cases, cores) for row in rows]
+    pairs = [_pair(row, cases, cores) for row in brief.quoted]
     shown = _rows(pairs)
-    claim_rows = tuple(_claim(claim, cases, cores) for claim in claims)
+    claim_rows = tuple(_claim(claim, cases, cores) for claim in brief.claims)
     return PublishedSection(_agreement(pairs, shown, claim_rows), claim_rows, shown)
 
 
@@ -84,10 +82,10 @@ def _case_of(row: Mapping[str, str], cases: Sequence[CaseMeasures]) -> CaseMeasu
 
 
 def _same_level(case: CaseMeasures, factor: str, level: object) -> bool:
-    known = case.levels.get(factor)
-    if known is None:
-        known = str((case.plan.get("params") or {}).get(factor))
-    return known == str(level)
+    own = case.levels.get(factor)
+    if own is None:
+        own = str((case.plan.get("params") or {}).get(factor))
+    return own == str(level)
 
 
 # --- rows -------------------------------------------------------------------------------------------------
@@ -95,11 +93,11 @@ def _same_level(case: CaseMeasures, factor: str, level: object) -> bool:
 
 def _rows(pairs: Sequence[Pair]) -> tuple[PublishedRow, ...]:
     references = _references(pairs)
-    found = []
+    rows = []
     for pair in pairs:
         reference = references.get(_group(pair))
         shape, ratio, note = _shape(pair, reference)
-        found.append(
+        rows.append(
             PublishedRow(
                 case=_case_words(pair),
                 step=pair.row.get("step", ""),
@@ -112,7 +110,7 @@ def _rows(pairs: Sequence[Pair]) -> tuple[PublishedRow, ...]:
                 note="; ".join(part for part in (note, pair.row.get("note", "")) if part),
             )
         )
-    return tuple(found)
+    return tuple(rows)
 
 
 def _group(pair: Pair) -> tuple[str, str, str, str]:
@@ -122,12 +120,12 @@ def _group(pair: Pair) -> tuple[str, str, str, str]:
 
 def _references(pairs: Sequence[Pair]) -> dict[tuple[str, str, str, str], Pair]:
     """The first figure of each comparable group that was measured and judged; the others are multiples."""
-    found: dict[tuple[str, str, str, str], Pair] = {}
+    references: dict[tuple[str, str, str, str], Pair] = {}
     for pair in pairs:
         is_known = isinstance(pair.measured, Estimate) and pair.measured.point > 0
         if pair.judged and is_known and pair.published > 0:
-            found.setdefault(_group(pair), pair)
-    return found
+            references.setdefault(_group(pair), pair)
+    return references
 
 
 def _shape(pair: Pair, reference: Pair | None) -> tuple[str, float | None, str]:
@@ -161,7 +159,7 @@ def _times(ratio: float) -> str:
 
 
 def is_too_wide(low: float | None, high: float | None, bottom: float, top: float) -> bool:
-    """Whether an interval is over twice as wide as a tolerance, in logs: then a point inside says nothing."""
+    """Return true if an interval is over twice as wide as a tolerance, in logs."""
     if low is None or high is None or low <= 0:
         return False
     return high / low > (top / bottom) ** 2
@@ -194,20 +192,20 @@ def _metric_words(row: Mapping[str, str]) -> str:
 def _agreement(
     pairs: Sequence[Pair], rows: Sequence[PublishedRow], claims: Sequence[ClaimRow]
 ) -> tuple[str, ...]:
-    found = []
+    lines = []
     judged = [row for row in rows if row.shape in ("agrees", "differs")]
     if judged:
         close = sum(row.shape == "agrees" for row in judged)
-        found.append(f"{close} of {len(judged)} ratios agree within {percent(AGREES_WITHIN)}")
+        lines.append(f"{close} of {len(judged)} ratios agree within {percent(AGREES_WITHIN)}")
     tau = _order_agreement(pairs)
     if tau is not None:
-        found.append(tau)
-    known = [claim for claim in claims if claim.holds is not None]
-    if known:
-        found.append(f"{sum(claim.holds is True for claim in known)} of {len(known)} claims hold")
+        lines.append(tau)
+    decided = [claim for claim in claims if claim.holds is not None]
+    if decided:
+        lines.append(f"{sum(claim.holds is True for claim in decided)} of {len(decided)} claims hold")
     if pairs:
-        found.append("absolute values: another machine, not compared")
-    return tuple(found)
+        lines.append("absolute values: another machine, not compared")
+    return tuple(lines)
 
 
 def _order_agreement(pairs: Sequence[Pair]) -> str | None:
@@ -219,23 +217,25 @@ def _order_agreement(pairs: Sequence[Pair]) -> str | None:
     best = max(groups.values(), key=len, default=[])
     if len(best) < 3:
         return None
-    tau = float(distributions.kendalltau(*zip(*best, strict=True)).statistic)
+    from scipy.stats import kendalltau  # costs a second to import: only studies with published figures pay
+
+    tau = float(kendalltau(*zip(*best, strict=True)).statistic)
     return f"order of {len(best)} cases: Kendall τ {tau:.2f}"
 
 
 # --- claims -----------------------------------------------------------------------------------------------
 
 
-def _claim(claim: Json, cases: Sequence[CaseMeasures], cores: int) -> ClaimRow:
+def _claim(claim: Claim, cases: Sequence[CaseMeasures], cores: int) -> ClaimRow:
     judged = [case for case in cases if case.is_judged(cores)]
-    match claim["kind"]:
+    match claim.kind:
         case "ratio":
             row = _ratio(claim, cases, cores)
         case "rises":
             row = _rises(claim, judged)
         case "order":
             row = _order(claim, judged)
-        case _:
+        case "same":
             row = _same(claim, judged)
     if row.holds is False and isinstance(row.ours, Estimate) and row.ours.trials < FEWEST_TO_CONTRADICT:
         note = "; ".join(part for part in (row.note, "one trial a case cannot contradict it") if part)
@@ -243,147 +243,145 @@ def _claim(claim: Json, cases: Sequence[CaseMeasures], cores: int) -> ClaimRow:
     return row
 
 
-def _cases_where(claim: Json, cases: Sequence[CaseMeasures], more: Mapping[str, str]) -> list[CaseMeasures]:
-    wanted = {**(claim.get("where") or {}), **more}
+def _cases_where(claim: Claim, cases: Sequence[CaseMeasures], *more: tuple[str, str]) -> list[CaseMeasures]:
+    wanted = {**dict(claim.where), **dict(more)}
     return [
         case
         for case in cases
-        if case.experiment == claim["experiment"]
+        if case.experiment == claim.experiment
         and not case.is_held_out
         and all(_same_level(case, factor, level) for factor, level in wanted.items())
     ]
 
 
-def _words(claim: Json) -> str:
-    step = f" of {claim['step']}" if claim.get("step") else ""
-    return f"{claim['metric'].replace('_', ' ').replace('.', ' ')}{step} in {claim['experiment']}"
+def _figure(claim: Claim, case: CaseMeasures) -> Figure:
+    return figure_of(case, claim.metric, claim.step)
 
 
-def _levels(levels: Mapping[str, object]) -> str:
-    return ", ".join(f"{factor}={level}" for factor, level in levels.items())
+def _multiple(figure: Estimate, reference: Estimate, method: str) -> Estimate:
+    """Return a figure as a multiple of another."""
+    point, low, high = multiple(figure, reference)
+    return Estimate("ratio", "ratio", point, low, high, figure.trials, figure.samples, method)
 
 
-def _where(claim: Json) -> str:
-    """Of which cases it speaks, where not of all: several claims may differ in that alone."""
-    return f" at {_levels(claim['where'])}" if claim.get("where") else ""
+def _worded(claim: Claim, statement: str) -> str:
+    """Return a claim in words, with its cases where it is not about all of them."""
+    step = f" of {claim.step}" if claim.step else ""
+    metric = claim.metric.replace("_", " ").replace(".", " ")
+    where = f" at {_levels(claim.where)}" if claim.where else ""
+    return f"{metric}{step} in {claim.experiment}{statement}{where}"
 
 
-def _ratio(claim: Json, cases: Sequence[CaseMeasures], cores: int) -> ClaimRow:
-    of, to = claim.get("of") or {}, claim.get("to") or {}
-    words = f"{_words(claim)}: {_levels(of)} over {_levels(to)}{_where(claim)}"
-    published = claim.get("published")
-    tolerance = claim.get("within")
-    shown = "" if published is None else f"{published:g}"
-    allowed = "" if tolerance is None else f"within {percent(tolerance)}"
-    above, below = _cases_where(claim, cases, of), _cases_where(claim, cases, to)
+def _levels(levels: Sequence[tuple[str, str]]) -> str:
+    return ", ".join(f"{factor}={level}" for factor, level in levels)
+
+
+def _ratio(claim: Claim, cases: Sequence[CaseMeasures], cores: int) -> ClaimRow:
+    published, tolerance = claim.published, claim.within
+    row = ClaimRow(
+        claim=_worded(claim, f": {_levels(claim.of)} over {_levels(claim.to)}"),
+        published="" if published is None else f"{published:g}",
+        ours=NotMeasured(claim.metric, "the two cases are not in this run"),
+        tolerance="" if tolerance is None else f"within {percent(tolerance)}",
+        holds=None,
+    )
+    above, below = _cases_where(claim, cases, *claim.of), _cases_where(claim, cases, *claim.to)
     if len(above) != 1 or len(below) != 1:
-        missing = NotMeasured(claim["metric"], "the two cases are not in this run")
-        return ClaimRow(words, shown, missing, allowed, None)
-    figures = [figure_of(case[0], claim["metric"], claim.get("step")) for case in (above, below)]
-    unknown = next((f for f in figures if not isinstance(f, Estimate)), None)
-    if unknown is not None:
-        return ClaimRow(words, shown, unknown, allowed, None)
-    if _is_zero(figures[1]):
-        return ClaimRow(words, shown, NotMeasured(claim["metric"], ZERO), allowed, None)
-    point, low, high = multiple(figures[0], figures[1])
-    first = figures[0]
-    assert isinstance(first, Estimate)
-    ours = Estimate("ratio", "ratio", point, low, high, first.trials, first.samples, "ratio of two cases")
-    judged = above[0].is_judged(cores) and below[0].is_judged(cores)
-    holds = _holds(point, low, high, published, tolerance) if judged else None
-    return ClaimRow(words, shown, ours, allowed, holds, "" if judged else "not judged: needs more cores")
+        return row
+    ours, base = _figure(claim, above[0]), _figure(claim, below[0])
+    if not isinstance(ours, Estimate):
+        return replace(row, ours=ours)
+    if not isinstance(base, Estimate):
+        return replace(row, ours=base)
+    if base.point <= 0:
+        return replace(row, ours=NotMeasured(claim.metric, ZERO))
+    ratio = _multiple(ours, base, "ratio of two cases")
+    if not (above[0].is_judged(cores) and below[0].is_judged(cores)):
+        return replace(row, ours=ratio, note="not judged: needs more cores")
+    return replace(row, ours=ratio, holds=_holds(ratio, published, tolerance))
 
 
-def _holds(
-    point: float, low: float | None, high: float | None, published: float | None, tolerance: float | None
-) -> bool | None:
-    """Inside the tolerance: holds; the whole interval outside: does not; else undecided."""
+def _holds(ratio: Estimate, published: float | None, tolerance: float | None) -> bool | None:
+    """Return true inside the tolerance, false if the whole interval is outside, else none."""
     if published is None or tolerance is None:
         return None
     bottom, top = published * (1 - tolerance), published * (1 + tolerance)
+    low, high = ratio.low, ratio.high
     if is_too_wide(low, high, bottom, top):
         return None
-    if bottom <= point <= top:
+    if bottom <= ratio.point <= top:
         return True
     if low is None or high is None:
         return None
     return None if low <= top and high >= bottom else False
 
 
-def _rises(claim: Json, cases: Sequence[CaseMeasures]) -> ClaimRow:
-    over = str(claim["over"])
-    words = f"{_words(claim)} rises over {over}{_where(claim)}"
-    found = sorted(_cases_where(claim, cases, {}), key=lambda case: _number(case.levels.get(over, "")))
-    figures = [figure_of(case, claim["metric"], claim.get("step")) for case in found]
-    known = [f for f in figures if isinstance(f, Estimate)]
-    if len(known) < 2:
-        return ClaimRow(words, "rises", NotMeasured(claim["metric"], "fewer than two levels"), "", None)
-    if _is_zero(known[0]):
-        return ClaimRow(words, "rises", NotMeasured(claim["metric"], ZERO), "", None)
-    point, low, high = multiple(known[-1], known[0])
-    ours = Estimate(
-        "ratio", "ratio", point, low, high, known[-1].trials, known[-1].samples, "last over first"
-    )
-    steps = list(itertools.pairwise(known))
+def _rises(claim: Claim, cases: Sequence[CaseMeasures]) -> ClaimRow:
+    over = str(claim.over)
+    row = ClaimRow(_worded(claim, f" rises over {over}"), "rises", NotMeasured(claim.metric, FEW), "", None)
+    members = sorted(_cases_where(claim, cases), key=lambda case: _number(case.levels.get(over, "")))
+    figures = [f for f in (_figure(claim, case) for case in members) if isinstance(f, Estimate)]
+    if len(figures) < 2:
+        return row
+    if figures[0].point <= 0:
+        return replace(row, ours=NotMeasured(claim.metric, ZERO))
+    ours = _multiple(figures[-1], figures[0], "last over first")
+    steps = list(itertools.pairwise(figures))
     falls = [a.low is not None and b.high is not None and b.high < a.low for a, b in steps]
     rises = [a.high is not None and b.low is not None and b.low > a.high for a, b in steps]
-    holds = False if any(falls) or (high is not None and high < 1) else (True if all(rises) else None)
-    if holds is None and low is not None and low > 1 and all(b.point > a.point for a, b in steps):
-        holds = True
-    shown = ", ".join(numbers.with_unit(f.point, f.unit) for f in known)
-    return ClaimRow(words, "rises", ours, "", holds, f"{shown} over {len(known)} levels")
+    in_order = ours.low is not None and ours.low > 1 and all(b.point > a.point for a, b in steps)
+    if any(falls) or (ours.high is not None and ours.high < 1):
+        holds: bool | None = False
+    else:
+        holds = True if all(rises) or in_order else None
+    shown = ", ".join(numbers.with_unit(f.point, f.unit) for f in figures)
+    return replace(row, ours=ours, holds=holds, note=f"{shown} over {len(figures)} levels")
 
 
-def _order(claim: Json, cases: Sequence[CaseMeasures]) -> ClaimRow:
-    across = str(claim["across"])
-    expected = [str(level) for level in claim.get("expected") or ()]
-    words = f"{_words(claim)}: order across {across}{_where(claim)}"
-    found: dict[str, Estimate] = {}
-    for level in expected:
-        matching = _cases_where(claim, cases, {across: level})
-        figure = figure_of(matching[0], claim["metric"], claim.get("step")) if len(matching) == 1 else None
+def _order(claim: Claim, cases: Sequence[CaseMeasures]) -> ClaimRow:
+    across = str(claim.across)
+    row = ClaimRow(
+        _worded(claim, f": order across {across}"),
+        " < ".join(claim.expected),
+        NotMeasured(claim.metric, FEW),
+        "",
+        None,
+    )
+    by_level: dict[str, Estimate] = {}
+    for level in claim.expected:
+        matching = _cases_where(claim, cases, (across, level))
+        figure = _figure(claim, matching[0]) if len(matching) == 1 else None
         if isinstance(figure, Estimate):
-            found[level] = figure
-    shown = " < ".join(expected)
-    if len(found) < 2:
-        return ClaimRow(words, shown, NotMeasured(claim["metric"], "fewer than two levels"), "", None)
-    kept = [level for level in expected if level in found]
-    pairs = [(found[a], found[b]) for a, b in itertools.pairwise(kept)]
+            by_level[level] = figure
+    if len(by_level) < 2:
+        return row
+    pairs = list(itertools.pairwise(by_level.values()))
     wrong = any(b.high is not None and a.low is not None and b.high < a.low for a, b in pairs)
     clear = all(a.high is not None and b.low is not None and a.high < b.low for a, b in pairs)
-    in_order = sum(a.point < b.point for a, b in pairs)
-    first = found[kept[0]]
-    ours = Estimate(
-        "pairs in order", "ratio", in_order / len(pairs), None, None, first.trials, 0, f"{len(pairs)} pairs"
+    share, trials = sum(a.point < b.point for a, b in pairs) / len(pairs), pairs[0][0].trials
+    ours = Estimate("pairs in order", "ratio", share, None, None, trials, 0, f"{len(pairs)} pairs")
+    note = ", ".join(f"{level} {numbers.with_unit(f.point, f.unit)}" for level, f in by_level.items())
+    return replace(row, ours=ours, holds=False if wrong else True if clear else None, note=note)
+
+
+def _same(claim: Claim, cases: Sequence[CaseMeasures]) -> ClaimRow:
+    tolerance = float(claim.within or AGREES_WITHIN)
+    row = ClaimRow(
+        _worded(claim, f" is the same across {claim.across}"),
+        "same",
+        NotMeasured(claim.metric, FEW),
+        f"within {percent(tolerance)}",
+        None,
     )
-    note = ", ".join(f"{level} {numbers.with_unit(found[level].point, found[level].unit)}" for level in kept)
-    return ClaimRow(words, shown, ours, "", False if wrong else (True if clear else None), note)
-
-
-def _same(claim: Json, cases: Sequence[CaseMeasures]) -> ClaimRow:
-    across = str(claim["across"])
-    words = f"{_words(claim)} is the same across {across}{_where(claim)}"
-    tolerance = float(claim.get("within") or AGREES_WITHIN)
-    figures = [figure_of(case, claim["metric"], claim.get("step")) for case in _cases_where(claim, cases, {})]
-    known = [f for f in figures if isinstance(f, Estimate)]
-    if len(known) < 2:
-        missing = NotMeasured(claim["metric"], "fewer than two levels")
-        return ClaimRow(words, "same", missing, f"within {percent(tolerance)}", None)
-    largest, smallest = max(known, key=lambda f: f.point), min(known, key=lambda f: f.point)
-    if _is_zero(smallest):
-        missing = NotMeasured(claim["metric"], ZERO)
-        return ClaimRow(words, "same", missing, f"within {percent(tolerance)}", None)
-    point, low, high = multiple(largest, smallest)
-    ours = Estimate(
-        "ratio", "ratio", point, low, high, largest.trials, largest.samples, "largest over smallest"
-    )
-    holds = True if point <= 1 + tolerance else (False if low is not None and low > 1 + tolerance else None)
-    return ClaimRow(words, "same", ours, f"within {percent(tolerance)}", holds)
-
-
-def _is_zero(figure: Figure) -> bool:
-    """Nothing is a multiple of it: a load of which every request failed has a throughput of 0."""
-    return isinstance(figure, Estimate) and figure.point <= 0
+    figures = [f for case in _cases_where(claim, cases) if isinstance(f := _figure(claim, case), Estimate)]
+    if len(figures) < 2:
+        return row
+    largest, smallest = max(figures, key=lambda f: f.point), min(figures, key=lambda f: f.point)
+    if smallest.point <= 0:
+        return replace(row, ours=NotMeasured(claim.metric, ZERO))
+    ours = _multiple(largest, smallest, "largest over smallest")
+    differs = ours.low is not None and ours.low > 1 + tolerance
+    return replace(row, ours=ours, holds=True if ours.point <= 1 + tolerance else False if differs else None)
 
 
 def _number(level: str) -> float:

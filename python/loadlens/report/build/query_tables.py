@@ -19,10 +19,11 @@ from loadlens.measure.case import CaseMeasures
 from loadlens.measure.source import Json
 from loadlens.measure.trial import TrialMeasures
 from loadlens.model.finding import Figure, NotMeasured
+from loadlens.model.readings import ScrapeMetrics
 from loadlens.model.report import Chart, Column, Table
 from loadlens.model.study import Query, Window
 from loadlens.present import numbers
-from loadlens.study.plan.reporting import queries_of, window_of
+from loadlens.report.build.brief import Brief
 
 if TYPE_CHECKING:
     import polars as pl
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 OWN = "Loadlens, from its scrapes"
 MOST_ROWS = 20  # series of one expression in the table
 MOST_LINES = 6  # of one expression in the chart
-_OF_SCRAPING = {"scrape_seconds": "scrape_duration_seconds"}
+_OF_SCRAPING = {ScrapeMetrics.scrape_seconds.name: "scrape_duration_seconds"}
 _PLACE = ("job", "instance", "service", "replica")  # the same for every series where there is one replica
 
 Labels = tuple[tuple[str, str], ...]
@@ -38,22 +39,8 @@ Points = list[tuple[float, float]]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What the study's `report` asks."""
-
-    queries: tuple[Query, ...]
-    window: Window
-
-
-def asked_of(study: Json) -> Asked:
-    """From the study as planned."""
-    report = study.get("report") or {}
-    return Asked(queries_of(report), window_of(report))
-
-
-@dataclass(frozen=True, slots=True)
 class Answer:
-    """What one trial says to one expression."""
+    """The values of one expression in one trial."""
 
     series: Mapping[Labels, Points]  # seconds since the trial began, value
     by: str
@@ -79,8 +66,8 @@ class Answers:
         if answer["error"]:
             return Answer({}, by, f"{by} refused it: {answer['error']}")
         series = {
-            tuple(sorted(one["labels"].items())): _known(one["times_s"], one["values"])
-            for one in answer["series"]
+            tuple(sorted(line["labels"].items())): _known(line["times_s"], line["values"])
+            for line in answer["series"]
         }
         return Answer(series, by)
 
@@ -90,7 +77,7 @@ class Answers:
             expression = promql.parse(query.expression)
             when = promql.moments(query.expression, *self._part, query.step_s)
             begin, end = self._part
-            found = promql.evaluate_over(
+            series = promql.evaluate_over(
                 expression,
                 self._series,
                 begin_s=when.first_s,
@@ -102,7 +89,7 @@ class Answers:
             return Answer({}, OWN, "; ".join(part for part in (str(error), why) if part))
         except promql.PromqlError as error:
             return Answer({}, OWN, str(error))
-        finite = {labels: [p for p in points if math.isfinite(p[1])] for labels, points in found.items()}
+        finite = {labels: [p for p in points if math.isfinite(p[1])] for labels, points in series.items()}
         return Answer({labels: points for labels, points in finite.items() if points}, OWN)
 
     @cached_property
@@ -122,7 +109,7 @@ def _known(times: Iterable[float], values: Iterable[float | None]) -> Points:
 
 
 def series_of(readings: pl.DataFrame, replicas: Mapping[str, int]) -> Iterator[promql.Series]:
-    """What the scrapes recorded, as series.
+    """Return the samples of the scrapes as series.
 
     Args:
         readings: Of a trial.
@@ -132,7 +119,7 @@ def series_of(readings: pl.DataFrame, replicas: Mapping[str, int]) -> Iterator[p
 
     rows = readings.filter(pl.col("source") == "scrape")
     scrapes: dict[tuple[str, str], list[float]] = {}
-    found: list[tuple[str, dict[str, str], list[float], list[float | None]]] = []
+    metrics: list[tuple[str, dict[str, str], list[float], list[float | None]]] = []
     for key, part in rows.group_by(["metric", "labels"], maintain_order=True):
         metric, labels = str(key[0]), dict(json.loads(str(key[1]) or "{}"))
         times = [time / 1e9 for time in part["time_ns"].to_list()]
@@ -142,11 +129,11 @@ def series_of(readings: pl.DataFrame, replicas: Mapping[str, int]) -> Iterator[p
             continue
         if metric in _OF_SCRAPING and set(labels) == {"service", "replica"}:
             scrapes[target] = times
-            found.append((_OF_SCRAPING[metric], labels, times, values))
-            found.append(("up", labels, times, [float(value is not None) for value in values]))
+            metrics.append((_OF_SCRAPING[metric], labels, times, values))
+            metrics.append(("up", labels, times, [float(value is not None) for value in values]))
             continue
-        found.append((metric, labels, times, values))
-    for metric, labels, times, values in found:
+        metrics.append((metric, labels, times, values))
+    for metric, labels, times, values in metrics:
         points = _known(times, values)
         if not points:
             continue
@@ -163,13 +150,13 @@ def series_of(readings: pl.DataFrame, replicas: Mapping[str, int]) -> Iterator[p
 # --- for the report ---------------------------------------------------------------------------------------
 
 
-def table(case: CaseMeasures, asked: Asked) -> Table | None:
+def table(case: CaseMeasures, brief: Brief) -> Table | None:
     """A row for each series of each expression: its figure over the trials, and who answered."""
-    if not asked.queries or not case.usable:
+    if not brief.report.promql or not case.usable:
         return None
-    trials = [Answers(trial, case.plan, asked.window) for trial in case.usable]
+    trials = [Answers(trial, case.plan, brief.window) for trial in case.usable]
     rows: list[tuple[Any, ...]] = []
-    for query in asked.queries:
+    for query in brief.report.promql:
         answers = [trial.of(query) for trial in trials]
         by = ", ".join(dict.fromkeys(answer.by for answer in answers))
         labels = list(dict.fromkeys(label for answer in answers for label in answer.series))
@@ -184,7 +171,7 @@ def table(case: CaseMeasures, asked: Asked) -> Table | None:
         if len(labels) > MOST_ROWS:
             more = f"{len(labels) - MOST_ROWS} more series"
             rows.append((query.name, more, query.unit, NotMeasured(query.name, "not shown"), by))
-    said = [f"{query.name}: {query.take} of {query.expression}" for query in asked.queries]
+    expressions = [f"{query.name}: {query.take} of {query.expression}" for query in brief.report.promql]
     columns = (
         Column("query", align="left"),
         Column("series", align="left"),
@@ -192,17 +179,19 @@ def table(case: CaseMeasures, asked: Asked) -> Table | None:
         Column("value"),
         Column("answered by", align="left"),
     )
-    return Table(columns, tuple(rows), f"over the measured part of the valid trials; {'; '.join(said)}")
+    return Table(
+        columns, tuple(rows), f"over the measured part of the valid trials; {'; '.join(expressions)}"
+    )
 
 
 def _figure(case: CaseMeasures, query: Query, answers: Iterable[Answer], labels: Labels) -> Figure:
     """The figure over the trials in which the series has values."""
-    found = []
+    intervals = []
     for answer in answers:
         values = [value for _, value in answer.series.get(labels, ())]
         if values:
-            found.append(Interval(_taken(query.take, values), None, None, float(len(values)), "PromQL"))
-    return case.level_figure(query.name, "", found)
+            intervals.append(Interval(_taken(query.take, values), None, None, float(len(values)), "PromQL"))
+    return case.level_figure(query.name, "", intervals)
 
 
 def _taken(take: str, values: list[float]) -> float:
@@ -228,15 +217,15 @@ def shown(labels: Labels) -> str:
     return f"{name}{{{inside}}}" if inside else name or instance or "all"
 
 
-def chart(case: CaseMeasures, asked: Asked) -> Chart | None:
+def chart(case: CaseMeasures, brief: Brief) -> Chart | None:
     """The values of each expression over the time of one trial."""
-    if not asked.queries or not case.usable:
+    if not brief.report.promql or not case.usable:
         return None
     trial = case.usable[0]
-    answers = Answers(trial, case.plan, asked.window)
+    answers = Answers(trial, case.plan, brief.window)
     rows: list[dict[str, object]] = []
     by: dict[str, None] = {}
-    for query in asked.queries:
+    for query in brief.report.promql:
         answer = answers.of(query)
         lines = [(labels, points) for labels, points in answer.series.items() if len(points) > 1]
         for labels, points in lines[:MOST_LINES]:

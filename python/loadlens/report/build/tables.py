@@ -70,7 +70,7 @@ def phases(case: CaseMeasures) -> Table | None:
 
 
 def _note(kinds: Sequence[str]) -> str:
-    """What the columns count from, and why those of connections may be missing."""
+    """Explain the columns: the start of each time, and why those of connections may be missing."""
     ends = "first byte from when the request could leave, last byte from the first; of successes"
     if kinds:
         return f"connect and TLS of each new connection of the measured part, {ends}"
@@ -112,7 +112,7 @@ def _quantiles(case: CaseMeasures, parts: Sequence[tuple[str, Sequence[IntervalC
 
 
 def groups(case: CaseMeasures) -> Table | None:
-    """How long runs of the load's groups took, and what became of them; none without groups."""
+    """Return times and outcomes of the runs of the load's groups; none without groups."""
     runs: dict[tuple[str, str], list[GroupRuns]] = {}
     for load in case.loads:
         for group in () if load.result is None else load.result.groups:
@@ -148,19 +148,19 @@ def _run_figure(case: CaseMeasures, name: str, p: float) -> Figure:
 
 
 def checks(case: CaseMeasures) -> Table | None:
-    """How many answers passed and failed each check, and the first that failed; none without checks."""
+    """Count the answers that passed and failed each check; none without checks."""
     trials = _shown(case)
-    found: dict[tuple[str, str], list[tuple[TrialMeasures, CheckResult]]] = {}
+    by_check: dict[tuple[str, str], list[tuple[TrialMeasures, CheckResult]]] = {}
     for trial in trials:
         for stream in () if trial.source.result is None else trial.source.result.streams:
             for step in stream.steps:
                 of = step.name if stream.role == "load" else f"probe {step.name}"
                 for check in step.checks:
-                    found.setdefault((of, check.name), []).append((trial, check))
-    if not found:
+                    by_check.setdefault((of, check.name), []).append((trial, check))
+    if not by_check:
         return None
     several = len(trials) > 1
-    rows = [_check_row(step, name, said, several=several) for (step, name), said in found.items()]
+    rows = [_check_row(step, name, results, several=several) for (step, name), results in by_check.items()]
     columns = (
         Column("step", align="left"),
         Column("check", align="left"),
@@ -176,18 +176,18 @@ def checks(case: CaseMeasures) -> Table | None:
 
 
 def _check_row(
-    step: str, name: str, said: Sequence[tuple[TrialMeasures, CheckResult]], *, several: bool
+    step: str, name: str, results: Sequence[tuple[TrialMeasures, CheckResult]], *, several: bool
 ) -> Row:
-    passed, failed = sum(check.passed for _, check in said), sum(check.failed for _, check in said)
-    apart = sum(check.not_judged for _, check in said)
+    passed, failed = sum(check.passed for _, check in results), sum(check.failed for _, check in results)
+    apart = sum(check.not_judged for _, check in results)
     share: Figure = NotMeasured("check.failed", "no answer was judged")
     if judged := passed + failed:
         point = failed / judged
-        share = Estimate("check.failed", "share", point, point, point, len(said), judged, "exact count")
+        share = Estimate("check.failed", "share", point, point, point, len(results), judged, "exact count")
     first = next(
         (
             f"{trial.source.name}: {check.samples[0]}" if several else check.samples[0]
-            for trial, check in said
+            for trial, check in results
             if check.samples
         ),
         "none",
@@ -199,7 +199,7 @@ def _check_row(
 
 
 def failures(case: CaseMeasures) -> Table | None:
-    """Why requests got no whole answer, as far as the class does not say it; none when nothing did."""
+    """Return why requests got no whole answer where the class does not show it; none if nothing failed."""
     rows: list[Row] = []
     by_class: dict[str, list[str]] = {}
     for trial in _shown(case):
@@ -231,21 +231,21 @@ def _shown(case: CaseMeasures) -> tuple[TrialMeasures, ...]:
 
 
 def setup(cases: Sequence[CaseMeasures]) -> Table | None:
-    """Which variant of each service ran and what it was confined to; cases that agree share a row."""
-    found: dict[Row, list[str]] = {}
+    """Return variant and limits of each service; cases that agree share a row."""
+    by_row: dict[Row, list[str]] = {}
     for case in cases:
         trial = next(iter(case.usable or case.trials), None)
         if trial is not None:
             for row in (*_generator(trial), *_services(case, trial)):
-                found.setdefault(row, []).append(case.name)
-    if not found:
+                by_row.setdefault(row, []).append(case.name)
+    if not by_row:
         return None
     rows = tuple(
         (
             *row,
             "all" if len(names) == len(cases) else words.cut(", ".join(dict.fromkeys(names)), CASES_LENGTH),
         )
-        for row, names in found.items()
+        for row, names in by_row.items()
     )
     columns = ("part", "runs", "CPUs", "CPU time", "memory", "limits", "cases")
     note = "CPUs and limits as the kernel said them while the part ran"
@@ -255,11 +255,11 @@ def setup(cases: Sequence[CaseMeasures]) -> Table | None:
 def _generator(trial: TrialMeasures) -> Iterator[Row]:
     placement = trial.source.placement
     threads = placement.get("generator_threads")
-    if trial.teller is not None:
+    if trial.external is not None:
         own = placement.get("generator_cpus")
         state = "a CPU set of its own" if own else "none asked"
         cpus = _cpus(own or placement.get("cores_allowed"))
-        yield ("generator", words.plain(trial.teller.title), cpus, NO_LIMIT, NO_LIMIT, state)
+        yield ("generator", words.plain(trial.external.title), cpus, NO_LIMIT, NO_LIMIT, state)
     elif threads:
         own = placement.get("generator_cpus")
         state = "a CPU set of its own" if own else "none asked"
@@ -293,15 +293,15 @@ def _services(case: CaseMeasures, trial: TrialMeasures) -> Iterator[Row]:
 
 def _alike(replicas: Sequence[Json]) -> list[tuple[Json, int]]:
     """Replicas that are confined alike, and how many; their groups differ by name alone."""
-    found: dict[str, tuple[Json, int]] = {}
+    groups: dict[str, tuple[Json, int]] = {}
     for held in replicas:
         key = str([held.get(name) for name in BOUNDS])
-        found[key] = (held, found.get(key, (held, 0))[1] + 1)
-    return list(found.values())
+        groups[key] = (held, groups.get(key, (held, 0))[1] + 1)
+    return list(groups.values())
 
 
 def _state(asked: Json, held: Json, refused: str | None, name: str) -> str:
-    """Whether what was asked holds."""
+    """Return the state of the limits that were asked for."""
     wanted = [bound for bound in BOUNDS if asked.get(bound) is not None]
     if refused is not None and refused.startswith(f"services.{name}.limits"):
         return f"refused: {refused.partition(': ')[2]}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields, is_dataclass
 from typing import Any
 
@@ -14,15 +14,21 @@ from loadlens.machine.calibration import Calibration
 from loadlens.model.explanation import Explanation, Rung
 from loadlens.model.finding import Estimate, Figure, Grade, NotMeasured, Undecided
 from loadlens.model.notes import NOTES
-from loadlens.model.report import Report
+from loadlens.model.report import ObjectiveRow, Report
 from loadlens.model.workload import Closed, Plan
 
 SCHEMA_VERSION = 1
 
 
-def hit_as_json(result: Mapping[str, Any], plan: Plan, calibrated: Calibration | None = None) -> str:
+def hit_as_json(
+    result: Mapping[str, Any],
+    plan: Plan,
+    calibrated: Calibration | None = None,
+    objectives: Sequence[ObjectiveRow] = (),
+) -> str:
     """Return one line of JSON for the result of a plan with one stream."""
-    return json.dumps(hit_as_dict(result, plan, calibrated), ensure_ascii=False, allow_nan=False)
+    content = hit_as_dict(result, plan, calibrated) | {"objectives": [_plain(row) for row in objectives]}
+    return json.dumps(content, ensure_ascii=False, allow_nan=False)
 
 
 def hit_as_dict(
@@ -128,11 +134,13 @@ def explanation_as_dict(answer: Explanation) -> dict[str, Any]:
         "do": answer.do,
         "brings": answer.brings,
         "ladder": [_rung(rung) for rung in answer.ladder],
-        "findings": [_plain(one) | {"is_note": one.rule in NOTES} for one in answer.findings],
-        "absent": [_plain(one) for one in answer.absent],
-        "not_assessed": [_plain(one) for one in answer.not_assessed],
-        "unknown": [_plain(one) for one in answer.unknown],
+        "findings": [_plain(f) | {"is_note": f.rule in NOTES} for f in answer.findings],
+        "absent": _plain(answer.absent),
+        "not_assessed": _plain(answer.not_assessed),
+        "unknown": _plain(answer.unknown),
         "cautions": list(answer.cautions),
+        "found": list(answer.found),
+        "missing": list(answer.missing),
         "seed": answer.seed,
         "record": answer.record,
     }

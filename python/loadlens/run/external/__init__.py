@@ -47,7 +47,7 @@ def cannot_do(name: str, plan: Plan) -> list[CannotDo]:
 def missing(study: Study) -> tuple[Driver, ...]:
     """Return the drivers that a study needs and this machine does not have."""
     names = dict.fromkeys(case.driver for case in study.cases if case.driver is not None)
-    return tuple(DRIVERS[name] for name in names if shutil.which(DRIVERS[name].program) is None)
+    return tuple(DRIVERS[name] for name in names if shutil.which(DRIVERS[name].name) is None)
 
 
 def how_to_install(drivers: Iterable[Driver]) -> str:

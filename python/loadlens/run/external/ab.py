@@ -8,22 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from loadlens.model.external_load import CannotDo
-from loadlens.model.workload import Plan
 from loadlens.run.external.base import (
     QUANTILES,
     Driver,
     Printed,
     Times,
     ToolReport,
-    body_file,
-    common_faults,
-    headers_of,
-    leaves_users_idle,
-    requests_of,
+    Work,
     seconds,
-    step_of,
-    url_of,
-    users_of,
     whole_seconds,
 )
 
@@ -34,48 +26,47 @@ _FAILED = re.compile(r"\(Connect: (\d+), Receive: (\d+), Length: (\d+), Exceptio
 _TOTAL = re.compile(r"^Total: +\d+ +(\d+) +([\d.]+) +\d+ +\d+$", re.MULTILINE)
 
 
-def lacks(plan: Plan) -> Iterator[CannotDo]:
-    yield from common_faults(plan, "ab")
-    yield from whole_seconds(plan, "ab")
-    if plan.threads not in (None, 1):
+def lacks(work: Work) -> Iterator[CannotDo]:
+    yield from whole_seconds(work, "ab")
+    if work.plan.threads not in (None, 1):
         yield CannotDo("threads", "ab has one thread")
-    requests, body = requests_of(plan), step_of(plan).body
-    if leaves_users_idle(plan):
+    requests, body = work.requests, work.step.body
+    if work.leaves_users_idle:
         yield CannotDo("requests", "ab wants at least as many requests as connections")
     if requests is not None and requests > ENDLESS:
         yield CannotDo("requests", f"ab keeps every request in memory: at most {ENDLESS}")
-    if body.kind != "none" and step_of(plan).method not in ("POST", "PUT"):
+    if body.kind != "none" and work.step.method not in ("POST", "PUT"):
         yield CannotDo("body", "ab sends a body with POST and PUT only")
 
 
-def command(plan: Plan, folder: Path) -> list[str]:
-    stream, step = plan.streams[0], step_of(plan)
-    words = ["ab", "-q", "-r", "-c", str(users_of(plan)), "-s", str(seconds(stream.timeout_ns))]
-    if plan.duration_ns is not None:
-        words += ["-t", str(seconds(plan.duration_ns))]  # before -n, which it sets
-    words += ["-n", str(requests_of(plan) or ENDLESS), "-e", str(folder / SERVED)]
+def command(work: Work, folder: Path) -> list[str]:
+    stream, step = work.stream, work.step
+    words = ["ab", "-q", "-r", "-c", str(work.users), "-s", str(seconds(stream.timeout_ns))]
+    if work.plan.duration_ns is not None:
+        words += ["-t", str(seconds(work.plan.duration_ns))]  # before -n, which it sets
+    words += ["-n", str(work.requests or ENDLESS), "-e", str(folder / SERVED)]
     if stream.connection.reuse == "keep":
         words.append("-k")
-    words += _request(plan, folder)
-    for name, value in headers_of(step):
+    words += _request(work, folder)
+    for name, value in work.headers:
         if name.lower() != "content-type" or step.body.kind == "none":
             words += ["-H", f"{name}: {value}"]
-    return [*words, url_of(plan)]
+    return [*words, work.url]
 
 
-def _request(plan: Plan, folder: Path) -> list[str]:
-    step = step_of(plan)
+def _request(work: Work, folder: Path) -> list[str]:
+    step = work.step
     if step.body.kind == "none":
         return {"GET": [], "HEAD": ["-i"]}.get(step.method, ["-m", step.method])
-    kinds = [value for name, value in headers_of(step) if name.lower() == "content-type"]
+    kinds = [value for name, value in work.headers if name.lower() == "content-type"]
     return [
         "-p" if step.method == "POST" else "-u",
-        str(body_file(plan, folder)),
+        str(work.body_file(folder)),
         *(["-T", kinds[-1]] if kinds else []),
     ]
 
 
-def read(printed: Printed, plan: Plan) -> ToolReport:
+def read(printed: Printed, work: Work) -> ToolReport:
     text = printed.stdout
     complete = int(_behind(text, "Complete requests"))
     failed = _FAILED.search(text)
@@ -131,10 +122,9 @@ def _times(text: str, served: Path, complete: int) -> Times | None:
 
 AB = Driver(
     name="ab",
-    program="ab",
     install="apt-get install apache2-utils",
     version=("ab", "-V"),
     lacks=lacks,
-    command=command,
-    read=read,
+    words=command,
+    report=read,
 )

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from loadlens.model.external_load import CannotDo
-from loadlens.model.workload import Body, Closed, Plan, Step
+from loadlens.model.workload import Closed, Plan, Step, Stream
 from loadlens.units import NS_PER_S
 
 QUANTILES = {"p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
@@ -74,41 +74,90 @@ class Printed:
 
 
 @dataclass(frozen=True, slots=True)
+class Work:
+    """View of a plan for tools that can only repeat one request with a number of users."""
+
+    plan: Plan
+
+    @property
+    def stream(self) -> Stream:
+        """The load."""
+        return self.plan.streams[0]
+
+    @property
+    def step(self) -> Step:
+        """The single request."""
+        return self.stream.scenarios[0].steps[0]
+
+    @property
+    def users(self) -> int:
+        """Number of concurrent connections."""
+        workload = self.stream.workload
+        return workload.users if isinstance(workload, Closed) else workload.max_in_flight
+
+    @property
+    def requests(self) -> int | None:
+        """Number of requests that ends the load; None if time ends it."""
+        return self.stream.workload.requests
+
+    @property
+    def leaves_users_idle(self) -> bool:
+        """True if the load ends before every user has sent a request."""
+        return self.requests is not None and self.requests < self.users
+
+    @property
+    def url(self) -> str:
+        """URL of the request."""
+        return self.stream.target.origin + self.step.path
+
+    @property
+    def headers(self) -> tuple[tuple[str, str], ...]:
+        """Headers of the request, with the content type that our engine gives a JSON body."""
+        headers = self.step.headers
+        if self.step.body.kind != "json" or any(name.lower() == "content-type" for name, _ in headers):
+            return headers
+        return (*headers, ("Content-Type", "application/json"))
+
+    @property
+    def body(self) -> bytes:
+        """Body without templates, as our engine would send it."""
+        body = self.step.body
+        if body.kind == "file":
+            return Path(body.path or "").read_bytes()
+        if body.kind == "json":
+            return json.dumps(body.value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+        return (body.text or "").encode()
+
+    def body_file(self, folder: Path) -> Path:
+        """Write the body, which may be empty, to a file."""
+        file = folder / "body"
+        file.write_bytes(self.body)
+        return file
+
+
+@dataclass(frozen=True, slots=True)
 class Driver:
     """One external load generator."""
 
-    name: str
-    program: str
+    name: str  # also the program
     install: str  # the command that installs it
     version: tuple[str, ...]  # command that prints its version on the first line; empty: none
-    lacks: Callable[[Plan], Iterator[CannotDo]]  # features of a plan that it does not support
-    command: Callable[[Plan, Path], list[str]]  # only of plans without faults; the folder is for its files
-    read: Callable[[Printed, Plan], ToolReport]  # ValueError: unexpected output
+    lacks: Callable[[Work], Iterator[CannotDo]]  # features that it lacks, beyond `common_faults`
+    words: Callable[[Work, Path], list[str]]  # its command line; the folder is for its files
+    report: Callable[[Printed, Work], ToolReport]  # ValueError: unexpected output
 
     def faults(self, plan: Plan) -> list[CannotDo]:
         """List everything in a plan that the driver does not support."""
-        return list(self.lacks(plan))
+        work = Work(plan)
+        return [*common_faults(work, self.name), *self.lacks(work)]
 
+    def command(self, plan: Plan, folder: Path) -> list[str]:
+        """Return the command line for a plan without faults; `folder` is for the driver's files."""
+        return self.words(Work(plan), folder)
 
-def step_of(plan: Plan) -> Step:
-    """Return the single request of a plan."""
-    return plan.streams[0].scenarios[0].steps[0]
-
-
-def users_of(plan: Plan) -> int:
-    """Return the number of concurrent connections."""
-    workload = plan.streams[0].workload
-    return workload.users if isinstance(workload, Closed) else workload.max_in_flight
-
-
-def requests_of(plan: Plan) -> int | None:
-    """Return the number of requests that ends the load; None if time ends it."""
-    return plan.streams[0].workload.requests
-
-
-def url_of(plan: Plan) -> str:
-    """Return the URL of the request."""
-    return plan.streams[0].target.origin + step_of(plan).path
+    def read(self, printed: Printed, plan: Plan) -> ToolReport:
+        """Read its report; raise ValueError for unexpected output."""
+        return self.report(printed, Work(plan))
 
 
 def seconds(ns: int) -> int:
@@ -116,11 +165,11 @@ def seconds(ns: int) -> int:
     return ns // NS_PER_S
 
 
-def common_faults(plan: Plan, name: str) -> Iterator[CannotDo]:
+def common_faults(work: Work, name: str) -> Iterator[CannotDo]:
     """Yield everything beyond one request repeated in a closed loop."""
-    yield from _more_than_one_request(plan, name)
-    yield from _more_than_users_at_it(plan, name)
-    stream, step = plan.streams[0], step_of(plan)
+    yield from _more_than_one_request(work, name)
+    yield from _more_than_users_at_it(work, name)
+    plan, stream, step = work.plan, work.stream, work.step
     if plan.warmup_ns:
         yield CannotDo("warmup", f"{name} knows no warm-up")
     if plan.feeds or _has_templates(step):
@@ -144,9 +193,9 @@ def common_faults(plan: Plan, name: str) -> Iterator[CannotDo]:
         yield CannotDo("tls", f"{name}'s TLS has no settings here")
 
 
-def _more_than_one_request(plan: Plan, name: str) -> Iterator[CannotDo]:
-    stream = plan.streams[0]
-    if len(plan.streams) > 1:
+def _more_than_one_request(work: Work, name: str) -> Iterator[CannotDo]:
+    stream = work.stream
+    if len(work.plan.streams) > 1:
         yield CannotDo("probes", f"{name} sends no probes alongside its load")
     scenario = stream.scenarios[0]
     if len(stream.scenarios) > 1 or len(scenario.steps) > 1 or scenario.groups:
@@ -155,62 +204,33 @@ def _more_than_one_request(plan: Plan, name: str) -> Iterator[CannotDo]:
         yield CannotDo("mix", f"{name} extracts no values from answers")
 
 
-def _more_than_users_at_it(plan: Plan, name: str) -> Iterator[CannotDo]:
-    workload = plan.streams[0].workload
+def _more_than_users_at_it(work: Work, name: str) -> Iterator[CannotDo]:
+    workload = work.stream.workload
     if not isinstance(workload, Closed):
         yield CannotDo("rate", f"{name} keeps no rate and no due times")
         return
     if workload.profile is not None or workload.ramp_ns:
         yield CannotDo("shape", f"{name} keeps one level of load")
-    if workload.pace is not None or workload.think.kind != "none" or step_of(plan).think.kind != "none":
+    if workload.pace is not None or workload.think.kind != "none" or work.step.think.kind != "none":
         yield CannotDo("pauses", f"{name}'s users neither think nor keep a pace")
     if workload.iterations is not None:
         yield CannotDo("iterations", f"{name} counts no iterations of single users")
 
 
-def whole_seconds(plan: Plan, name: str) -> Iterator[CannotDo]:
+def whole_seconds(work: Work, name: str) -> Iterator[CannotDo]:
     """Yield the times that are not whole seconds."""
-    duration_ns, timeout_ns = plan.duration_ns, plan.streams[0].timeout_ns
+    duration_ns, timeout_ns = work.plan.duration_ns, work.stream.timeout_ns
     if duration_ns is not None and (duration_ns % NS_PER_S or duration_ns < NS_PER_S):
         yield CannotDo("duration", f"{name} counts its duration in whole seconds")
     if timeout_ns % NS_PER_S or timeout_ns < NS_PER_S:
         yield CannotDo("timeout", f"{name} counts its time-out in whole seconds")
 
 
-def number_or_time(plan: Plan, name: str) -> Iterator[CannotDo]:
+def number_or_time(work: Work, name: str) -> Iterator[CannotDo]:
     """Yield a fault if the plan ends by requests and by time, for a tool that supports only one."""
-    if requests_of(plan) is not None and plan.duration_ns is not None:
+    if work.requests is not None and work.plan.duration_ns is not None:
         words = f"{name} ends by its number of requests or by time, not by whichever is first"
         yield CannotDo("requests", words)
-
-
-def leaves_users_idle(plan: Plan) -> bool:
-    """True if the load ends before every user has sent a request."""
-    requests = requests_of(plan)
-    return requests is not None and requests < users_of(plan)
-
-
-def headers_of(step: Step) -> tuple[tuple[str, str], ...]:
-    """Return the headers of a step, with the content type that our engine gives a JSON body."""
-    if step.body.kind != "json" or any(name.lower() == "content-type" for name, _ in step.headers):
-        return step.headers
-    return (*step.headers, ("Content-Type", "application/json"))
-
-
-def body_of(body: Body) -> bytes:
-    """Return the bytes of a body without templates, as our engine would send them."""
-    if body.kind == "file":
-        return Path(body.path or "").read_bytes()
-    if body.kind == "json":
-        return json.dumps(body.value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
-    return (body.text or "").encode()
-
-
-def body_file(plan: Plan, folder: Path) -> Path:
-    """Write the body of the request, which may be empty, to a file."""
-    file = folder / "body"
-    file.write_bytes(body_of(step_of(plan).body))
-    return file
 
 
 def written(printed: Printed, name: str, *, otherwise: str = "it ended before its report") -> Any:

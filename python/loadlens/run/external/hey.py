@@ -7,22 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from loadlens.model.external_load import CannotDo
-from loadlens.model.workload import Plan
 from loadlens.run.external.base import (
     Driver,
     Printed,
     Times,
     ToolReport,
-    body_file,
-    common_faults,
-    headers_of,
+    Work,
     number_or_time,
-    requests_of,
     seconds,
-    step_of,
     unexpected,
-    url_of,
-    users_of,
     whole_seconds,
 )
 
@@ -33,34 +26,35 @@ _PERCENT = re.compile(r"^  (\d+)%+ in ([\d.]+) secs$", re.MULTILINE)
 _NAMES = {"50": "p50", "75": "p75", "90": "p90", "95": "p95", "99": "p99"}
 
 
-def lacks(plan: Plan) -> Iterator[CannotDo]:
-    yield from common_faults(plan, "hey")
-    yield from whole_seconds(plan, "hey")
-    yield from number_or_time(plan, "hey")
-    requests, users = requests_of(plan), users_of(plan)
+def lacks(work: Work) -> Iterator[CannotDo]:
+    yield from whole_seconds(work, "hey")
+    yield from number_or_time(work, "hey")
+    requests, users = work.requests, work.users
     if requests is not None and requests % users:
         words = "hey divides its requests among its workers and leaves out the rest: give a multiple"
         yield CannotDo("requests", words)
 
 
-def command(plan: Plan, folder: Path) -> list[str]:
-    stream, step = plan.streams[0], step_of(plan)
-    words = ["hey", "-c", str(users_of(plan)), "-t", str(seconds(stream.timeout_ns)), "-m", step.method]
-    requests = requests_of(plan)
-    words += ["-n", str(requests)] if requests is not None else ["-z", f"{seconds(plan.duration_ns or 0)}s"]
+def command(work: Work, folder: Path) -> list[str]:
+    stream, step = work.stream, work.step
+    words = ["hey", "-c", str(work.users), "-t", str(seconds(stream.timeout_ns)), "-m", step.method]
+    requests = work.requests
+    words += (
+        ["-n", str(requests)] if requests is not None else ["-z", f"{seconds(work.plan.duration_ns or 0)}s"]
+    )
     words += ["-disable-redirects", "-disable-compression"]
-    if plan.threads is not None:
-        words += ["-cpus", str(plan.threads)]
+    if work.plan.threads is not None:
+        words += ["-cpus", str(work.plan.threads)]
     if stream.connection.reuse == "new":
         words.append("-disable-keepalive")
     if step.body.kind != "none":
-        words += ["-D", str(body_file(plan, folder))]
-    for name, value in headers_of(step):
+        words += ["-D", str(work.body_file(folder))]
+    for name, value in work.headers:
         words += ["-T", value] if name.lower() == "content-type" else ["-H", f"{name}: {value}"]
-    return [*words, url_of(plan)]
+    return [*words, work.url]
 
 
-def read(printed: Printed, plan: Plan) -> ToolReport:
+def read(printed: Printed, work: Work) -> ToolReport:
     text = printed.stdout
     statuses = {code: int(count) for code, count in _STATUS.findall(text)}
     errors: dict[str, int] = {}
@@ -106,10 +100,9 @@ def _times(text: str, answered: int) -> Times | None:
 
 HEY = Driver(
     name="hey",
-    program="hey",
     install="go install github.com/rakyll/hey@latest",
     version=(),
     lacks=lacks,
-    command=command,
-    read=read,
+    words=command,
+    report=read,
 )

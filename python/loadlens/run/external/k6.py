@@ -8,21 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from loadlens.model.external_load import CannotDo
-from loadlens.model.workload import Plan
 from loadlens.run.external.base import (
     Driver,
     Printed,
     Times,
     ToolReport,
-    body_of,
-    common_faults,
-    headers_of,
+    Work,
     is_text,
-    leaves_users_idle,
-    requests_of,
-    step_of,
-    url_of,
-    users_of,
     written,
 )
 
@@ -35,50 +27,49 @@ _TIMES = "http_req_duration{expected_response:true}"
 _UNANSWERED = "http_reqs{status:0}"
 
 
-def lacks(plan: Plan) -> Iterator[CannotDo]:
-    yield from common_faults(plan, "k6")
-    stream, body = plan.streams[0], step_of(plan).body
+def lacks(work: Work) -> Iterator[CannotDo]:
+    stream, body = work.stream, work.step.body
     if stream.target.tls is not None:
         yield CannotDo("tls", "k6 would speak HTTP/2 over TLS")
-    if plan.threads is not None:
+    if work.plan.threads is not None:
         yield CannotDo("threads", "k6 takes its threads from GOMAXPROCS")
-    if leaves_users_idle(plan):
+    if work.leaves_users_idle:
         yield CannotDo("requests", "k6 wants at least as many requests as users")
-    if body.kind == "file" and not is_text(body_of(body)):
+    if body.kind == "file" and not is_text(work.body):
         yield CannotDo("body", "k6 is given bodies of text only")
 
 
-def command(plan: Plan, folder: Path) -> list[str]:
+def command(work: Work, folder: Path) -> list[str]:
     script = folder / SCRIPT
-    script.write_text(_script(plan), encoding="utf-8")
+    script.write_text(_script(work), encoding="utf-8")
     words = ["k6", "run", "--quiet", "--no-usage-report", "--no-color", "--address", "127.0.0.1:0"]
     return [*words, f"--summary-export={folder / REPORT}", str(script)]
 
 
-def _script(plan: Plan) -> str:
-    stream, step = plan.streams[0], step_of(plan)
+def _script(work: Work) -> str:
+    stream, step = work.stream, work.step
     params = {
-        "headers": dict(headers_of(step)),
+        "headers": dict(work.headers),
         "timeout": stream.timeout_ns // 1_000_000,
         "redirects": 0,
         "responseType": "none",
     }
-    body = body_of(step.body).decode() if step.body.kind != "none" else None
+    body = work.body.decode() if step.body.kind != "none" else None
     return (
         "import http from 'k6/http';\n"
-        f"export const options = {json.dumps(_options(plan))};\n"
+        f"export const options = {json.dumps(_options(work))};\n"
         f"const body = {json.dumps(body)};\n"
         f"const params = {json.dumps(params)};\n"
         "export default function () {\n"
-        f"  http.request({json.dumps(step.method)}, {json.dumps(url_of(plan))}, body, params);\n"
+        f"  http.request({json.dumps(step.method)}, {json.dumps(work.url)}, body, params);\n"
         "}\n"
     )
 
 
-def _options(plan: Plan) -> dict[str, Any]:
-    stream, requests = plan.streams[0], requests_of(plan)
-    duration = f"{(plan.duration_ns or ENDLESS_NS) // 1_000_000}ms"
-    load: dict[str, Any] = {"vus": users_of(plan), "gracefulStop": f"{stream.timeout_ns // 1_000_000}ms"}
+def _options(work: Work) -> dict[str, Any]:
+    stream, requests = work.stream, work.requests
+    duration = f"{(work.plan.duration_ns or ENDLESS_NS) // 1_000_000}ms"
+    load: dict[str, Any] = {"vus": work.users, "gracefulStop": f"{stream.timeout_ns // 1_000_000}ms"}
     if requests is None:
         load |= {"executor": "constant-vus", "duration": duration}
     else:
@@ -92,16 +83,14 @@ def _options(plan: Plan) -> dict[str, Any]:
     }
 
 
-def read(printed: Printed, plan: Plan) -> ToolReport:
+def read(printed: Printed, work: Work) -> ToolReport:
     metrics: dict[str, Any] = written(printed, REPORT, otherwise="it exported no summary")["metrics"]
     requests = metrics["http_reqs"]
     unanswered = int(metrics.get(_UNANSWERED, {}).get("count", 0))
     not_expected = int(metrics.get("http_req_failed", {}).get("passes", 0))
     answered = int(requests["count"]) - unanswered
     unexpected = not_expected - unanswered
-    notes = (
-        ["its times begin when the connection stands"] if plan.streams[0].connection.reuse == "new" else []
-    )
+    notes = ["its times begin when the connection stands"] if work.stream.connection.reuse == "new" else []
     return ToolReport(
         seconds=requests["count"] / requests["rate"] if requests["rate"] else 0.0,
         answered=answered,
@@ -130,10 +119,9 @@ def _times(at: dict[str, float], count: int) -> Times | None:
 
 K6 = Driver(
     name="k6",
-    program="k6",
     install="go install go.k6.io/k6@latest",
     version=("k6", "version"),
     lacks=lacks,
-    command=command,
-    read=read,
+    words=command,
+    report=read,
 )

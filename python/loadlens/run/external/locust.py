@@ -13,7 +13,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from loadlens.model.external_load import CannotDo
-from loadlens.model.workload import Plan
 from loadlens.run.external.base import (
     QUANTILES,
     Driver,
@@ -21,15 +20,8 @@ from loadlens.run.external.base import (
     Request,
     Times,
     ToolReport,
-    body_file,
-    common_faults,
-    headers_of,
-    leaves_users_idle,
-    requests_of,
-    step_of,
+    Work,
     unexpected,
-    url_of,
-    users_of,
 )
 
 SCRIPT = "locustfile.py"
@@ -95,18 +87,17 @@ def ended_all(**_):
 """
 
 
-def lacks(plan: Plan) -> Iterator[CannotDo]:
-    yield from common_faults(plan, "locust")
-    if plan.threads not in (None, 1):
+def lacks(work: Work) -> Iterator[CannotDo]:
+    if work.plan.threads not in (None, 1):
         yield CannotDo("threads", "locust has one process here")
-    if leaves_users_idle(plan):
+    if work.leaves_users_idle:
         yield CannotDo("requests", "locust wants at least as many requests as users")
 
 
-def command(plan: Plan, folder: Path) -> list[str]:
-    users, stream, step = users_of(plan), plan.streams[0], step_of(plan)
+def command(work: Work, folder: Path) -> list[str]:
+    users, stream, step = work.users, work.stream, work.step
     script = folder / SCRIPT
-    headers = dict(headers_of(step))
+    headers = dict(work.headers)
     if not any(name.lower() == "accept-encoding" for name in headers):
         headers["Accept-Encoding"] = "identity"  # locust asks for gzip, where our engine asks for nothing
     if stream.connection.reuse == "new":
@@ -114,11 +105,11 @@ def command(plan: Plan, folder: Path) -> list[str]:
     script.write_text(
         _FILE.format(
             method=step.method,
-            url=url_of(plan),
+            url=work.url,
             headers=headers,
-            requests=requests_of(plan),
-            seconds=None if plan.duration_ns is None else plan.duration_ns / NS,
-            body=str(body_file(plan, folder)),
+            requests=work.requests,
+            seconds=None if work.plan.duration_ns is None else work.plan.duration_ns / NS,
+            body=str(work.body_file(folder)),
             out=str(folder / REQUESTS),
             timeout=stream.timeout_ns / NS,
             answered=ANSWERED,
@@ -130,7 +121,7 @@ def command(plan: Plan, folder: Path) -> list[str]:
             str(folder / REPORT)]  # fmt: skip
 
 
-def read(printed: Printed, plan: Plan) -> ToolReport:
+def read(printed: Printed, work: Work) -> ToolReport:
     file, statistics = printed.folder / REQUESTS, printed.folder / f"{REPORT}.json"
     if not file.is_file() or not statistics.is_file():
         raise ValueError("it ended before its report")
@@ -195,10 +186,9 @@ def _times(took: Sequence[float]) -> Times | None:
 
 LOCUST = Driver(
     name="locust",
-    program="locust",
     install="pip install locust",
     version=("locust", "--version"),
     lacks=lacks,
-    command=command,
-    read=read,
+    words=command,
+    report=read,
 )

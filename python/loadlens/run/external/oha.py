@@ -11,22 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from loadlens.model.external_load import CannotDo
-from loadlens.model.workload import Plan
 from loadlens.run.external.base import (
     Driver,
     Printed,
     Times,
     ToolReport,
-    body_file,
-    common_faults,
-    headers_of,
-    leaves_users_idle,
+    Work,
     number_or_time,
-    requests_of,
-    step_of,
     unexpected,
-    url_of,
-    users_of,
     written,
 )
 
@@ -35,39 +27,38 @@ GIVEN_UP = "aborted due to deadline"  # `ClientError::Deadline` of its src/clien
 _NAMES = {"p50": "p50", "p75": "p75", "p90": "p90", "p95": "p95", "p99": "p99", "p99.9": "p999"}
 
 
-def lacks(plan: Plan) -> Iterator[CannotDo]:
-    yield from common_faults(plan, "oha")
-    if plan.threads is not None:
+def lacks(work: Work) -> Iterator[CannotDo]:
+    if work.plan.threads is not None:
         yield CannotDo("threads", "oha takes as many threads as there are cores")
-    yield from number_or_time(plan, "oha")
-    if leaves_users_idle(plan):
+    yield from number_or_time(work, "oha")
+    if work.leaves_users_idle:
         yield CannotDo("requests", "oha makes no more connections than requests")
 
 
-def command(plan: Plan, folder: Path) -> list[str]:
-    stream, step = plan.streams[0], step_of(plan)
+def command(work: Work, folder: Path) -> list[str]:
+    stream, step = work.stream, work.step
     timeout = _time(stream.timeout_ns)
     words = ["oha", "--no-tui", "--output-format", "json", "-o", str(folder / REPORT)]
-    words += ["-c", str(users_of(plan)), "-t", timeout, "--connect-timeout", timeout, "-m", step.method]
-    requests = requests_of(plan)
-    words += ["-n", str(requests)] if requests is not None else ["-z", _time(plan.duration_ns or 0)]
+    words += ["-c", str(work.users), "-t", timeout, "--connect-timeout", timeout, "-m", step.method]
+    requests = work.requests
+    words += ["-n", str(requests)] if requests is not None else ["-z", _time(work.plan.duration_ns or 0)]
     words += ["-r", "0", "--disable-compression"]
     if stream.connection.reuse == "new":
         words.append("--disable-keepalive")
     if stream.target.tls is not None:
         words.append("--insecure")
     if step.body.kind != "none":
-        words += ["-D", str(body_file(plan, folder))]
-    for name, value in headers_of(step):
+        words += ["-D", str(work.body_file(folder))]
+    for name, value in work.headers:
         words += ["-H", f"{name}: {value}"]
-    return [*words, url_of(plan)]
+    return [*words, work.url]
 
 
 def _time(ns: int) -> str:
     return f"{ns // 1_000_000}ms" if ns % 1_000_000 == 0 else f"{ns}ns"
 
 
-def read(printed: Printed, plan: Plan) -> ToolReport:
+def read(printed: Printed, work: Work) -> ToolReport:
     report: dict[str, Any] = written(printed, REPORT)
     summary, errors = report["summary"], dict(report["errorDistribution"])
     statuses = {str(code): int(count) for code, count in report["statusCodeDistribution"].items()}
@@ -101,10 +92,9 @@ def _times(summary: Mapping[str, Any], percentiles: Mapping[str, Any], answered:
 
 OHA = Driver(
     name="oha",
-    program="oha",
     install="cargo install oha",
     version=("oha", "--version"),
     lacks=lacks,
-    command=command,
-    read=read,
+    words=command,
+    report=read,
 )

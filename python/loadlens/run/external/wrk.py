@@ -15,21 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from loadlens.model.external_load import CannotDo
-from loadlens.model.workload import Plan
 from loadlens.run.external.base import (
     QUANTILES,
     Driver,
     Printed,
     Times,
     ToolReport,
-    body_of,
-    common_faults,
-    headers_of,
-    requests_of,
+    Work,
     seconds,
-    step_of,
-    url_of,
-    users_of,
     whole_seconds,
     written,
 )
@@ -55,39 +48,38 @@ end
 """
 
 
-def lacks(plan: Plan) -> Iterator[CannotDo]:
-    yield from common_faults(plan, "wrk")
-    if requests_of(plan) is not None or plan.duration_ns is None:
+def lacks(work: Work) -> Iterator[CannotDo]:
+    if work.requests is not None or work.plan.duration_ns is None:
         yield CannotDo("requests", "wrk runs for a time and counts to no number of requests")
-    yield from whole_seconds(plan, "wrk")
-    if step_of(plan).method == "HEAD":
+    yield from whole_seconds(work, "wrk")
+    if work.step.method == "HEAD":
         yield CannotDo("method", "wrk waits for the body of an answer to HEAD")
 
 
-def command(plan: Plan, folder: Path) -> list[str]:
+def command(work: Work, folder: Path) -> list[str]:
     script = folder / SCRIPT
-    script.write_text(_script(plan, folder / REPORT))
-    users = users_of(plan)
-    words = ["wrk", "-t", str(_threads(plan, users)), "-c", str(users)]
-    words += ["-d", f"{seconds(plan.duration_ns or 0)}s", "-T", f"{seconds(plan.streams[0].timeout_ns)}s"]
-    return [*words, "-s", str(script), url_of(plan)]
+    script.write_text(_script(work, folder / REPORT))
+    users = work.users
+    words = ["wrk", "-t", str(_threads(work, users)), "-c", str(users)]
+    words += ["-d", f"{seconds(work.plan.duration_ns or 0)}s", "-T", f"{seconds(work.stream.timeout_ns)}s"]
+    return [*words, "-s", str(script), work.url]
 
 
-def _threads(plan: Plan, users: int) -> int:
+def _threads(work: Work, users: int) -> int:
     """As many as divide the connections: wrk leaves out those that are over."""
-    wanted = plan.threads or min(USUAL_THREADS, os.cpu_count() or 1)
+    wanted = work.plan.threads or min(USUAL_THREADS, os.cpu_count() or 1)
     return next(threads for threads in range(min(wanted, users), 0, -1) if users % threads == 0)
 
 
-def _script(plan: Plan, report: Path) -> str:
-    step = step_of(plan)
+def _script(work: Work, report: Path) -> str:
+    step = work.step
     lines = [f"wrk.method = {_quoted(step.method.encode())}"]
-    for name, value in headers_of(step):
+    for name, value in work.headers:
         lines.append(f"wrk.headers[{_quoted(name.encode())}] = {_quoted(value.encode())}")
-    if plan.streams[0].connection.reuse == "new":
+    if work.stream.connection.reuse == "new":
         lines.append('wrk.headers["Connection"] = "close"')
     if step.body.kind != "none":
-        lines.append(f"wrk.body = {_quoted(body_of(step.body))}")
+        lines.append(f"wrk.body = {_quoted(work.body)}")
     return "\n".join(lines) + "\n" + DONE % _quoted(str(report).encode())
 
 
@@ -97,9 +89,9 @@ def _quoted(content: bytes) -> str:
     return f'"{"".join(plain)}"'
 
 
-def read(printed: Printed, plan: Plan) -> ToolReport:
+def read(printed: Printed, work: Work) -> ToolReport:
     report: dict[str, Any] = written(printed, REPORT)
-    requests, users = report["requests"], users_of(plan)
+    requests, users = report["requests"], work.users
     shown = {int(value): int(count) for value, count in report["latency_us"]}
     measured = without_additions(
         shown, requests=requests, connections=users, duration_us=report["duration_us"]
@@ -180,10 +172,9 @@ def _times(measured: Mapping[int, int], *, censored: int) -> Times | None:
 
 WRK = Driver(
     name="wrk",
-    program="wrk",
     install="apt-get install wrk",
     version=("wrk", "-v"),
     lacks=lacks,
-    command=command,
-    read=read,
+    words=command,
+    report=read,
 )

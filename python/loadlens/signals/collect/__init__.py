@@ -1,4 +1,4 @@
-"""What the services and the machine do while they are under load, read in a process of its own.
+"""Monitors of the services and the machine, run in a process of their own while there is load.
 
 To add a monitor: one file with the monitor, its spec and `wanted(scene)`, one line in MONITORS, one test, one
 page in docs/reference/monitors. CONTRIBUTING.md walks through it.
@@ -30,7 +30,7 @@ MONITORS = {  # names only: a monitor that is not asked for is not imported
 
 
 def spec_of(scene: Scene, *, marker: str | None = None, every_s: float = 1.0) -> MonitorSpec:
-    """What every monitor is asked for in this testbed; one that finds nothing to watch is left out."""
+    """Return the settings of every monitor for this testbed, without those that have nothing to watch."""
     sources = [importlib.import_module(place.partition(":")[0]).wanted(scene) for place in MONITORS.values()]
     wanted = tuple(source for source in sources if source is not None)
     return MonitorSpec(wanted, interval_s=every_s, marker=marker)

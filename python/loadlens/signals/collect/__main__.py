@@ -16,8 +16,9 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from loadlens.model.readings import MonitorMetrics
 from loadlens.signals.collect import make
-from loadlens.signals.collect.monitor import NO_LABELS, Monitor, Row, labels, line
+from loadlens.signals.collect.monitor import NO_LABELS, Monitor, Row, labels, line, reading
 
 _MOST_MISSED_ROWS = 60  # a stop of hours must not become hours of rows
 _WRITE_BYTES = 1 << 20
@@ -68,7 +69,7 @@ class Loop:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # meant for the lab
 
     def run(self, on_first: Callable[[], None]) -> None:
-        """Until told to end."""
+        """Tick until the lab ends the process."""
         due = time.monotonic_ns()
         self._tick(due, last=False)
         on_first()
@@ -88,7 +89,7 @@ class Loop:
         self._missed += behind
         for number in range(min(behind, _MOST_MISSED_ROWS)):
             at = due + number * self._interval_ns
-            self._sink.add(line("monitor", Row("missed", NO_LABELS, "", None), at))
+            self._sink.add(line("monitor", reading(MonitorMetrics.missed, NO_LABELS, None), at))
         return due + behind * self._interval_ns
 
     def _told_to_end(self, due: int) -> bool:
@@ -103,9 +104,9 @@ class Loop:
             for row in _rows(monitor, now, last=last):
                 self._sink.add(line(monitor.name, row, now))
         for row in (
-            Row("tick_late_s", NO_LABELS, "s", (now - due) / 1e9),
-            Row("cost_cpu_s", NO_LABELS, "s", time.process_time()),
-            Row("missed_ticks", NO_LABELS, "", self._missed),
+            reading(MonitorMetrics.tick_late_s, NO_LABELS, (now - due) / 1e9),
+            reading(MonitorMetrics.cost_cpu_s, NO_LABELS, time.process_time()),
+            reading(MonitorMetrics.missed_ticks, NO_LABELS, self._missed),
         ):
             self._sink.add(line("monitor", row, now))
         self._sink.flush()
@@ -115,11 +116,11 @@ def _rows(monitor: Monitor, now_ns: int, *, last: bool) -> Iterator[Row]:
     try:
         yield from monitor.tick(now_ns, last=last)
     except Exception as error:  # whatever one source does, the others go on; the gap is in the record
-        yield Row("missed", labels(why=f"{type(error).__name__}: {error}"[:300]), "", None)
+        yield reading(MonitorMetrics.missed, labels(why=f"{type(error).__name__}: {error}"[:300]), None)
 
 
 def main() -> None:
-    """Take the spec, say `ready` after the first reading, go on until told to end."""
+    """Take the spec, say `ready` after the first reading, and tick until the lab ends the process."""
     lab_pid = os.getppid()
     spec: dict[str, Any] = json.loads(_first_line())
     monitors = []

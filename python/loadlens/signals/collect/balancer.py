@@ -1,25 +1,16 @@
-"""Who got the requests behind a balancer, and what they cost there: counted from its log as it grows."""
+"""Requests and times per backend of a balancer, counted from its log as it grows."""
 
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
-from loadlens.signals.collect.monitor import Metric, Row, labels
+from loadlens.model.readings import BalancerMetrics
+from loadlens.signals.collect.monitor import Row, labels, reading
 from loadlens.signals.collect.scene import Scene
-from loadlens.signals.collect.tail import Tail
-
-METRICS: Final = (
-    Metric("requests", "", "counter", "requests that it has answered, by `backend` and `status`"),
-    Metric("request_seconds", "s", "counter", "from the first byte of the request to the last of the answer"),
-    Metric("backend_seconds", "s", "counter", "time that the backend took"),
-    Metric("connect_seconds", "s", "counter", "of this, time to connect to the backend"),
-    Metric("faulty_lines", "", "counter", "lines of the log that could not be read"),
-)
-_WRITTEN_WITHIN_S = 0.4  # what was served is in the log: it is written every 0.2 s
+from loadlens.signals.collect.tail import Tail, wait_for_writers
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +24,7 @@ class BalancerLog:
 
 @dataclass(frozen=True, slots=True)
 class Logs:
-    """What the balancer monitor is asked for."""
+    """Settings of the balancer monitor."""
 
     monitor: ClassVar[str] = "balancer"
     logs: tuple[BalancerLog, ...]
@@ -79,8 +70,8 @@ class BalancerMonitor:
 
     def tick(self, now_ns: int, *, last: bool) -> Iterable[Row]:
         """Counts and times of each backend, by status; the last ones are complete."""
-        if last and any(log.sums for log in self._logs):
-            time.sleep(_WRITTEN_WITHIN_S)
+        if last:
+            wait_for_writers([log.tail for log in self._logs])
         for log in self._logs:
             for text in log.tail.lines(last=last):
                 _add(log, text)
@@ -120,9 +111,9 @@ def _seconds(text: str) -> float:
 def _rows(log: _Log) -> Iterator[Row]:
     for (backend, status), sums in sorted(log.sums.items()):
         text = labels(service=log.service, backend=backend, status=status)
-        yield Row("requests", text, "", sums.requests)
-        yield Row("request_seconds", text, "s", round(sums.seconds, 6))
-        yield Row("backend_seconds", text, "s", round(sums.backend_seconds, 6))
-        yield Row("connect_seconds", text, "s", round(sums.connect_seconds, 6))
+        yield reading(BalancerMetrics.requests, text, sums.requests)
+        yield reading(BalancerMetrics.request_seconds, text, round(sums.seconds, 6))
+        yield reading(BalancerMetrics.backend_seconds, text, round(sums.backend_seconds, 6))
+        yield reading(BalancerMetrics.connect_seconds, text, round(sums.connect_seconds, 6))
     if log.tail.faulty:
-        yield Row("faulty_lines", labels(service=log.service), "", log.tail.faulty)
+        yield reading(BalancerMetrics.faulty_lines, labels(service=log.service), log.tail.faulty)

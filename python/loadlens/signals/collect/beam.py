@@ -6,70 +6,33 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from loadlens.signals.collect.monitor import Metric, Row, labels
+from loadlens.model.readings import BeamMetrics
+from loadlens.signals.collect.monitor import Row, labels, reading
 from loadlens.signals.collect.runtime_samples import Folder, Sample, SampledMonitor, folders
 from loadlens.signals.collect.scene import Scene
 
-METRICS: Final = (
-    Metric("schedulers", "", "gauge", "schedulers online, by `kind`: normal, dirty_cpu, dirty_io"),
-    Metric(
-        "schedulers_busy_s",
-        "s",
-        "counter",
-        "time in which they ran something, added up; spinning is not busy",
-    ),
-    Metric(
-        "scheduler_busiest", "share", "gauge", "of the time since the sample before: the busiest normal one"
-    ),
-    Metric(
-        "run_queue_mean", "", "gauge", "processes and ports that were ready and waited: mean of ten looks"
-    ),
-    Metric("run_queue_max", "", "gauge", "the most of the ten"),
-    Metric(
-        "wake_late_max_s",
-        "s",
-        "gauge",
-        "the worst of ten times that a process woke later than it had asked for",
-    ),
-    Metric("processes", "", "gauge", "Erlang processes"),
-    Metric("process_limit", "", "gauge", "how many there may be"),
-    Metric("ports", "", "gauge", "sockets, files and programs that it holds open through ports"),
-    Metric(
-        "memory_bytes",
-        "bytes",
-        "gauge",
-        "by `kind`: total is processes and system; atom, binary, code and ets are parts of system",
-    ),
-    Metric("gc_runs", "", "counter", "collections of single processes' heaps"),
-    Metric("gc_reclaimed_bytes", "bytes", "counter", "what they freed"),
-    Metric("reductions", "", "counter", "work done, in the emulator's own unit"),
-    Metric("io_in_bytes", "bytes", "counter", "received through ports"),
-    Metric("io_out_bytes", "bytes", "counter", "sent through ports"),
-    Metric("longest_queue", "", "gauge", "messages in the longest queue of a process"),
-    Metric("sampling_s", "s", "counter", "time from the beginning to the end of each sampling, added up"),
-)
-_PLAIN: Final = {  # key of a sample -> metric and unit
-    "busiest": ("scheduler_busiest", "share"),
-    "run_queue_mean": ("run_queue_mean", ""),
-    "run_queue_max": ("run_queue_max", ""),
-    "late_max_s": ("wake_late_max_s", "s"),
-    "processes": ("processes", ""),
-    "process_limit": ("process_limit", ""),
-    "ports": ("ports", ""),
-    "gc_runs": ("gc_runs", ""),
-    "gc_reclaimed": ("gc_reclaimed_bytes", "bytes"),
-    "reductions": ("reductions", ""),
-    "io_in": ("io_in_bytes", "bytes"),
-    "io_out": ("io_out_bytes", "bytes"),
-    "longest_queue": ("longest_queue", ""),
-    "cost_s": ("sampling_s", "s"),
+_PLAIN: Final = {  # key of a sample -> metric
+    "busiest": BeamMetrics.scheduler_busiest,
+    "run_queue_mean": BeamMetrics.run_queue_mean,
+    "run_queue_max": BeamMetrics.run_queue_max,
+    "late_max_s": BeamMetrics.wake_late_max_s,
+    "processes": BeamMetrics.processes,
+    "process_limit": BeamMetrics.process_limit,
+    "ports": BeamMetrics.ports,
+    "gc_runs": BeamMetrics.gc_runs,
+    "gc_reclaimed": BeamMetrics.gc_reclaimed_bytes,
+    "reductions": BeamMetrics.reductions,
+    "io_in": BeamMetrics.io_in_bytes,
+    "io_out": BeamMetrics.io_out_bytes,
+    "longest_queue": BeamMetrics.longest_queue,
+    "cost_s": BeamMetrics.sampling_s,
 }
 _MEMORY: Final = ("total", "processes", "system", "atom", "binary", "code", "ets")
 
 
 @dataclass(frozen=True, slots=True)
 class Beams:
-    """What the beam monitor is asked for."""
+    """Settings of the beam monitor."""
 
     monitor: ClassVar[str] = "beam"
     folders: tuple[Folder, ...]
@@ -77,8 +40,8 @@ class Beams:
 
 def wanted(scene: Scene) -> Beams | None:
     """The replicas of services with `runtime: beam`."""
-    found = folders(scene, "beam")
-    return Beams(found) if found else None
+    sampled = folders(scene, "beam")
+    return Beams(sampled) if sampled else None
 
 
 class BeamMonitor(SampledMonitor):
@@ -102,10 +65,10 @@ def _rows(sample: Sample) -> Iterator[Row]:
     }
     text = labels(**own)
     for kind, count in content["schedulers"].items():
-        yield Row("schedulers", labels(**own, kind=kind), "", count, at)
+        yield reading(BeamMetrics.schedulers, labels(**own, kind=kind), count, at)
     for kind, busy_s in content["busy_s"].items():
-        yield Row("schedulers_busy_s", labels(**own, kind=kind), "s", busy_s, at)
+        yield reading(BeamMetrics.schedulers_busy_s, labels(**own, kind=kind), busy_s, at)
     for kind in _MEMORY:
-        yield Row("memory_bytes", labels(**own, kind=kind), "bytes", content["memory"][kind], at)
-    for key, (metric, unit) in _PLAIN.items():
-        yield Row(metric, text, unit, content[key], at)
+        yield reading(BeamMetrics.memory_bytes, labels(**own, kind=kind), content["memory"][kind], at)
+    for key, metric in _PLAIN.items():
+        yield reading(metric, text, content[key], at)

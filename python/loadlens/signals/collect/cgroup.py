@@ -1,44 +1,16 @@
-"""What the limits of a service did to it: throttled periods, pressure, memory at its bound."""
+"""Effects of a service's limits: throttled periods, pressure, memory at its bound."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
 from loadlens.machine.cgroups import cpu_quota, memory_bound
-from loadlens.signals.collect.monitor import Metric, Row, labels
+from loadlens.model.readings import CgroupMetrics
+from loadlens.signals.collect.monitor import Row, labels, reading
 from loadlens.signals.collect.scene import Scene
-
-METRICS: Final = (
-    Metric("cpu_periods", "", "counter", "quota periods in which the replica wanted to run"),
-    Metric(
-        "cpu_throttled_periods",
-        "",
-        "counter",
-        "of these, those in which it used its quota up and had to wait",
-    ),
-    Metric("cpu_throttled_s", "s", "counter", "time that its CPUs were held back, summed over CPUs"),
-    Metric("cpu_quota_cores", "", "gauge", "cores that it may use: its quota over the period"),
-    Metric("cpu_period_s", "s", "gauge", "the period of the quota"),
-    Metric(
-        "cpu_pressure_some_s",
-        "s",
-        "counter",
-        "time in which at least one of its threads wanted a CPU and had none; version 2 only",
-    ),
-    Metric("memory_bytes", "bytes", "gauge", "memory charged to the replica"),
-    Metric("memory_limit_bytes", "bytes", "gauge", "memory that it may have, pages of files included"),
-    Metric(
-        "memory_pressure_some_s",
-        "s",
-        "counter",
-        "time in which at least one of its threads waited for memory; version 2 only",
-    ),
-    Metric("memory_at_limit", "", "counter", "how often it met its bound"),
-    Metric("oom_kills", "", "counter", "processes that the kernel killed for it"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +24,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """What the cgroup monitor is asked for."""
+    """Settings of the cgroup monitor."""
 
     monitor: ClassVar[str] = "cgroup"
     groups: tuple[Group, ...]
@@ -60,8 +32,10 @@ class Groups:
 
 def wanted(scene: Scene) -> Groups | None:
     """The control groups of the replicas that have limits, each once: some stand around several."""
-    found = {folder: Group(p.service, p.replica, folder) for p in scene.replicas[::-1] for folder in p.groups}
-    return Groups(tuple(found.values())[::-1]) if found else None
+    by_folder = {
+        folder: Group(p.service, p.replica, folder) for p in scene.replicas[::-1] for folder in p.groups
+    }
+    return Groups(tuple(by_folder.values())[::-1]) if by_folder else None
 
 
 class CgroupMonitor:
@@ -96,16 +70,16 @@ def _cpu(folder: Path, text: str) -> Iterator[Row]:
     throttled_s = (
         counts["throttled_usec"] / 1e6 if "throttled_usec" in counts else counts["throttled_time"] / 1e9
     )
-    yield Row("cpu_periods", text, "", counts["nr_periods"])
-    yield Row("cpu_throttled_periods", text, "", counts["nr_throttled"])
-    yield Row("cpu_throttled_s", text, "s", throttled_s)
+    yield reading(CgroupMetrics.cpu_periods, text, counts["nr_periods"])
+    yield reading(CgroupMetrics.cpu_throttled_periods, text, counts["nr_throttled"])
+    yield reading(CgroupMetrics.cpu_throttled_s, text, throttled_s)
     quota, period = cpu_quota(folder)
     if quota:
-        yield Row("cpu_quota_cores", text, "", quota / period)
-        yield Row("cpu_period_s", text, "s", period / 1e6)
+        yield reading(CgroupMetrics.cpu_quota_cores, text, quota / period)
+        yield reading(CgroupMetrics.cpu_period_s, text, period / 1e6)
     pressure = _some_s(folder / "cpu.pressure")
     if pressure is not None:
-        yield Row("cpu_pressure_some_s", text, "s", pressure)
+        yield reading(CgroupMetrics.cpu_pressure_some_s, text, pressure)
 
 
 def _memory(folder: Path, text: str) -> Iterator[Row]:
@@ -113,15 +87,15 @@ def _memory(folder: Path, text: str) -> Iterator[Row]:
     used = _number(folder / "memory.current") or _number(folder / "memory.usage_in_bytes")
     at_limit = events.get("max", _number(folder / "memory.failcnt"))
     kills = events.get("oom_kill", control.get("oom_kill"))
-    for metric, unit, value in (
-        ("memory_bytes", "bytes", used),
-        ("memory_limit_bytes", "bytes", memory_bound(folder)),
-        ("memory_pressure_some_s", "s", _some_s(folder / "memory.pressure")),
-        ("memory_at_limit", "", at_limit),
-        ("oom_kills", "", kills),
+    for metric, value in (
+        (CgroupMetrics.memory_bytes, used),
+        (CgroupMetrics.memory_limit_bytes, memory_bound(folder)),
+        (CgroupMetrics.memory_pressure_some_s, _some_s(folder / "memory.pressure")),
+        (CgroupMetrics.memory_at_limit, at_limit),
+        (CgroupMetrics.oom_kills, kills),
     ):
         if value is not None:
-            yield Row(metric, text, unit, value)
+            yield reading(metric, text, value)
 
 
 def _counts(path: Path) -> dict[str, int]:

@@ -21,7 +21,7 @@ _STOP_WITHIN_S = 10.0  # the last scrape may take its whole time-out
 
 
 class Source(Protocol):
-    """What one monitor is asked for: a frozen dataclass beside the monitor, with its name."""
+    """Settings of one monitor: a frozen dataclass in the module of the monitor, with its name."""
 
     monitor: ClassVar[str]
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
@@ -29,7 +29,7 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class MonitorSpec:
-    """What is to be read, and how often."""
+    """Monitors to run, and how often they read."""
 
     sources: Sequence[Source]
     interval_s: float = 1.0
@@ -58,7 +58,7 @@ class MonitorProcess:
         return self._process.poll() is None
 
     def stop(self) -> str | None:
-        """Take the last reading and end; what went wrong, in words, or none."""
+        """Take the last reading and end; return what went wrong, or None."""
         if self._process.stdin is not None and not self._process.stdin.closed:
             self._process.stdin.close()
         words: str | None = None
@@ -70,11 +70,11 @@ class MonitorProcess:
             self._process.kill()
             self._process.wait()
             words = f"the monitors did not end within {_STOP_WITHIN_S:g} s and were killed"
-        said = self._said()
-        return (f"{words}: {said}" if words and said else words or said) or None
+        complaint = self._last_complaint()
+        return (f"{words}: {complaint}" if words and complaint else words or complaint) or None
 
-    def _said(self) -> str:
-        """The last line it complained with."""
+    def _last_complaint(self) -> str:
+        """Return the last line on its standard error."""
         if self._complaints.closed:
             return ""
         self._complaints.seek(0)

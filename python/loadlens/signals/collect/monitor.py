@@ -1,4 +1,4 @@
-"""What a monitor is, and the rows it yields.
+"""Interface of a monitor, and the rows that it yields.
 
 Rows are text as early as possible: labels are encoded once for each process, thread or device and used again
 every tick, because the monitors share the machine with what they measure.
@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
+
+from loadlens.model.readings import Metric
 
 
 class Row(NamedTuple):
@@ -22,16 +24,9 @@ class Row(NamedTuple):
     time_ns: int | None = None  # CLOCK_MONOTONIC; none: the tick's
 
 
-class Metric(NamedTuple):
-    """What one series of a monitor is."""
-
-    name: str
-    unit: str
-    kind: Literal[
-        "counter", "gauge", "event"
-    ]  # counters only grow: take differences; an event has a row each
-    what: str
-    source: str = ""  # where it is read, if that is not the same for all of the monitor
+def reading(metric: Metric, labels: str, value: float | int | None, time_ns: int | None = None) -> Row:
+    """Return a reading of a metric of the table."""
+    return Row(metric.name, labels, metric.unit, value, time_ns)
 
 
 class Monitor(Protocol):

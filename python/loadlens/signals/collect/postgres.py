@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
-from loadlens.signals.collect.monitor import Metric, Row, labels
+from loadlens.model.readings import MonitorMetrics, PostgresMetrics
+from loadlens.signals.collect.monitor import Row, labels, reading
 from loadlens.signals.collect.scene import Scene
 
 _WITHIN_S = 2.0
@@ -32,34 +33,18 @@ SELECT sum(xact_commit), sum(xact_rollback), sum(deadlocks), sum(blks_hit), sum(
 FROM pg_stat_database
 """
 _WORK_METRICS = (
-    Metric("commits", "", "counter", "transactions that were kept"),
-    Metric("rollbacks", "", "counter", "transactions that were not"),
-    Metric("deadlocks", "", "counter", "of these, those that were ended to break a circle"),
-    Metric("blocks_hit", "", "counter", "blocks found in the server's own cache"),
-    Metric("blocks_read", "", "counter", "blocks asked of the system"),
-    Metric("rows_returned", "", "counter", "rows read by scans"),
-    Metric("rows_inserted", "", "counter", "rows inserted"),
-    Metric("rows_updated", "", "counter", "rows updated"),
-    Metric("rows_deleted", "", "counter", "rows deleted"),
-    Metric("temporary_files", "", "counter", "files made because memory for a sort or a hash was short"),
-    Metric("temporary_bytes", "bytes", "counter", "written to them"),
-    Metric("log_bytes", "bytes", "counter", "written to the write-ahead log"),
-)
-METRICS: Final = (
-    Metric(
-        "connections",
-        "",
-        "gauge",
-        "connections of clients by `state` (`active`, `idle`, `idle in transaction` …) and, if active, "
-        "by `wait`: `Lock`, `IO`, `LWLock` …, or `none`, they run",
-    ),
-    Metric("max_connections", "", "gauge", "how many there may be"),
-    Metric("longest_transaction_s", "s", "gauge", "age of the oldest open transaction"),
-    Metric("locks_held", "", "gauge", "locks that are held"),
-    Metric("locks_waited_for", "", "gauge", "locks that were asked for and not granted yet"),
-    Metric("longest_lock_wait_s", "s", "gauge", "how long the first of these has been waited for"),
-    *_WORK_METRICS,
-    Metric("database_bytes", "bytes", "gauge", "size of the database; read each fifth tick and at the end"),
+    PostgresMetrics.commits,
+    PostgresMetrics.rollbacks,
+    PostgresMetrics.deadlocks,
+    PostgresMetrics.blocks_hit,
+    PostgresMetrics.blocks_read,
+    PostgresMetrics.rows_returned,
+    PostgresMetrics.rows_inserted,
+    PostgresMetrics.rows_updated,
+    PostgresMetrics.rows_deleted,
+    PostgresMetrics.temporary_files,
+    PostgresMetrics.temporary_bytes,
+    PostgresMetrics.log_bytes,
 )
 _SIZE_EVERY = 5  # ticks: the server looks at every file for it
 _LIMIT = "SELECT current_setting('max_connections')::int"
@@ -76,7 +61,7 @@ class Database:
 
 @dataclass(frozen=True, slots=True)
 class Databases:
-    """What the postgres monitor is asked for."""
+    """Settings of the postgres monitor."""
 
     monitor: ClassVar[str] = "postgres"
     databases: tuple[Database, ...]
@@ -84,8 +69,8 @@ class Databases:
 
 def wanted(scene: Scene) -> Databases | None:
     """Every PostgreSQL server of the testbed."""
-    found = tuple(Database(name, url) for name, url in scene.databases.items())
-    return Databases(found) if found else None
+    databases = tuple(Database(name, url) for name, url in scene.databases.items())
+    return Databases(databases) if databases else None
 
 
 class PostgresMonitor:
@@ -96,7 +81,7 @@ class PostgresMonitor:
     def __init__(self) -> None:
         self._databases: tuple[Database, ...] = ()
         self._connections: dict[str, Any] = {}
-        self._told: set[tuple[str, str]] = set()
+        self._reported: set[tuple[str, str]] = set()
         self._ticks = 0
 
     def open(self, spec: Mapping[str, Any]) -> None:
@@ -114,18 +99,20 @@ class PostgresMonitor:
                 yield from list(_rows(database.service, self._connection(database), with_size=with_size))
             except (Error, OSError) as error:
                 self._drop(database.service)
-                yield Row("connections", labels(service=database.service, state="unknown"), "", None)
-                yield from self._tell_once(database.service, _words(error))
+                yield reading(
+                    PostgresMetrics.connections, labels(service=database.service, state="unknown"), None
+                )
+                yield from self._report_once(database.service, _words(error))
 
     def close(self) -> None:
         """Close the connections."""
         for service in list(self._connections):
             self._drop(service)
 
-    def _tell_once(self, service: str, why: str) -> Iterator[Row]:
-        if (service, why) not in self._told:
-            self._told.add((service, why))
-            yield Row("missed", labels(service=service, why=why), "", None)
+    def _report_once(self, service: str, why: str) -> Iterator[Row]:
+        if (service, why) not in self._reported:
+            self._reported.add((service, why))
+            yield reading(MonitorMetrics.missed, labels(service=service, why=why), None)
 
     def _connection(self, database: Database) -> Any:
         if database.service not in self._connections:
@@ -156,21 +143,25 @@ def _rows(service: str, connection: Any, *, with_size: bool) -> Iterator[Row]:
     longest = 0.0
     for state, wait, count, transaction_s in connection.run(_ACTIVITY):
         longest = max(longest, float(transaction_s))
-        yield Row("connections", labels(service=service, state=state, wait=wait), "", int(count))
-    yield Row("longest_transaction_s", of, "s", round(longest, 6))
+        yield reading(
+            PostgresMetrics.connections, labels(service=service, state=state, wait=wait), int(count)
+        )
+    yield reading(PostgresMetrics.longest_transaction_s, of, round(longest, 6))
     waiting, locks, wait_s = connection.run(_locks_of(connection))[0]
-    yield Row("locks_waited_for", of, "", int(waiting))
-    yield Row("locks_held", of, "", int(locks) - int(waiting))
-    yield Row("longest_lock_wait_s", of, "s", None if wait_s is None else round(float(wait_s), 6))
+    yield reading(PostgresMetrics.locks_waited_for, of, int(waiting))
+    yield reading(PostgresMetrics.locks_held, of, int(locks) - int(waiting))
+    yield reading(
+        PostgresMetrics.longest_lock_wait_s, of, None if wait_s is None else round(float(wait_s), 6)
+    )
     for metric, value in zip(_WORK_METRICS, connection.run(_WORK)[0], strict=True):
-        yield Row(metric.name, of, metric.unit, int(value))
-    yield Row("max_connections", of, "", int(connection.run(_LIMIT)[0][0]))
+        yield reading(metric, of, int(value))
+    yield reading(PostgresMetrics.max_connections, of, int(connection.run(_LIMIT)[0][0]))
     if with_size:
-        yield Row("database_bytes", of, "bytes", int(connection.run(_SIZE)[0][0]))
+        yield reading(PostgresMetrics.database_bytes, of, int(connection.run(_SIZE)[0][0]))
 
 
 def _locks_of(connection: Any) -> str:
-    """How long a lock is waited for is known since version 14."""
+    """Return the query for locks; waiting times exist since version 14."""
     version = str(connection.parameter_statuses.get("server_version", "0"))
     return _LOCKS if int(version.partition(".")[0]) >= 14 else _LOCKS_BEFORE_14
 
@@ -178,5 +169,5 @@ def _locks_of(connection: Any) -> str:
 def _words(error: Exception) -> str:
     """The server's own words, without its fields."""
     fields = error.args[0] if error.args else None
-    said = fields.get("M") if isinstance(fields, dict) else None
-    return str(said or error)[:200] or type(error).__name__
+    message = fields.get("M") if isinstance(fields, dict) else None
+    return str(message or error)[:200] or type(error).__name__

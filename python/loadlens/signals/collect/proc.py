@@ -12,89 +12,15 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from stat import S_ISREG
-from typing import Any, ClassVar, Final, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
-from loadlens.signals.collect.monitor import Metric, Row, labels
+from loadlens.model.readings import ProcMetrics
+from loadlens.signals.collect.monitor import Row, labels, reading
 from loadlens.signals.collect.scene import Scene
 
-METRICS: Final = (
-    Metric(
-        "cpu_user_s",
-        "s",
-        "counter",
-        "CPU time outside the kernel, ended threads included; the kernel counts in steps of 10 ms",
-        "stat",
-    ),
-    Metric("cpu_system_s", "s", "counter", "CPU time in the kernel, likewise", "stat"),
-    Metric("rss_bytes", "bytes", "gauge", "resident memory, shared pages counted in full", "stat"),
-    Metric("threads", "", "gauge", "threads", "stat"),
-    Metric(
-        "threads_blocked",
-        "",
-        "gauge",
-        "threads that sleep in the kernel and cannot be interrupted (state D): nearly always until storage "
-        "has done something, also where `/proc/pressure/io` does not count it",
-        "task/*/stat",
-    ),
-    Metric("descriptors", "", "gauge", "open descriptors", "fd"),
-    Metric(
-        "voluntary_switches", "", "counter", "times that a thread gave up the CPU to wait", "task/*/status"
-    ),
-    Metric("involuntary_switches", "", "counter", "times that one was put off it", "task/*/status"),
-    Metric(
-        "run_s",
-        "s",
-        "counter",
-        "CPU time summed over threads, to the nanosecond; of threads that ended, what was seen of them at "
-        "the last tick",
-        "task/*/schedstat",
-    ),
-    Metric(
-        "runq_wait_s",
-        "s",
-        "counter",
-        "time that threads were ready to run and waited for a CPU",
-        "task/*/schedstat",
-    ),
-    Metric("read_bytes", "bytes", "counter", "what came from storage, not what a cache answered", "io"),
-    Metric("write_bytes", "bytes", "counter", "what went to storage", "io"),
-    Metric(
-        "appended_bytes",
-        "bytes",
-        "counter",
-        "by which regular files grew that it writes at their end (`O_APPEND`) or as standard output, of its "
-        "first 64 descriptors; a file that several processes write counts at one of them",
-        "fd, fdinfo",
-    ),
-    Metric(
-        "files_changed",
-        "",
-        "gauge",
-        "regular files that it holds open to write elsewhere than at their end and that changed since the "
-        "last tick, of its first 64 descriptors; one that several processes write counts at one of them",
-        "fd, fdinfo",
-    ),
-    Metric("minor_faults", "", "counter", "page faults answered from memory", "stat"),
-    Metric("major_faults", "", "counter", "page faults that needed storage", "stat"),
-    Metric(
-        "pss_bytes",
-        "bytes",
-        "gauge",
-        "resident memory, shared pages divided by those who share them; each fifth tick and at the end",
-        "smaps_rollup",
-    ),
-    Metric(
-        "thread_run_s",
-        "s",
-        "counter",
-        "CPU time of one thread, with the further labels `tid` and `thread`",
-        "task/*/schedstat",
-    ),
-    Metric("thread_runq_wait_s", "s", "counter", "its waiting for a CPU, likewise", "task/*/schedstat"),
-)
 FIRST_DESCRIPTORS = 64  # logs are opened early; thousands of sockets behind them are not looked at
 PSS_EVERY = 5  # ticks: the kernel walks all pages of the process for it
-_LOOK_AGAIN_EVERY = 10  # ticks: pids that belonged to nobody are looked at again
+_LOOK_AGAIN_EVERY = 10  # ticks: pids without a known service are looked at again
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 _STANDARD_OUTPUT = (1, 2)
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
@@ -113,7 +39,7 @@ class Watched:
 
 @dataclass(frozen=True, slots=True)
 class Processes:
-    """What the proc monitor is asked for."""
+    """Settings of the proc monitor."""
 
     monitor: ClassVar[str] = "proc"
     processes: tuple[Watched, ...]
@@ -154,7 +80,7 @@ _Written = Literal["end", "elsewhere", "not"]  # where a descriptor writes its f
 
 
 class _Thread:
-    """What one thread has done so far."""
+    """Counters of one thread so far."""
 
     __slots__ = ("involuntary", "is_blocked", "labels", "run_ns", "voluntary", "wait_ns")
 
@@ -238,7 +164,7 @@ class ProcMonitor:
             yield from _read_process(process, stat, files, with_pss=with_pss, all_threads=last)
 
     def _read_files(self, process: _Process, counted: set[tuple[int, int]]) -> _Files:
-        """What became of the files that it writes; none where we may not look.
+        """Return the growth and changes of the files that it writes; none where we may not look.
 
         Args:
             process: Whose descriptors are looked at.
@@ -276,7 +202,7 @@ class ProcMonitor:
         """Nothing is kept open."""
 
     def _find_new(self) -> None:
-        """Take in what the watched services have started since the last tick."""
+        """Add processes that the watched services have started since the last tick."""
         present = {int(name) for name in os.listdir("/proc") if name[0] <= "9"}
         if self._ticks % _LOOK_AGAIN_EVERY == 0:
             self._seen = set(self._tracked)
@@ -287,15 +213,15 @@ class ProcMonitor:
             if stat is not None:
                 unknown[pid] = stat
         self._seen = present
-        found = True
-        while found:  # a child may have a lower pid than its parent
-            found = False
+        has_new = True
+        while has_new:  # a child may have a lower pid than its parent
+            has_new = False
             for pid, stat in list(unknown.items()):
                 owner = self._owner(pid, stat)
                 if owner is not None:
                     self._tracked[pid] = _Process(pid, stat.started, owner)
                     del unknown[pid]
-                    found = True
+                    has_new = True
 
     def _owner(self, pid: int, stat: _Stat) -> Watched | None:
         parent = self._tracked.get(stat.parent)
@@ -315,24 +241,26 @@ def _read_process(
     thread_rows = list(_read_threads(process, every=all_threads))
     done = _sum(process)
     read_bytes, write_bytes = _read_io(process.path)
-    yield Row("cpu_user_s", text, "s", round(stat.user_ticks * _TICK_S, 6))
-    yield Row("cpu_system_s", text, "s", round(stat.system_ticks * _TICK_S, 6))
-    yield Row("rss_bytes", text, "bytes", stat.rss_pages * _PAGE_BYTES)
-    yield Row("threads", text, "", stat.threads)
-    yield Row("threads_blocked", text, "", sum(one.is_blocked for one in process.threads.values()))
-    yield Row("descriptors", text, "", _count_descriptors(process.path))
-    yield Row("voluntary_switches", text, "", done.voluntary)
-    yield Row("involuntary_switches", text, "", done.involuntary)
-    yield Row("run_s", text, "s", done.run_ns / 1e9)
-    yield Row("runq_wait_s", text, "s", done.wait_ns / 1e9)
-    yield Row("read_bytes", text, "bytes", read_bytes)
-    yield Row("write_bytes", text, "bytes", write_bytes)
-    yield Row("appended_bytes", text, "bytes", files.appended)
-    yield Row("files_changed", text, "", files.changed)
-    yield Row("minor_faults", text, "", stat.minor_faults)
-    yield Row("major_faults", text, "", stat.major_faults)
+    yield reading(ProcMetrics.cpu_user_s, text, round(stat.user_ticks * _TICK_S, 6))
+    yield reading(ProcMetrics.cpu_system_s, text, round(stat.system_ticks * _TICK_S, 6))
+    yield reading(ProcMetrics.rss_bytes, text, stat.rss_pages * _PAGE_BYTES)
+    yield reading(ProcMetrics.threads, text, stat.threads)
+    yield reading(
+        ProcMetrics.threads_blocked, text, sum(thread.is_blocked for thread in process.threads.values())
+    )
+    yield reading(ProcMetrics.descriptors, text, _count_descriptors(process.path))
+    yield reading(ProcMetrics.voluntary_switches, text, done.voluntary)
+    yield reading(ProcMetrics.involuntary_switches, text, done.involuntary)
+    yield reading(ProcMetrics.run_s, text, done.run_ns / 1e9)
+    yield reading(ProcMetrics.runq_wait_s, text, done.wait_ns / 1e9)
+    yield reading(ProcMetrics.read_bytes, text, read_bytes)
+    yield reading(ProcMetrics.write_bytes, text, write_bytes)
+    yield reading(ProcMetrics.appended_bytes, text, files.appended)
+    yield reading(ProcMetrics.files_changed, text, files.changed)
+    yield reading(ProcMetrics.minor_faults, text, stat.minor_faults)
+    yield reading(ProcMetrics.major_faults, text, stat.major_faults)
     if with_pss:
-        yield Row("pss_bytes", text, "bytes", _read_pss(process.path))
+        yield reading(ProcMetrics.pss_bytes, text, _read_pss(process.path))
     yield from thread_rows
 
 
@@ -365,8 +293,8 @@ def _read_threads(process: _Process, *, every: bool) -> Iterator[Row]:
         process.threads[tid] = thread
         thread.run_ns, thread.wait_ns = run_ns, wait_ns
         if ran or every:
-            yield Row("thread_run_s", thread.labels, "s", run_ns / 1e9)
-            yield Row("thread_runq_wait_s", thread.labels, "s", wait_ns / 1e9)
+            yield reading(ProcMetrics.thread_run_s, thread.labels, run_ns / 1e9)
+            yield reading(ProcMetrics.thread_runq_wait_s, thread.labels, wait_ns / 1e9)
 
 
 def _sum(process: _Process) -> _Thread:
@@ -448,7 +376,7 @@ def _read_io(path: str) -> tuple[int | None, int | None]:
 
 
 def _where_written(path: str, number: int) -> _Written:
-    """Where what is written to a descriptor goes."""
+    """Return where data that is written to a descriptor goes."""
     try:
         fields = dict(line.split(b":", 1) for line in _read(f"{path}/fdinfo/{number}").splitlines())
         flags = int(fields[b"flags"], 8)

@@ -1,4 +1,4 @@
-"""What the processes of a service write down about their own runtime: JSON lines, a file for each of them.
+"""Samples that processes of a service write about their own runtime: JSON lines, a file per process.
 
 The testbed starts the runtimes so that they do (`testbed/runtimes`). Each sample carries its time; those of
 an earlier trial, when the service is kept over several, are left out.
@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
+from loadlens.model.readings import MonitorMetrics
 from loadlens.model.topology import Runtime
-from loadlens.signals.collect.monitor import Row, labels
+from loadlens.signals.collect.monitor import Row, labels, reading
 from loadlens.signals.collect.scene import Scene
 from loadlens.signals.collect.tail import Tail
 
@@ -25,7 +26,7 @@ _SILENT_NS = 5_000_000_000  # after this the service is said to be silent
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """Where the processes of one replica write."""
+    """Folder in which the processes of one replica write."""
 
     service: str
     replica: int
@@ -69,7 +70,7 @@ class Samples:
         self.missed: list[Row] = []  # to be yielded with this tick's rows
 
     def new(self, now_ns: int, *, last: bool) -> Iterator[Sample]:
-        """What was written since the last call."""
+        """Return the lines that were written since the last call."""
         self.missed = []
         for replica in self._replicas:
             for name, tail in _tails(replica):
@@ -108,7 +109,7 @@ class SampledMonitor:
         self._samples = Samples(spec["folders"], silent_because=self.silent_because)
 
     def tick(self, now_ns: int, *, last: bool) -> Iterable[Row]:
-        """What was sampled since the last tick, at the time of the sample."""
+        """Yield the samples since the last tick, each at its own time."""
         for sample in self._samples.new(now_ns, last=last):
             yield from self.rows(sample)
         yield from self._samples.missed
@@ -142,4 +143,4 @@ def _sample(folder: Folder, name: str, line: bytes) -> Sample | None:
 
 def _silent(folder: Folder, because: str) -> Row:
     text = labels(service=folder.service, replica=folder.replica, why=f"no sample came: {because}")
-    return Row("missed", text, "", None)
+    return reading(MonitorMetrics.missed, text, None)

@@ -1,4 +1,4 @@
-"""What there is to watch in a trial, as plain data: the lab describes it, each monitor takes its part.
+"""Processes, ports and files to watch in a trial, as plain data; each monitor takes its part.
 
 A monitor's module has `wanted(scene)`, which returns what it is to be asked for, or none where there is
 nothing for it. So a new monitor is registered in one place.
@@ -27,13 +27,13 @@ class Running:
     host: str = ""
     ports: Mapping[str, int] | None = None  # by name
     groups: tuple[str, ...] = ()  # folders of the control groups that limit it
-    samples: str = ""  # folder in which its runtime tells about itself
+    samples: str = ""  # folder with samples of its runtime
     defined: Service | None = None  # as the study says; none: a part of the lab
     is_here: bool = True  # on this machine
 
     @property
     def is_tree(self) -> bool:
-        """Whether all that it starts belongs to it."""
+        """True if all that it starts belongs to it."""
         return self.defined is not None or self.service == DRIVER
 
 

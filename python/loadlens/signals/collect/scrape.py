@@ -1,4 +1,4 @@
-"""What services export in the Prometheus text format, fetched at an interval.
+"""Metrics that services export in the Prometheus text format, fetched at an interval.
 
 Each target has a thread of its own, so that one that hangs delays neither the other monitors nor the others'
 scrapes. Our own scrapes are requests too and are counted.
@@ -12,25 +12,15 @@ import time
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from loadlens import http_client
+from loadlens.model.readings import MonitorMetrics, ScrapeMetrics
 from loadlens.model.workload import PemFile, Tls
-from loadlens.signals.collect.monitor import Metric, Row, labels
+from loadlens.signals.collect.monitor import Row, labels, reading
 from loadlens.signals.collect.scene import Scene
 
-METRICS: Final = (  # of its own; beside them stands whatever a service exports
-    Metric("scrape_seconds", "s", "gauge", "how long the service took to answer; null: it did not"),
-    Metric("scrapes", "", "counter", "scrapes sent so far, failed ones included: they are requests too"),
-    Metric(
-        "missed",
-        "",
-        "event",
-        "null: a scrape without metrics, or one that could not be sent because the last one still ran; "
-        "`why` says which",
-    ),
-)
 _WITHIN_S = 5.0
 _LONGEST_WORDS = 200
 
@@ -48,14 +38,14 @@ class ScrapeTarget:
 
 @dataclass(frozen=True, slots=True)
 class Scrapes:
-    """What the scrape monitor is asked for."""
+    """Settings of the scrape monitor."""
 
     monitor: ClassVar[str] = "scrape"
     targets: tuple[ScrapeTarget, ...]
 
 
 def wanted(scene: Scene) -> Scrapes | None:
-    """Each replica of the services that tell where their metrics are."""
+    """Return each replica of the services whose study says where their metrics are."""
     targets = []
     for replica in scene.replicas:
         if replica.defined is None or replica.defined.scrape is None or replica.ports is None:
@@ -127,15 +117,17 @@ class _Scraper:
         ) as error:  # what the parser makes of text that is not in the format is its own affair
             took = None
             self._rows.append(self._missed(f"not in the Prometheus text format: {_words(error)}", began))
-        self._rows.append(Row("scrape_seconds", self._own_labels, "s", took, began))
-        self._rows.append(Row("scrapes", self._own_labels, "", self.count, began))
+        self._rows.append(reading(ScrapeMetrics.scrape_seconds, self._own_labels, took, began))
+        self._rows.append(reading(ScrapeMetrics.scrapes, self._own_labels, self.count, began))
 
     def _missed(self, words: str, time_ns: int) -> Row:
         text = labels(service=self.target.service, replica=self.target.replica, why=words)
-        return Row("missed", text, "", None, time_ns)
+        return reading(MonitorMetrics.missed, text, None, time_ns)
 
     def _parse(self, text: str, time_ns: int) -> Iterable[Row]:
-        from prometheus_client.parser import text_string_to_metric_families  # dear, and not always needed
+        from prometheus_client.parser import (
+            text_string_to_metric_families,  # costly to import, and not always needed
+        )
 
         own = {"service": self.target.service, "replica": str(self.target.replica)}
         for family in text_string_to_metric_families(text):

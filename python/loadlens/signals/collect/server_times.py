@@ -5,27 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
-from loadlens.signals.collect.monitor import Metric, Row, labels
+from loadlens.model.readings import ServerTimesMetrics
+from loadlens.signals.collect.monitor import Row, labels, reading
 from loadlens.signals.collect.scene import Scene
-from loadlens.signals.collect.tail import Tail
-
-METRICS: Final = (
-    Metric(
-        "response_time",
-        "s",
-        "event",
-        "one row a request, by `path` and `status`; its time is the tick at which the line was read, not "
-        "when the request came",
-    ),
-    Metric(
-        "faulty_lines",
-        "",
-        "counter",
-        "lines so far that are not JSON or lack a key; no row while there are none",
-    ),
-)
+from loadlens.signals.collect.tail import Tail, wait_for_writers
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +26,7 @@ class TimesFile:
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """What the server_times monitor is asked for."""
+    """Settings of the server_times monitor."""
 
     monitor: ClassVar[str] = "server_times"
     files: tuple[TimesFile, ...]
@@ -80,12 +65,14 @@ class ServerTimesMonitor:
 
     def tick(self, now_ns: int, *, last: bool) -> Iterable[Row]:
         """One row a request; one row that counts the lines that could not be read, if there were any."""
+        if last:
+            wait_for_writers(self._tails)
         for tail in self._tails:
             for text in tail.lines(last=last):
                 if (row := _row(tail, text)) is not None:
                     yield row
             if tail.faulty:
-                yield Row("faulty_lines", labels(service=tail.keys.service), "", tail.faulty)
+                yield reading(ServerTimesMetrics.faulty_lines, labels(service=tail.keys.service), tail.faulty)
 
     def close(self) -> None:
         """Close the files."""
@@ -109,4 +96,4 @@ def _row(tail: _Tail, text: bytes) -> Row | None:
         encoded = labels(service=keys.service, path=key[0], status=key[1])
         if len(tail.labels) < 10_000:  # paths may hold ids
             tail.labels[key] = encoded
-    return Row("response_time", encoded, "s", seconds)
+    return reading(ServerTimesMetrics.response_time, encoded, seconds)

@@ -20,71 +20,22 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple
 
+from loadlens.model.readings import MonitorMetrics, TcpMetrics
 from loadlens.signals.collect.host import paired
-from loadlens.signals.collect.monitor import NO_LABELS, Metric, Row, labels
+from loadlens.signals.collect.monitor import NO_LABELS, Row, labels, reading
 from loadlens.signals.collect.scene import Scene
 
-METRICS: Final = (
-    Metric("accept_queue", "", "gauge", "connections that the service has not accepted yet"),
-    Metric("accept_queue_bound", "", "gauge", "how many there may be: the listener's backlog, or somaxconn"),
-    Metric(
-        "listen_drops",
-        "",
-        "counter",
-        "segments of new connections that the listener threw away, most often because its queue was full",
-    ),
-    Metric("connections", "", "gauge", "connections on the service's side by `state`, TIME_WAIT included"),
-    Metric(
-        "requests_in",
-        "",
-        "counter",
-        "segments with data that came in on them: one for a request that fits into one; on connections that "
-        "ended, what was seen at the last count",
-    ),
-    Metric("busy", "", "gauge", "connections on which data came in and none has gone out since"),
-    Metric("answers_seen", "", "counter", "answers that were the last on their connection at a count"),
-    Metric(
-        "answer_s",
-        "s",
-        "counter",
-        "their time, from the last data in to the last data out, in steps of the kernel's timer",
-    ),
-    Metric(
-        "ports_taken",
-        "",
-        "gauge",
-        "local ports from which no further connection to the address `to` may be opened yet; of the three "
-        "addresses with the most",
-    ),
-    Metric(
-        "port_rests_s", "s", "gauge", "how long such a port stays taken after our side ended the connection"
-    ),
-    Metric("ports_there", "", "gauge", "local ports that there are: net.ipv4.ip_local_port_range"),
-    Metric("count_s", "s", "gauge", "how long the count of connections took"),
-    Metric("segments_sent", "", "counter", "of the machine"),
-    Metric("segments_retransmitted", "", "counter", "of the machine"),
-    Metric("syn_retransmitted", "", "counter", "of these, those that ask for a connection, or grant it"),
-    Metric("retransmit_timeouts", "", "counter", "times that an acknowledgement did not come in time"),
-    Metric("resets_sent", "", "counter", "connections refused or cut with RST by this machine"),
-    Metric("resets_received", "", "counter", "connections that stood and were reset, by either side"),
-    Metric("connects_begun", "", "counter", "connections that this machine asked for and had a port for"),
-    Metric("connects_failed", "", "counter", "connections that were never made"),
-    Metric(
-        "syn_cookies_sent", "", "counter", "answers without a place in the queue of half-open connections"
-    ),
-    Metric("queue_full_drops", "", "counter", "half-open connections dropped because their queue was full"),
-)
 _MACHINE: Final = {  # metric -> file, group and name
-    "segments_sent": ("snmp", "Tcp", "OutSegs"),
-    "segments_retransmitted": ("snmp", "Tcp", "RetransSegs"),
-    "syn_retransmitted": ("netstat", "TcpExt", "TCPSynRetrans"),
-    "retransmit_timeouts": ("netstat", "TcpExt", "TCPTimeouts"),
-    "resets_sent": ("snmp", "Tcp", "OutRsts"),
-    "resets_received": ("snmp", "Tcp", "EstabResets"),
-    "connects_begun": ("snmp", "Tcp", "ActiveOpens"),
-    "connects_failed": ("snmp", "Tcp", "AttemptFails"),
-    "syn_cookies_sent": ("netstat", "TcpExt", "SyncookiesSent"),
-    "queue_full_drops": ("netstat", "TcpExt", "TCPReqQFullDrop"),
+    TcpMetrics.segments_sent: ("snmp", "Tcp", "OutSegs"),
+    TcpMetrics.segments_retransmitted: ("snmp", "Tcp", "RetransSegs"),
+    TcpMetrics.syn_retransmitted: ("netstat", "TcpExt", "TCPSynRetrans"),
+    TcpMetrics.retransmit_timeouts: ("netstat", "TcpExt", "TCPTimeouts"),
+    TcpMetrics.resets_sent: ("snmp", "Tcp", "OutRsts"),
+    TcpMetrics.resets_received: ("snmp", "Tcp", "EstabResets"),
+    TcpMetrics.connects_begun: ("snmp", "Tcp", "ActiveOpens"),
+    TcpMetrics.connects_failed: ("snmp", "Tcp", "AttemptFails"),
+    TcpMetrics.syn_cookies_sent: ("netstat", "TcpExt", "SyncookiesSent"),
+    TcpMetrics.queue_full_drops: ("netstat", "TcpExt", "TCPReqQFullDrop"),
 }
 _STATES: Final = {
     1: "established",
@@ -102,7 +53,7 @@ _STATES: Final = {
 _EVERY: Final = sum(1 << state for state in _STATES)
 _LISTEN: Final = 10
 _SHARE: Final = 0.02  # of a core, for counting connections
-_FULLEST: Final = 3  # addresses whose ports are told
+_FULLEST: Final = 3  # addresses whose ports are reported
 _TIME_WAIT_S: Final = 60.0  # TCP_TIMEWAIT_LEN of linux/tcp.h
 _REUSE_AFTER_MS: Final = 1_000  # before Linux 6.14, which has a setting for it
 
@@ -142,7 +93,7 @@ class Port:
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """What the tcp monitor is asked for."""
+    """Settings of the tcp monitor."""
 
     monitor: ClassVar[str] = "tcp"
     ports: tuple[Port, ...]
@@ -150,13 +101,13 @@ class Ports:
 
 def wanted(scene: Scene) -> Ports | None:
     """Every port of every replica on this machine."""
-    found = tuple(
+    ports = tuple(
         Port(p.service, p.replica, name, port)
         for p in scene.replicas
         if p.is_here
         for name, port in (p.ports or {}).items()
     )
-    return Ports(found) if found else None
+    return Ports(ports) if ports else None
 
 
 class _Listener(NamedTuple):
@@ -167,7 +118,7 @@ class _Listener(NamedTuple):
 
 
 class _Talk(NamedTuple):
-    """What has been said on one connection, from the service's side."""
+    """Segments on one connection, from the service's side."""
 
     port: int
     cookie: bytes  # of its own for as long as it lives
@@ -178,10 +129,10 @@ class _Talk(NamedTuple):
 
     @property
     def is_busy(self) -> bool:
-        """Whether a request is being worked on.
+        """True if a request is being worked on.
 
         An answer and the next request may fall into one step of the kernel's timer; where each request and
-        each answer is a segment, their counts tell them apart.
+        each answer is a segment, their counts differ.
         """
         if 0 <= self.data_in - self.data_out <= 1:
             return self.data_in > self.data_out
@@ -189,8 +140,8 @@ class _Talk(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Said:
-    """All that was said at one port so far, as far as it was seen."""
+class _Answers:
+    """Requests and answers at one port so far, as far as they were seen."""
 
     requests: int = 0
     answers: int = 0
@@ -219,7 +170,7 @@ class TcpMonitor:
         self._settings = Path(proc, "sys/net/ipv4")
         self._labels: dict[int, Mapping[str, str | int]] = {}
         self._next_count_ns = self._next_ports_ns = 0
-        self._said: dict[int, _Said] = {}
+        self._answers: dict[int, _Answers] = {}
         self._why: str | None = None
 
     def open(self, spec: Mapping[str, Any]) -> None:
@@ -239,8 +190,8 @@ class TcpMonitor:
             if last or now_ns >= self._next_ports_ns:
                 yield from self._taken(now_ns)
         except OSError as error:
-            self._why = f"the kernel does not tell about sockets (sock_diag): {error.strerror}"
-            yield Row("missed", labels(why=self._why), "", None)
+            self._why = f"the kernel does not report sockets (sock_diag): {error.strerror}"
+            yield reading(MonitorMetrics.missed, labels(why=self._why), None)
 
     def close(self) -> None:
         """Nothing is kept open."""
@@ -248,7 +199,7 @@ class TcpMonitor:
     def _machine(self) -> Iterator[Row]:
         counts = {name: _paired(self._net / name) for name in ("snmp", "netstat")}
         for metric, (file, group, name) in _MACHINE.items():
-            yield Row(metric, NO_LABELS, "", counts[file].get((group, name)))
+            yield reading(metric, NO_LABELS, counts[file].get((group, name)))
 
     def _listeners(self) -> Iterator[Row]:
         by_port: dict[int, list[_Listener]] = {}
@@ -258,9 +209,9 @@ class TcpMonitor:
             by_port.setdefault(listener.port, []).append(listener)
         for port, own in by_port.items():  # several where processes share a port, each with its own queue
             text = labels(**self._labels[port])
-            yield Row("accept_queue", text, "", sum(one.waiting for one in own))
-            yield Row("accept_queue_bound", text, "", sum(one.bound for one in own))
-            yield Row("listen_drops", text, "", sum(one.drops for one in own))
+            yield reading(TcpMetrics.accept_queue, text, sum(listener.waiting for listener in own))
+            yield reading(TcpMetrics.accept_queue_bound, text, sum(listener.bound for listener in own))
+            yield reading(TcpMetrics.listen_drops, text, sum(listener.drops for listener in own))
 
     def _connections(self, now_ns: int) -> Iterator[Row]:
         began = time.monotonic()
@@ -279,20 +230,20 @@ class TcpMonitor:
             present = {state: counts[port, state] for state in _STATES.values()}
             for state, count in present.items():
                 if count or state in ("established", "time_wait"):
-                    yield Row("connections", labels(**own, state=state), "", count)
+                    yield reading(TcpMetrics.connections, labels(**own, state=state), count)
             yield from self._spoken(port, labels(**own), talks[port])
-        yield Row("count_s", NO_LABELS, "s", took)
+        yield reading(TcpMetrics.count_s, NO_LABELS, took)
 
     def _spoken(self, port: int, text: str, talks: Sequence[_Talk]) -> Iterator[Row]:
-        said = self._said.setdefault(port, _Said())
-        said.take(talks)
-        yield Row("requests_in", text, "", said.requests)
-        yield Row("busy", text, "", sum(talk.is_busy for talk in talks))
-        yield Row("answers_seen", text, "", said.answers)
-        yield Row("answer_s", text, "s", round(said.answer_s, 6))
+        answers = self._answers.setdefault(port, _Answers())
+        answers.take(talks)
+        yield reading(TcpMetrics.requests_in, text, answers.requests)
+        yield reading(TcpMetrics.busy, text, sum(talk.is_busy for talk in talks))
+        yield reading(TcpMetrics.answers_seen, text, answers.answers)
+        yield reading(TcpMetrics.answer_s, text, round(answers.answer_s, 6))
 
     def _taken(self, now_ns: int) -> Iterator[Row]:
-        """Who opens a connection gets a port that is not taken towards the same address and port."""
+        """Count the taken ports: a new connection needs one that is free towards its address and port."""
         began = time.monotonic()
         span = _numbers(self._settings / "ip_local_port_range")
         if len(span) != 2:
@@ -305,20 +256,20 @@ class TcpMonitor:
             if not _is_free_again(message, near if way.is_near else far):
                 counts[way] += 1
         most: dict[str, tuple[int, float]] = {}
-        for way, count in counts.most_common():  # of several addresses of ours the fullest counts
+        for way, count in counts.most_common():  # of several local addresses the fullest counts
             if len(most) < _FULLEST:
                 most.setdefault(way.to, (count, near if way.is_near else far))
         self._next_ports_ns = now_ns + int((time.monotonic() - began) / _SHARE * 1e9)
-        yield Row("ports_there", NO_LABELS, "", high - low + 1)
+        yield reading(TcpMetrics.ports_there, NO_LABELS, high - low + 1)
         for to, (count, rests_s) in most.items():
-            yield Row("ports_taken", labels(to=to), "", count)
-            yield Row("port_rests_s", labels(to=to), "s", rests_s)
+            yield reading(TcpMetrics.ports_taken, labels(to=to), count)
+            yield reading(TcpMetrics.port_rests_s, labels(to=to), rests_s)
         if not most:
-            yield Row("ports_taken", NO_LABELS, "", 0)
-            yield Row("port_rests_s", NO_LABELS, "s", far)
+            yield reading(TcpMetrics.ports_taken, NO_LABELS, 0)
+            yield reading(TcpMetrics.port_rests_s, NO_LABELS, far)
 
     def _rests_s(self, *, is_near: bool) -> float:
-        """How long TIME_WAIT keeps a port from its next connection (tcp_twsk_unique of the kernel)."""
+        """Return how long TIME_WAIT keeps a port from its next connection (tcp_twsk_unique of the kernel)."""
         reuse = next(iter(_numbers(self._settings / "tcp_tw_reuse")), 0)
         stamps = next(iter(_numbers(self._settings / "tcp_timestamps")), 1)
         if not stamps or not (reuse == 1 or (reuse == 2 and is_near)):
@@ -381,7 +332,7 @@ def _bytecode_of_range(low: int, high: int) -> bytes:
 
 
 class _Way(NamedTuple):
-    """From an address of ours to a port elsewhere: each local port serves one connection on it."""
+    """From a local address to a port elsewhere: each local port serves one connection on it."""
 
     own: bytes
     other: bytes
@@ -389,7 +340,7 @@ class _Way(NamedTuple):
 
     @property
     def is_near(self) -> bool:
-        """Whether it stays on this machine's loopback."""
+        """True if it stays on this machine's loopback."""
         return _address(self.own).is_loopback or _address(self.other).is_loopback
 
     @property
@@ -414,7 +365,7 @@ def _address(packed: bytes) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
 
 
 def _is_free_again(message: bytes, rests_s: float) -> bool:
-    """Whether it is in TIME_WAIT for so long that the kernel gives its port to the next connection."""
+    """True if it is in TIME_WAIT for so long that the kernel gives its port to the next connection."""
     if message[1] != _TIME_WAIT:
         return False
     left_s: float = _MS.unpack_from(message, _EXPIRES_AT)[0] / 1e3

@@ -1,4 +1,4 @@
-"""How requests were spread over replicas in a trial, and how long each replica took for one.
+"""Spread of requests over replicas in a trial, and the mean time of a request at each.
 
 A balancer's log says it of each request. Without one the kernel does, at the ports of replicas that are not
 asked directly: segments with data that came in, and how long the last answer on each connection took.
@@ -6,33 +6,30 @@ asked directly: segments with data that came in, and how long the last answer on
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
 from loadlens.estimate import within_trial
 from loadlens.estimate.interval import Floats, Insufficient, Interval
-from loadlens.signals.read.resources import Process, Series, series_by_labels
-
-if TYPE_CHECKING:
-    import polars as pl
+from loadlens.model.readings import BalancerMetrics, Metric, TcpMetrics
+from loadlens.signals.read.resources import Process
+from loadlens.signals.read.trial_series import Measured, Readings, Series, total
 
 FEWEST_ANSWERS = 5  # seen: fewer say less than how many requests there are at a time
 NOBODY = "none"  # in a balancer's log: answered without a replica
-Found = Interval | Insufficient
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Replica:
-    """One replica in the measured part."""
+    """One replica during the measurement window."""
 
     name: str
     requests: float
-    time: Found  # mean seconds of a request there, its waiting there included
-    waiting: Found  # cores that its processes wanted and did not get
+    time: Measured  # mean seconds per request at the replica, queueing there included
+    waiting: Measured  # cores that its processes wanted and did not get
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,55 +37,57 @@ class Spread:
     """Replicas that do the same work."""
 
     name: str
-    told: Literal["log", "sockets"]
+    source: Literal["log", "sockets"]
     seconds: float  # over which requests were counted
     replicas: tuple[Replica, ...]  # by name
 
     @property
     def requests(self) -> float:
-        """All that were counted."""
+        """Requests to all replicas."""
         return sum(replica.requests for replica in self.replicas)
 
 
 def read(
-    readings: pl.DataFrame, begin: float, end: float, processes: Sequence[Process], entry: str
+    readings: Readings, begin: float, end: float, processes: Sequence[Process], entry: str
 ) -> tuple[Spread, ...]:
-    """Gather the replicas behind each balancer over the measured part [begin, end], seconds since t0.
+    """Gather the replicas behind each balancer over the measurement window [begin, end], seconds since t0.
 
     Args:
-        readings: Of all monitors.
-        begin: Of the measured part.
-        end: Of it.
-        processes: Of the services.
-        entry: The service that the load asks; its replicas have no balancer before them.
+        readings: Readings of all monitors.
+        begin: Start of the window.
+        end: End of the window.
+        processes: Processes of the services.
+        entry: The service that gets the load; its replicas have no balancer in front of them.
     """
     if end <= begin:
         return ()
-    table = series_by_labels(readings, ("balancer", "tcp"))
-    logs = _of_logs(table, begin, end, processes)
-    return logs or _of_sockets(table, begin, end, processes, entry)
+    logs = _of_logs(readings, begin, end, processes)
+    return logs or _of_sockets(readings, begin, end, processes, entry)
 
 
 # --- from a balancer's log --------------------------------------------------------------------------------
 
-Table = Mapping[tuple[str, str, str], Series]
 
-
-def _of_logs(table: Table, begin: float, end: float, processes: Sequence[Process]) -> tuple[Spread, ...]:
-    found: dict[str, dict[str, dict[str, list[Series]]]] = {}
-    for (source, metric, text), series in table.items():
-        labels = json.loads(text) if text else {}
-        if source == "balancer" and "backend" in labels and labels["backend"] != NOBODY:
-            own = found.setdefault(str(labels["service"]), {}).setdefault(str(labels["backend"]), {})
-            own.setdefault(metric, []).append(series)
+def _of_logs(
+    readings: Readings, begin: float, end: float, processes: Sequence[Process]
+) -> tuple[Spread, ...]:
+    by_balancer: dict[str, dict[str, dict[Metric, list[Series]]]] = {}
+    for metric in (BalancerMetrics.requests, BalancerMetrics.backend_seconds):
+        for series in readings.of(metric):
+            service, backend = series.labels["service"], series.labels["backend"]
+            if backend != NOBODY:
+                by_balancer.setdefault(service, {}).setdefault(backend, {}).setdefault(metric, []).append(
+                    series
+                )
     spreads = []
-    for balancer, backends in sorted(found.items()):
+    for balancer, backends in sorted(by_balancer.items()):
         replicas, seconds = [], 0.0
         for name, metrics in sorted(backends.items()):
-            moments = _moments(metrics.get("requests", []), begin, end)
+            moments = _moments(metrics.get(BalancerMetrics.requests, []), begin, end)
             if moments.size < 2:
                 continue
-            counts, times = (_growth(metrics.get(m, []), moments) for m in ("requests", "backend_seconds"))
+            counts = _growth(metrics.get(BalancerMetrics.requests, []), moments)
+            times = _growth(metrics.get(BalancerMetrics.backend_seconds, []), moments)
             seconds = max(seconds, float(moments[-1] - moments[0]))
             # A service with one replica goes by its own name.
             waiting = _waiting([p for p in processes if name in (p.service, f"{p.service}.{p.replica}")])
@@ -99,7 +98,7 @@ def _of_logs(table: Table, begin: float, end: float, processes: Sequence[Process
 
 
 def _moments(parts: Sequence[Series], begin: float, end: float) -> Floats:
-    """When any of the series was read in the measured part."""
+    """Return the moments of the measured part at which any of the series was read."""
     if not parts:
         return np.zeros(0)
     seconds = np.unique(np.concatenate([part.seconds for part in parts]))
@@ -108,35 +107,29 @@ def _moments(parts: Sequence[Series], begin: float, end: float) -> Floats:
 
 def _growth(parts: Sequence[Series], moments: Floats) -> Floats:
     """Growth of several counters together between moments; one that begins later began at zero."""
-    total = np.zeros(moments.size)
-    for part in parts:
-        place = np.searchsorted(part.seconds, moments, side="right") - 1
-        total += np.where(place >= 0, part.values[np.maximum(place, 0)], 0.0)
-    return np.diff(total)
+    together = total(parts, moments)
+    return np.zeros(moments.size - 1) if together is None else np.diff(together.values)
 
 
 # --- from the kernel's sockets ----------------------------------------------------------------------------
 
 
 def _of_sockets(
-    table: Table, begin: float, end: float, processes: Sequence[Process], entry: str
+    readings: Readings, begin: float, end: float, processes: Sequence[Process], entry: str
 ) -> tuple[Spread, ...]:
-    ports: dict[tuple[str, str], dict[str, dict[str, Series]]] = {}
-    for (source, metric, text), series in table.items():
-        labels = json.loads(text) if source == "tcp" and text else {}
-        if "state" in labels or not labels.get("service"):
-            continue
-        service, port = str(labels["service"]), str(labels.get("port", ""))
-        # A port that goes by its number was found at a process beside the service's own.
-        if service != entry and (entry or port.isdecimal()):
-            ports.setdefault((service, str(labels.get("replica", ""))), {}).setdefault(port, {})[metric] = (
-                series
-            )
+    ports: dict[tuple[str, str], dict[str, dict[Metric, Series]]] = {}
+    for metric in (TcpMetrics.requests_in, TcpMetrics.answers_seen, TcpMetrics.answer_s, TcpMetrics.busy):
+        for series in readings.of(metric):
+            service, port = series.labels["service"], series.labels.get("port", "")
+            # A port that goes by its number belongs to a process that is not the service's own.
+            if service != entry and (entry or port.isdecimal()):
+                replica = ports.setdefault((service, series.labels.get("replica", "")), {})
+                replica.setdefault(port, {})[metric] = series
     by_service: dict[str, list[Replica]] = {}
     lengths: dict[str, float] = {}
     for (service, name), own in sorted(ports.items()):
-        metrics = max(own.values(), key=lambda m: _risen(m.get("requests_in"), begin, end))
-        counter = metrics.get("requests_in")
+        metrics = max(own.values(), key=lambda m: _risen(m.get(TcpMetrics.requests_in), begin, end))
+        counter = metrics.get(TcpMetrics.requests_in)
         moments = _moments([counter] if counter is not None else [], begin, end)
         if counter is None or moments.size < 2:
             continue
@@ -157,14 +150,16 @@ def _risen(series: Series | None, begin: float, end: float) -> float:
     return float(part[-1] - part[0]) if part is not None and part.size else 0.0
 
 
-def _time(metrics: Mapping[str, Series], moments: Floats, requests: float) -> Found:
+def _time(metrics: Mapping[Metric, Series], moments: Floats, requests: float) -> Measured:
     """Mean of the answers that were seen; where hardly one is, requests at a time over their rate."""
     answers, seconds = (
-        _growth([metrics[name]] if name in metrics else [], moments) for name in ("answers_seen", "answer_s")
+        _growth([metrics[metric]] if metric in metrics else [], moments)
+        for metric in (TcpMetrics.answers_seen, TcpMetrics.answer_s)
     )
     if answers.sum() >= FEWEST_ANSWERS:
         return _mean(seconds, answers)
-    busy = metrics["busy"].between(moments[0], moments[-1]).values if "busy" in metrics else np.zeros(0)
+    flying = metrics.get(TcpMetrics.busy)
+    busy = np.zeros(0) if flying is None else flying.between(moments[0], moments[-1]).values
     if not busy.size or requests <= 0:
         return Insufficient(f"{answers.sum():.0f} answers were seen there, needs {FEWEST_ANSWERS}")
     point = float(busy.mean()) * float(moments[-1] - moments[0]) / requests
@@ -174,19 +169,19 @@ def _time(metrics: Mapping[str, Series], moments: Floats, requests: float) -> Fo
 # --- shared -----------------------------------------------------------------------------------------------
 
 
-def _mean(sums: Floats, counts: Floats) -> Found:
+def _mean(sums: Floats, counts: Floats) -> Measured:
     inside = counts > 0
     if not inside.any():
         return Insufficient("it got no request in the measured part")
-    found = within_trial.mean(sums[inside], counts[inside])
-    if isinstance(found, Interval):
-        return found
+    mean = within_trial.mean(sums[inside], counts[inside])
+    if isinstance(mean, Interval):
+        return mean
     point = float(sums[inside].sum() / counts[inside].sum())
     return Interval(point, None, None, float(counts.sum()), "difference of readings")
 
 
-def _waiting(processes: Sequence[Process]) -> Found:
-    known = [p.waiting.point for p in processes if isinstance(p.waiting, Interval)]
-    if not processes or len(known) < len(processes):
+def _waiting(processes: Sequence[Process]) -> Measured:
+    cores = [p.waiting.point for p in processes if isinstance(p.waiting, Interval)]
+    if not processes or len(cores) < len(processes):
         return Insufficient("its processes were not watched")
-    return Interval(sum(known), None, None, 1.0, "sum over processes")
+    return Interval(sum(cores), None, None, 1.0, "sum over processes")

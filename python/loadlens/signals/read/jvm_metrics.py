@@ -1,4 +1,4 @@
-"""What a JVM tells of itself in metrics that were scraped, known by the names that such metrics have.
+"""Metrics of a JVM that were scraped, recognised by the names that libraries give them.
 
 Micrometer's names (Spring Boot, Quarkus, Micronaut) and those of Prometheus' own client for Java, before and
 since its version 1. Pools of request threads are Tomcat's, of database connections Hikari's: Spring's own.
@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from loadlens.signals.read.resources import Series
+from loadlens.signals.read.trial_series import Series, total
 
 SOURCE: Final = "jvm"
 NAMES: Final[Mapping[str, str]] = {  # as exported -> what it is
@@ -42,21 +42,19 @@ NAMES: Final[Mapping[str, str]] = {  # as exported -> what it is
     "hikaricp_connections_timeout_total": "pool_timeouts",
 }
 
-Labelled = tuple[dict[str, str], Series]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Jvm:
     """All series of one replica, by what they are."""
 
-    series: Mapping[str, Sequence[Labelled]]
+    series: Mapping[str, Sequence[Series]]
 
     def total(self, what: str) -> Series | None:
-        """Added up over labels; none where nothing was told.
+        """Added up over labels; none of no series.
 
         A series that begins later, as counters do with what they first count, was zero before.
         """
-        return self._added([series for _, series in self.series.get(what, ())])
+        return self._added(self.series.get(what, ()))
 
     def heap(self) -> Series | None:
         """Bytes in use in all pools of the heap."""
@@ -64,24 +62,25 @@ class Jvm:
         if pools:
             return self._added(pools)
         areas = self.series.get("memory_bytes", ())
-        return self._added([series for labels, series in areas if labels.get("area") == "heap"])
+        return self._added([series for series in areas if series.labels.get("area") == "heap"])
 
     def heap_pools(self) -> Iterator[tuple[str, Series]]:
         """Each pool of the heap by its name; none where the metrics do not say what belongs to the heap."""
-        for labels, series in self.series.get("memory_bytes", ()):
-            if labels.get("area") == "heap" and "id" in labels:
-                yield labels["id"], series
+        for series in self.series.get("memory_bytes", ()):
+            if series.labels.get("area") == "heap" and "id" in series.labels:
+                yield series.labels["id"], series
 
     def outside_the_heap(self) -> Series | None:
         """Bytes of classes, compiled code and the like."""
         areas = self.series.get("memory_bytes", ())
-        return self._added([series for labels, series in areas if labels.get("area") == "nonheap"])
+        return self._added([series for series in areas if series.labels.get("area") == "nonheap"])
 
     def threads_by_state(self) -> Iterator[tuple[str, Series]]:
         """Threads that were in each state at some time."""
-        for labels, series in self.series.get("threads_in_state", ()):
+        for series in self.series.get("threads_in_state", ()):
             if series.values.any():
-                yield labels.get("state", "unknown").lower().replace("-", " ").replace("_", " "), series
+                state = series.labels.get("state", "unknown").lower()
+                yield state.replace("-", " ").replace("_", " "), series
 
     def compiling_s(self) -> Series | None:
         """Time that compiler threads were at work or waited for a core: the JVM counts it by the clock."""
@@ -89,13 +88,5 @@ class Jvm:
         return self.total("compile_s") if in_ms is None else Series(in_ms.seconds, in_ms.values / 1000)
 
     def _added(self, parts: Sequence[Series]) -> Series | None:
-        if not parts:
-            return None
-        moments = np.unique(
-            np.concatenate([one.seconds for found in self.series.values() for _, one in found])
-        )
-        total = np.zeros(moments.size)
-        for part in parts:
-            place = np.searchsorted(part.seconds, moments, side="right") - 1
-            total += np.where(place >= 0, part.values[np.maximum(place, 0)], 0.0)
-        return Series(moments, total)
+        every = [series.seconds for group in self.series.values() for series in group]
+        return total(parts, np.unique(np.concatenate(every))) if parts else None

@@ -1,4 +1,4 @@
-"""What the lines of a server's log say, as far as rules have use for it: kinds of lines, counted."""
+"""Kinds of lines in a server's log that rules use, counted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LOCK = re.compile(
     r"|ORA-00054|ORA-30006|Timeout trying to lock table",
     re.IGNORECASE,
 )
-# EADDRNOTAVAIL of a connection; who cannot listen at an address is told the same, and says so.
+# EADDRNOTAVAIL of a connection; a process that cannot listen at an address gets it too, and logs that.
 PORTS = re.compile(
     r"^(?!.*\b(?:bind|listen)).*?(?:cannot assign requested address|EADDRNOTAVAIL).*$",
     re.IGNORECASE | re.MULTILINE,

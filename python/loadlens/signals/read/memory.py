@@ -1,82 +1,53 @@
-"""How short of memory services and machine were in a trial, and whether pages were fetched all the time."""
+"""Memory of the services in a trial: pages that came from storage, and their share of the machine."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from loadlens.estimate.interval import Interval
-from loadlens.signals.read.resources import Process, Series, added, series_by_labels
-from loadlens.signals.read.storage import NOT_READ, Found
-
-if TYPE_CHECKING:
-    import polars as pl
-
-FAULTS = "major_faults"
+from loadlens.model.readings import HostMetrics, ProcMetrics
+from loadlens.signals.read.resources import Process
+from loadlens.signals.read.trial_series import Readings, Series, added
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Memory:
-    """The measured part; what the kernel does not tell is insufficient, never zero."""
+    """The measured part."""
 
     faults: float | None  # pages per second from storage, of all processes of the services
     halves: tuple[float, float] | None  # faults in the first half and in the second
-    again: Found
-    swapped_in: Found
-    waiting: Found
-    own_waiting: Found
-    at_bound: Found
-    bound_bytes: float | None
-    held: float | None
+    held: float | None  # resident memory of the services over the machine's memory
 
 
-def read(readings: pl.DataFrame, begin: float, end: float, processes: Sequence[Process]) -> Memory | None:
-    """Summarise memory over the measured part [begin, end], seconds since t0; none: no service was watched.
-
-    Args:
-        readings: Of all monitors.
-        begin: Of the measured part.
-        end: Of it.
-        processes: Of the services.
-    """
+def read(readings: Readings, begin: float, end: float, processes: Sequence[Process]) -> Memory | None:
+    """Return memory in the measured part [begin, end], seconds since t0; none if no service was watched."""
     if not processes:
         return None
-    host: dict[str, Series] = {}
-    groups: dict[str, list[Series]] = {}
-    for (source, metric, text), series in series_by_labels(readings, ("host", "cgroup")).items():
-        labels = json.loads(text) if text else {}
-        if source == "host" and not labels:
-            host[metric] = series
-        elif source == "cgroup" and not str(labels.get("service", "")).startswith("("):
-            groups.setdefault(metric, []).append(series)
-    told = [process.series[FAULTS] for process in processes if FAULTS in process.series]
-    faults = added(told) if len(told) == len(processes) else None
-    grown = None if faults is None else _grown(faults, begin, end)
+    counters = [process.series.get(ProcMetrics.major_faults) for process in processes]
+    counted = [counter for counter in counters if counter is not None]
+    faults = added(counted) if len(counted) == len(counters) else None
+    part = None if faults is None else faults.between(begin, end)
+    is_rate = part is not None and part.values.size > 1
+    sizes = [_size(process) for process in processes]
+    held = [size for size in sizes if size is not None]
+    machine = readings.one(HostMetrics.memory_total_bytes)
     return Memory(
-        faults=None if grown is None else grown / (end - begin),
-        halves=None if faults is None else _halves(faults, begin, end),
-        again=_rate(host, "memory_refaults", begin, end),
-        swapped_in=_rate(host, "memory_swapped_in", begin, end),
-        waiting=_rate(host, "pressure_memory_some_s", begin, end),
-        own_waiting=_most(groups.get("memory_pressure_some_s", ()), begin, end),
-        at_bound=_most(groups.get("memory_at_limit", ()), begin, end),
-        bound_bytes=min(
-            (float(one.values[-1]) for one in groups.get("memory_limit_bytes", ())), default=None
-        ),
-        held=_held(host, processes),
+        faults=float(part.values[-1] - part.values[0]) / (end - begin)
+        if part is not None and is_rate
+        else None,
+        halves=None if part is None else _halves(part),
+        held=None if machine is None or len(held) < len(sizes) else sum(held) / float(machine.values[-1]),
     )
 
 
-def _grown(counter: Series, begin: float, end: float) -> float | None:
-    values = counter.between(begin, end).values
-    return float(values[-1] - values[0]) if values.size > 1 else None
+def _size(process: Process) -> float | None:
+    """Return the most memory of a process, shared pages divided by their users where the kernel does that."""
+    shared = process.highest(ProcMetrics.pss_bytes)
+    return process.highest(ProcMetrics.rss_bytes) if shared is None else shared
 
 
-def _halves(counter: Series, begin: float, end: float) -> tuple[float, float] | None:
-    """Of equal length, from the reading next to the middle on; none where there are too few readings."""
-    part = counter.between(begin, end)
+def _halves(part: Series) -> tuple[float, float] | None:
+    """Return the growth in halves of equal length, cut at the reading next to the middle; none of too few."""
     if part.seconds.size < 3:
         return None
     middle = (part.seconds[0] + part.seconds[-1]) / 2
@@ -88,21 +59,3 @@ def _halves(counter: Series, begin: float, end: float) -> tuple[float, float] | 
     )
     half = (first + second) / 2
     return rates[0] * half, rates[1] * half
-
-
-def _rate(table: Mapping[str, Series], metric: str, begin: float, end: float) -> Found:
-    return table[metric].rate(begin, end) if metric in table else NOT_READ
-
-
-def _most(series: Sequence[Series], begin: float, end: float) -> Found:
-    """Of the group that grew most."""
-    rates = [rate for one in series if isinstance(rate := one.rate(begin, end), Interval)]
-    return max(rates, key=lambda rate: rate.point, default=NOT_READ)
-
-
-def _held(host: Mapping[str, Series], processes: Sequence[Process]) -> float | None:
-    sizes = [process.peaks.get("pss_bytes", process.peaks.get("rss_bytes")) for process in processes]
-    known = [size for size in sizes if size is not None]
-    if "memory_total_bytes" not in host or len(known) < len(sizes):
-        return None
-    return sum(known) / float(host["memory_total_bytes"].values[-1])

@@ -1,9 +1,8 @@
-"""What the name of a gauge says: that of a lock, a pool or threads it tells how many places are held,
-waited for, there, or allowed.
+"""Meaning of a gauge from its name: held, waiting, present or allowed places of a lock, pool or threads.
 
-Libraries agree on the words more than on anything else: Micrometer, HikariCP, Tomcat, Jetty, Puma, go-sql,
-OpenTelemetry, generic-pool and deadpool are read by the same words. What words alone get wrong stands in two
-short tables. Only names are looked at here; whether a gauge behaves like what it is called, rules decide.
+Libraries agree on these words: one list reads Micrometer, HikariCP, Tomcat, Jetty, Puma, go-sql,
+OpenTelemetry, generic-pool and deadpool. Two short tables hold the exceptions. Only names are read here;
+rules check whether a gauge behaves as its name says.
 """
 
 from __future__ import annotations
@@ -21,15 +20,15 @@ Kind = Literal["lock", "pool", "threads", "requests", "unknown"]
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What a name says."""
+    """Meaning of a name."""
 
     role: Role
-    kind: Kind | None  # none: it has no word for what is held
-    stem: tuple[str, ...]  # words that are left: whose gauge it is
-    is_growth: bool = False  # a counter of seconds: its growth is the mean number of those who wait (Little)
+    kind: Kind | None  # None: no word says what is held
+    stem: tuple[str, ...]  # remaining words: the name of the resource
+    is_growth: bool = False  # a counter of seconds: its growth per second is the mean number waiting (Little)
 
 
-_KINDS: Final[Mapping[Kind, frozenset[str]]] = {  # the first that has a word of the name
+_KINDS: Final[Mapping[Kind, frozenset[str]]] = {  # the first with a word of the name wins
     "lock": frozenset({"lock", "locks", "mutex", "mutexes", "rwlock", "latch"}),
     "threads": frozenset({"thread", "threads", "threadpool", "worker", "workers", "processes"}),
     "pool": frozenset({"pool", "pools", "connection", "connections", "conn", "conns"}),
@@ -50,14 +49,14 @@ _PRESENT: Final = frozenset({"size", "current", "open", "live", "total"})
 _FILLERS: Final = frozenset(
     {"count", "config", "configured", "usage", "num", "number", "length", "depth", "in"}
 )
-# Of something else than places: sizes, times, rates, marks of the past.
+# Words for anything but places: sizes, times, rates, past events.
 _OTHER: Final = frozenset(
     {"bytes", "seconds", "second", "milliseconds", "ms", "ns", "time", "duration", "latency", "age", "ratio"}
     | {"percent", "utilization", "utilisation", "rate", "bucket", "sum", "created", "info", "memory", "heap"}
     | {"buffer", "buffers", "cpu", "fds", "files", "peak", "min", "minimum", "core", "remaining", "timeout"}
     | {"daemon", "sessions", "errors", "failed", "lifetime"}
 )
-# Of the process or of clients' idle connections, under words that mean places elsewhere.
+# Gauges of the process, or of clients' idle connections, whose words mean places elsewhere.
 _NOT_PLACES: Final = (
     *("jvm_", "process_", "go_threads", "go_goroutines", "go_gc", "go_sched", "nodejs_", "python_"),
     *("nginx_connections_", "promhttp_", "logback_", "kestrel_", "scrape_"),
@@ -76,7 +75,7 @@ _KNOWN: Final[Mapping[str, Meaning]] = {
 
 
 def meaning_of(metric: str, labels: Mapping[str, str]) -> Meaning | None:
-    """Return what a series counts; none where its name says nothing about places.
+    """Return what a series counts; None if its name says nothing about places.
 
     Args:
         metric: As it is exported.
@@ -86,7 +85,7 @@ def meaning_of(metric: str, labels: Mapping[str, str]) -> Meaning | None:
 
 
 def other_labels(labels: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """The labels that tell one pool from another."""
+    """Return the labels in which pools differ."""
     return tuple(sorted((name, value) for name, value in labels.items() if name not in _STATES))
 
 
@@ -112,17 +111,17 @@ def _words(name: str) -> tuple[str, ...]:
 
 
 def _role(words: tuple[str, ...]) -> Role | None:
-    """Who waits comes first: a queue has a length, a bound and a size as well."""
-    found, pairs = set(words), set(pairwise(words))
-    if found & _WAITING:
-        return None if found & (_BOUND | _FREE) else "waiting"
-    if found & _BOUND:
+    """Return the role; waiting comes first, as a queue has a length, a bound and a size as well."""
+    present, pairs = set(words), set(pairwise(words))
+    if present & _WAITING:
+        return None if present & (_BOUND | _FREE) else "waiting"
+    if present & _BOUND:
         return "bound"
-    if found & _HELD or pairs & set(_HELD_PAIRS):
+    if present & _HELD or pairs & set(_HELD_PAIRS):
         return "held"
-    if found & _FREE:
+    if present & _FREE:
         return "free"
-    if any(found & nouns for nouns in _KINDS.values()):
+    if any(present & nouns for nouns in _KINDS.values()):
         return "present"
     return None
 

@@ -1,24 +1,23 @@
-"""What quotas of CPU time did to the services, from the readings of their control groups."""
+"""Effects of quotas of CPU time on the services, from the readings of their control groups."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from loadlens.estimate import within_trial
 from loadlens.estimate.interval import Insufficient, Interval
-from loadlens.signals.read.resources import Process, Series, series_by_labels
+from loadlens.model.readings import CgroupMetrics, Metric
+from loadlens.signals.read.resources import Process
+from loadlens.signals.read.trial_series import NOT_READ, Measured, Readings, Series, of_time
 
-if TYPE_CHECKING:
-    import polars as pl
-
-SOURCE = "cgroup"
-NOT_READ = Insufficient("not read in the measured part")
-Found = Interval | Insufficient
+_READ = (
+    *(CgroupMetrics.cpu_periods, CgroupMetrics.cpu_throttled_periods, CgroupMetrics.cpu_throttled_s),
+    *(CgroupMetrics.cpu_quota_cores, CgroupMetrics.cpu_period_s),
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,9 +28,9 @@ class Quota:
     replica: str
     cores: float | None
     period_s: float | None
-    used: Found
-    throttled: Found
-    held_back: Found
+    used: Measured
+    throttled: Measured
+    held_back: Measured
 
     @property
     def key(self) -> tuple[str, str]:
@@ -40,7 +39,7 @@ class Quota:
 
 
 def read(
-    readings: pl.DataFrame, begin: float, end: float, processes: Sequence[Process], placement: dict[str, Any]
+    readings: Readings, begin: float, end: float, processes: Sequence[Process], placement: dict[str, Any]
 ) -> tuple[Quota, ...]:
     """Summarise each group that has a quota over the measured part [begin, end], seconds since t0.
 
@@ -51,12 +50,12 @@ def read(
         processes: Of the services, with what CPU time they used.
         placement: What services were to be confined to, where the record does not say what held.
     """
-    groups: dict[tuple[str, str], dict[str, Series]] = {}
-    for (_, metric, text), series in series_by_labels(readings, (SOURCE,)).items():
-        labels = json.loads(text) if text else {}
-        key = (str(labels.get("service", "")), str(labels.get("replica", "")))
-        groups.setdefault(key, {})[metric] = series
-    groups = {key: own for key, own in groups.items() if "cpu_periods" in own}
+    groups: dict[tuple[str, str], dict[Metric, Series]] = {}
+    for metric in _READ:
+        for series in readings.of(metric):
+            key = (series.labels.get("service", ""), series.labels.get("replica", ""))
+            groups.setdefault(key, {})[metric] = series
+    groups = {key: own for key, own in groups.items() if CgroupMetrics.cpu_periods in own}
     return tuple(
         _one(key, own, begin, end, _inside(key, tuple(groups), processes), placement)
         for key, own in sorted(groups.items())
@@ -65,22 +64,25 @@ def read(
 
 def _one(
     key: tuple[str, str],
-    own: Mapping[str, Series],
+    own: Mapping[Metric, Series],
     begin: float,
     end: float,
     inside: Sequence[Process],
     placement: dict[str, Any],
 ) -> Quota:
     asked = (placement.get("services") or {}).get(key[0]) or {}
-    cores, period = _last(own, "cpu_quota_cores"), _last(own, "cpu_period_s")
+    cores, period = (_last(own, m) for m in (CgroupMetrics.cpu_quota_cores, CgroupMetrics.cpu_period_s))
+    stopped, held_back = own.get(CgroupMetrics.cpu_throttled_periods), own.get(CgroupMetrics.cpu_throttled_s)
     return Quota(
         service=key[0],
         replica=key[1],
         cores=cores if cores is not None else asked.get("cpu"),
         period_s=period if period is not None else asked.get("period_s"),
         used=_together([process.cpu for process in inside]),
-        throttled=_share(own["cpu_throttled_periods"], own["cpu_periods"], begin, end),
-        held_back=own["cpu_throttled_s"].rate(begin, end) if "cpu_throttled_s" in own else NOT_READ,
+        throttled=NOT_READ
+        if stopped is None
+        else _share(stopped, own[CgroupMetrics.cpu_periods], begin, end),
+        held_back=NOT_READ if held_back is None else held_back.rate(begin, end),
     )
 
 
@@ -94,37 +96,36 @@ def _inside(
     return [process for process in of_service if process.replica == key[1]]
 
 
-def _together(parts: Sequence[Found]) -> Found:
-    known = [part for part in parts if isinstance(part, Interval)]
-    if not parts or len(known) < len(parts):
+def _together(parts: Sequence[Measured]) -> Measured:
+    intervals = [part for part in parts if isinstance(part, Interval)]
+    if not parts or len(intervals) < len(parts):
         return NOT_READ
-    lows, highs = [part.low for part in known], [part.high for part in known]
+    lows, highs = [part.low for part in intervals], [part.high for part in intervals]
     is_open = None in lows or None in highs
     return Interval(
-        sum(part.point for part in known),
+        sum(part.point for part in intervals),
         None if is_open else sum(low for low in lows if low is not None),
         None if is_open else sum(high for high in highs if high is not None),
-        known[0].independent,
+        intervals[0].independent,
         "sum over processes",
     )
 
 
-def _share(part: Series, whole: Series, begin: float, end: float) -> Found:
+def _share(part: Series, whole: Series, begin: float, end: float) -> Measured:
     """The growth of one counter by that of another that was read at the same moments."""
     seconds = np.intersect1d(part.seconds, whole.seconds)
     seconds = seconds[(seconds >= begin) & (seconds <= end)]
     if seconds.size < 2:
         return NOT_READ
-    up, down = (np.diff(one.values[np.searchsorted(one.seconds, seconds)]) for one in (part, whole))
+    up, down = (np.diff(each.values[np.searchsorted(each.seconds, seconds)]) for each in (part, whole))
     if not down.sum() > 0:
         return Insufficient("nothing in it wanted to run")
-    found = within_trial.mean(up[down > 0], down[down > 0])
+    share = within_trial.mean(up[down > 0], down[down > 0])
     point = float(up.sum() / down.sum())
-    if isinstance(found, Interval):
-        high = None if found.high is None else min(1.0, found.high)
-        return Interval(point, found.low, high, found.independent, found.method)
+    if isinstance(share, Interval):
+        return of_time(Interval(point, share.low, share.high, share.independent, share.method))
     return Interval(point, None, None, 1.0, "difference of two readings")
 
 
-def _last(own: Mapping[str, Series], metric: str) -> float | None:
+def _last(own: Mapping[Metric, Series], metric: Metric) -> float | None:
     return float(own[metric].values[-1]) if metric in own else None

@@ -1,4 +1,4 @@
-"""What runtimes, databases, balancers and the kernel told about the services in a trial, as lines of a table.
+"""Metrics of runtimes, databases, balancers and the kernel in a trial, as lines of a table.
 
 A line is one series of one part: its mean over the measured part, its highest reading, and its course for the
 chart. Counters become rates or shares of their growth; nothing is averaged that is a percentile already.
@@ -9,26 +9,28 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from loadlens.estimate import within_trial
-from loadlens.estimate.interval import Floats, Insufficient, Interval
+from loadlens.estimate.interval import Floats, Interval
+from loadlens.model.readings import (
+    BalancerMetrics,
+    BeamMetrics,
+    CgroupMetrics,
+    Metric,
+    MonitorMetrics,
+    NodeMetrics,
+    PostgresMetrics,
+    TcpMetrics,
+)
 from loadlens.signals.read import jvm_metrics
-from loadlens.signals.read.resources import Series
-
-if TYPE_CHECKING:
-    import polars as pl
+from loadlens.signals.read.trial_series import NOT_READ, Measured, Readings, Series, level, total
 
 SOURCES = ("node", "beam", "tcp", "cgroup", "postgres", "balancer", "monitor", "scrape")
 MIB = 1024.0**2
 PERCENT = 100.0
 MS = 1000.0
-_UNREAD = Insufficient("not read in the measured part")
-
-Labels = Mapping[str, str]
-Found = Interval | Insufficient
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,7 +40,7 @@ class Line:
     part: str  # "app.1", "app.1 #2" for its second process
     what: str
     unit: str
-    mean: Found | None = None  # none: only the highest is known
+    mean: Measured | None = None  # none: only the highest is known
     highest: float | None = None  # of the readings, or of the stretches between two of them
     panel: str = ""  # title of the chart's panel; empty: not drawn
     source: str = ""  # the monitor
@@ -46,13 +48,13 @@ class Line:
 
     @property
     def key(self) -> tuple[str, str]:
-        """What tells it from the other lines of a trial."""
+        """Part and name, in which the lines of a trial differ."""
         return (self.part, self.what)
 
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """What one replica got from a balancer, over the whole trial."""
+    """Requests of one replica behind a balancer, over the whole trial."""
 
     balancer: str
     name: str
@@ -63,7 +65,7 @@ class Backend:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class RuntimeMetrics:
     """Everything of one trial."""
 
     lines: tuple[Line, ...] = ()
@@ -77,42 +79,39 @@ class _Part:
     """All series of one process, port, group or server, by metric and by the labels that are left."""
 
     name: str
-    labels: Labels
-    series: dict[str, dict[tuple[tuple[str, str], ...], Series]] = field(default_factory=dict)
+    labels: Mapping[str, str]
+    series: dict[str, list[Series]] = field(default_factory=dict)
 
-    def one(self, metric: str, **wanted: str) -> Series | None:
-        """The series with these labels; none if it was not read."""
-        found = [
-            series
-            for rest, series in self.series.get(metric, {}).items()
-            if wanted.items() <= dict(rest).items()
-        ]
-        return found[0] if found else None
+    def one(self, metric: Metric, **wanted: str) -> Series | None:
+        """Return the series with these labels; none if it was not read."""
+        every = self.series.get(metric.name, ())
+        return next((series for series in every if wanted.items() <= series.labels.items()), None)
 
-    def each(self, metric: str) -> Iterator[tuple[dict[str, str], Series]]:
-        """All series of a metric."""
-        for rest, series in sorted(self.series.get(metric, {}).items()):
-            yield dict(rest), series
+    def each(self, metric: Metric) -> Sequence[Series]:
+        """Return all series of a metric."""
+        return self.series.get(metric.name, ())
 
 
-def read(readings: pl.DataFrame, begin: float, end: float) -> Told:
-    """Summarise what was told over the measured part [begin, end], seconds since t0."""
-    if readings.is_empty():
-        return Told()
-    import polars as pl
-
-    kept = readings.filter(pl.col("source").is_in(SOURCES))
-    parts, cost = _parts(kept, begin, end)
+def read(readings: Readings, begin: float, end: float) -> RuntimeMetrics:
+    """Return the metrics over the measured part [begin, end], seconds since t0."""
+    parts = _parts(readings)
+    cost = readings.one(MonitorMetrics.cost_cpu_s)
+    cores = None if cost is None else cost.rate(begin, end)
     lines: list[Line] = []
     for source, make in _MAKERS.items():
         for part in parts.get(source, ()):
             lines += [replace(line, source=source) for line in make(part, begin, end)]
-    return Told(tuple(lines), tuple(_backends(parts.get("balancer", ()))), tuple(_unread(kept)), cost)
+    return RuntimeMetrics(
+        tuple(lines),
+        tuple(_backends(parts.get("balancer", ()))),
+        tuple(_unread(readings)),
+        cores.point if isinstance(cores, Interval) else None,
+    )
 
 
 # --- from rows to parts -----------------------------------------------------------------------------------
 
-_OF_A_PART: Mapping[str, tuple[str, ...]] = {  # labels that tell one part of a source from another
+_OF_A_PART: Mapping[str, tuple[str, ...]] = {  # labels in which the parts of a source differ
     "node": ("service", "replica", "pid", "thread"),
     "beam": ("service", "replica", "pid"),
     jvm_metrics.SOURCE: ("service", "replica"),
@@ -121,34 +120,32 @@ _OF_A_PART: Mapping[str, tuple[str, ...]] = {  # labels that tell one part of a 
     "postgres": ("service",),
     "balancer": ("service",),
 }
-_ACTIVITY: Mapping[str, str] = {"node": "loop_active_s", "beam": "schedulers_busy_s"}
+_ACTIVITY: Mapping[str, Metric] = {
+    "node": NodeMetrics.loop_active_s,
+    "beam": BeamMetrics.schedulers_busy_s,
+}
 
 
-def _parts(kept: pl.DataFrame, begin: float, end: float) -> tuple[dict[str, list[_Part]], float | None]:
-    import polars as pl
+def _parts(readings: Readings) -> dict[str, list[_Part]]:
+    by_source: dict[str, dict[tuple[str, ...], _Part]] = {}
+    for source, names in _OF_A_PART.items():
+        for metric, series in _series_of(source, readings):
+            own = tuple(series.labels.get(name, "") for name in names)
+            part = by_source.setdefault(source, {}).setdefault(
+                own, _Part("", dict(zip(names, own, strict=True)))
+            )
+            part.series.setdefault(metric, []).append(series)
+            part.series[metric].sort(key=lambda series: sorted(series.labels.items()))
+    return {source: _named(source, list(parts.values())) for source, parts in by_source.items()}
 
-    found: dict[str, dict[tuple[str, ...], _Part]] = {}
-    cost: float | None = None
-    is_told = (pl.col("source") != "scrape") | pl.col("metric").is_in(list(jvm_metrics.NAMES))
-    known = kept.filter(pl.col("value").is_not_null() & is_told).sort("time_ns")
-    for key, rows in known.group_by(["source", "metric", "labels"], maintain_order=True):
-        source, metric, labels = str(key[0]), str(key[1]), json.loads(str(key[2]) or "{}")
-        if source == "scrape":
-            source, metric = jvm_metrics.SOURCE, jvm_metrics.NAMES[metric]
-        series = Series(
-            rows["time_ns"].to_numpy().astype(np.float64) / 1e9, rows["value"].to_numpy().astype(np.float64)
-        )
-        if source == "monitor":
-            if metric == "cost_cpu_s":
-                rate = series.rate(begin, end)
-                cost = rate.point if isinstance(rate, Interval) else None
-            continue
-        names = _OF_A_PART[source]
-        own = tuple(str(labels.get(name, "")) for name in names)
-        part = found.setdefault(source, {}).setdefault(own, _Part("", dict(zip(names, own, strict=True))))
-        rest = tuple(sorted((str(k), str(v)) for k, v in labels.items() if k not in names))
-        part.series.setdefault(metric, {})[rest] = series
-    return {source: _named(source, list(parts.values())) for source, parts in found.items()}, cost
+
+def _series_of(source: str, readings: Readings) -> Iterator[tuple[str, Series]]:
+    if source != jvm_metrics.SOURCE:
+        yield from readings.monitored(source)
+        return
+    for exported, metric in jvm_metrics.NAMES.items():
+        for series in readings.exported(exported):
+            yield metric, series
 
 
 def _named(source: str, parts: Sequence[_Part]) -> list[_Part]:
@@ -174,7 +171,7 @@ def _named(source: str, parts: Sequence[_Part]) -> list[_Part]:
 
 def _did(source: str, part: _Part) -> float:
     metric = _ACTIVITY.get(source)
-    return sum(float(series.values[-1]) for _, series in part.each(metric)) if metric else 0.0
+    return sum(float(series.values[-1]) for series in part.each(metric)) if metric else 0.0
 
 
 # --- series to lines --------------------------------------------------------------------------------------
@@ -194,9 +191,9 @@ class _Span:
         if series is None:
             return
         inside = series.between(self.begin, self.end)
-        mean: Found = _UNREAD
+        mean: Measured = NOT_READ
         if inside.values.size:
-            mean = _level(inside.values)
+            mean = level(inside.values)
         highest = float(inside.values.max()) if inside.values.size else None
         course = tuple((float(t), float(v) / per) for t, v in zip(series.seconds, series.values, strict=True))
         yield Line(part.name, what, unit, mean, highest, panel, course=course)
@@ -244,29 +241,22 @@ class _Span:
         self, part: _Part, what: str, unit: str, above: Series, below: Series, panel: str, per: float
     ) -> Line:
         up, down = np.diff(above.values), np.diff(below.values)
-        known = (down > 0) & (up >= 0)
-        inside = known & (above.seconds[:-1] >= self.begin) & (above.seconds[1:] <= self.end)
-        values = np.divide(up, down, out=np.full(up.size, np.nan), where=known)
+        is_known = (down > 0) & (up >= 0)
+        inside = is_known & (above.seconds[:-1] >= self.begin) & (above.seconds[1:] <= self.end)
+        values = np.divide(up, down, out=np.full(up.size, np.nan), where=is_known)
         course = tuple(
             (float(t), float(v) / per)
             for t, v in zip(above.seconds[1:], values, strict=True)
             if np.isfinite(v)
         )
         if not inside.any():
-            return Line(part.name, what, unit, _UNREAD, None, panel, course=course)
+            return Line(part.name, what, unit, NOT_READ, None, panel, course=course)
         mean = within_trial.mean(up[inside], down[inside])
         point = float(up[inside].sum() / down[inside].sum())
-        found = (
+        interval = (
             mean if isinstance(mean, Interval) else Interval(point, None, None, 1.0, "difference of readings")
         )
-        return Line(part.name, what, unit, found, float(values[inside].max()), panel, course=course)
-
-
-def _level(values: Floats) -> Interval:
-    """The mean of readings at equal distances."""
-    found = within_trial.mean(values, np.ones(values.size))
-    point = float(values.mean())
-    return found if isinstance(found, Interval) else Interval(point, None, None, 1.0, "mean of readings")
+        return Line(part.name, what, unit, interval, float(values[inside].max()), panel, course=course)
 
 
 def _time_of(series: Series) -> Series:
@@ -277,50 +267,40 @@ def _at(series: Series, seconds: Floats) -> Series:
     return Series(seconds, series.values[np.searchsorted(series.seconds, seconds)])
 
 
-def _sum(parts: Sequence[Series]) -> Series | None:
-    """Series added up; one that begins later counts as it began, and before that as zero."""
-    if not parts:
-        return None
-    seconds = np.unique(np.concatenate([part.seconds for part in parts]))
-    total = np.zeros(seconds.size)
-    for part in parts:
-        place = np.searchsorted(part.seconds, seconds, side="right") - 1
-        total += np.where(place >= 0, part.values[np.maximum(place, 0)], 0.0)
-    return Series(seconds, total)
-
-
 # --- one maker a source -----------------------------------------------------------------------------------
 
 
 def _node(part: _Part, begin: float, end: float) -> Iterator[Line]:
     span = _Span(begin, end)
-    active, idle = part.one("loop_active_s"), part.one("loop_idle_s")
-    whole = _sum([series for series in (active, idle) if series is not None])
+    active, idle = part.one(NodeMetrics.loop_active_s), part.one(NodeMetrics.loop_idle_s)
+    whole = total([series for series in (active, idle) if series is not None])
     yield from span.ratio(part, "event loop busy", "share", active, whole, "event loop busy, %", 1 / PERCENT)
-    counts = _sum([series for _, series in part.each("loop_lag_counts")])
-    yield from span.ratio(part, "event-loop lag, mean", "s", part.one("loop_lag_sum_s"), counts)
+    counts = total(part.each(NodeMetrics.loop_lag_counts))
+    yield from span.ratio(part, "event-loop lag, mean", "s", part.one(NodeMetrics.loop_lag_sum_s), counts)
     p99 = _lag_quantile(part, begin, end, 0.99)
     if p99 is not None:
         yield Line(part.name, "event-loop lag, p99", "s", p99)
-    worst = part.one("loop_lag_max_s")
+    worst = part.one(NodeMetrics.loop_lag_max_s)
     yield from span.highest(part, "event-loop lag, worst", worst, "event-loop lag, worst in 1 s, ms", 1 / MS)
-    pauses = _sum([series for _, series in part.each("gc_s")])
+    pauses = total(part.each(NodeMetrics.gc_s))
     yield from span.rate(
         part, "stopped by the collector", "share", pauses, "stopped by the collector, %", 1 / PERCENT
     )
-    yield from span.highest(part, "longest collection", part.one("gc_longest_s"))
-    yield from span.level(part, "heap in use", "bytes", part.one("heap_used_bytes"), "heap in use, MiB", MIB)
-    yield from span.rate(part, "taken by the sampling", "share", part.one("sampling_s"))
+    yield from span.highest(part, "longest collection", part.one(NodeMetrics.gc_longest_s))
+    yield from span.level(
+        part, "heap in use", "bytes", part.one(NodeMetrics.heap_used_bytes), "heap in use, MiB", MIB
+    )
+    yield from span.rate(part, "taken by the sampling", "share", part.one(NodeMetrics.sampling_s))
 
 
 def _lag_quantile(part: _Part, begin: float, end: float, p: float) -> Interval | None:
     """A quantile of the lag over time, between the bounds of the class that it falls into."""
     classes = []
-    for labels, series in part.each("loop_lag_counts"):
+    for series in part.each(NodeMetrics.loop_lag_counts):
         last, first = series.last_before(end), series.last_before(begin)
         grown = (last or 0.0) - (first or 0.0)
         if grown > 0:
-            classes.append((float(labels["from_s"]), float(labels["to_s"]), grown))
+            classes.append((float(series.labels["from_s"]), float(series.labels["to_s"]), grown))
     classes.sort()
     total = sum(count for _, _, count in classes)
     seen = 0.0
@@ -333,45 +313,49 @@ def _lag_quantile(part: _Part, begin: float, end: float, p: float) -> Interval |
 
 def _beam(part: _Part, begin: float, end: float) -> Iterator[Line]:
     span = _Span(begin, end)
-    busy = part.one("schedulers_busy_s", kind="normal")
+    busy = part.one(BeamMetrics.schedulers_busy_s, kind="normal")
     yield from span.rate(part, "schedulers busy", "schedulers", busy, "schedulers busy")
     yield from span.rate(
-        part, "dirty schedulers busy", "schedulers", part.one("schedulers_busy_s", kind="dirty_cpu")
+        part, "dirty schedulers busy", "schedulers", part.one(BeamMetrics.schedulers_busy_s, kind="dirty_cpu")
     )
-    queue, most = part.one("run_queue_mean"), part.one("run_queue_max")
+    queue, most = part.one(BeamMetrics.run_queue_mean), part.one(BeamMetrics.run_queue_max)
     for line in span.level(part, "run queue", "", queue, "run queue"):
         inside = most.between(begin, end).values if most is not None else np.zeros(0)
         highest = float(inside.max()) if inside.size else line.highest
         yield replace(line, highest=highest)
-    yield from span.highest(part, "a process woke late by", part.one("wake_late_max_s"))
-    yield from span.level(part, "processes", "", part.one("processes"), "Erlang processes")
+    yield from span.highest(part, "a process woke late by", part.one(BeamMetrics.wake_late_max_s))
+    yield from span.level(part, "processes", "", part.one(BeamMetrics.processes), "Erlang processes")
     yield from span.level(
-        part, "longest message queue", "", part.one("longest_queue"), "longest message queue"
+        part, "longest message queue", "", part.one(BeamMetrics.longest_queue), "longest message queue"
     )
-    memory = part.one("memory_bytes", kind="total")
+    memory = part.one(BeamMetrics.memory_bytes, kind="total")
     yield from span.level(part, "memory of the emulator", "bytes", memory, "memory of the emulator, MiB", MIB)
-    yield from span.rate(part, "collections", "1/s", part.one("gc_runs"), "collections/s")
-    yield from span.rate(part, "reductions", "1/s", part.one("reductions"))
-    yield from span.rate(part, "sampling under way", "share", part.one("sampling_s"))
+    yield from span.rate(part, "collections", "1/s", part.one(BeamMetrics.gc_runs), "collections/s")
+    yield from span.rate(part, "reductions", "1/s", part.one(BeamMetrics.reductions))
+    yield from span.rate(part, "sampling under way", "share", part.one(BeamMetrics.sampling_s))
 
 
 def _tcp(part: _Part, begin: float, end: float) -> Iterator[Line]:
     span = _Span(begin, end)
     if not part.labels["service"]:  # the machine
         part.name = "machine"
-        yield from span.rate(part, "segments sent again", "1/s", part.one("segments_retransmitted"))
-        yield from span.rate(part, "resets sent", "1/s", part.one("resets_sent"))
+        yield from span.rate(part, "segments sent again", "1/s", part.one(TcpMetrics.segments_retransmitted))
+        yield from span.rate(part, "resets sent", "1/s", part.one(TcpMetrics.resets_sent))
         return
     yield from span.level(
-        part, "waiting to be accepted", "", part.one("accept_queue"), "waiting to be accepted"
+        part, "waiting to be accepted", "", part.one(TcpMetrics.accept_queue), "waiting to be accepted"
     )
-    yield from span.level(part, "may wait to be accepted", "", part.one("accept_queue_bound"))
+    yield from span.level(part, "may wait to be accepted", "", part.one(TcpMetrics.accept_queue_bound))
     yield from span.rate(
-        part, "dropped before accepted", "1/s", part.one("listen_drops"), "dropped before accepted, 1/s"
+        part,
+        "dropped before accepted",
+        "1/s",
+        part.one(TcpMetrics.listen_drops),
+        "dropped before accepted, 1/s",
     )
-    moments = part.one("connections", state="established")  # each count has this row
-    for labels, series in part.each("connections"):
-        state = labels["state"]
+    moments = part.one(TcpMetrics.connections, state="established")  # each count has this row
+    for series in part.each(TcpMetrics.connections):
+        state = series.labels["state"]
         if series.values.any():
             panel = "TCP connections, established" if state == "established" else ""
             counts = _counted_at(moments, [series])
@@ -380,14 +364,21 @@ def _tcp(part: _Part, begin: float, end: float) -> Iterator[Line]:
 
 def _cgroup(part: _Part, begin: float, end: float) -> Iterator[Line]:
     span = _Span(begin, end)
-    periods, held = part.one("cpu_periods"), part.one("cpu_throttled_periods")
+    periods, held = part.one(CgroupMetrics.cpu_periods), part.one(CgroupMetrics.cpu_throttled_periods)
     yield from span.ratio(
         part, "periods throttled", "share", held, periods, "periods throttled, %", 1 / PERCENT
     )
-    yield from span.rate(part, "held back by its quota", "cores", part.one("cpu_throttled_s"))
-    yield from span.rate(part, "waiting for a CPU (pressure)", "share", part.one("cpu_pressure_some_s"))
-    yield from span.rate(part, "waiting for memory (pressure)", "share", part.one("memory_pressure_some_s"))
-    for metric, what in (("memory_at_limit", "met its bound of memory"), ("oom_kills", "killed for memory")):
+    yield from span.rate(part, "held back by its quota", "cores", part.one(CgroupMetrics.cpu_throttled_s))
+    yield from span.rate(
+        part, "waiting for a CPU (pressure)", "share", part.one(CgroupMetrics.cpu_pressure_some_s)
+    )
+    yield from span.rate(
+        part, "waiting for memory (pressure)", "share", part.one(CgroupMetrics.memory_pressure_some_s)
+    )
+    for metric, what in (
+        (CgroupMetrics.memory_at_limit, "met its bound of memory"),
+        (CgroupMetrics.oom_kills, "killed for memory"),
+    ):
         series = part.one(metric)
         if series is not None and series.values.any():
             yield from span.rate(part, what, "1/s", series)
@@ -397,31 +388,35 @@ def _postgres(part: _Part, begin: float, end: float) -> Iterator[Line]:
     span = _Span(begin, end)
     by_state: dict[str, list[Series]] = {}
     waits: dict[str, list[Series]] = {}
-    for labels, series in part.each("connections"):
-        by_state.setdefault(labels.get("state", "unknown"), []).append(series)
-        if labels.get("state") == "active" and labels.get("wait") != "none":
-            waits.setdefault(labels.get("wait", ""), []).append(series)
-    moments = part.one("max_connections")
-    for state, found in sorted(by_state.items()):
+    for series in part.each(PostgresMetrics.connections):
+        state, wait = series.labels.get("state", "unknown"), series.labels.get("wait", "")
+        by_state.setdefault(state, []).append(series)
+        if state == "active" and wait != "none":
+            waits.setdefault(wait, []).append(series)
+    moments = part.one(PostgresMetrics.max_connections)
+    for state, group in sorted(by_state.items()):
         panel = "database connections, active" if state == "active" else ""
-        yield from span.level(part, f"connections, {state}", "", _counted_at(moments, found), panel)
-    for wait, found in sorted(waits.items()):
-        yield from span.level(part, f"active, waiting for {wait}", "", _counted_at(moments, found))
-    locks = part.one("locks_waited_for")
+        yield from span.level(part, f"connections, {state}", "", _counted_at(moments, group), panel)
+    for wait, group in sorted(waits.items()):
+        yield from span.level(part, f"active, waiting for {wait}", "", _counted_at(moments, group))
+    locks = part.one(PostgresMetrics.locks_waited_for)
     yield from span.level(part, "locks waited for", "", locks, "locks waited for")
-    yield from span.highest(part, "longest wait for a lock", part.one("longest_lock_wait_s"))
-    yield from span.highest(part, "longest transaction", part.one("longest_transaction_s"))
-    yield from span.rate(part, "commits", "1/s", part.one("commits"), "commits/s")
-    yield from span.rate(part, "rollbacks", "1/s", part.one("rollbacks"))
-    hit, missed = part.one("blocks_hit"), part.one("blocks_read")
-    whole = _sum([series for series in (hit, missed) if series is not None])
+    yield from span.highest(part, "longest wait for a lock", part.one(PostgresMetrics.longest_lock_wait_s))
+    yield from span.highest(part, "longest transaction", part.one(PostgresMetrics.longest_transaction_s))
+    yield from span.rate(part, "commits", "1/s", part.one(PostgresMetrics.commits), "commits/s")
+    yield from span.rate(part, "rollbacks", "1/s", part.one(PostgresMetrics.rollbacks))
+    hit, missed = part.one(PostgresMetrics.blocks_hit), part.one(PostgresMetrics.blocks_read)
+    whole = total([series for series in (hit, missed) if series is not None])
     yield from span.ratio(part, "blocks found in its cache", "share", hit, whole)
-    for metric, what in (("deadlocks", "deadlocks"), ("temporary_bytes", "written to temporary files")):
+    for metric, what, unit in (
+        (PostgresMetrics.deadlocks, "deadlocks", "1/s"),
+        (PostgresMetrics.temporary_bytes, "written to temporary files", "bytes/s"),
+    ):
         counter = part.one(metric)
         if counter is not None and np.ptp(counter.values) > 0:
-            yield from span.rate(part, what, "bytes/s" if metric.endswith("bytes") else "1/s", counter)
-    yield from span.rate(part, "written to its log", "bytes/s", part.one("log_bytes"))
-    yield from span.level(part, "size of the database", "bytes", part.one("database_bytes"))
+            yield from span.rate(part, what, unit, counter)
+    yield from span.rate(part, "written to its log", "bytes/s", part.one(PostgresMetrics.log_bytes))
+    yield from span.level(part, "size of the database", "bytes", part.one(PostgresMetrics.database_bytes))
 
 
 def _counted_at(moments: Series | None, parts: Sequence[Series]) -> Series | None:
@@ -438,7 +433,7 @@ def _counted_at(moments: Series | None, parts: Sequence[Series]) -> Series | Non
 
 def _jvm(part: _Part, begin: float, end: float) -> Iterator[Line]:
     span = _Span(begin, end)
-    jvm = jvm_metrics.Jvm({metric: list(part.each(metric)) for metric in part.series})
+    jvm = jvm_metrics.Jvm(part.series)
     yield from span.level(part, "heap in use", "bytes", jvm.heap(), "heap in use, MiB", MIB)
     for pool, used in jvm.heap_pools():
         yield from span.level(part, f"heap, {pool}", "bytes", used)
@@ -484,22 +479,30 @@ _MAKERS: Mapping[str, Callable[[_Part, float, float], Iterator[Line]]] = {
 def _backends(parts: Sequence[_Part]) -> Iterator[Backend]:
     for part in parts:
         sums: dict[str, list[float]] = {}
-        for metric, column in (("requests", 0), ("backend_seconds", 2), ("connect_seconds", 3)):
-            for labels, series in part.each(metric):
-                own = sums.setdefault(labels["backend"], [0.0, 0.0, 0.0, 0.0])
+        for metric, column in (
+            (BalancerMetrics.requests, 0),
+            (BalancerMetrics.backend_seconds, 2),
+            (BalancerMetrics.connect_seconds, 3),
+        ):
+            for series in part.each(metric):
+                own = sums.setdefault(series.labels["backend"], [0.0, 0.0, 0.0, 0.0])
                 own[column] += float(series.values[-1])
-                if metric == "requests" and labels["status"] >= "500":
+                if metric is BalancerMetrics.requests and series.labels["status"] >= "500":
                     own[1] += float(series.values[-1])
         for name, (requests, refused, seconds, connect) in sorted(sums.items()):
             yield Backend(part.labels["service"], name, int(requests), int(refused), seconds, connect)
 
 
-def _unread(kept: pl.DataFrame) -> Iterator[str]:
+def _unread(readings: Readings) -> Iterator[str]:
     import polars as pl
 
-    rows = kept.filter((pl.col("metric") == "missed") & pl.col("labels").str.contains('"why"'))
-    for key, found in rows.group_by(["source", "labels"], maintain_order=True):
+    if readings.table.is_empty():
+        return
+    kept = readings.table.filter(pl.col("source").is_in(SOURCES))
+    is_missed = pl.col("metric") == MonitorMetrics.missed.name
+    rows = kept.filter(is_missed & pl.col("labels").str.contains('"why"'))
+    for key, group in rows.group_by(["source", "labels"], maintain_order=True):
         labels = json.loads(str(key[1]))
         of = f" of {labels['service']}" if "service" in labels else ""
-        times = f" ({found.height} times)" if found.height > 1 else ""
+        times = f" ({group.height} times)" if group.height > 1 else ""
         yield f"{key[0]}{of}: {labels['why']}{times}"

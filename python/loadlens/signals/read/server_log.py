@@ -1,39 +1,30 @@
-"""What the service itself wrote down: one response time a request, by path and status."""
+"""Response times that the service itself logged, one per request, by path and status."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from loadlens.estimate import within_trial
 from loadlens.estimate.interval import Floats, Insufficient, Interval, Ints
 from loadlens.estimate.interval_counts import IntervalCounts, counts_from_values
-
-if TYPE_CHECKING:
-    import polars as pl
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PathTimes:
-    """Response times of one path with one status, as the server measured them."""
-
-    path: str
-    status: str
-    seconds: Floats  # when each line was read, since t0
-    values: Floats  # response times in seconds
+from loadlens.model.readings import ServerTimesMetrics
+from loadlens.signals.read.trial_series import Readings, Series
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Served:
     """All lines of a trial."""
 
-    paths: Mapping[tuple[str, str], PathTimes]
-    total: int  # lines over the whole trial
-    faulty: int  # lines that could not be read
+    paths: Mapping[tuple[str, str], Series] = field(default_factory=dict)  # by path and status, seconds
+    faulty: int = 0  # lines that could not be read
+
+    @property
+    def total(self) -> int:
+        """Lines over the whole trial."""
+        return self.count()
 
     def mean(self, path: str, begin: float, end: float, *, below: int = 400) -> Interval | Insufficient:
         """Mean response time of one path over a part, successes only, by second."""
@@ -72,30 +63,19 @@ class Served:
         return sum(rows.values.size for (where, _), rows in self.paths.items() if path in (None, where))
 
 
-def read(readings: pl.DataFrame) -> Served:
+def read(readings: Readings) -> Served:
     """Gather the lines of a trial."""
-    import polars as pl
-
-    rows = readings.filter((pl.col("source") == "server_times") & pl.col("value").is_not_null())
-    found: dict[tuple[str, str], PathTimes] = {}
-    faulty = 0
-    for key, part in rows.group_by(["metric", "labels"], maintain_order=True):
-        metric, labels = str(key[0]), json.loads(str(key[1]) or "{}")
-        if metric == "faulty_lines":
-            faulty += int(part["value"].to_numpy().max())
-            continue
-        path = str(labels.get("path", "")).partition("?")[0]
-        status = str(labels.get("status", ""))
-        seconds = part["time_ns"].to_numpy().astype(np.float64) / 1e9
-        values = part["value"].to_numpy().astype(np.float64)
-        before = found.get((path, status))
-        if before is not None:
-            seconds, values = (
-                np.concatenate([before.seconds, seconds]),
-                np.concatenate([before.values, values]),
+    faulty = sum(int(series.values.max()) for series in readings.of(ServerTimesMetrics.faulty_lines))
+    paths: dict[tuple[str, str], Series] = {}
+    for series in readings.of(ServerTimesMetrics.response_time):
+        key = (series.labels.get("path", "").partition("?")[0], series.labels.get("status", ""))
+        if (before := paths.get(key)) is not None:
+            series = Series(
+                np.concatenate([before.seconds, series.seconds]),
+                np.concatenate([before.values, series.values]),
             )
-        found[(path, status)] = PathTimes(path, status, seconds, values)
-    return Served(found, sum(rows.values.size for rows in found.values()), faulty)
+        paths[key] = series
+    return Served(paths, faulty)
 
 
 def _number(status: str) -> int:

@@ -1,20 +1,23 @@
 """A study file -> a Definition, or all of its faults with their lines.
 
-`yaml.py` reads the text, `shape.py` is the vocabulary that `keys_*.py` describe the format in, `links.py`
-and `results.py` see that the parts fit together. What the lab cannot run yet is refused by name.
+`yaml_tree.py` reads the text, `schema.py` is the vocabulary that `keys_*.py` describe the format in,
+`unknown_keys.py` notes every other key, `short_forms.py` fills in what a short study leaves out,
+`links.py` sees that the parts fit together. What the lab cannot run yet is refused by name.
 """
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from loadlens.study.definition import Definition, Faults, Place
-from loadlens.study.parse import links, placeholders, results
+from loadlens.study.definition import Definition, Experiment, Faults, Place
+from loadlens.study.parse import links, placeholders, short_forms, unknown_keys
+from loadlens.study.parse.keys_load import EXPERIMENT
 from loadlens.study.parse.keys_study import STUDY
-from loadlens.study.parse.schema import MISSING, At
-from loadlens.study.parse.yaml_tree import MOST_BYTES, Tree, load
+from loadlens.study.parse.schema import At
+from loadlens.study.tree import Tree, items_at
 
 STUDY_FILE: Final = "study.yaml"
 
@@ -22,43 +25,71 @@ __all__ = ["STUDY_FILE", "read"]
 
 
 def read(path: Path) -> Definition:
-    """The study in a file, or in a folder that holds `study.yaml`.
+    """The study in a file, in a folder that holds `study.yaml`, or on standard input (`-`).
 
     Raises:
         DefinitionErrors: All faults of the file, each with its line, its key path and a hint.
     """
     faults = Faults()
     file = path / STUDY_FILE if path.is_dir() else path
-    definition = _read(file, faults)
+    is_stdin = str(path) == "-"
+    definition = _read(None if is_stdin else file, faults)
     faults.raise_any()
     assert definition is not None, "a file without faults gives a definition"
     return definition
 
 
-def _read(file: Path, faults: Faults) -> Definition | None:
-    place = Place(str(file), 1)
+def _read(path: Path | None, faults: Faults) -> Definition | None:
+    from loadlens.study.parse.yaml_tree import MOST_BYTES, load  # ruamel takes time to import
+
+    file = "stdin" if path is None else str(path)
+    place = Place(file, 1)
     try:
-        with file.open("rb") as stream:
+        with sys.stdin.buffer if path is None else path.open("rb") as stream:
             raw = stream.read(MOST_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        faults.add(
-            f"the study cannot be read: {reason.lower()}", place, "a study file, or a folder with study.yaml"
-        )
+        hint = "a study file, or a folder with study.yaml"
+        faults.add(f"the study cannot be read: {reason.lower()}", Place(file, 0), hint)
         return None
-    tree = load(raw, str(file), faults)
+    tree = load(raw, file, faults)
     if tree is None:
         return None
     if not isinstance(tree, Tree):
-        faults.add("a study is a mapping of keys", Place(str(file), tree.line), "begin with `schema: 1`")
+        faults.add("a study is a mapping of keys", Place(file, tree.line), "begin with `entry: URL`")
         return None
-    names = placeholders.names_of(tree)
-    definition = STUDY.read(tree, At(str(file), names, faults))
-    if definition is MISSING:
+    folder = Path.cwd() if path is None else path.resolve().parent
+    at = At(file, str(folder), placeholders.Names(frozenset(), frozenset()), faults)
+    unknown_keys.note(STUDY, tree, at)
+    tree = short_forms.completed(tree, path, at)
+    at = replace(at, names=placeholders.names_of(tree))
+    fields = STUDY.fields(tree, at)
+    links.check(tree, fields.get("params", {}), at)
+    if len(faults):
         return None
-    assert isinstance(definition, Definition)
-    definition = replace(
-        definition, place=place, folder=str(file.resolve().parent), text=raw.decode("utf-8-sig")
+    return Definition(
+        place=place,
+        folder=at.folder,
+        text=raw.decode("utf-8-sig"),
+        tree=tree,
+        names=at.names,
+        experiments=experiments_of(tree, at),
+        **{name: fields[name] for name in _TYPED if name in fields},
+        **fields.get("order", {}),
     )
-    links.check(definition, tree, names, faults)
-    return results.check(definition, tree, faults)
+
+
+_TYPED: Final = ("study", "question", "params", "objectives", "published", "claims", "report", "notes")
+
+
+def experiments_of(tree: Tree, at: At) -> dict[str, Experiment]:
+    """The experiments of a study with their factors; everything else of them is read case by case."""
+    experiments = {}
+    for name, node in items_at(tree, "experiments").items():
+        if isinstance(node, Tree):
+            below = at.below("experiments", name)
+            factors = EXPERIMENT.value(node, below, "factors", {})
+            hold_out = EXPERIMENT.value(node, below, "hold_out")
+            rest = node.without("factors", "hold_out")
+            experiments[name] = Experiment(below.place(node.line), rest, factors, hold_out)
+    return experiments

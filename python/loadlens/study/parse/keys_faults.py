@@ -7,19 +7,20 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from loadlens import units
-from loadlens.model.topology import DelayLaw
-from loadlens.study.definition import (
-    AdmitPart,
-    BandwidthPart,
-    ConnectionsPart,
-    DelayPart,
-    DropPart,
-    ErrorsPart,
-    FaultsPart,
-    ResetFaultPart,
+from loadlens.model.topology import (
+    Admission,
+    BandwidthFault,
+    ConnectionsFault,
+    DelayFault,
+    DelayLaw,
+    DropFault,
+    ErrorFault,
+    ProxyFaults,
+    ResetFault,
 )
-from loadlens.study.parse.schema import Block, Key, Schema, Value
+from loadlens.study.parse.schema import At, Block, Fields, Key, Schema, Value
 from loadlens.study.parse.values import DURATION, TRUTH, choices, counts
+from loadlens.study.tree import Tree
 from loadlens.units import UnitError, shown
 
 OFF: Final = "off"
@@ -134,11 +135,30 @@ RATE_OR_OFF: Final = Value(
     _or_off(_above_0(_rate, "128KiB, 1MB/s, or off")),
     {"anyOf": [_OFF_SCHEMA, {"type": ["string", "integer"]}]},
 )
+RETRY_AFTER: Final = Value(
+    "duration",
+    lambda value: math.ceil(units.duration_ns(value) / units.NS_PER_S),
+    {"$ref": "#/$defs/duration"},
+)
 _SEED: Final = Key(counts(0), "of its draws: the same seed does the same to the same requests", "1")
+
+
+def _if_any(kind: type, *keys: str) -> Callable[[Fields, Tree, At], Any]:
+    """Make a fault if one of these keys says more than `off` or a share of nothing."""
+    return lambda fields, node, at: kind(**fields) if any(fields.get(key) for key in keys) else None
+
+
+def _admission(fields: Fields, node: Tree, at: At) -> Admission | None:
+    if fields["in_flight"] is None:
+        return None
+    if "wait" in node.items and "queue" not in node.items:
+        at.fault_of(node, "wait", "a wait without a queue", "queue: how many may wait")
+    return Admission(**fields)
+
 
 DELAY: Final = Block(
     "delay fault",
-    DelayPart,
+    _if_any(DelayFault, "request", "response"),
     {
         "request": Key(DELAY_LAW, "time that passes before the request goes on", "off"),
         "response": Key(DELAY_LAW, "time that passes before the first byte of the answer leaves", "off"),
@@ -150,7 +170,7 @@ DELAY: Final = Block(
 
 RESET_FAULT: Final = Block(
     "reset fault",
-    ResetFaultPart,
+    _if_any(ResetFault, "share"),
     {
         "share": Key(SHARE, "of the requests: `1%`", required=True),
         "at": Key(
@@ -165,14 +185,14 @@ RESET_FAULT: Final = Block(
 
 DROP: Final = Block(
     "drop fault",
-    DropPart,
+    _if_any(DropFault, "share"),
     {"share": Key(SHARE, "of the requests: `0.1%`", required=True), "seed": _SEED},
     "Requests that are read and never answered, on a connection that stays open.",
 )
 
 ERRORS: Final = Block(
     "error fault",
-    ErrorsPart,
+    _if_any(ErrorFault, "share"),
     {
         "share": Key(SHARE, "of the requests: `5%`", required=True),
         "status": Key(ERROR_STATUS, "how they are answered", "500"),
@@ -183,7 +203,7 @@ ERRORS: Final = Block(
 
 BANDWIDTH: Final = Block(
     "bandwidth fault",
-    BandwidthPart,
+    _if_any(BandwidthFault, "rate"),
     {
         "rate": Key(RATE_OR_OFF, "bytes a second: `128KiB`, `1MB/s`", required=True),
         "shared": Key(TRUTH, "whether all connections together have this rate; else each has it", "false"),
@@ -198,7 +218,7 @@ BANDWIDTH: Final = Block(
 
 CONNECTIONS_FAULT: Final = Block(
     "connection fault",
-    ConnectionsPart,
+    _if_any(ConnectionsFault, "most"),
     {
         "most": Key(COUNT_OR_OFF, "connections of clients at once", required=True),
         "above": Key(
@@ -212,20 +232,23 @@ CONNECTIONS_FAULT: Final = Block(
 
 ADMIT: Final = Block(
     "admission",
-    AdmitPart,
+    _admission,
     {
         "in_flight": Key(COUNT_OR_OFF, "requests that the service has at once", required=True),
         "queue": Key(counts(0, 1_000_000), "requests that wait for a place, first come first served", "0"),
-        "wait": Key(DURATION, "how long each of them waits at most", "for ever"),
+        "wait": Key(DURATION, "how long each of them waits at most", "for ever", field="wait_ns"),
         "status": Key(ERROR_STATUS, "how the others are answered, at once", "503"),
-        "retry_after": Key(DURATION, "what their Retry-After says, in whole seconds", "1s"),
+        "retry_after": Key(
+            RETRY_AFTER, "what their Retry-After says, in whole seconds", "1s", field="retry_after_s"
+        ),
     },
     "Admission control: how many requests the service has at once, how many wait, what happens to others.",
+    is_of_case=True,
 )
 
 FAULTS: Final = Block(
     "faults",
-    FaultsPart,
+    ProxyFaults,
     {
         "delay": Key(DELAY, "time added"),
         "reset": Key(RESET_FAULT, "connections reset"),

@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from loadlens.model.external_load import DRIVERS, OURS
-from loadlens.study.definition import (
-    CheckPart,
-    ExperimentPart,
-    ExtractPart,
-    FeedPart,
-    GroupPart,
-    HoldOutPart,
-    LevelPart,
-    LoadPart,
-    ProbePart,
-    StepPart,
-)
+from loadlens.study.definition import HoldOut, Level
+from loadlens.study.parse import feeds, make_load, make_steps
 from loadlens.study.parse.keys_testbed import RESET
 from loadlens.study.parse.load_grammar import MOST_USERS
+from loadlens.study.parse.make_steps import METHODS
 from loadlens.study.parse.schema import (
     ANY,
     DASHED,
@@ -33,6 +24,7 @@ from loadlens.study.parse.schema import (
     Many,
     Named,
     Schema,
+    Shape,
 )
 from loadlens.study.parse.values import (
     AUTH,
@@ -56,7 +48,7 @@ from loadlens.study.parse.values import (
     RATE,
     REPLAY,
     STAGES,
-    STATUS,
+    STATUSES,
     STEPS,
     TEXT,
     THINK,
@@ -64,10 +56,9 @@ from loadlens.study.parse.values import (
     choices,
     counts,
 )
-from loadlens.study.parse.yaml_tree import Leaf, Node, Row, Tree
+from loadlens.study.tree import Leaf, Node, Row, Tree
 from loadlens.units import shown
 
-METHODS: Final = ("get", "post", "put", "patch", "delete")
 MOST_TRIALS: Final = 1_000
 MOST_LEVELS: Final = 1_000
 
@@ -98,7 +89,7 @@ def _one_end(node: Tree, at: At) -> None:
     odd = {"unique": "loop", "random": "stop", "user": "stop"}.get(str(given.get("pick")))
     if odd is not None and given.get("end") == odd:
         message = f"pick {given['pick']} and end {odd} contradict each other"
-        at.below("end").fault(node.key_lines["end"], message, "remove end")
+        at.fault_of(node, "end", message, "remove end")
 
 
 def _one_source(node: Tree, at: At) -> None:
@@ -115,12 +106,12 @@ def _json_paths(node: Tree, at: At) -> None:
         paths = node.items.get(key)
         for path in paths.items if isinstance(paths, Tree) else ():
             if not JSON_PATH.fullmatch(path):
-                at.below(key).fault(node.key_lines[key], f"{shown(path)} is not a path into JSON", "data.id")
+                at.fault_of(node, key, f"{shown(path)} is not a path into JSON", "data.id")
 
 
 CHECK: Final = Block(
     "check",
-    CheckPart,
+    make_steps.checks,
     {
         "json": Key(
             Named(JSON_WANTED, "JSON path", ANY),
@@ -148,11 +139,12 @@ CHECK: Final = Block(
     },
     "Demands on the answer, each with counts of its own. Judged when the status is as expected.",
     check=_json_paths,
+    is_of_case=True,
 )
 
 EXTRACT: Final = Block(
     "extraction",
-    ExtractPart,
+    make_steps.source,
     {
         "json": Key(JSON_PATH_VALUE, "a path into the JSON body: `data.id`"),
         "header": Key(LINE, "a header; with `regex`, where it searches instead of the body"),
@@ -163,6 +155,7 @@ EXTRACT: Final = Block(
     },
     "Where a value is found that later steps use as `{{name}}`.",
     check=_one_source,
+    is_of_case=True,
 )
 
 _REQUEST_KEYS: Final = {
@@ -176,13 +169,13 @@ _REQUEST_KEYS: Final = {
         'credentials from the environment: `{bearer: "{{env TOKEN}}"}`; `none`: not the study\'s',
         "the study's",
     ),
-    "expect": Key(Many(STATUS, or_one=True), "statuses that are as expected", "200 to 399"),
+    "expect": Key(Many(STATUSES, or_one=True), "statuses that are as expected", "200 to 399"),
     "check": Key(CHECK, "demands on the answer"),
 }
 
 STEP: Final = Block(
     "step",
-    StepPart,
+    make_steps.step,
     {
         "name": Key(LABEL, "its name in results", "the scenario's, when it is the only step"),
         **_REQUEST_KEYS,
@@ -191,6 +184,7 @@ STEP: Final = Block(
     },
     "One request of a scenario.",
     check=_one_request,
+    is_of_case=True,
 )
 
 MOST_REPEATS: Final = 65_000
@@ -206,30 +200,50 @@ class Item:
     def blocks(self) -> tuple[Block, ...]:
         return (STEP, GROUP)
 
-    def read(self, node: Node, at: At) -> Any:
+    def block_of(self, node: Node | None) -> Block:
+        """Return the block that describes a node."""
         is_group = isinstance(node, Tree) and not {"group", "repeat", "steps"}.isdisjoint(node.items)
-        return (GROUP if is_group else STEP).read(node, at)
+        return GROUP if is_group else STEP
+
+    def read(self, node: Node, at: At) -> Any:
+        return self.block_of(node).read(node, at)
 
     def schema(self) -> Schema:
         return {"anyOf": [STEP.schema(), GROUP.schema()]}
 
 
-SCENARIO: Final = Many(Item(), at_least=1)
+STEPS_OF_GROUP: Final = Many(Item(), at_least=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario(Many):
+    """Steps; `short_forms` makes a list of what stands alone."""
+
+    @property
+    def words(self) -> str:
+        return f"list: {self.item.words}; or one step; or its path alone"
+
+    def schema(self) -> Schema:
+        return {"anyOf": [PATH.schema(), self.item.schema(), Many.schema(self)]}
+
+
+SCENARIO: Final = Scenario(Item(), at_least=1)
 
 GROUP: Final = Block(
     "group",
-    GroupPart,
+    make_steps.group,
     {
         "group": Key(LABEL, "its name", "it only repeats"),
         "repeat": Key(counts(1, MOST_REPEATS), "how many times in a row", "1"),
-        "steps": Key(SCENARIO, "its steps; groups may stand among them", required=True),
+        "steps": Key(STEPS_OF_GROUP, "its steps; groups may stand among them", required=True),
     },
     "Steps of a scenario that belong together, or are repeated. A repeated step is one step in the results.",
+    is_of_case=True,
 )
 
 FEED: Final = Block(
     "feed",
-    FeedPart,
+    feeds.feed,
     {
         "file": Key(LINE, "the file of records, seen from the study file", required=True),
         "format": Key(choices("csv", "tsv", "jsonl"), "how it is written", "by the file's ending"),
@@ -247,11 +261,12 @@ FEED: Final = Block(
     },
     "A file of records that requests take values from, as `{{FEED.column}}`; one for each iteration.",
     check=_one_end,
+    is_of_case=True,
 )
 
 PROBE: Final = Block(
     "probe",
-    ProbePart,
+    make_steps.probe,
     {
         "name": Key(LABEL, "the name of its step in results", "the probe's"),
         **_REQUEST_KEYS,
@@ -263,20 +278,21 @@ PROBE: Final = Block(
     },
     "A thin open stream alongside the load, which shows the effect of the load on other requests.",
     check=_one_request,
+    is_of_case=True,
 )
 
 # ------------------------------------------------------------------------------------------------ loads
 
 _CLOSED_ONLY: Final = ("think", "pace", "iterations")
 _OPEN_ONLY: Final = ("arrivals", "max_in_flight", "overflow")
-_SHAPES: Final = ("stages", "steps", "bursts", "replay")
+SHAPES: Final = ("stages", "steps", "bursts", "replay")
 
 
 def _one_workload(node: Tree, at: At) -> None:
     """Closed or open, at most one shape, with an end; what changes a load for `quick` may lack things."""
     given = set(node.items)
     is_whole = not at.key.startswith("quick.")
-    shapes = [shape for shape in _SHAPES if shape in given]
+    shapes = [shape for shape in SHAPES if shape in given]
     if {"users", "rate"} <= given:
         at.fault(node.line, "a load is closed (users) or open (rate), not both", "remove one of the two")
     if len(shapes) > 1 or (shapes and "ramp" in given):
@@ -296,61 +312,86 @@ def _one_workload(node: Tree, at: At) -> None:
             at.fault(node.key_lines[odd[0]], message, f"remove {odd[0]}")
 
 
+@dataclass(frozen=True, slots=True)
+class Varied:
+    """A value of a load, or a list of them, which `short_forms` makes a factor before it is read."""
+
+    item: Shape
+
+    @property
+    def words(self) -> str:
+        return self.item.words
+
+    def read(self, node: Node, at: At) -> Any:
+        return self.item.read(node, at)
+
+    def schema(self) -> Schema:
+        levels = {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/text"}}
+        return {"anyOf": [self.item.schema(), levels]}
+
+
+_LOAD_KEYS: Final = {
+    "users": Key(counts(1, MOST_USERS), "closed: users who wait for the answer, think, and ask again"),
+    "think": Key(THINK, "closed: pause of a user between iterations", "none"),
+    "pace": Key(
+        PACE,
+        "closed: from one iteration's due time to the next; a late one counts from when it was due",
+    ),
+    "iterations": Key(counts(), "closed: each user stops after so many iterations"),
+    "rate": Key(RATE, "open: iterations per second, whatever the service does"),
+    "arrivals": Key(choices("constant", "poisson"), "open: law of the gaps between due times", "constant"),
+    "max_in_flight": Key(counts(1, MOST_USERS), "open: iterations under way at once", "1000"),
+    "overflow": Key(choices("queue", "drop"), "open: what happens to those beyond", "queue"),
+    "ramp": Key(DURATION, "from nothing to `users` or `rate` within this time, evenly", "0s"),
+    "stages": Key(
+        STAGES,
+        "ramps, each to its level, from `users`, `rate` or 0 on: `[30s:100, 1m:100, 30s:0]` are users, "
+        "with `/s` a rate",
+    ),
+    "steps": Key(STEPS, "levels, each held: `[30s:100/s, 30s:200/s]`"),
+    "bursts": Key(BURSTS, "levels held in turn, again and again: `[1s:500/s, 9s:20/s]`"),
+    "replay": Key(REPLAY, "open: due times from a file seen from the study file, one a line, rising"),
+    "requests": Key(counts(), "the load ends after so many requests in all"),
+    "duration": Key(
+        DURATION_ABOVE_0, "the measured part", "20s; what stages or steps take, less the warm-up"
+    ),
+    "warmup": Key(
+        WARMUP,
+        "load before the measured part; `auto` is 5 s, or as long as earlier trials of the case took to "
+        "settle, at most 60 s; a ramp, stages, steps, bursts and a replay begin with it",
+        "auto; none when it ends by a number or has a shape",
+    ),
+    "connections": Key(
+        counts(1, MOST_USERS), "a pool of so many connections for all; waiting counts", "none"
+    ),
+    "connection": Key(CONNECTION, "when a connection ends", "keep"),
+    "timeout": Key(DURATION_ABOVE_0, "from issue to the last byte", "30s"),
+    "cookies": Key(
+        choices("off", "iteration", "keep"),
+        "how long a user keeps the service's cookies; `keep`: as long as it is there (closed)",
+        "iteration",
+    ),
+    "driver": Key(
+        choices(OURS, *DRIVERS),
+        "what makes the load: our engine, or another program, installed on the machine, that asks one "
+        "request over and over for `users`, without a warm-up; as a factor (`driver: $driver`) one case "
+        "runs under several",
+        OURS,
+    ),
+}
+
 LOAD: Final = Block(
     "load",
-    LoadPart,
+    make_load.load,
     {
-        "users": Key(counts(1, MOST_USERS), "closed: users who wait for the answer, think, and ask again"),
-        "think": Key(THINK, "closed: pause of a user between iterations", "none"),
-        "pace": Key(
-            PACE,
-            "closed: from one iteration's due time to the next; a late one counts from when it was due",
-        ),
-        "iterations": Key(counts(), "closed: each user stops after so many iterations"),
-        "rate": Key(RATE, "open: iterations per second, whatever the service does"),
-        "arrivals": Key(
-            choices("constant", "poisson"), "open: law of the gaps between due times", "constant"
-        ),
-        "max_in_flight": Key(counts(1, MOST_USERS), "open: iterations under way at once", "1000"),
-        "overflow": Key(choices("queue", "drop"), "open: what happens to those beyond", "queue"),
-        "ramp": Key(DURATION, "from nothing to `users` or `rate` within this time, evenly", "0s"),
-        "stages": Key(
-            STAGES,
-            "ramps, each to its level, from `users`, `rate` or 0 on: `[30s:100, 1m:100, 30s:0]` are users, "
-            "with `/s` a rate",
-        ),
-        "steps": Key(STEPS, "levels, each held: `[30s:100/s, 30s:200/s]`"),
-        "bursts": Key(BURSTS, "levels held in turn, again and again: `[1s:500/s, 9s:20/s]`"),
-        "replay": Key(REPLAY, "open: due times from a file seen from the study file, one a line, rising"),
-        "requests": Key(counts(), "the load ends after so many requests in all"),
-        "duration": Key(DURATION_ABOVE_0, "the measured part", "what stages or steps take, less the warm-up"),
-        "warmup": Key(
-            WARMUP,
-            "load before the measured part; `auto` is 5 s, or as long as earlier trials of the case took to "
-            "settle, at most 60 s; a ramp, stages, steps, bursts and a replay begin with it",
-            "auto; none when it ends by a number or has a shape",
-        ),
-        "connections": Key(
-            counts(1, MOST_USERS), "a pool of so many connections for all; waiting counts", "none"
-        ),
-        "connection": Key(CONNECTION, "when a connection ends", "keep"),
-        "timeout": Key(DURATION_ABOVE_0, "from issue to the last byte", "30s"),
-        "cookies": Key(
-            choices("off", "iteration", "keep"),
-            "how long a user keeps the service's cookies; `keep`: as long as it is there (closed)",
-            "iteration",
-        ),
-        "driver": Key(
-            choices(OURS, *DRIVERS),
-            "what makes the load: our engine, or another program, installed on the machine, that asks one "
-            "request over and over for `users`, without a warm-up; as a factor (`driver: $driver`) one case "
-            "runs under several",
-            OURS,
-        ),
+        name: key if name in SHAPES else replace(key, shape=Varied(key.shape))
+        for name, key in _LOAD_KEYS.items()
     },
     "Closed (`users`) or open (`rate`), steady or in a shape: `stages`, `steps`, `bursts` or a `replay`. "
-    "It ends by `duration`, `iterations`, `requests` or its shape, the first one.",
+    "It ends by `duration`, `iterations`, `requests` or its shape, the first one. A list in place of one "
+    "value, as in `users: [1, 4, 16]`, is a factor of that name.",
     check=_one_workload,
+    is_of_case=True,
 )
 
 
@@ -368,7 +409,6 @@ class Levels:
         return "list of values, or level -> {param: value}"
 
     def read(self, node: Node, at: At) -> Any:
-        factor = at.key.rpartition(".")[2]
         if isinstance(node, Leaf):
             return at.fault(node.line, f"wanted a list of levels, got {shown(node.value)}", "[1, 2, 4]")
         if not node.items:
@@ -376,11 +416,11 @@ class Levels:
         if len(node.items) > MOST_LEVELS:
             return at.fault(node.line, f"{len(node.items)} levels, at most {MOST_LEVELS}", "fewer levels")
         if isinstance(node, Row):
-            return self._listed(node, factor, at)
-        return self._named(node, factor, at)
+            return self._listed(node, at.name, at)
+        return self._named(node, at.name, at)
 
-    def _listed(self, node: Row, factor: str, at: At) -> tuple[LevelPart, ...]:
-        levels: dict[str, LevelPart] = {}
+    def _listed(self, node: Row, factor: str, at: At) -> tuple[Level, ...]:
+        levels: dict[str, Level] = {}
         for index, item in enumerate(node.items):
             below = at.item(index)
             value = FIXED_SCALAR.read(item, below)
@@ -392,14 +432,14 @@ class Levels:
                 hint = "name the levels: {short-name: {param: value}}"
                 below.fault(item.line, f"{shown(item.written)} cannot name a level", hint)
             else:
-                levels[item.written] = LevelPart(item.written, below.place(item.line), {factor: value})
+                levels[item.written] = Level(item.written, below.place(item.line), {factor: value})
         return tuple(levels.values())
 
-    def _named(self, node: Tree, factor: str, at: At) -> tuple[LevelPart, ...]:
+    def _named(self, node: Tree, factor: str, at: At) -> tuple[Level, ...]:
         read = Named(Named(FIXED_SCALAR, "param", PLAIN, at_least=1), "level", ANY).read(node, at)
         return tuple(
             # The factor's own name gives the level's, unless the level binds it to something else.
-            LevelPart(name, at.below(name).place(node.key_lines[name]), {factor: name, **binds})
+            Level(name, at.below(name).place(node.key_lines[name]), {factor: name, **binds})
             for name, binds in read.items()
         )
 
@@ -418,7 +458,7 @@ class Levels:
 
 
 @dataclass(frozen=True, slots=True)
-class HoldOut:
+class HeldOutLevels:
     """Cases that are predicted before they are run: levels, and where in the other factors."""
 
     @property
@@ -429,18 +469,16 @@ class HoldOut:
         if not isinstance(node, Tree):
             hint = "{hash: [threads], where: {users: [5]}}"
             return at.fault(node.line, f"wanted factors and their levels, got {shown(None)}", hint)
-        own = Tree(node.line, dict(node.items), dict(node.key_lines))
-        where = own.items.pop("where", None)
-        factors = Named(Levels(), "factor", PLAIN).read(own, at)
-        below = at.below("where")
-        restricted = {} if where is None else Named(Levels(), "factor", PLAIN).read(where, below)
+        own, below, shape = node.without("where"), at.of(node, "where"), Named(Levels(), "factor", PLAIN)
+        factors = shape.read(own, at)
+        restricted = shape.read(node.items["where"], below) if "where" in node.items else {}
         if restricted is MISSING:
             return MISSING
         if restricted and not own.items:
             return below.fault(
                 node.line, "`where` without a level to hold out", "{hash: [threads], where: ...}"
             )
-        return HoldOutPart(at.place(node.line), factors, restricted)
+        return HoldOut(at.place(node.line), factors, restricted)
 
     def schema(self) -> Schema:
         levels = Levels().schema()
@@ -458,12 +496,14 @@ NEEDS_CORES: Final = counts(1, 100_000)
 
 EXPERIMENT: Final = Block(
     "experiment",
-    ExperimentPart,
+    dict,
     {
-        "mix": Key(MIX, "the scenario, or scenarios with weights; drawn for each iteration"),
+        "mix": Key(
+            MIX, "the scenario, or scenarios with weights; drawn for each iteration", "the only scenario"
+        ),
         "load": Key(LOAD, "the workload"),
         "factors": Key(FACTORS, "levels to be crossed; a named level binds several params", "one case"),
-        "hold_out": Key(HoldOut(), "cases that are predicted, the prediction recorded, then run"),
+        "hold_out": Key(HeldOutLevels(), "cases that are predicted, the prediction recorded, then run"),
         "probes": Key(PROBES, "instead of the study's; `{}`: none"),
         "trials": Key(TRIALS, "instead of the study's"),
         "fresh": Key(FRESH, "instead of the study's"),

@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, get_args
+from dataclasses import replace
+from typing import Final, get_args
 
 from loadlens.model.report import ChartKind
-from loadlens.model.study import COMPARED, TAKES
-from loadlens.study.definition import (
-    ClaimPart,
-    ComparePart,
-    Definition,
-    ObjectivePart,
-    OrderPart,
-    PublishedPart,
-    QueryPart,
-    QuickPart,
-    ReportPart,
-    WindowPart,
-)
+from loadlens.model.study import COMPARED, TAKES, Window
+from loadlens.study.parse import results
 from loadlens.study.parse.keys_load import (
     EXPERIMENT,
     FEED,
@@ -28,6 +18,7 @@ from loadlens.study.parse.keys_load import (
     TRIALS,
 )
 from loadlens.study.parse.keys_testbed import RESET, SERVICE, TLS
+from loadlens.study.parse.results import CLAIM_KINDS
 from loadlens.study.parse.schema import (
     ANY,
     DASHED,
@@ -40,6 +31,7 @@ from loadlens.study.parse.schema import (
     Named,
     Short,
 )
+from loadlens.study.parse.short_forms import OF_ONLY, PROBE_PATH, PROBE_PER_S, QUICK_DURATION
 from loadlens.study.parse.values import (
     AUTH,
     ENTRY,
@@ -58,9 +50,7 @@ from loadlens.study.parse.values import (
     STUDY_NAME,
     fixed_choice,
 )
-from loadlens.study.parse.yaml_tree import Tree
-
-CLAIM_KINDS: Final = ("ratio", "rises", "order", "same")
+from loadlens.study.tree import Tree
 
 # What each kind of claim needs, and what it may have besides metric, in, step, where, published, within.
 _CLAIM_NEEDS: Final = {
@@ -97,9 +87,7 @@ def _one_claim(node: Tree, at: At) -> None:
             at.fault(node.line, f"claim {kind} without {needed}", _CLAIM_EXAMPLE[kind])
     for other in sorted({key for needs in _CLAIM_NEEDS.values() for key in needs} - set(_CLAIM_NEEDS[kind])):
         if other in node.items:
-            at.below(other).fault(
-                node.key_lines[other], f"{other} means nothing to claim {kind}", "remove it"
-            )
+            at.fault_of(node, other, f"{other} means nothing to claim {kind}", "remove it")
     if kind == "ratio" and "published" not in node.items:
         at.fault(node.line, "claim ratio without the published number", "published: 4.5, within: 30%")
 
@@ -113,7 +101,7 @@ _LEVEL_OF: Final = Named(Label(), "factor", PLAIN)
 
 OBJECTIVE: Final = Block(
     "objective",
-    ObjectivePart,
+    results.objective,
     {
         "metric": Key(METRIC, "what is bounded: `response_time.p99`, `failed.share`", required=True),
         "step": Key(FIXED_LINE, "of one step", "of all"),
@@ -126,7 +114,7 @@ OBJECTIVE: Final = Block(
 
 PUBLISHED: Final = Block(
     "published figures",
-    PublishedPart,
+    results.published,
     {
         "file": Key(
             FIXED_TEXT,
@@ -140,7 +128,7 @@ PUBLISHED: Final = Block(
 
 CLAIM: Final = Block(
     "claim",
-    ClaimPart,
+    results.claim,
     {
         "ratio": Key(METRIC, "metric at `of` divided by metric at `to`"),
         "rises": Key(METRIC, "the metric rises over the levels of a factor, in study order"),
@@ -163,12 +151,13 @@ CLAIM: Final = Block(
 
 ORDER: Final = Block(
     "order",
-    OrderPart,
+    dict,
     {
         "by": Key(
             fixed_choice("blocks", "listed"),
             "`blocks`: every case once a block, in random order; `listed`: as written, as in old runs",
             "blocks",
+            field="order_by",
         ),
         "seed": Key(FIXED_SEED, "every random draw of the study follows from it", "1"),
     },
@@ -177,7 +166,7 @@ ORDER: Final = Block(
 
 COMPARE: Final = Block(
     "comparison",
-    ComparePart,
+    results.compared,
     {
         "metric": Key(
             fixed_choice(*COMPARED),
@@ -193,7 +182,7 @@ COMPARE: Final = Block(
 
 WINDOW: Final = Block(
     "window",
-    WindowPart,
+    Window,
     {
         "from": Key(FIXED_EDGE, "where it begins: `5s`, or `25%` of the measured part", "0s", field="begin"),
         "to": Key(FIXED_EDGE, "where it ends: `35s` or `75%`", "the end of the measured part", field="end"),
@@ -205,7 +194,7 @@ WINDOW: Final = Block(
 
 QUERY: Final = Block(
     "query",
-    QueryPart,
+    results.query,
     {
         "expr": Key(
             FIXED_PROMQL,
@@ -228,7 +217,7 @@ QUERY: Final = Block(
 
 REPORT: Final = Block(
     "report",
-    ReportPart,
+    results.report,
     {
         "charts": Key(
             Many(fixed_choice(*get_args(ChartKind))), "charts to show, in this order", "all that apply"
@@ -251,10 +240,19 @@ REPORT: Final = Block(
     },
 )
 
+# Keys of the only experiment may stand at the top of the file, and of `quick`.
+_ONLY: Final = {
+    name: replace(key, doc=f"{key.doc}; of a study without `experiments`")
+    for name, key in EXPERIMENT.keys.items()
+    if name in OF_ONLY
+}
+
 QUICK: Final = Block(
     "quick",
-    QuickPart,
+    dict,
     {
+        "load": _ONLY["load"],
+        "factors": _ONLY["factors"],
         "trials": Key(TRIALS, "trials of every case"),
         "params": Key(Named(FIXED_SCALAR, "param", PLAIN), "params with other values"),
         "skip": Key(Many(FIXED_LINE, or_one=True), "experiments left out"),
@@ -267,37 +265,45 @@ QUICK: Final = Block(
 )
 
 
-def _definition(schema: int, **fields: Any) -> Definition:
-    assert schema == 1
-    return Definition(**fields)
-
-
 STUDY: Final = Block(
     "study",
-    _definition,
+    dict,
     {
-        "schema": Key(SCHEMA_VERSION, "version of the format: 1", required=True),
-        "study": Key(STUDY_NAME, "its name", required=True),
-        "question": Key(FIXED_LINE, "what it asks, in one sentence", required=True),
+        "schema": Key(SCHEMA_VERSION, "version of the format", "1"),
+        "study": Key(STUDY_NAME, "its name", "that of the file, or of the folder of a `study.yaml`"),
+        "question": Key(FIXED_LINE, "what it asks, in one sentence", "how the entry responds to load"),
         "params": Key(
             Named(FIXED_SCALAR, "param", PLAIN),
             "default of every `$name`; factor levels, `--set` and quick override",
         ),
         "services": Key(Named(SERVICE, "service", PLAIN), "what is started"),
-        "entry": Key(ENTRY, "where the load goes; with a URL nothing is started", required=True),
+        "entry": Key(
+            ENTRY,
+            "where the load goes; with a URL nothing is started. The path of a URL is that of the only step "
+            "when there are no scenarios",
+            required=True,
+        ),
         "tls": Key(TLS, "how connections to the entry are secured", "by an https URL with its defaults"),
         "fresh": Key(FRESH, "how long processes live: one trial, one block of trials, or the run", "trial"),
         "reset": Key(RESET, "how the data are put back", "not at all"),
         "scenarios": Key(
-            Named(SCENARIO, "scenario", DASHED, at_least=1), "what users do, step by step", required=True
+            Named(SCENARIO, "scenario", DASHED, at_least=1),
+            "what users do, step by step",
+            "a GET of the entry",
         ),
+        **_ONLY,
         "auth": Key(
             AUTH,
             "credentials of every step and probe, from the environment: "
             '`{basic: {user: alice, password: "{{env PASSWORD}}"}}`',
             "none",
         ),
-        "probes": Key(PROBES, "thin streams alongside every load", "none"),
+        "probes": Key(
+            PROBES,
+            "thin streams alongside every load",
+            f"none; with a list of users or rates at the top, {PROBE_PER_S:g} requests/s for `{PROBE_PATH}`, "
+            "which does not exist",
+        ),
         "feeds": Key(
             Named(FEED, "feed", PLAIN), "files of records that requests take values from: `{{FEED.column}}`"
         ),
@@ -306,12 +312,20 @@ STUDY: Final = Block(
         "needs_cores": Key(
             NEEDS_CORES, "cores that a case needs; with fewer it is shown, not judged", "not said"
         ),
-        "experiments": Key(Named(EXPERIMENT, "experiment", DASHED, at_least=1), "what is run", required=True),
+        "experiments": Key(
+            Named(EXPERIMENT, "experiment", DASHED, at_least=1),
+            "what is run",
+            "one, of the `load` at the top",
+        ),
         "objectives": Key(Many(OBJECTIVE), "bounds that must hold"),
         "published": Key(PUBLISHED, "published figures"),
         "claims": Key(Many(CLAIM), "published statements about shape"),
         "report": Key(REPORT, "what the report shows"),
-        "quick": Key(QUICK, "what `--quick` changes"),
+        "quick": Key(
+            QUICK,
+            "what `--quick` changes",
+            f"nothing; with a `load` at the top that has no end of its own, 1 trial of {QUICK_DURATION}",
+        ),
         "notes": Key(Many(FIXED_TEXT), "remarks that the report repeats: what was inferred, what is unknown"),
     },
     "A whole study.",

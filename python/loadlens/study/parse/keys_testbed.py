@@ -5,33 +5,30 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from loadlens.model.topology import BALANCER_SETTINGS, BALANCING_POLICIES
-from loadlens.study.definition import (
-    BuildPart,
-    CalibratePart,
-    InsidePart,
-    LimitsPart,
-    ReadyPart,
-    ResetPart,
-    ScrapePart,
-    ServerTimesPart,
-    ServicePart,
-    StopPart,
-    TimesKeys,
-    TlsPart,
+from loadlens.model.topology import (
+    BALANCER_SETTINGS,
+    BALANCING_POLICIES,
+    Calibrate,
+    Inside,
+    Limits,
+    Ready,
+    Reset,
+    Scrape,
+    Stop,
 )
+from loadlens.study.parse import make_services
 from loadlens.study.parse.keys_faults import FAULTS
 from loadlens.study.parse.schema import PLAIN, At, Block, Form, Key, Many, Named
 from loadlens.study.parse.values import (
     COMMAND,
     CORES,
     CPUS,
-    DURATION,
-    DURATION_ABOVE_0,
     FIXED_NAME,
     LINE,
     PACKAGE,
     PATH,
+    SECONDS,
+    SECONDS_ABOVE_0,
     SIZE,
     STATUS,
     TESTBED_TEXT,
@@ -40,7 +37,7 @@ from loadlens.study.parse.values import (
     choices,
     counts,
 )
-from loadlens.study.parse.yaml_tree import Tree
+from loadlens.study.tree import Tree
 
 SIGNALS: Final = ("TERM", "INT", "QUIT", "HUP", "KILL", "USR1", "USR2")
 _OTHER_USES: Final = ("haproxy", "compose")
@@ -51,7 +48,7 @@ def _one_build(node: Tree, at: At) -> None:
     if len(kinds) != 1:
         at.fault(node.line, f"a build is one thing, got {len(kinds)}", "python: requirements.txt")
     if "debian" in node.items and kinds != ["mix"]:
-        at.below("debian").fault(node.key_lines["debian"], "debian goes with mix", "mix: mix.exs")
+        at.fault_of(node, "debian", "debian goes with mix", "mix: mix.exs")
 
 
 def _reset_does_something(node: Tree, at: At) -> None:
@@ -59,9 +56,14 @@ def _reset_does_something(node: Tree, at: At) -> None:
         at.fault(node.line, "a reset that does nothing", "run: a command, or files: [what to remove]")
 
 
+def _period_of_a_share(node: Tree, at: At) -> None:
+    if "period" in node.items and "cpu" not in node.items:
+        at.fault_of(node, "period", "a period without a share of CPU time", "cpu: 0.5")
+
+
 BUILD: Final = Block(
     "build",
-    BuildPart,
+    make_services.build,
     {
         "python": Key(
             LINE, "a requirements file; installed into an environment of its own, cached by digest"
@@ -83,7 +85,7 @@ BUILD: Final = Block(
 
 CALIBRATE: Final = Block(
     "calibration",
-    CalibratePart,
+    Calibrate,
     {
         "run": Key(COMMAND, "a command; the last line that it prints is the value", required=True),
         "gives": Key(FIXED_NAME, "the name that stands for it: `work` for `$work`", required=True),
@@ -97,43 +99,49 @@ CALIBRATE: Final = Block(
 
 READY: Final = Block(
     "readiness",
-    ReadyPart,
+    Ready,
     {
-        "get": Key(PATH, "a path that answers once the service can serve", required=True),
+        "get": Key(PATH, "a path that answers once the service can serve", required=True, field="path"),
         "port": Key(LINE, "the named port that is asked", "the first"),
         "status": Key(STATUS, "the only status that counts as ready", "200"),
-        "within": Key(DURATION_ABOVE_0, "after this time the start has failed", "30s"),
+        "within": Key(SECONDS_ABOVE_0, "after this time the start has failed", "30s", field="within_s"),
     },
     "When the service counts as started. Requests for this are never counted as load.",
 )
 
 STOP: Final = Block(
     "stop",
-    StopPart,
+    Stop,
     {
         "signal": Key(choices(*SIGNALS), "what asks the service to end", "TERM"),
-        "within": Key(DURATION, "after this time it is killed", "10s"),
+        "within": Key(SECONDS, "after this time it is killed", "10s", field="within_s"),
     },
     "How the service is asked to end.",
 )
 
 LIMITS: Final = Block(
     "limits",
-    LimitsPart,
+    Limits,
     {
         "cpu": Key(CORES, "cores' worth of CPU time for each replica: `0.3`", "all"),
         "period": Key(
-            DURATION_ABOVE_0, "over which `cpu` is counted; a long one shows as steps of latency", "10ms"
+            SECONDS_ABOVE_0,
+            "over which `cpu` is counted; a long one shows as steps of latency",
+            "10ms",
+            field="period_s",
         ),
-        "memory": Key(SIZE, "memory of each replica: `256MiB`; above it the kernel kills", "all"),
+        "memory": Key(
+            SIZE, "memory of each replica: `256MiB`; above it the kernel kills", "all", field="memory_bytes"
+        ),
         "cpus": Key(CPUS, "the CPUs that a replica may run on: `0`, `[0, 1]` or `0-3`", "all"),
     },
     "Bounds of each replica and of all that it starts.",
+    check=_period_of_a_share,
 )
 
 INSIDE: Final = Block(
     "model",
-    InsidePart,
+    Inside,
     {
         "workers": Key(
             counts(1, 1000), "processes of each replica that take requests, each for itself: `$workers`", "1"
@@ -152,7 +160,7 @@ INSIDE: Final = Block(
 
 TIMES_KEYS: Final = Block(
     "server times keys",
-    TimesKeys,
+    dict,
     {
         "path": Key(LINE, "key of the request path", required=True),
         "status": Key(LINE, "key of the status", required=True),
@@ -163,7 +171,7 @@ TIMES_KEYS: Final = Block(
 
 SERVER_TIMES: Final = Block(
     "server times",
-    ServerTimesPart,
+    make_services.server_times,
     {
         "file": Key(
             TESTBED_TEXT, "the file that the service appends to: `$scratch/times.jsonl`", required=True
@@ -175,11 +183,11 @@ SERVER_TIMES: Final = Block(
 
 SCRAPE: Final = Block(
     "scrape",
-    ScrapePart,
+    Scrape,
     {
-        "get": Key(PATH, "path of the metrics", "/metrics"),
+        "get": Key(PATH, "path of the metrics", "/metrics", field="path"),
         "port": Key(LINE, "the named port", "the first"),
-        "every": Key(DURATION_ABOVE_0, "time between two scrapes", "1s"),
+        "every": Key(SECONDS_ABOVE_0, "time between two scrapes", "1s", field="every_s"),
         "requests": Key(
             LINE,
             "the counter of its answers, summed over labels: it is held against the client's books",
@@ -236,14 +244,15 @@ _SERVICE_KEYS: Final = {
 
 VARIANT: Final = Block(
     "variant",
-    ServicePart,
+    make_services.service,
     _SERVICE_KEYS,
     "One way to build and run a service; its keys replace the service's.",
+    is_of_case=True,
 )
 
 SERVICE: Final = Block(
     "service",
-    ServicePart,
+    make_services.service,
     {
         "use": Key(
             choices("process", "postgres", "nginx", "fault-proxy", "prometheus", later=_OTHER_USES),
@@ -265,16 +274,21 @@ SERVICE: Final = Block(
     },
     "One part of the testbed: a process, or several replicas of it.",
     refused=_LATER,
+    is_of_case=True,
 )
 
 TLS: Final = Block(
     "tls",
-    TlsPart,
+    make_services.tls,
     {
         "ca": Key(LINE, "file of CAs (PEM) that are trusted, seen from the study file", "the system's"),
-        "cert": Key(LINE, "file of the client's certificate (PEM), its chain behind it", "none"),
+        "cert": Key(
+            LINE, "file of the client's certificate (PEM), its chain behind it", "none", field="certificate"
+        ),
         "key": Key(LINE, "file of its private key (PEM, not encrypted)", "the file of `cert`"),
-        "servername": Key(LINE, "the name that is asked for (SNI) and verified", "the entry's host"),
+        "servername": Key(
+            LINE, "the name that is asked for (SNI) and verified", "the entry's host", field="server_name"
+        ),
         "insecure": Key(TRUTH, "take any certificate; every result says so", "false"),
         "resume": Key(TRUTH, "new connections take up earlier sessions", "true"),
     },
@@ -282,11 +296,12 @@ TLS: Final = Block(
     "reached as 127.0.0.1: its certificate is for that, or `servername` says what it is for. `ready` and "
     "`scrape` of that service are asked by the same rules where they name the entry's port (both are the "
     "first unless they say otherwise); every other port is asked over plain HTTP.",
+    is_of_case=True,
 )
 
 RESET: Final = Block(
     "reset",
-    ResetPart,
+    Reset,
     {
         "before": Key(choices("trial", "block"), "when the data are put back", "trial"),
         "run": Key(COMMAND, "a command that puts them back"),

@@ -1,295 +1,274 @@
 """Faults that lie between the parts of a study: names that refer to nothing, parts that do not fit together.
 
-Runs on whatever could be read, so that one slip does not hide the others. References are checked against
-the keys as they stand in the file, whether or not their content could be read.
+Runs on the tree as written, whatever of it could be read, so that one slip does not hide the others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 from loadlens.model.topology import METRICS_PORT, Entry
 from loadlens.model.workload import LOAD
-from loadlens.study.definition import (
-    CalibratePart,
-    Definition,
-    ExperimentPart,
-    Faults,
-    HoldOutPart,
-    Later,
-    Name,
-    Place,
-    ProbePart,
-    ServicePart,
-    StepPart,
-    Text,
-    groups_in,
+from loadlens.study.definition import Place
+from loadlens.study.parse.placeholders import (
+    TESTBED_NAMES,
+    did_you_mean,
+    level_lines,
+    literal,
+    names_in,
+    nearest,
     steps_in,
 )
-from loadlens.study.parse import placeholders
-from loadlens.study.parse.placeholders import TESTBED_NAMES, Names, did_you_mean, nearest
-from loadlens.study.parse.yaml_tree import Tree
-from loadlens.units import shown
+from loadlens.study.parse.schema import At
+from loadlens.study.parse.values import ENTRY
+from loadlens.study.tree import Leaf, Node, Row, Tree, items_at, row_at
+from loadlens.study.tree import at as node_at
+from loadlens.units import UnitError, shown
 
 
-def check(definition: Definition, tree: Tree, names: Names, faults: Faults) -> None:
-    """Note what does not fit together."""
-    _check_params(definition, tree, names, faults)
-    _check_calibrations(definition, names, faults)
-    _check_services(definition, faults)
-    _check_entry(definition, tree, faults)
-    _check_scenarios(definition, faults)
-    scenarios = placeholders.raw_names(tree, "scenarios")
-    for name, experiment in definition.experiments.items():
-        given = placeholders.raw_names(tree, "experiments", name)
+def check(tree: Tree, params: Iterable[str], at: At) -> None:
+    """Note what does not fit together, given the params that could be read."""
+    _check_params(tree, params, at)
+    _check_calibrations(tree, at.below("services"))
+    _check_services(tree, at)
+    _check_entry(tree, at.below("entry"))
+    for name, items in items_at(tree, "scenarios").items():
+        _check_scenario(name, items, at.below("scenarios", name))
+    for name, experiment in items_at(tree, "experiments").items():
+        below = at.below("experiments", name)
         for key, hint in (("mix", "mix: SCENARIO"), ("load", "load: {users: 10, duration: 30s}")):
-            if key not in given:
-                faults.add(f"experiment {name} without a {key}", experiment.place, hint)
-        _check_experiment(experiment, scenarios, faults)
-    _check_probes(definition.probes, faults)
-    _check_quick(definition, tree, scenarios, faults)
+            if isinstance(experiment, Tree) and key not in experiment.items:
+                below.fault(experiment.line, f"experiment {name} without a {key}", hint)
+        _check_experiment(tree, experiment, below)
+    _check_probes(tree, at)
+    _check_quick(tree, at.below("quick"))
 
 
-# ---------------------------------------------------------------------------------------------------- params
-
-
-def _check_params(definition: Definition, tree: Tree, names: Names, faults: Faults) -> None:
-    file = definition.place.file
-    params = tree.items.get("params")
-    lines = params.key_lines if isinstance(params, Tree) else {}
+def _check_params(tree: Tree, params: Iterable[str], at: At) -> None:
+    node, names = tree.items.get("params"), at.names
+    lines = node.key_lines if isinstance(node, Tree) else {}
     for name in names.given:
         if name in TESTBED_NAMES or name in names.services:
             meaning = "a service" if name in names.services else "a name of the testbed"
-            place = Place(file, lines.get(name, 1), f"params.{name}" if name in lines else name)
-            faults.add(f"${name} is {meaning}, it cannot be a param or a factor too", place, "rename it")
-    for name in definition.params:
-        if name not in names.used:
+            message = f"${name} is {meaning}, it cannot be a param or a factor too"
+            place = at.below("params", name) if name in lines else at.below(name)
+            place.fault(lines.get(name, 1), message, "rename it")
+    # Where something else is wrong, a name may stand in what was not read.
+    excused = names_in(tree, names.services) if len(at.faults) else ()
+    for name in params:
+        if name not in names.used and name not in excused:
             near = nearest(name, sorted(names.used))
             hint = f"did you mean {near}?" if near else f"remove it, or use ${name}"
-            faults.add(
-                f"param {name} is used nowhere", Place(file, lines.get(name, 1), f"params.{name}"), hint
-            )
+            at.below("params", name).fault(lines[name], f"param {name} is used nowhere", hint)
 
 
-# ---------------------------------------------------------------------------------------------- calibrations
-
-
-def _check_calibrations(definition: Definition, names: Names, faults: Faults) -> None:
+def _check_calibrations(tree: Tree, at: At) -> None:
     """Each calibrated name means one thing and is used, and its command needs nothing that runs."""
     owners: dict[str, str] = {}
-    for service, part in definition.services.items():
-        for variant in (part, *part.variants.values()):
-            if variant.calibrate is not None:
-                _check_calibration(service, variant.calibrate, owners, names, faults)
+    for service, part in items_at(tree, "services").items():
+        variants = [(at.below(service, "variants", v), n) for v, n in items_at(part, "variants").items()]
+        for below, node in ((at.below(service), part), *variants):
+            calibrate, gives = node_at(node, "calibrate"), node_at(node, "calibrate", "gives")
+            if isinstance(calibrate, Tree) and isinstance(gives, Leaf):
+                _check_calibration(service, calibrate, str(gives.value), owners, below.below("calibrate"))
 
 
-def _check_calibration(
-    service: str, part: CalibratePart, owners: dict[str, str], names: Names, faults: Faults
-) -> None:
-    name, place = part.gives, part.place
+def _check_calibration(service: str, node: Tree, name: str, owners: dict[str, str], at: At) -> None:
+    names, message, hint = at.names, "", "another name in `gives`"
     if name in names.given:
-        faults.add(f"${name} is a param or a factor already", place, "another name in `gives`")
+        message = f"${name} is a param or a factor already"
     elif name in TESTBED_NAMES or name in names.services:
-        faults.add(f"${name} has a meaning already", place, "another name in `gives`")
+        message = f"${name} has a meaning already"
     elif owners.setdefault(name, service) != service:
-        faults.add(f"${name} is calibrated by {owners[name]} too", place, "another name in `gives`")
+        message = f"${name} is calibrated by {owners[name]} too"
     elif name not in names.used:
-        faults.add(f"calibrated ${name} is used nowhere", place, f"use ${name}, or remove calibrate")
-    for piece in part.run.written.pieces if isinstance(part.run.written, Text) else ():
-        base = piece.text.partition(".")[0] if isinstance(piece, Name) else ""
+        message, hint = f"calibrated ${name} is used nowhere", f"use ${name}, or remove calibrate"
+    if message:
+        at.fault(node.line, message, hint)
+    for used in names_in(node.items.get("run"), names.services):
+        base = used.partition(".")[0]
         if base in ("port", "replica") or base in names.services or base in names.calibrated:
             message = f"${base} means nothing to a calibration: nothing runs yet"
-            faults.add(message, part.run.place, "params, factors, $host and $scratch")
+            at.fault_of(node, "run", message, "params, factors, $host and $scratch")
 
 
 # -------------------------------------------------------------------------------------------------- services
 
 
-def ports_of(service: ServicePart) -> tuple[str, ...]:
+def ports_of(service: Node, services: frozenset[str]) -> tuple[str, ...]:
     """The names of a service's ports that are plain text."""
-    named = ("http",) if service.ports is None else tuple(port.written for port in service.ports)
-    if service.use is not None and service.use.written == "fault-proxy":
-        named = (*named, METRICS_PORT)  # where its books are read, whatever the study says
-    return tuple(port for port in named if isinstance(port, str))
+    written = [literal(port, services) for port in row_at(service, "ports")]
+    named = tuple(port for port in written if port is not None) if "ports" in items_at(service) else ("http",)
+    # Where the books of a fault proxy are read, whatever the study says.
+    is_proxy = literal(node_at(service, "use"), services) == "fault-proxy"
+    return (*named, METRICS_PORT) if is_proxy else named
 
 
-def _check_services(definition: Definition, faults: Faults) -> None:
-    for name, service in definition.services.items():
-        ports = ports_of(service)
-        _check_unique((service.ports or ()), "port", faults)
-        for later in (*service.after, *service.over):
-            _check_reference(later, tuple(definition.services), "service", faults)
-        for port in (part.port for part in (service.ready, service.scrape) if part is not None):
-            _check_reference(port, ports, "port", faults)
-        for later in _testbed_texts(service):
-            _check_port_names(later, name, definition, faults)
-    _check_cycle(definition, faults)
-    for reset in (definition.reset, *(each.reset for each in definition.experiments.values())):
-        if reset is not None:
-            _check_reference(reset.service, tuple(definition.services), "service", faults)
+def _listed(node: Node, key: str, at: At) -> list[tuple[Node, At]]:
+    """The items of a key, or the one that stands alone, each with its place."""
+    place, is_row = at.below(key), isinstance(node_at(node, key), Row)
+    return [(item, place.item(i) if is_row else place) for i, item in enumerate(row_at(node, key))]
 
 
-def _testbed_texts(service: ServicePart) -> Iterable[Later[str]]:
-    built = service.build.run if service.build else None
-    logged = service.server_times.file if service.server_times else None
-    return [later for later in (service.start, service.setup, built, logged, *service.env.values()) if later]
-
-
-def _check_port_names(later: Later[str], name: str, definition: Definition, faults: Faults) -> None:
-    """`$port.NAME` names a port that the service has."""
-    for piece in later.written.pieces if isinstance(later.written, Text) else ():
-        if isinstance(piece, Name) and piece.text.startswith("port."):
-            ports = ports_of(definition.services[name])
-            if piece.text.partition(".")[2] not in ports:
-                hint = did_you_mean(piece.text[5:], ports)
-                faults.add(f"${piece.text}: service {name} has no such port", later.place, hint)
-
-
-def _check_cycle(definition: Definition, faults: Faults) -> None:
-    """Services wait for each other in no circle."""
-    after = {
-        name: [
-            later.written for later in (*service.after, *service.over) if later.written in definition.services
-        ]
-        for name, service in definition.services.items()
-    }
+def _check_services(tree: Tree, at: At) -> None:
+    services = items_at(tree, "services")
+    after: dict[str, list[str]] = {}
+    for name, service in services.items():
+        below, ports = at.below("services", name), ports_of(service, at.names.services)
+        _check_unique(_listed(service, "ports", below), "port")
+        others = [*_listed(service, "after", below), *_listed(service, "over", below)]
+        for node, place in others:
+            _check_reference(node, tuple(services), "service", place)
+        texts = [literal(node, at.names.services) for node, _ in others]
+        after[name] = [other for other in texts if other in services]
+        for key in ("ready", "scrape"):
+            _check_reference(node_at(service, key, "port"), ports, "port", below.below(key, "port"))
+        variables = (("env", variable) for variable in items_at(service, "env"))
+        for path in (("start",), ("setup",), ("build", "run"), ("server_times", "file"), *variables):
+            text = node_at(service, *path)
+            for used in names_in(text, at.names.services):
+                port = used.removeprefix("port.")
+                if text is not None and port != used and port not in ports:
+                    message = f"${used}: service {name} has no such port"
+                    below.below(*path).fault(text.line, message, did_you_mean(port, ports))
     ready: set[str] = set()
     while startable := [name for name in after if name not in ready and ready.issuperset(after[name])]:
         ready.update(startable)
-    stuck = [name for name in after if name not in ready]
-    if stuck:
-        place = definition.services[stuck[0]].place
-        faults.add(f"services wait for each other: {', '.join(stuck)}", place, "remove one `after`")
+    if stuck := [name for name in after if name not in ready]:
+        message = f"services wait for each other: {', '.join(stuck)}"
+        at.below("services", stuck[0]).fault(services[stuck[0]].line, message, "remove one `after`")
+    for path in ((), *(("experiments", name) for name in items_at(tree, "experiments"))):
+        owner = node_at(tree, *path, "reset", "service")
+        _check_reference(owner, tuple(services), "service", at.below(*path, "reset", "service"))
 
 
-def _check_entry(definition: Definition, tree: Tree, faults: Faults) -> None:
-    written = definition.entry.written
-    if not isinstance(written, str):
+def _check_entry(tree: Tree, at: At) -> None:
+    node, services = tree.items.get("entry"), items_at(tree, "services")
+    written = literal(node, at.names.services)
+    try:
+        entry: Entry | None = None if written is None else ENTRY.convert(written)
+    except UnitError:
+        return  # a fault of its own
+    if node is None or entry is None:
         return
-    entry = definition.entry.convert(written)
-    assert isinstance(entry, Entry)
-    if definition.tls is not None and entry.url is not None and not entry.url.startswith("https:"):
-        faults.add("an entry over http has no TLS", definition.tls.place, "an https:// URL, or remove tls")
-    services = placeholders.raw_names(tree, "services")
+    secured, names = tree.items.get("tls"), tuple(services)
+    if secured is not None and entry.url is not None and not entry.url.startswith("https:"):
+        place = At(at.file, at.folder, at.names, at.faults, "tls")
+        place.fault(secured.line, "an entry over http has no TLS", "an https:// URL, or remove tls")
     if entry.url is not None:
         if services:
-            message = f"with a URL as entry nothing is started, but there are services: {', '.join(services)}"
-            faults.add(message, definition.entry.place, f"entry: {services[0]}, or remove services")
+            message = f"with a URL as entry nothing is started, but there are services: {', '.join(names)}"
+            at.fault(node.line, message, f"entry: {names[0]}, or remove services")
     elif entry.service not in services:
-        hint = did_you_mean(str(entry.service), services)
-        faults.add(f"entry {shown(written)} is no service", definition.entry.place, hint)
-    elif entry.service in definition.services and entry.port is not None:
-        ports = ports_of(definition.services[entry.service])
+        at.fault(node.line, f"entry {shown(written)} is no service", did_you_mean(str(entry.service), names))
+    elif entry.port is not None:
+        ports = ports_of(services[entry.service], at.names.services)
         if entry.port not in ports:
             message = f"service {entry.service} has no port {shown(entry.port)}"
-            faults.add(message, definition.entry.place, did_you_mean(entry.port, ports))
+            at.fault(node.line, message, did_you_mean(entry.port, ports))
 
 
 # ------------------------------------------------------------------------------------ scenarios, experiments
 
 
-def _check_scenarios(definition: Definition, faults: Faults) -> None:
-    for name, items in definition.scenarios.items():
-        steps = steps_in(items)
-        for step in steps:
-            if step.name is None and len(steps) > 1:
-                faults.add(f"a step without a name among several of {name}", step.place, "name: create")
-        _check_unique([step.name for step in steps if step.name is not None], "step", faults)
-        _check_unique([each.group for each in groups_in(items) if each.group is not None], "group", faults)
-        _check_extractions(name, steps, faults)
+def _parts(items: Node, at: At) -> Iterator[tuple[Tree, At]]:
+    """Every step and group of a scenario with its place, outer before inner."""
+    for index, item in enumerate(items.items if isinstance(items, Row) else ()):
+        if isinstance(item, Tree):
+            yield item, at.item(index)
+            yield from _parts(item.items.get("steps", item), at.item(index).below("steps"))
 
 
-def _check_extractions(scenario: str, steps: tuple[StepPart, ...], faults: Faults) -> None:
-    """Refuse two extracted values of one name: later steps could not distinguish them."""
-    seen: dict[str, int] = {}
-    for step in steps:
-        for name, part in step.extract.items():
-            if name in seen:
-                message = f"{name} is extracted twice in {scenario}, first on line {seen[name]}"
-                faults.add(message, part.place, "another name")
-            seen.setdefault(name, part.place.line)
+def _check_scenario(name: str, items: Node, at: At) -> None:
+    """Steps and groups have names that distinguish them, and so do extracted values."""
+    extracted: dict[str, int] = {}
+    is_single = len(list(steps_in(items))) == 1
+    for part, below in _parts(items, at):
+        if not is_single and not {"name", "group", "repeat", "steps"} & set(part.items):
+            below.fault(part.line, f"a step without a name among several of {name}", "name: create")
+        for value, node in items_at(part, "extract").items():
+            if value in extracted:
+                message = f"{value} is extracted twice in {name}, first on line {extracted[value]}"
+                below.below("extract", value).fault(node.line, message, "another name")
+            extracted.setdefault(value, node.line)
+    for key, what in (("name", "step"), ("group", "group")):
+        named = ((part.items.get(key), below.below(key)) for part, below in _parts(items, at))
+        _check_unique(named, what)
 
 
-def _check_probes(probes: Mapping[str, ProbePart], faults: Faults) -> None:
-    if LOAD in probes:
+def _check_probes(owner: Node, at: At) -> None:
+    probe = items_at(owner, "probes").get(LOAD)
+    if probe is not None:
         message = f"a probe cannot be named {LOAD}: so is the measured stream"
-        faults.add(message, probes[LOAD].place, "name it after what it asks")
+        at.below("probes", LOAD).fault(probe.line, message, "name it after what it asks")
 
 
-def _check_experiment(
-    part: ExperimentPart, scenarios: tuple[str, ...], faults: Faults, *, is_whole: bool = True
-) -> None:
-    written = part.mix.written if part.mix is not None else None
-    for scenario in [written] if isinstance(written, str) else written if isinstance(written, dict) else ():
-        if part.mix is not None and scenario not in scenarios:
-            hint = did_you_mean(scenario, scenarios)
-            faults.add(f"{shown(scenario)} is no scenario", part.mix.place, hint)
-    if part.hold_out is not None and part.factors is not None:
-        _check_where(part.hold_out, part.factors, faults, are_levels_checked=is_whole)
-    _check_probes(part.probes or {}, faults)
-
-
-def _check_where(
-    hold_out: HoldOutPart, factors: Mapping[str, Any], faults: Faults, *, are_levels_checked: bool
-) -> None:
-    """Held-out cases are restricted to levels that the experiment has."""
-    for factor, levels in hold_out.where.items():
-        if factor not in factors:
-            hint = did_you_mean(factor, list(factors))
-            place = Place(hold_out.place.file, levels[0].place.line if levels else hold_out.place.line)
-            faults.add(f"`where` names {factor}, which is no factor here", place, hint)
-            continue
-        level_names = [level.name for level in factors[factor]]
-        for level in levels if are_levels_checked else ():
-            if level.name not in level_names:
-                message = f"`where` names {factor} {level.name}, which is no level here"
-                faults.add(message, level.place, did_you_mean(level.name, level_names))
-
-
-def _check_quick(definition: Definition, tree: Tree, scenarios: tuple[str, ...], faults: Faults) -> None:
-    quick = definition.quick
-    if quick is None:
+def _check_experiment(tree: Tree, experiment: Node, at: At, *, is_whole: bool = True) -> None:
+    scenarios, mix = tuple(items_at(tree, "scenarios")), node_at(experiment, "mix")
+    written = literal(mix, at.names.services)
+    for scenario in mix.items if isinstance(mix, Tree) else [written] if written is not None else ():
+        if isinstance(experiment, Tree) and mix is not None and scenario not in scenarios:
+            message = f"{shown(scenario)} is no scenario"
+            at.of(experiment, "mix").fault(mix.line, message, did_you_mean(scenario, scenarios))
+    _check_probes(experiment, at)
+    factors, below = items_at(experiment, "factors"), at.below("hold_out", "where")
+    if "factors" not in items_at(experiment):
         return
-    experiments = placeholders.raw_names(tree, "experiments")
-    for name in quick.skip:
+    for factor, levels in items_at(experiment, "hold_out", "where").items():
+        if factor not in factors:
+            message = f"`where` names {factor}, which is no factor here"
+            line = next(iter(level_lines(levels).values()), levels.line)
+            at.faults.add(message, Place(at.file, line), did_you_mean(factor, list(factors)))
+            continue
+        names = list(level_lines(factors[factor]))
+        for index, (level, line) in enumerate(level_lines(levels).items() if is_whole else ()):
+            if level not in names:
+                place = below.below(factor)
+                place = place.item(index) if isinstance(levels, Row) else place.below(level)
+                message = f"`where` names {factor} {level}, which is no level here"
+                place.fault(line, message, did_you_mean(level, names))
+
+
+def _check_quick(tree: Tree, at: At) -> None:
+    quick, experiments = tree.items.get("quick"), tuple(items_at(tree, "experiments"))
+    if not isinstance(quick, Tree):
+        return
+    skipped = [name.written for name in row_at(quick, "skip") if isinstance(name, Leaf)]
+    for name in skipped:
         if name not in experiments:
             hint = did_you_mean(name, experiments)
-            faults.add(
-                f"{shown(name)} is no experiment",
-                Place(quick.place.file, quick.place.line, "quick.skip"),
-                hint,
-            )
-    if experiments and set(experiments) <= set(quick.skip):
-        faults.add("quick skips every experiment", quick.place, "leave one")
-    for name, part in quick.experiments.items():
+            at.below("skip").fault(quick.line, f"{shown(name)} is no experiment", hint)
+    if experiments and set(experiments) <= set(skipped):
+        at.fault(quick.line, "quick skips every experiment", "leave one")
+    for name, change in items_at(quick, "experiments").items():
+        below = at.below("experiments", name)
         if name not in experiments:
-            faults.add(f"{shown(name)} is no experiment", part.place, did_you_mean(name, experiments))
-        elif name in quick.skip:
-            faults.add(f"quick skips {name} and changes it too", part.place, "one of the two")
-        _check_experiment(part, scenarios, faults, is_whole=False)
-    for name in quick.params:
-        if name not in placeholders.raw_names(tree, "params"):
-            place = Place(quick.place.file, quick.place.line, f"quick.params.{name}")
-            hint = did_you_mean(name, placeholders.raw_names(tree, "params"))
-            faults.add(f"{shown(name)} is no param of the study", place, hint)
+            below.fault(change.line, f"{shown(name)} is no experiment", did_you_mean(name, experiments))
+        elif name in skipped:
+            below.fault(change.line, f"quick skips {name} and changes it too", "one of the two")
+        _check_experiment(tree, change, below, is_whole=False)
+    params = tuple(items_at(tree, "params"))
+    for name in items_at(quick, "params"):
+        if name not in params:
+            message = f"{shown(name)} is no param of the study"
+            at.below("params", name).fault(quick.line, message, did_you_mean(name, params))
 
 
 # -------------------------------------------------------------------------------------------------- in common
 
 
-def _check_unique(values: Iterable[Later[str]], what: str, faults: Faults) -> None:
+def _check_unique(values: Iterable[tuple[Node | None, At]], what: str) -> None:
     seen: dict[str, int] = {}
-    for later in values:
-        if not isinstance(later.written, str):
-            continue
-        if later.written in seen:
-            message = f"{what} {shown(later.written)} stands twice, first on line {seen[later.written]}"
-            faults.add(message, later.place, "another name")
-        seen.setdefault(later.written, later.place.line)
+    for node, at in values:
+        text = literal(node, at.names.services)
+        if node is not None and text is not None:
+            if text in seen:
+                message = f"{what} {shown(text)} stands twice, first on line {seen[text]}"
+                at.fault(node.line, message, "another name")
+            seen.setdefault(text, node.line)
 
 
-def _check_reference(later: Later[str] | None, names: tuple[str, ...], what: str, faults: Faults) -> None:
-    if later is None or not isinstance(later.written, str) or later.written in names:
-        return
-    faults.add(f"{shown(later.written)} is no {what}", later.place, did_you_mean(later.written, names))
+def _check_reference(node: Node | None, names: tuple[str, ...], what: str, at: At) -> None:
+    text = literal(node, at.names.services)
+    if node is not None and text is not None and text not in names:
+        at.fault(node.line, f"{shown(text)} is no {what}", did_you_mean(text, names))

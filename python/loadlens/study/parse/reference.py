@@ -28,29 +28,64 @@ them, the cases, their order and how long the run will take, and runs nothing.
 
 `study.schema.json` next to this page is the same as a JSON Schema, for completion and checks in an editor.
 
+The shortest study is three lines. It asks for `/` with 1, 4 and 16 users, three times each:
+
+```yaml
+entry: http://127.0.0.1:8080
+load:
+  users: [1, 4, 16]
+```
+
+This one starts its service, says what users do, and has two experiments:
+
 ```yaml
 schema: 1
 study: pages
 question: How many users can one page server take?
-params: {users: 1}
 services:
   web:
     start: python -m http.server $port --bind $host
-    ready: {get: /}
+    ready:
+      get: /
 entry: web
 scenarios:
-  read: [{get: /, expect: 200}]
-probes: {page: {get: /, rate: 20/s}}
+  read:
+    - get: /
+      expect: 200
+  missing:
+    get: /nowhere
+    expect: 404
+probes:
+  page:
+    get: /
+    rate: 20/s
 trials: 3
 experiments:
   ladder:
     mix: read
-    load: {users: $users, think: 1s, duration: 20s}
-    factors: {users: [1, 4, 16, 64]}
+    load:
+      users: [1, 4, 16, 64]
+      think: 1s
+      duration: 20s
+  page:
+    mix: $page
+    load:
+      rate: 200/s
+      duration: 20s
+    factors:
+      page: [read, missing]
 quick:
   trials: 1
-  experiments: {ladder: {load: {duration: 8s}, factors: {users: [1, 16]}}}
+  experiments:
+    ladder:
+      load:
+        users: [1, 16]
+        duration: 8s
 ```
+
+A scenario is a list of steps; one step, or the path of a GET, may stand alone. A list in a `load` is a
+factor: `users: [1, 4]` is short for `users: $users` with `factors: {users: [1, 4]}`. A study of one
+experiment may have its `load`, `mix` and `factors` at the top instead of under `experiments`.
 
 ## Quantities
 
@@ -112,8 +147,10 @@ def schema() -> Schema:
     top = STUDY.definition()
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "urn:loadlens:study:1",
         "title": "Loadlens study",
         **top,
+        "anyOf": [{"required": ["load"]}, {"required": ["experiments"]}],
         "$defs": {**SHARED_SCHEMAS, **dict(sorted(blocks.items()))},
     }
 

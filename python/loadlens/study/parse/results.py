@@ -1,230 +1,183 @@
-"""Checks objectives, claims and published figures of a study against its cases."""
+"""Makes objectives, claims, published figures and report settings from their keys.
+
+Each is checked against the names of experiments, factors, levels and steps as they stand in the file.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from loadlens import units
-from loadlens.study.definition import (
-    ClaimPart,
-    Definition,
-    ExperimentPart,
-    Faults,
-    ObjectivePart,
-    Place,
-    PublishedPart,
-    StepPart,
-    steps_in,
-)
-from loadlens.study.parse import placeholders
+from loadlens.model.study import Claim, Compared, Objective, Published, Query, ReportSettings
+from loadlens.promql.syntax import WHOLE_RANGE
+from loadlens.study.definition import Place
+from loadlens.study.objectives import bound_of
 from loadlens.study.parse.placeholders import did_you_mean
-from loadlens.study.parse.yaml_tree import Tree
+from loadlens.study.parse.schema import MISSING, At, Fields
+from loadlens.study.tree import Tree
 from loadlens.units import UnitError, shown
 
+CLAIM_KINDS: Final = ("ratio", "rises", "order", "same")
 MOST_PUBLISHED_BYTES: Final = 1 << 20
 REQUIRED_COLUMNS: Final = ("experiment", "step", "metric", "side", "value", "unit")
 SIDES: Final = ("client", "server")
 
 
-def check(definition: Definition, tree: Tree, faults: Faults) -> Definition:
-    """Note objectives and claims that no case can answer; gives the definition with bounds in base units."""
-    experiments = placeholders.raw_names(tree, "experiments")
-    steps = _step_names(definition)
-    for objective in definition.objectives:
-        _check_step(objective.step, steps, objective.place, faults)
-    for claim in definition.claims:
-        _check_step(claim.step, steps, claim.place, faults)
-        _check_claim(claim, definition, experiments, faults)
-    for compared in definition.report.compare if definition.report is not None else ():
-        _check_step(compared.step, steps, compared.place, faults)
-        _check_experiment(compared.experiment, experiments, compared.place, "a comparison", faults)
-    bounded = tuple(_with_bounds(objective, faults) for objective in definition.objectives)
-    return _with_published(replace(definition, objectives=bounded), tree, faults)
-
-
-def _step_names(definition: Definition) -> tuple[str, ...]:
-    """Every name that results can speak of: of steps in scenarios and probes; none when one is still open."""
-    named: list[tuple[str, StepPart]] = [
-        (scenario, step) for scenario, items in definition.scenarios.items() for step in steps_in(items)
-    ]
-    named += definition.probes.items()
-    for experiment in definition.experiments.values():
-        named += (experiment.probes or {}).items()
-    names = [default if step.name is None else step.name.written for default, step in named]
-    return tuple(names) if all(isinstance(name, str) for name in names) else ()
-
-
-def _check_step(step: str | None, names: tuple[str, ...], place: Place, faults: Faults) -> None:
-    if step is not None and names and step not in names:
-        faults.add(f"{shown(step)} is no step", place, did_you_mean(step, names))
-
-
-def _with_bounds(objective: ObjectivePart, faults: Faults) -> ObjectivePart:
-    """The objective with its bounds in the unit of its metric: seconds, per second, or a fraction."""
-    if objective.metric == "throughput":
-        read = units.rate_per_s
-    elif objective.metric.startswith(("body_bytes.", "load.received_")):
-        read = units.size_bytes
-    elif objective.metric == "load.answers":
-        read = units.count
-    elif objective.metric.endswith(".share"):
-        read = units.share
-    else:
-        read = units.duration_s
-    bounds: dict[str, float | None] = {"below": None, "above": None}
-    for side, written in (("below", objective.below), ("above", objective.above)):
+def objective(fields: Fields, node: Tree, at: At) -> Objective:
+    """A bound in the unit of its metric: seconds, per second, bytes, or a fraction."""
+    metric = fields["metric"]
+    _check_step(fields.get("step"), at, node.line)
+    read = bound_of(metric)
+    bounds: dict[str, float] = {}
+    for side in ("below", "above"):
         try:
-            bounds[side] = None if written is None else read(written)
+            bounds |= {side: read(fields[side])} if side in fields else {}
         except UnitError as error:
-            message = f"{side} for {objective.metric}: {error.message}"
-            faults.add(message, objective.place, error.example)
-    return replace(objective, below=bounds["below"], above=bounds["above"])
+            at.fault(node.line, f"{side} for {metric}: {error.message}", error.example)
+    return Objective(metric, fields.get("step"), **bounds)
+
+
+def compared(fields: Fields, node: Tree, at: At) -> Compared:
+    """A figure that the report puts side by side."""
+    _check_step(fields.get("step"), at, node.line)
+    experiment = _experiment(fields.get("experiment"), "a comparison", at, node.line)
+    return Compared(fields["metric"], experiment or "", fields.get("step"))
+
+
+def query(fields: Fields, node: Tree, at: At) -> Query:
+    """A PromQL expression; what is taken of its values follows from it unless it is said."""
+    take = fields.get("take") or ("last" if WHOLE_RANGE in fields["expr"] else "mean")
+    return Query("", fields["expr"], fields.get("unit", ""), take, fields.get("step", 1.0))
+
+
+def report(fields: Fields, node: Tree, at: At) -> ReportSettings:
+    """Return the settings of the report."""
+    queries = (replace(query, name=name) for name, query in fields.pop("promql", {}).items())
+    return ReportSettings(**fields, promql=tuple(queries))
+
+
+def _check_step(step: str | None, at: At, line: int) -> None:
+    if step is not None and at.names.steps and step not in at.names.steps:
+        at.fault(line, f"{shown(step)} is no step", did_you_mean(step, at.names.steps))
 
 
 # ---------------------------------------------------------------------------------------------------- claims
 
 
-def _check_experiment(
-    given: str | None, allowed: tuple[str, ...], place: Place, what: str, faults: Faults
-) -> str | None:
+def _experiment(given: str | None, what: str, at: At, line: int) -> str | None:
     """The experiment that is spoken of; none, with a fault, when it is not clear which."""
+    allowed = tuple(at.names.levels)
     name = given or (allowed[0] if len(allowed) == 1 else None)
     if name is None:
-        faults.add(f"{what} names its experiment when there are several", place, f"in: {allowed[0]}")
+        hint = f"in: {allowed[0]}" if allowed else "an experiment"
+        at.fault(line, f"{what} names its experiment when there are several", hint)
     elif name not in allowed:
-        faults.add(f"{shown(name)} is no experiment", place, did_you_mean(name, allowed))
+        at.fault(line, f"{shown(name)} is no experiment", did_you_mean(name, allowed))
         return None
     return name
 
 
-def _check_claim(
-    claim: ClaimPart, definition: Definition, experiments: tuple[str, ...], faults: Faults
-) -> None:
-    name = _check_experiment(claim.experiment, experiments, claim.place, "a claim", faults)
+def claim(fields: Fields, node: Tree, at: At) -> Any:
+    """A published statement about the levels of an experiment."""
+    _check_step(fields.get("step"), at, node.line)
+    name = _experiment(fields.get("experiment"), "a claim", at, node.line)
     if name is None:
-        return
-    experiment = definition.experiments.get(name)
-    if experiment is None:
-        return  # could not be read; that is a fault of its own
-    all_levels = levels_of(experiment, definition)
-    for levels in (claim.where, claim.of, claim.to):
-        for factor, level in levels.items():
-            _check_level(factor, level, all_levels, claim, faults)
-    for swept in (claim.over, claim.across):
-        if swept is not None and swept not in all_levels:
-            hint = did_you_mean(swept, list(all_levels))
-            faults.add(f"{shown(swept)} is no factor of {name}", claim.place, hint)
-    for level in claim.expected if claim.across in all_levels else ():
-        _check_level(str(claim.across), level, all_levels, claim, faults)
-
-
-def levels_of(experiment: ExperimentPart, definition: Definition) -> Mapping[str, tuple[str, ...]]:
-    """Return the values of each factor, including held-out levels and the defaults of params."""
-    by_factor: dict[str, list[str]] = {name: [str(value)] for name, value in definition.params.items()}
-    held_out = experiment.hold_out.factors if experiment.hold_out is not None else {}
-    for factor, levels in experiment.factors.items() if experiment.factors else ():
-        by_factor[factor] = [level.name for level in levels]
-    for factor, levels in held_out.items():
-        by_factor.setdefault(factor, []).extend(level.name for level in levels)
-    return {factor: tuple(levels) for factor, levels in by_factor.items()}
-
-
-def _check_level(
-    factor: str, level: str, levels: Mapping[str, tuple[str, ...]], claim: ClaimPart, faults: Faults
-) -> None:
-    if factor not in levels:
-        faults.add(f"{shown(factor)} is no factor here", claim.place, did_you_mean(factor, list(levels)))
-    elif level not in levels[factor]:
-        hint = did_you_mean(level, levels[factor])
-        faults.add(f"{factor} has no level {shown(level)}", claim.place, hint)
+        return MISSING
+    levels = at.names.levels[name]
+    across = fields.get("across")
+    named = [pair for side in ("where", "of", "to") for pair in fields.get(side, {}).items()]
+    for swept in (fields.get("over"), across):
+        if swept is not None and swept not in levels:
+            at.fault(node.line, f"{shown(swept)} is no factor of {name}", did_you_mean(swept, list(levels)))
+    if across in levels:
+        named += [(across, level) for level in fields.get("expected", ())]
+    for factor, level in named:
+        if factor not in levels:
+            at.fault(node.line, f"{shown(factor)} is no factor here", did_you_mean(factor, list(levels)))
+        elif level not in levels[factor]:
+            hint = did_you_mean(level, levels[factor])
+            at.fault(node.line, f"{factor} has no level {shown(level)}", hint)
+    kinds = [kind for kind in CLAIM_KINDS if kind in fields]
+    if not kinds:
+        return MISSING
+    metrics = [fields.pop(kind) for kind in kinds]
+    for side in ("where", "of", "to"):
+        fields[side] = tuple(fields.get(side, {}).items())
+    plain = {"step": None, **fields, "experiment": name}
+    return Claim(kinds[0], metrics[0], line=node.line, **plain)
 
 
 # ---------------------------------------------------------------------------------------- published figures
 
 
-def _with_published(definition: Definition, tree: Tree, faults: Faults) -> Definition:
-    """The definition with the rows of its published figures."""
-    published = definition.published
-    if published is None:
-        return definition
-    path = Path(definition.folder) / published.file
-    place = Place(published.place.file, published.place.line, f"{published.place.key}.file")
+def published(fields: Fields, node: Tree, at: At) -> Published:
+    """Published figures with their rows, each checked."""
+    file, place = fields["file"], replace(at.below("file").place(node.line))
+    rows: tuple[Mapping[str, str], ...] = ()
+    path = Path(at.folder) / file
     try:
         raw = path.read_bytes() if path.is_file() else None
-        text = raw.decode("utf-8-sig") if raw is not None and len(raw) <= MOST_PUBLISHED_BYTES else None
+        if raw is None:
+            at.faults.add(f"there is no file {shown(file)}", place, "a path seen from the study file")
+        elif len(raw) > MOST_PUBLISHED_BYTES:
+            message = f"{shown(file)} has {len(raw):,} bytes"
+            at.faults.add(message, place, f"at most {MOST_PUBLISHED_BYTES:,}")
+        else:
+            rows = tuple(_rows(str(Path(at.file).parent / file), raw.decode("utf-8-sig"), at))
     except (OSError, ValueError) as error:
-        faults.add(f"{shown(published.file)} cannot be read: {error}", place, "a CSV file in UTF-8")
-        return definition
-    if raw is None:
-        faults.add(f"there is no file {shown(published.file)}", place, "a path seen from the study file")
-        return definition
-    if text is None:
-        faults.add(
-            f"{shown(published.file)} has {len(raw):,} bytes", place, f"at most {MOST_PUBLISHED_BYTES:,}"
-        )
-        return definition
-    return replace(definition, published=_with_rows(published, text, definition, tree, faults))
+        at.faults.add(f"{shown(file)} cannot be read: {error}", place, "a CSV file in UTF-8")
+    return Published(file, fields.get("cores"), rows)
 
 
-def _with_rows(
-    published: PublishedPart, text: str, definition: Definition, tree: Tree, faults: Faults
-) -> PublishedPart:
-    file = str(Path(published.place.file).parent / published.file)
+def _rows(file: str, text: str, at: At) -> Iterator[Mapping[str, str]]:
     lines = csv.DictReader(io.StringIO(text, newline=""), strict=True)
-    rows: list[Mapping[str, str]] = []
     try:
         columns = [column.strip() for column in lines.fieldnames or ()]
-        _check_columns(columns, Place(file, 1), definition, faults)
+        _check_columns(columns, Place(file, 1), at)
         for row in lines:
             place = Place(file, lines.line_num)
             if None in row or any(cell is None for cell in row.values()):
-                faults.add(
-                    f"the row has not the {len(columns)} cells of the header",
-                    place,
-                    "quote cells with commas",
-                )
+                message = f"the row has not the {len(columns)} cells of the header"
+                at.faults.add(message, place, "quote cells with commas")
                 continue
             cells = {name.strip(): cell.strip() for name, cell in row.items()}
-            _check_row(cells, definition, placeholders.raw_names(tree, "experiments"), place, faults)
-            rows.append(cells)
+            _check_row(cells, place, at)
+            yield cells
     except csv.Error as error:
-        faults.add(f"not CSV: {error}", Place(file, lines.line_num), "one header line, then rows")
-    return replace(published, rows=tuple(rows))
+        at.faults.add(f"not CSV: {error}", Place(file, lines.line_num), "one header line, then rows")
 
 
-def _check_columns(columns: list[str], place: Place, definition: Definition, faults: Faults) -> None:
-    factors = {name for part in definition.experiments.values() for name in levels_of(part, definition)}
+def _check_columns(columns: list[str], place: Place, at: At) -> None:
+    factors = {factor for levels in at.names.levels.values() for factor in levels}
     allowed = [*REQUIRED_COLUMNS, "note", *sorted(factors)]
     for missing in (column for column in REQUIRED_COLUMNS if column not in columns):
-        faults.add(f"no column {missing}", place, f"columns: {', '.join(allowed)}")
+        at.faults.add(f"no column {missing}", place, f"columns: {', '.join(allowed)}")
     for column in columns:
         if column not in allowed:
-            faults.add(f"unknown column {shown(column)}", place, did_you_mean(column, allowed))
+            at.faults.add(f"unknown column {shown(column)}", place, did_you_mean(column, allowed))
     for column in sorted({column for column in columns if columns.count(column) > 1}):
-        faults.add(f"column {shown(column)} stands twice", place, "keep one")
+        at.faults.add(f"column {shown(column)} stands twice", place, "keep one")
 
 
-def _check_row(
-    cells: Mapping[str, str], definition: Definition, experiments: Iterable[str], place: Place, faults: Faults
-) -> None:
-    experiment = cells.get("experiment", "")
-    names = tuple(experiments)
-    if experiment not in names:
-        faults.add(f"{shown(experiment)} is no experiment", place, did_you_mean(experiment, names))
-    step, steps = cells.get("step") or None, _step_names(definition)
-    _check_step(step, steps, place, faults)
+def _check_row(cells: Mapping[str, str], place: Place, at: At) -> None:
+    experiment, experiments = cells.get("experiment", ""), tuple(at.names.levels)
+    if experiment not in experiments:
+        hint = did_you_mean(experiment, experiments)
+        at.faults.add(f"{shown(experiment)} is no experiment", place, hint)
+    _check_step(cells.get("step") or None, replace(at, file=place.file, key=""), place.line)
     if cells.get("side") not in SIDES:
-        faults.add(f"side {shown(cells.get('side'))}", place, f"one of {', '.join(SIDES)}")
+        at.faults.add(f"side {shown(cells.get('side'))}", place, f"one of {', '.join(SIDES)}")
     try:
         value = units.scalar(cells.get("value", ""))
     except UnitError:
         value = None
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        faults.add(f"value {shown(cells.get('value'))} is not a number", place, "a number in the row's unit")
+        message = f"value {shown(cells.get('value'))} is not a number"
+        at.faults.add(message, place, "a number in the row's unit")
     if not cells.get("unit") or not cells.get("metric"):
-        faults.add("a row without a metric or a unit", place, "response_time.mean, s")
+        at.faults.add("a row without a metric or a unit", place, "response_time.mean, s")

@@ -1,24 +1,30 @@
 """The vocabulary that the study file is described in: kinds of values, blocks of keys, lists, named things.
 
-A shape reads nodes into the parts of `model.definition`, noting every fault with its line, and says of
-itself what it accepts, as JSON Schema and in words. `keys.py` holds the file's shape in these terms; so
-the checks, the schema and the reference page cannot disagree.
+A shape reads a node into the type that the engine and the testbed use, noting every fault with its line,
+and says of itself what it accepts, as JSON Schema and in words. `keys_*.py` hold the file's shape in these
+terms; so the checks, the schema and the reference page cannot disagree. A file is read once as it stands,
+where what holds a `$name` is OPEN, and once for each case, with its values.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from loadlens.study.definition import Faults, Later, Place
-from loadlens.study.parse import placeholders as names
-from loadlens.study.parse.yaml_tree import Leaf, Node, Row, Tree
+from loadlens.study.definition import Faults, Place
+from loadlens.study.parse import placeholders
+from loadlens.study.tree import Leaf, Node, Row, Tree
 from loadlens.units import UnitError, shown
 
+if TYPE_CHECKING:
+    from loadlens.study.parse.case_values import CaseValues
+
 MISSING: Final = object()  # what a shape gives for a node that it noted a fault for
+OPEN: Final = object()  # what it gives for one that holds names, until they are filled
 Schema = dict[str, Any]
+Fields = dict[str, Any]
 NAME_SCHEMA: Final[Schema] = {"$ref": "#/$defs/name"}
 
 
@@ -27,26 +33,41 @@ class At:
     """Position of the reader in the file, and its context."""
 
     file: str
-    names: names.Names
+    folder: str  # that files are seen from
+    names: placeholders.Names
     faults: Faults
     key: str = ""
+    case: CaseValues | None = None  # none: the file is read as it stands
+
+    @property
+    def name(self) -> str:
+        """The last key of the path."""
+        return self.key.rpartition(".")[2]
 
     def place(self, line: int) -> Place:
         """This key path on a line."""
         return Place(self.file, line, self.key)
 
-    def below(self, key: str) -> At:
+    def below(self, *keys: str) -> At:
         """The same for a key below."""
-        return replace(self, key=f"{self.key}.{key}" if self.key else key)
+        return replace(self, key=".".join((self.key, *keys) if self.key else keys))
 
     def item(self, index: int) -> At:
         """The same for an item of a list."""
         return replace(self, key=f"{self.key}[{index}]")
 
+    def of(self, node: Tree, key: str) -> At:
+        """The same for a key of a mapping, wherever in the file it stands."""
+        return replace(self, key=node.origins[key]) if key in node.origins else self.below(key)
+
     def fault(self, line: int, message: str, hint: str | None = None) -> object:
         """Note a fault here; gives MISSING, so that a reader can return it."""
         self.faults.add(message, self.place(line), hint)
         return MISSING
+
+    def fault_of(self, node: Tree, key: str, message: str, hint: str | None = None) -> object:
+        """Note a fault of a key of a mapping."""
+        return self.of(node, key).fault(node.items[key].line, message, hint)
 
 
 class Shape(Protocol):
@@ -57,7 +78,7 @@ class Shape(Protocol):
         """For the reference: `duration`, `list of texts`."""
 
     def read(self, node: Node, at: At) -> Any:
-        """The part, or MISSING after noting faults."""
+        """The value; MISSING after noting faults, OPEN while names in it are not filled."""
 
     def schema(self) -> Schema:
         """JSON Schema of it."""
@@ -68,7 +89,7 @@ class Shape(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A value that may hold `$names`: read as a Later.
+    """A value that may hold `$names`.
 
     Args:
         words: For the reference.
@@ -78,6 +99,7 @@ class Value:
         is_nothing_allowed: Whether null is a value of this kind.
         is_text: Whether it is taken as written: `1.10` stays `1.10`.
         is_testbed: Whether names of the testbed (`$port`) may stand in it.
+        is_fixed: Whether it stands as it is: a dollar is a dollar.
     """
 
     words: str
@@ -87,64 +109,48 @@ class Value:
     is_nothing_allowed: bool = False
     is_text: bool = False
     is_testbed: bool = False
+    is_fixed: bool = False
 
     def read(self, node: Node, at: At) -> Any:
         if not self.is_nested and not isinstance(node, Leaf):
             return at.fault(node.line, f"wanted a {self.words}, got {_kind(node)}", "one value, not several")
         if isinstance(node, Leaf) and node.value is None and not self.is_nothing_allowed:
             return at.fault(node.line, f"wanted a {self.words}, got nothing", "a value, or remove the key")
-        written, has_names = self._with_names(node, at)
-        later = Later(written, at.place(node.line), self.convert, self.is_testbed)
-        if not has_names:
-            try:
-                self.convert(written)
-            except UnitError as error:
-                return at.fault(node.line, error.message, error.example)
-        return later
+        names: set[str] = set()
+        content = self._content(node, at, names)
+        if names and at.case is None:
+            return OPEN
+        if at.case is not None and not self.is_testbed and any(n[1:] not in at.case.values for n in names):
+            return MISSING  # noted already
+        try:
+            return self.convert(content)
+        except UnitError as error:
+            origin = f" (from {', '.join(sorted(names))} in {at.case.scope})" if names and at.case else ""
+            return at.fault(node.line, error.message + origin, error.example)
 
-    def _with_names(self, node: Node, at: At) -> tuple[Any, bool]:
-        """The content with its texts split at names, and whether there is any name."""
-        if isinstance(node, Leaf):
-            value = node.written if self.is_text and node.value is not None else node.value
-            if not isinstance(value, str):
-                return value, False
-            text = names.parse(value, at.names.services)
-            if isinstance(text, str):
-                return text, False
-            names.check(text, at.names, at.faults, at.place(node.line), is_testbed=self.is_testbed)
-            return text, True
+    def _content(self, node: Node, at: At, names: set[str]) -> Any:
+        """The plain content, the names in it filled if there is a case, and noted."""
         if isinstance(node, Row):
-            parts = [self._with_names(item, at.item(i)) for i, item in enumerate(node.items)]
-            return [part for part, _ in parts], any(named for _, named in parts)
-        fields = {key: self._with_names(item, at.below(key)) for key, item in node.items.items()}
-        return {key: part for key, (part, _) in fields.items()}, any(named for _, named in fields.values())
+            return [self._content(item, at.item(i), names) for i, item in enumerate(node.items)]
+        if isinstance(node, Tree):
+            return {key: self._content(item, at.below(key), names) for key, item in node.items.items()}
+        value = node.written if self.is_text and node.value is not None else node.value
+        if not isinstance(value, str) or self.is_fixed:
+            return value
+        pieces = placeholders.split(value, at.names.services)
+        open_names = [piece.text for piece in pieces if isinstance(piece, placeholders.Name)]
+        names.update(f"${name}" for name in open_names)
+        place = at.place(node.line)
+        if at.case is not None:
+            return placeholders.filled(pieces, at.case, at.faults, place, is_testbed=self.is_testbed)
+        for name in open_names:
+            placeholders.check(name, at.names, at.faults, place, is_testbed=self.is_testbed)
+        return "" if open_names or not pieces else pieces[0]
 
     def schema(self) -> Schema:
-        if self.accepts == {} or self.accepts == {"$ref": "#/$defs/text"}:
+        if self.is_fixed or self.accepts == {} or self.accepts == {"$ref": "#/$defs/text"}:
             return dict(self.accepts)
         return {"anyOf": [self.accepts, NAME_SCHEMA]}
-
-
-@dataclass(frozen=True, slots=True)
-class Fixed:
-    """A value that stands as it is, without `$names`: read as what it means."""
-
-    words: str
-    convert: Callable[[Any], Any]
-    accepts: Schema
-
-    def read(self, node: Node, at: At) -> Any:
-        if not isinstance(node, Leaf):
-            return at.fault(node.line, f"wanted a {self.words}, got {_kind(node)}", "one value, not several")
-        if node.value is None:
-            return at.fault(node.line, f"wanted a {self.words}, got nothing", "a value, or remove the key")
-        try:
-            return self.convert(node.value)
-        except UnitError as error:
-            return at.fault(node.line, error.message, error.example)
-
-    def schema(self) -> Schema:
-        return dict(self.accepts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,11 +189,11 @@ class Many:
                 hint = "write it as a list: [a, b]"
                 return at.fault(node.line, f"wanted a list, got {_kind(node)}", hint)
             only = self.item.read(node, at)
-            return MISSING if only is MISSING else (only,)
+            return only if only is MISSING or only is OPEN else (only,)
         if len(node.items) < self.at_least:
             return at.fault(node.line, "the list is empty", f"at least {self.at_least}")
         read = [self.item.read(item, at.item(index)) for index, item in enumerate(node.items)]
-        return tuple(part for part in read if part is not MISSING)
+        return OPEN if _has_open(read) else tuple(part for part in read if part is not MISSING)
 
     def schema(self) -> Schema:
         listed: Schema = {"type": "array", "items": self.item.schema()}
@@ -210,11 +216,9 @@ class Short:
     def read(self, node: Node, at: At) -> Any:
         if isinstance(node, Tree):
             return self.block.read(node, at)
-        key = self.block.keys[self.key]
-        part = key.shape.read(node, at)
-        if part is MISSING:
-            return MISSING
-        return self.block.make(place=at.place(node.line), **{key.field or self.key: part})
+        return self.block.read(
+            Tree(node.line, {self.key: node}, {self.key: node.line}, {self.key: at.key}), at
+        )
 
     def schema(self) -> Schema:
         return {"anyOf": [self.block.keys[self.key].shape.schema(), self.block.schema()]}
@@ -262,19 +266,17 @@ class Named:
             return at.fault(node.line, f"there is no {self.what} here", f"name at least {self.at_least}")
         read: dict[str, Any] = {}
         for name, item in node.items.items():
-            below = at.below(name)
-            if self._is_usable(name, node.key_lines[name], below):
+            below, line = at.of(node, name), node.key_lines[name]
+            if name.lower() in self.reserved:
+                meaning = self.reserved[name.lower()]
+                below.fault(line, f"{name} is {meaning}", f"another name for this {self.what}")
+            elif not self.form.pattern.fullmatch(name):
+                below.fault(line, f"{shown(name)} cannot name a {self.what}", self.form.words)
+            else:
                 read[name] = self.item.read(item, below)
+        if _has_open(read.values()):
+            return OPEN
         return {name: part for name, part in read.items() if part is not MISSING}
-
-    def _is_usable(self, name: str, line: int, at: At) -> bool:
-        if name.lower() in self.reserved:
-            at.fault(line, f"{name} is {self.reserved[name.lower()]}", f"another name for this {self.what}")
-            return False
-        if not self.form.pattern.fullmatch(name):
-            at.fault(line, f"{shown(name)} cannot name a {self.what}", f"{self.form.words}")
-            return False
-        return True
 
     def schema(self) -> Schema:
         mapping: Schema = {"type": "object", "additionalProperties": self.item.schema()}
@@ -293,7 +295,7 @@ class Key:
     doc: str
     default: str = ""
     required: bool = False
-    field: str | None = None  # the field of the part; none: as the key
+    field: str | None = None  # of what the block becomes; none: as the key
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,18 +304,21 @@ class Block:
 
     Args:
         what: `service`, `load`: for messages and as the name in the schema.
-        make: The part it becomes; called with `place` and the fields that were given.
+        make: The type that takes the fields that were given, or a function of them, of the node and of
+            its place, which may note faults.
         keys: The keys.
         refused: Keys of the format that cannot be run yet, and what there is instead.
-        check: Faults that lie in no single value: gets the keys that stand there and the node.
+        check: Faults that lie in no single value and in no name; called once for a file.
+        is_of_case: Whether it is made of filled values only.
     """
 
     what: str
-    make: Callable[..., Any]
+    make: type | Callable[[Fields, Tree, At], Any]
     keys: Mapping[str, Key]
     doc: str
     refused: Mapping[str, str] = field(default_factory=dict)
     check: Callable[[Tree, At], None] | None = None
+    is_of_case: bool = False
 
     @property
     def words(self) -> str:
@@ -325,31 +330,36 @@ class Block:
             return at.fault(
                 node.line, f"wanted a {self.what}, got {_kind(node)}", f"a mapping with: {first} ..."
             )
-        fields: dict[str, Any] = {}
-        for name, item in node.items.items():
-            line, below = node.key_lines[name], at.below(name)
-            if name in self.refused:
-                below.fault(
-                    line, f"{name} is not supported yet; supported: {self.refused[name]}", "remove it"
-                )
-            elif name not in self.keys:
-                allowed = [*self.keys, *self.refused]
-                below.fault(line, f"unknown key {shown(name)}", names.did_you_mean(name, allowed))
-            elif (part := self.keys[name].shape.read(item, below)) is not MISSING:
-                fields[self.keys[name].field or name] = part
-        if self.check is not None:
-            self.check(node, at)
-        return self._made(fields, node, at)
+        fields = self.fields(node, at)
+        if any(key.required and (key.field or name) not in fields for name, key in self.keys.items()):
+            return MISSING
+        if _has_open(fields.values()) or (self.is_of_case and at.case is None):
+            return OPEN
+        return self.make(**fields) if isinstance(self.make, type) else self.make(fields, node, at)
 
-    def _made(self, fields: dict[str, Any], node: Tree, at: At) -> Any:
-        is_whole = True
+    def fields(self, node: Tree, at: At) -> Fields:
+        """Return the values of the keys that stand there, by their fields, without those that have faults."""
+        fields: Fields = {}
+        for name, item in node.items.items():
+            line, below = node.key_lines[name], at.of(node, name)
+            if name in self.refused:
+                message = f"{name} is not supported yet; supported: {self.refused[name]}"
+                below.fault(line, message, "remove it")
+            elif name in self.keys and (part := self.keys[name].shape.read(item, below)) is not MISSING:
+                fields[self.keys[name].field or name] = part
+        if self.check is not None and at.case is None:
+            self.check(node, at)
         for name, key in self.keys.items():
-            if not key.required or (key.field or name) in fields:
-                continue
-            is_whole = False
-            if name not in node.items:
+            if key.required and name not in node.items:
                 at.fault(node.line, f"{self.what} without {name}", f"{name}: {key.doc}")
-        return self.make(place=at.place(node.line), **fields) if is_whole else MISSING
+        return fields
+
+    def value(self, node: Tree, at: At, name: str, default: Any = None) -> Any:
+        """Return the value of one key; the default where it does not stand, or has a fault."""
+        if name not in node.items:
+            return default
+        value = self.keys[name].shape.read(node.items[name], at.of(node, name))
+        return default if value is MISSING else value
 
     def schema(self) -> Schema:
         return {"$ref": f"#/$defs/{self.what.replace(' ', '_')}"}
@@ -368,6 +378,10 @@ class Block:
             "additionalProperties": False,
         }
         return content | ({"required": required} if required else {})
+
+
+def _has_open(parts: Iterable[Any]) -> bool:
+    return any(part is OPEN for part in parts)
 
 
 def _annotated(schema: Schema) -> Schema:

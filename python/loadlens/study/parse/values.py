@@ -14,7 +14,7 @@ from loadlens.model.study import METRICS, Edge
 from loadlens.model.topology import Entry, Scalar
 from loadlens.model.workload import Auth, Bounds, Connection
 from loadlens.study.parse import load_grammar, placeholders
-from loadlens.study.parse.schema import Fixed, Schema, Value
+from loadlens.study.parse.schema import Schema, Value
 from loadlens.units import UnitError, shown
 
 # Shared schemas, by name; `reference.py` writes them under $defs.
@@ -274,9 +274,9 @@ def _entry(value: Any) -> Entry:
 def _scalar(value: Any) -> Scalar:
     """A plain value: what `$names` stand for is not built from other names."""
     if isinstance(value, str):
-        text = placeholders.parse(value, frozenset())
-        if isinstance(text, str):
-            return text
+        pieces = placeholders.split(value, frozenset())
+        if not any(isinstance(piece, placeholders.Name) for piece in pieces):
+            return str(pieces[0]) if pieces else ""
         raise UnitError(
             f"{shown(value)}: a name in here would not be filled", "a plain value; $$ for a dollar"
         )
@@ -429,9 +429,14 @@ def choices(*names: str, later: tuple[str, ...] = ()) -> Value:
     )
 
 
-def fixed_choice(*names: str) -> Fixed:
+def fixed(words: str, convert: Callable[[Any], Any], accepts: Schema) -> Value:
+    """A value that stands as it is, without names."""
+    return Value(words, convert, accepts, is_fixed=True)
+
+
+def fixed_choice(*names: str) -> Value:
     """One of some words, no name."""
-    return Fixed(" or ".join(f"`{word}`" for word in names), _choice(*names), {"enum": list(names)})
+    return fixed(" or ".join(f"`{word}`" for word in names), _choice(*names), {"enum": list(names)})
 
 
 TEXT: Final = Value("text", _text, _ref("text"), is_text=True)
@@ -501,6 +506,10 @@ LATENCY: Final = Value(
 )
 DURATION: Final = Value("duration", _lasting(0), _ref("duration"))
 DURATION_ABOVE_0: Final = Value("duration", _lasting(1), _ref("duration"))
+SECONDS: Final = Value("duration", units.duration_s, _ref("duration"))
+SECONDS_ABOVE_0: Final = Value(
+    "duration", lambda value: units.duration_s(value, at_least_ns=1), _ref("duration")
+)
 WARMUP: Final = Value("duration or `auto`", _warmup, {"anyOf": [{"const": "auto"}, _ref("duration")]})
 SIZE: Final = Value("size", _size, {"type": ["string", "integer"]})
 CORES: Final = Value("number of cores", _cores, {"type": "number", "exclusiveMinimum": 0})
@@ -513,6 +522,16 @@ CPUS: Final = Value(
 )
 RATE: Final = Value("rate", units.rate_per_s, _ref("rate"))
 STATUS: Final = Value("status", _counted(100, 599), {"type": "integer", "minimum": 100, "maximum": 599})
+STATUSES: Final = Value(
+    "status, `2xx` or `200-299`",
+    units.statuses,
+    {
+        "anyOf": [
+            {"type": "integer", "minimum": 200, "maximum": 599},
+            {"type": "string", "pattern": r"^\s*([2-5][xX]{2}|[2-5][0-9]{2}(-[2-5][0-9]{2})?)\s*$"},
+        ]
+    },
+)
 _PAUSE_SCHEMA: Final[Schema] = {
     "anyOf": [
         _ref("duration"),
@@ -575,21 +594,21 @@ MIX: Final = Value(
 )
 ENTRY: Final = Value("service, service.port or URL", _entry, {"type": "string"}, is_text=True)
 
-FIXED_SCALAR: Final = Fixed("text, number or truth value", _scalar, _ref("text"))
-FIXED_TEXT: Final = Fixed("text", _text, _ref("text"))
-FIXED_LINE: Final = Fixed("text on one line", _one_line, _ref("text"))
-FIXED_NUMBER: Final = Fixed("number", _number, {"type": "number"})
-FIXED_COUNT: Final = Fixed("count", _counted(1, 100_000), _ref("count"))
-FIXED_SEED: Final = Fixed("whole number", _counted(0, units.LARGEST_COUNT), _ref("count"))
-FIXED_TOLERANCE: Final = Fixed("percentage", lambda value: units.share(value, at_most=None), _ref("share"))
-FIXED_NAME: Final = Fixed(
+FIXED_SCALAR: Final = fixed("text, number or truth value", _scalar, _ref("text"))
+FIXED_TEXT: Final = fixed("text", _text, _ref("text"))
+FIXED_LINE: Final = fixed("text on one line", _one_line, _ref("text"))
+FIXED_NUMBER: Final = fixed("number", _number, {"type": "number"})
+FIXED_COUNT: Final = fixed("count", _counted(1, 100_000), _ref("count"))
+FIXED_SEED: Final = fixed("whole number", _counted(0, units.LARGEST_COUNT), _ref("count"))
+FIXED_TOLERANCE: Final = fixed("percentage", lambda value: units.share(value, at_most=None), _ref("share"))
+FIXED_NAME: Final = fixed(
     "name", _plain_name, {"type": "string", "pattern": r"^[A-Za-z_][A-Za-z0-9_]{0,63}$"}
 )
-FIXED_EDGE: Final = Fixed("duration or percentage", _edge, {"type": ["string", "number"]})
-FIXED_STEP: Final = Fixed(
+FIXED_EDGE: Final = fixed("duration or percentage", _edge, {"type": ["string", "number"]})
+FIXED_STEP: Final = fixed(
     "duration", lambda value: units.duration_s(value, at_least_ns=1_000_000), _ref("duration")
 )
-FIXED_PROMQL: Final = Fixed("PromQL expression", _promql, _ref("text"))
-METRIC: Final = Fixed("metric", _metric, {"enum": list(METRICS)})
-STUDY_NAME: Final = Fixed("name", _identifier, {"type": "string"})
-SCHEMA_VERSION: Final = Fixed("1", _schema_version, {"const": 1})
+FIXED_PROMQL: Final = fixed("PromQL expression", _promql, _ref("text"))
+METRIC: Final = fixed("metric", _metric, {"enum": list(METRICS)})
+STUDY_NAME: Final = fixed("name", _identifier, {"type": "string"})
+SCHEMA_VERSION: Final = fixed("1", _schema_version, {"const": 1})

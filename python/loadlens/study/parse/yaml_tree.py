@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ruamel.yaml import YAML
@@ -26,8 +25,8 @@ from ruamel.yaml.events import (
 )
 from ruamel.yaml.reader import ReaderError
 
-from loadlens.model.topology import Scalar
 from loadlens.study.definition import Faults, Place
+from loadlens.study.tree import Leaf, Node, Row, Tree
 from loadlens.units import UnitError, scalar, shown
 
 MOST_BYTES: Final = 1 << 18  # some seconds to read at worst
@@ -35,35 +34,6 @@ MOST_NODES: Final = 100_000  # after every alias is expanded
 DEEPEST: Final = 40
 
 _QUOTE_HINT: Final = 'indent with spaces; quote text that holds `: ` or `#`, or begins with `{`: "{{uuid}}"'
-
-
-@dataclass(slots=True, eq=False)
-class Leaf:
-    """A scalar."""
-
-    value: Scalar | None
-    written: str  # its text in the file
-    line: int
-
-
-@dataclass(slots=True, eq=False)
-class Tree:
-    """A mapping: keys as written, in order; merged keys come after own ones."""
-
-    line: int
-    items: dict[str, Node] = field(default_factory=dict)
-    key_lines: dict[str, int] = field(default_factory=dict)
-
-
-@dataclass(slots=True, eq=False)
-class Row:
-    """A sequence."""
-
-    line: int
-    items: list[Node] = field(default_factory=list)
-
-
-Node = Leaf | Tree | Row
 
 
 class _Broken(Exception):

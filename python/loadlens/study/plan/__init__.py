@@ -7,20 +7,18 @@ cases with equal content are the same experiment.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from loadlens.model.external_load import Refusals
-from loadlens.model.study import Claim, Objective, Published, Study
+from loadlens.model.study import Study
 from loadlens.model.topology import Scalar
-from loadlens.study.definition import ClaimPart, Definition, Faults, OrderPart, ReportPart
+from loadlens.study.definition import Definition, Faults
+from loadlens.study.parse.case_values import ReadDueTimes
+from loadlens.study.parse.feeds import Templates
 from loadlens.study.plan import quick_profile, reporting
 from loadlens.study.plan.cases import TRIALS, cases_of
 from loadlens.study.plan.duration import Duration, PastTrial, duration, load_seconds
-from loadlens.study.plan.feeds import Templates
-from loadlens.study.plan.quick_profile import parse_override
+from loadlens.study.plan.quick_profile import HasProgram, parse_override, with_variants
 from loadlens.study.plan.trial_order import order
-from loadlens.study.plan.variants import HasProgram, with_variants
-from loadlens.study.plan.workloads import ReadDueTimes
 
 __all__ = [
     "TRIALS",
@@ -66,10 +64,8 @@ def plan(
     faults = Faults()
     wanted = with_variants(wanted, variants or {}, has_program)
     cases = cases_of(wanted, faults, templates, read_due_times, refusals)
-    reporting.check(definition.report, cases, faults)
+    reporting.check(definition, cases, faults)
     faults.raise_any()
-    order_by = definition.order or OrderPart(definition.place)
-    report = definition.report
     differences = quick_profile.differences(definition, quick_profile.quick(definition)) if quick else ()
     set_by_hand = tuple(f"--set {name}={value}" for name, value in (overrides or {}).items())
     return Study(
@@ -79,48 +75,13 @@ def plan(
         text=definition.text,
         params=tuple(wanted.params.items()),
         cases=cases,
-        order_by=order_by.by,
-        seed=order_by.seed,
-        published=_published(definition),
-        claims=tuple(_claim(part, definition) for part in definition.claims),
-        objectives=tuple(Objective(o.metric, o.step, o.below, o.above) for o in definition.objectives),
+        order_by=definition.order_by,
+        seed=definition.seed,
+        published=definition.published,
+        claims=definition.claims,
+        objectives=definition.objectives,
         quick=quick,
         quick_differences=differences,
-        report={} if report is None else _report(report, definition),
+        report=definition.report,
         notes=(*definition.notes, *set_by_hand),
-    )
-
-
-def _report(part: ReportPart, definition: Definition) -> dict[str, Any]:
-    """Return the extra sections that the report shows."""
-    only = next(iter(definition.experiments))
-    compared = [
-        {"metric": figure.metric, "experiment": figure.experiment or only, "step": figure.step}
-        for figure in part.compare
-    ]
-    return {"charts": list(part.charts), "compare": compared, **reporting.as_planned(part)}
-
-
-def _published(definition: Definition) -> Published | None:
-    part = definition.published
-    return None if part is None else Published(part.file, part.cores, part.rows)
-
-
-def _claim(part: ClaimPart, definition: Definition) -> Claim:
-    kinds = {"ratio": part.ratio, "rises": part.rises, "order": part.order, "same": part.same}
-    kind, metric = next((kind, metric) for kind, metric in kinds.items() if metric is not None)
-    return Claim(
-        kind=kind,  # type: ignore[arg-type]  # one of the four, by the keys of the dict above
-        metric=metric,
-        step=part.step,
-        experiment=part.experiment or next(iter(definition.experiments)),
-        where=tuple(part.where.items()),
-        of=tuple(part.of.items()),
-        to=tuple(part.to.items()),
-        over=part.over,
-        across=part.across,
-        expected=part.expected,
-        published=part.published,
-        within=part.within,
-        line=part.place.line,
     )

@@ -13,8 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from loadlens import units
-from loadlens.model.study import Case, Study
+from loadlens.model.study import Case, Study, seconds_of
 from loadlens.model.workload import Open
 from loadlens.study.plan.trial_order import order
 
@@ -30,9 +29,6 @@ BUILD_S: Final = 20.0  # an environment that is not in the cache
 # Of a load that ends by a number and of which nothing is known.
 ANSWER_S: Final = 0.02  # a request
 MOST_PER_S: Final = 1000.0  # requests: more users do not make a service faster without end
-
-_SECONDS: Final = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "min": 60.0}
-_NOT_LEVELS: Final = frozenset(("experiment", "step", "metric", "side", "value", "unit", "note"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,18 +158,12 @@ def _ends(case: Case, by_number: float | None) -> list[float]:
     return ends if by_number is None else [*ends, by_number]
 
 
-def _steps(case: Case) -> float:
-    """Requests of an iteration, the mean over the mix."""
-    weight = sum(scenario.weight for scenario in case.scenarios) or 1.0
-    return sum(s.weight * s.requests for s in case.scenarios) / weight or 1.0
-
-
 def _requests(case: Case) -> float | None:
     """Requests after which a closed load ends; none when time, or a schedule, ends it."""
     workload = case.workload
     if isinstance(workload, Open):
         return None
-    ends = [] if workload.iterations is None else [workload.users * workload.iterations * _steps(case)]
+    ends = [] if workload.iterations is None else [workload.users * workload.iterations * case.requests]
     if workload.requests is not None:
         ends.append(float(workload.requests))
     return min(ends, default=None)
@@ -182,7 +172,7 @@ def _requests(case: Case) -> float | None:
 def _guessed_s(case: Case) -> float | None:
     """Estimate the length of a load that ends by iterations or requests; `None` for others."""
     if isinstance(case.workload, Open):
-        return _seconds_of_open(case.workload, _steps(case))
+        return _seconds_of_open(case.workload, case.requests)
     total, paced = _requests(case), _paced_s(case, ANSWER_S)
     return None if total is None or paced is None else max(paced, total / MOST_PER_S)
 
@@ -192,10 +182,8 @@ def _paced_s(case: Case, answer_s: float) -> float | None:
     workload, total = case.workload, _requests(case)
     if isinstance(workload, Open) or total is None:
         return None
-    weight = sum(scenario.weight for scenario in case.scenarios) or 1.0
-    pauses_s = sum(s.weight * s.pause_s for s in case.scenarios) / weight
-    steps = _steps(case)
-    iteration_s = steps * answer_s + pauses_s + workload.think.mean_s
+    steps = case.requests
+    iteration_s = steps * answer_s + case.pause_s + workload.think.mean_s
     if workload.pace is not None:
         iteration_s = max(iteration_s, workload.pace.mean_s)
     by_users = total / (workload.users * steps) * iteration_s
@@ -206,18 +194,11 @@ def _paced_s(case: Case, answer_s: float) -> float | None:
 def _published_s(study: Study, case: Case) -> float | None:
     """Return the published mean response time of this case; `None` without one."""
     names = {step.name for scenario in case.scenarios for step in scenario.steps}
-    levels = {name: str(value) for name, value in case.params}
-    levels |= {level.factor: level.name for level in case.levels}
     for row in study.published.rows if study.published is not None else ():
-        wanted = {name: text for name, text in row.items() if name not in _NOT_LEVELS and text}
-        is_of_case = row["experiment"] == case.experiment and not case.held_out
-        if not is_of_case or row["metric"] != "response_time.mean" or row.get("side") != "client":
-            continue
-        if row.get("step") and {row["step"]} != names:
-            continue
-        value, unit = units.scalar(row["value"]), _SECONDS.get(row["unit"])
-        if isinstance(value, (int, float)) and unit and all(levels.get(n) == t for n, t in wanted.items()):
-            return value * unit
+        is_mean = row["metric"] == "response_time.mean" and row.get("side") == "client"
+        is_of_all = not row.get("step") or {row["step"]} == names
+        if is_mean and is_of_all and case.is_of(row) and (seconds := seconds_of(row)) is not None:
+            return seconds
     return None
 
 

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from loadlens.model.external_load import OURS, Feature, Refusals
 from loadlens.model.study import Case
 from loadlens.model.workload import Plan, Target, Tls
-from loadlens.study.definition import (
-    Definition,
-    ExperimentPart,
-    Faults,
-    GroupPart,
-    LoadPart,
-    Place,
-    StepPart,
-)
+from loadlens.study.definition import Definition, Experiment, Faults, Place
+from loadlens.study.parse.schema import At
 from loadlens.study.plan.streams import streams_of
+from loadlens.study.tree import Node, Row, Tree, items_at
 
 _AUTOMATIC_NS: Final = 5_000_000_000  # some warm-up
 # The keys of a load that ask for a feature.
@@ -36,20 +30,32 @@ _OF_LOADS: Final[Mapping[Feature, tuple[str, ...]]] = {
 }
 
 
+# The keys of a step that ask for a feature.
+_OF_STEPS: Final[Mapping[Feature, tuple[str, ...]]] = {
+    "checks": ("check",),
+    "expect": ("expect",),
+    "auth": ("auth",),
+    "body": ("json", "body", "file"),
+    "method": (),
+    "templates": (),
+}
+
+
 def check(
-    definition: Definition, experiment: ExperimentPart, case: Case, refusals: Refusals, faults: Faults
+    definition: Definition, experiment: Experiment, case: Case, refusals: Refusals, faults: Faults
 ) -> None:
     """Note everything that the case asks for and its driver cannot do."""
-    driver, load = case.driver, experiment.load
+    driver = case.driver
     assert driver is not None, "cases of our engine are not asked"
-    assert load is not None, "define has seen to it that there is a load"
     hint = f"another driver, or driver: {OURS}"
+    at = At(definition.place.file, definition.folder, definition.names, faults)
     for lack in refusals(driver, _plan(case)):
-        faults.add(lack.words, _place(lack.feature, definition, experiment, case), hint)
-    report = definition.report
-    if report is not None and report.window is not None:
+        place = _place(lack.feature, definition, experiment, case, at)
+        faults.add(lack.words, place, hint)
+    if definition.report.window is not None:
         message = f"{driver} reports whole loads only: the report cannot take a part of one"
-        faults.add(message, report.window.place, f"no window, or driver: {OURS}")
+        line = items_at(definition.tree, "report")["window"].line
+        at.below("report", "window").fault(line, message, f"no window, or driver: {OURS}")
 
 
 def _plan(case: Case) -> Plan:
@@ -65,42 +71,35 @@ def _plan(case: Case) -> Plan:
     )
 
 
-def _place(feature: Feature, definition: Definition, experiment: ExperimentPart, case: Case) -> Place:
+def _place(feature: Feature, definition: Definition, experiment: Experiment, case: Case, at: At) -> Place:
     """The first line that asks for a feature; that of the driver where none does by itself."""
-    assert experiment.load is not None
-    if feature == "mix" and experiment.mix is not None:
-        return experiment.mix.place
+    here = at.below("experiments", case.experiment)
+    if feature == "mix":
+        return here.of(experiment.tree, "mix").place(experiment.tree.items["mix"].line)
     if feature == "probes":
-        probes = definition.probes if experiment.probes is None else experiment.probes
-        return next(iter(probes.values())).place
-    parts = [*_in_load(experiment.load, feature), *_in_step(_first_step(definition, case), feature)]
-    driver = experiment.load.driver
-    return next(iter(parts), experiment.load.place if driver is None else driver.place)
+        owner, place = (experiment.tree, here) if "probes" in experiment.tree.items else (definition.tree, at)
+        name, probe = next(iter(items_at(owner, "probes").items()))
+        return place.of(owner, "probes").below(name).place(probe.line)
+    load = experiment.tree.items["load"]
+    assert isinstance(load, Tree), "every experiment has a load"
+    keys, below = _OF_LOADS.get(feature, ()), here.of(experiment.tree, "load")
+    asked = next((key for key in keys if key in load.items), None)
+    if asked is None and feature in _OF_STEPS:
+        name = case.scenarios[0].name
+        step, place = _first_step(items_at(definition.tree, "scenarios")[name], at.below("scenarios", name))
+        key = next((key for key in _OF_STEPS[feature] if key in step.items), None)
+        return place.place(step.line) if key is None else place.below(key).place(step.items[key].line)
+    asked = asked or ("driver" if "driver" in load.items else None)
+    return below.place(load.line) if asked is None else below.of(load, asked).place(load.items[asked].line)
 
 
-def _in_load(load: LoadPart, feature: Feature) -> Iterator[Place]:
-    for key in _OF_LOADS.get(feature, ()):
-        later = getattr(load, key)
-        if later is not None:
-            yield later.place
-
-
-def _first_step(definition: Definition, case: Case) -> StepPart:
+def _first_step(scenario: Node, at: At) -> tuple[Tree, At]:
     """The only step of a mix that a driver takes."""
-    part = definition.scenarios[case.scenarios[0].name][0]
-    while isinstance(part, GroupPart):
-        part = part.steps[0]
-    return part
-
-
-def _in_step(step: StepPart, feature: Feature) -> Iterator[Place]:
-    if feature == "checks" and step.check is not None:
-        yield step.check.place
-    if feature == "expect" and step.expect:
-        yield step.expect[0].place
-    if feature == "auth" and step.auth is not None:
-        yield step.auth.place
-    if feature == "body":
-        yield from (part.place for part in (step.json, step.body, step.file) if part is not None)
-    if feature in ("auth", "body", "checks", "expect", "method", "templates"):
-        yield step.place
+    assert isinstance(scenario, Row), "a scenario is a list"
+    step = scenario.items[0]
+    assert isinstance(step, Tree), "steps and groups are mappings"
+    return (
+        _first_step(step.items["steps"], at.item(0).below("steps"))
+        if "steps" in step.items
+        else (step, at.item(0))
+    )

@@ -2,81 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from collections.abc import Mapping
 from typing import Any
 
 from loadlens import promql
-from loadlens.model.study import Case, Edge, Query, Window
-from loadlens.promql.syntax import WHOLE_RANGE
-from loadlens.study.definition import Faults, QueryPart, ReportPart, WindowPart
-
-
-def as_planned(part: ReportPart) -> dict[str, Any]:
-    """Window and queries as the record keeps them; nothing where the study says nothing."""
-    planned: dict[str, Any] = {}
-    if part.window is not None:
-        planned["window"] = asdict(Window(part.window.begin, part.window.end))
-    if part.promql:
-        planned["promql"] = [asdict(_query(name, query)) for name, query in part.promql.items()]
-    return planned
-
-
-def _query(name: str, part: QueryPart) -> Query:
-    take = part.take or ("last" if WHOLE_RANGE in part.expr else "mean")
-    return Query(name, part.expr, part.unit, take, part.step)
-
-
-def queries_of(report: Mapping[str, Any]) -> tuple[Query, ...]:
-    """The expressions of a `report` as planned, from a study or from its record."""
-    return tuple(Query(**query) for query in report.get("promql") or ())
+from loadlens.model.plain import read
+from loadlens.model.study import Case, Query, Window
+from loadlens.study.definition import Definition, Faults
+from loadlens.study.parse.schema import At
+from loadlens.study.tree import items_at
 
 
 def window_of(report: Mapping[str, Any]) -> Window:
-    """The window of a `report` as planned; the whole measured part where it says nothing."""
-    edges = report.get("window") or {}
-    return Window(*(None if edges.get(name) is None else Edge(**edges[name]) for name in ("begin", "end")))
+    """The window of a `report` in effective.yaml; the whole measured part where it says nothing."""
+    return read(Window, report.get("window") or {})
 
 
-def check(part: ReportPart | None, cases: Iterable[Case], faults: Faults) -> None:
+def check(definition: Definition, cases: tuple[Case, ...], faults: Faults) -> None:
     """Flag windows that no trial has, and expressions that cannot be evaluated."""
-    cases = tuple(cases)
-    if part is None:
-        return
-    if part.window is not None:
-        _check_window(part.window, cases, faults)
-    for query in part.promql.values():
-        _check_query(query, cases, faults)
+    at = At(definition.place.file, definition.folder, definition.names, faults).below("report")
+    report, window = items_at(definition.tree, "report"), definition.report.window
+    if window is not None:
+        _check_window(window, report["window"].line, cases, at.below("window"))
+    queries = items_at(definition.tree, "report", "promql")
+    for query in definition.report.promql:
+        _check_query(query, queries[query.name].line, cases, at.below("promql", query.name))
 
 
-def _check_window(part: WindowPart, cases: Iterable[Case], faults: Faults) -> None:
-    window = Window(part.begin, part.end)
+def _check_window(window: Window, line: int, cases: tuple[Case, ...], at: At) -> None:
     for case in cases:
         if case.duration_ns is None:
             continue  # how long it lasts is not known before
         length = case.duration_ns / 1e9
         begin, end = window.of(0.0, length)
-        wanted = end if part.end is None else part.end.of(length)
+        wanted = end if window.end is None else window.end.of(length)
         if wanted > length or begin >= length:
             edge = wanted if wanted > length else begin
             message = f"the window reaches {edge:g} s, but {case.name} measures {length:g} s"
-            faults.add(message, part.place, "edges in percent: {from: 25%, to: 75%}")
+            at.fault(line, message, "edges in percent: {from: 25%, to: 75%}")
             return
         if begin >= end:
-            faults.add(
-                f"the window begins at {begin:g} s and ends at {end:g} s", part.place, "from before to"
-            )
+            at.fault(line, f"the window begins at {begin:g} s and ends at {end:g} s", "from before to")
             return
 
 
-def _check_query(part: QueryPart, cases: tuple[Case, ...], faults: Faults) -> None:
+def _check_query(query: Query, line: int, cases: tuple[Case, ...], at: At) -> None:
     without = [case for case in cases if not any(service.scrape is not None for service in case.services)]
     if without:
         where = "the study" if len(without) == len(cases) else without[0].name
-        faults.add(f"no service of {where} has metrics", part.place, "scrape: {get: /metrics} of a service")
+        at.fault(line, f"no service of {where} has metrics", "scrape: {get: /metrics} of a service")
         return
     try:
-        promql.parse(part.expr)
+        promql.parse(query.expression)
     except promql.NotOurs as error:
         if not all(any(service.use == "prometheus" for service in case.services) for case in cases):
-            faults.add(str(error), part.place, "a service with use: prometheus, or another expression")
+            at.fault(line, str(error), "a service with use: prometheus, or another expression")

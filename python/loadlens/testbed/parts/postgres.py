@@ -51,6 +51,8 @@ class Postgres:
             "port": str(site.port),
             "unix_socket_directories": sockets,
             "logging_collector": "off",
+            # in files of the data folder: segments of /dev/shm would stay after a SIGKILL
+            "dynamic_shared_memory_type": "mmap",
             **dict(site.service.settings),
         }
         return Layout(

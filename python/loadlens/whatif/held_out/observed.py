@@ -1,4 +1,4 @@
-"""What was measured of the cases that a prediction may rest on: rates, times and CPU of each trial."""
+"""Measured cases that a prediction may rest on: rates, times and CPU of each trial."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from loadlens.estimate.interval import Floats, Interval
 from loadlens.estimate.interval_counts import IntervalCounts
 from loadlens.measure.case import CaseMeasures
 from loadlens.measure.trial import StepMeasures, StreamMeasures, TrialMeasures
-from loadlens.whatif.held_out.site import Json, Site
+from loadlens.whatif.held_out.site import PlannedCase, Site
 
 MOST_FAILED = 0.05  # of the requests: the times of the others are then not those of the load
-LIGHT = 0.1  # in flight for each that takes requests: below, hardly anybody waits
+LIGHT = 0.1  # in flight for each that takes requests: below, hardly any request waits
 SHAPE = 200  # quantiles that stand for a distribution
 GENERATOR = "(generator)"
 
@@ -24,12 +24,8 @@ class Observed:
     """One measured case."""
 
     case: CaseMeasures
+    plan: PlannedCase
     site: Site
-
-    @property
-    def plan(self) -> Json:
-        """The case as planned."""
-        return self.case.plan
 
     @property
     def load(self) -> StreamMeasures:
@@ -53,14 +49,14 @@ class Observed:
     @property
     def in_flight(self) -> float:
         """Mean requests in flight."""
-        found = [load.in_flight.point for load in self.case.loads if isinstance(load.in_flight, Interval)]
-        return float(np.mean(found)) if found else float("inf")
+        means = [load.in_flight.point for load in self.case.loads if isinstance(load.in_flight, Interval)]
+        return float(np.mean(means)) if means else float("inf")
 
     @property
     def is_light(self) -> bool:
-        """Whether hardly any request waits for another one."""
-        plan = self.load.plan
-        return (plan.is_closed and plan.load == 1) or self.in_flight < LIGHT * self.site.members
+        """True if hardly any request waits for another one."""
+        stream = self.load.plan
+        return (stream.is_closed and stream.load == 1) or self.in_flight < LIGHT * self.site.members
 
     @property
     def failed(self) -> float:
@@ -70,42 +66,42 @@ class Observed:
 
 
 def ended_per_s(load: StreamMeasures) -> float:
-    """Requests per second that ended, well or not."""
+    """Return requests per second that ended, well or not."""
     ok = float(load.ok.sum())
     return load.rate_by_little * (ok + float(load.not_ok.sum())) / ok if ok else 0.0
 
 
 def step_share(load: StreamMeasures, step: int) -> float:
-    """Share of the ended requests that are of one step."""
+    """Return the share of the ended requests that are of one step."""
     part, whole = load.steps[step], float((load.ok + load.not_ok).sum())
     return float((part.ok + part.not_ok).sum()) / whole if whole else 0.0
 
 
 def cores_of(trial: TrialMeasures, *services: str) -> float | None:
-    """Cores that processes of these services used; none: they were not watched."""
-    found = [p.cpu for p in trial.resources.processes if p.service in services]
-    known = [cpu.point for cpu in found if isinstance(cpu, Interval)]
-    return sum(known) if known else None
+    """Return the cores that processes of these services used; none if they were not watched."""
+    processes = [p.cpu for p in trial.resources.processes if p.service in services]
+    used = [cpu.point for cpu in processes if isinstance(cpu, Interval)]
+    return sum(used) if used else None
 
 
 def shape_of(counts: Sequence[IntervalCounts]) -> Floats:
-    """Equally likely values that stand for what was observed, ascending; each trial counts as much."""
+    """Return equally likely values of the observed distribution, ascending; trials weigh the same."""
     levels = (np.arange(SHAPE) + 0.5) / SHAPE
-    found = []
+    quantiles = []
     for part in counts:
         _, upper, at_most = part.distribution()
         place = np.minimum(np.searchsorted(at_most, levels - 1e-12), upper.size - 1)
-        found.append(upper[place])
-    return np.asarray(np.mean(found, axis=0), dtype=np.float64)
+        quantiles.append(upper[place])
+    return np.asarray(np.mean(quantiles, axis=0), dtype=np.float64)
 
 
 def _typical(values: Sequence[float]) -> float:
-    """The geometric mean over trials."""
-    known = [value for value in values if value > 0]
-    return float(np.exp(np.mean(np.log(known)))) if known else 0.0
+    """Return the geometric mean over trials."""
+    positive = [value for value in values if value > 0]
+    return float(np.exp(np.mean(np.log(positive)))) if positive else 0.0
 
 
 def _typical_mean(parts: Sequence[StepMeasures]) -> float | None:
     means = [part.response_mean for part in parts]
-    known = [mean.point for mean in means if isinstance(mean, Interval) and mean.point > 0]
-    return _typical(known) if known else None
+    points = [mean.point for mean in means if isinstance(mean, Interval) and mean.point > 0]
+    return _typical(points) if points else None

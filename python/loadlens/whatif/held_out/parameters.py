@@ -1,4 +1,4 @@
-"""The parameters of a model, fitted to measured cases: what a request takes, and what it waits for beside.
+"""The parameters of a model, fitted to measured cases: CPU time and other time of a request.
 
 The work of a class is the CPU time of one request at the service that works, by the utilisation law over all
 measured cases. What a request takes when it is alone, less its work, is time in which it holds no core: the
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from loadlens.whatif.held_out.observed import (
     shape_of,
     step_share,
 )
-from loadlens.whatif.held_out.site import NoModel
+from loadlens.whatif.queueing import NoModel
 
 MUCH = 0.9  # of a core: below, other programs are in the way
 STEADY_WORK = 0.7  # the fastest requests take at least so much of the work: then it hardly varies
@@ -45,7 +45,7 @@ class Parameter:
     method: str
 
     def drawn(self, normal: float) -> float:
-        """Its value, so many standard errors away."""
+        """Return the value that many standard errors away."""
         return self.point * math.exp(self.error * normal)
 
 
@@ -55,18 +55,18 @@ class ClassFit:
 
     name: str
     work: Parameter  # CPU seconds at the service
-    alone: Parameter  # seconds from due to done when it meets nobody
+    alone: Parameter  # seconds from due to done when it meets no other request
     shape: Floats  # of `alone`: equally likely values with mean 1
     speed: float  # in cores, at which `alone` was measured
 
     @property
     def is_steady(self) -> bool:
-        """Whether work hardly varies: even the fastest requests take about as long as it."""
+        """True if work hardly varies: even the fastest requests take about as long."""
         fastest = float(np.quantile(self.shape, FASTEST)) * self.alone.point
         return fastest >= STEADY_WORK * self.work.point / self.speed
 
     def split(self, work: float, alone: float) -> tuple[Floats, Floats]:
-        """Equally likely pairs: CPU seconds, and seconds beside, of a request.
+        """Return equally likely pairs: CPU seconds and other seconds of a request.
 
         Where the work hardly varies it is the same for all, and the rest is what is left of each time.
         Otherwise both vary as the whole does.
@@ -95,16 +95,16 @@ class Fit:
 
     classes: tuple[ClassFit, ...]
     probes: tuple[ProbeFit, ...]
-    aside: Parameter | None  # CPU seconds of a request elsewhere on the machine
+    other_cpu: Parameter | None  # CPU seconds of a request elsewhere on the machine
     background: float  # cores that are busy without any request
-    share: float  # of a core that a process got whenever it wanted one: less than 1 beside other programs
-    assumed: tuple[str, ...]  # what was taken for granted, in words
+    share: float  # of a core that a process got when ready to run: less than 1 next to other programs
+    assumed: tuple[str, ...]  # assumptions in words
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
         """All that are uncertain."""
-        own = [p for one in self.classes for p in (one.work, one.alone)]
-        return (*own, *([self.aside] if self.aside is not None else []))
+        own = [p for each in self.classes for p in (each.work, each.alone)]
+        return (*own, *([self.other_cpu] if self.other_cpu is not None else []))
 
 
 def fit(cases: Sequence[Observed], probes: Sequence[str]) -> Fit:
@@ -128,7 +128,7 @@ def fit(cases: Sequence[Observed], probes: Sequence[str]) -> Fit:
     share = _share(lightest)
     if share < MUCH:
         assumed.append(
-            f"other programs leave {share:.0%} of a core to who wants one, as in {lightest.case.name}"
+            f"other programs leave {share:.0%} of a core to the service, as in {lightest.case.name}"
         )
     work, background = _works(cases, assumed)
     classes = tuple(
@@ -141,17 +141,17 @@ def fit(cases: Sequence[Observed], probes: Sequence[str]) -> Fit:
         )
         for step in lightest.load.steps
     )
-    for one in classes:
-        if one.work.point / one.speed > 1.05 * one.alone.point:
+    for each in classes:
+        if each.work.point / each.speed > 1.05 * each.alone.point:
             assumed.append(
-                f"{one.name} uses more CPU time than it takes alone: work after its answer is left out"
+                f"{each.name} uses more CPU time than it takes alone: work after its answer is left out"
             )
     probed = _probes(lightest, probes, background)
-    return Fit(classes, probed, _aside(cases), background, share, tuple(assumed))
+    return Fit(classes, probed, _other_cpu(cases), background, share, tuple(assumed))
 
 
 def _share(case: Observed) -> float:
-    """Of the time in which the service's processes wanted a core, the part in which they had one."""
+    """Return the part of the time that the service's processes were ready to run in which they ran."""
     shares = []
     for trial in case.case.usable:
         own = [p for p in trial.resources.processes if p.service == case.site.service]
@@ -163,7 +163,7 @@ def _share(case: Observed) -> float:
 
 
 def _works(cases: Sequence[Observed], assumed: list[str]) -> tuple[dict[str, Parameter], float]:
-    """CPU seconds of each class at the service, and the cores that are busy without any."""
+    """Return CPU seconds of each class at the service, and the cores that are busy without any request."""
     rows = [
         (case, load, cpu)
         for case in cases
@@ -179,10 +179,8 @@ def _works(cases: Sequence[Observed], assumed: list[str]) -> tuple[dict[str, Par
     if len(names) > 1:
         apart = demand(busy, whole * shares)
         if isinstance(apart, Demand):
-            found = {
-                name: _of(f"work of {name}", one) for name, one in zip(names, apart.per_request, strict=True)
-            }
-            return found, apart.background.point
+            pairs = zip(names, apart.per_request, strict=True)
+            return {name: _of(f"work of {name}", work) for name, work in pairs}, apart.background.point
         assumed.append("classes share the CPU time in proportion to the time that they take alone")
     together = demand(busy, whole)
     if isinstance(together, Insufficient):
@@ -195,18 +193,18 @@ def _works(cases: Sequence[Observed], assumed: list[str]) -> tuple[dict[str, Par
 def _divided(
     total: Parameter, cases: Sequence[Observed], names: Sequence[str], shares: Floats
 ) -> dict[str, Parameter]:
-    """The work of a mean request, divided over its classes by what they take alone."""
+    """Divide the work of a mean request over its classes by the times that they take alone."""
     lightest = min((case for case in cases if case.is_light), key=lambda case: case.in_flight)
     alone = np.array([_alone(lightest, place).point for place in range(len(names))])
     mean = float(shares @ alone) / float(shares.sum())
     return {
-        name: Parameter(f"work of {name}", total.point * one / mean, total.error, total.method)
-        for name, one in zip(names, alone, strict=True)
+        name: Parameter(f"work of {name}", total.point * alone_s / mean, total.error, total.method)
+        for name, alone_s in zip(names, alone, strict=True)
     }
 
 
 def _ratio(busy: Floats, rates: Floats) -> Parameter:
-    """Busy time over requests where rates do not vary."""
+    """Return busy time over requests, where rates do not vary."""
     ratios = busy / rates
     spread = float(np.std(np.log(ratios), ddof=1)) / math.sqrt(ratios.size) if ratios.size > 1 else 0.05
     return Parameter(
@@ -214,33 +212,32 @@ def _ratio(busy: Floats, rates: Floats) -> Parameter:
     )
 
 
-def _of(name: str, found: Interval) -> Parameter:
-    """A parameter from an estimate with its interval."""
-    if found.point <= 0:
-        return Parameter(name, 1e-9, LEAST_ERROR, found.method)
+def _of(name: str, interval: Interval) -> Parameter:
+    """Return a parameter from an estimate with its interval."""
+    if interval.point <= 0:
+        return Parameter(name, 1e-9, LEAST_ERROR, interval.method)
     error = LEAST_ERROR
-    if found.low is not None and found.high is not None and found.low > 0:
-        error = max(error, math.log(found.high / found.low) / (2 * T_95))
-    elif found.high is not None:
-        error = max(error, math.log(found.high / found.point) / T_95)
-    return Parameter(name, found.point, error, found.method)
+    if interval.low is not None and interval.high is not None and interval.low > 0:
+        error = max(error, math.log(interval.high / interval.low) / (2 * T_95))
+    elif interval.high is not None:
+        error = max(error, math.log(interval.high / interval.point) / T_95)
+    return Parameter(name, interval.point, error, interval.method)
 
 
 def _alone(case: Observed, step: int) -> Parameter:
-    """How long a request takes when it meets nobody."""
+    """Return the response time of a request that meets no other."""
     name = case.load.steps[step].plan.name
     means = [load.steps[step].response_mean for load in case.case.loads]
-    known = [mean for mean in means if isinstance(mean, Interval) and mean.point > 0]
-    if not known:
+    answered = [mean for mean in means if isinstance(mean, Interval) and mean.point > 0]
+    if not answered:
         raise NoModel(f"{name} was never answered in {case.case.name}")
-    logs = np.log([mean.point for mean in known])
+    logs = np.log([mean.point for mean in answered])
     point = float(np.exp(logs.mean()))
-    if len(known) > 1:
-        error = float(logs.std(ddof=1)) / math.sqrt(len(known))
-        told = f"{len(known)} trials of {case.case.name}"
-        return Parameter(f"{name} alone", point, max(LEAST_ERROR, error), told)
-    told = f"within one trial of {case.case.name}"
-    return Parameter(f"{name} alone", point, _of(name, known[0]).error, told)
+    if len(answered) > 1:
+        error = max(LEAST_ERROR, float(logs.std(ddof=1)) / math.sqrt(len(answered)))
+        return Parameter(f"{name} alone", point, error, f"{len(answered)} trials of {case.case.name}")
+    error = _of(name, answered[0]).error
+    return Parameter(f"{name} alone", point, error, f"within one trial of {case.case.name}")
 
 
 def _shape(case: Observed, step: int) -> Floats:
@@ -252,8 +249,8 @@ def _shape(case: Observed, step: int) -> Floats:
 
 
 def _probes(lightest: Observed, names: Sequence[str], background: float) -> tuple[ProbeFit, ...]:
-    """Probes, whose work is all that is busy without a request of the load."""
-    found = []
+    """Return probes; their work is the background that is busy without a request of the load."""
+    probes = []
     for name in names:
         counts = [s.all_steps().response for s in lightest.case.probe_streams(name)]
         idle = [time for part in counts if not isinstance(time := idle_time(part), Insufficient)]
@@ -261,12 +258,12 @@ def _probes(lightest: Observed, names: Sequence[str], background: float) -> tupl
             streams = lightest.case.probe_streams(name)
             rate = sum(stream.plan.load for stream in streams) / len(streams)
             shared = background / rate / len(names) if rate > 0 else 0.0
-            found.append(ProbeFit(name, min(shared, float(np.mean(idle))), float(np.mean(idle))))
-    return tuple(found)
+            probes.append(ProbeFit(name, min(shared, float(np.mean(idle))), float(np.mean(idle))))
+    return tuple(probes)
 
 
-def _aside(cases: Sequence[Observed]) -> Parameter | None:
-    """CPU seconds of a request elsewhere: databases, balancers, the generator where it shares the cores."""
+def _other_cpu(cases: Sequence[Observed]) -> Parameter | None:
+    """Return CPU seconds of a request elsewhere: databases, balancers, a generator on the same cores."""
     busy, rates = [], []
     for case in cases:
         for trial, load in zip(case.case.usable, case.case.loads, strict=True):
@@ -279,8 +276,7 @@ def _aside(cases: Sequence[Observed]) -> Parameter | None:
                 rates.append(ended_per_s(load))
     if not busy:
         return None
-    found = demand(np.array(busy), np.array(rates)[:, None])
-    if isinstance(found, Demand):
-        return _of("CPU time elsewhere", found.per_request[0]) if found.per_request[0].point > 0 else None
-    ratio = _ratio(np.array(busy), np.array(rates))
-    return Parameter("CPU time elsewhere", ratio.point, ratio.error, ratio.method)
+    each = demand(np.array(busy), np.array(rates)[:, None])
+    if isinstance(each, Demand):
+        return _of("CPU time elsewhere", each.per_request[0]) if each.per_request[0].point > 0 else None
+    return replace(_ratio(np.array(busy), np.array(rates)), name="CPU time elsewhere")

@@ -1,12 +1,14 @@
-"""What a case runs on, as far as a model knows it, and whether two cases differ in nothing else."""
+"""The part of a planned case that a model takes: its services, load and requests; and which cases are kin."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+from typing import Final
 
-Json = Mapping[str, Any]
+from loadlens.model.topology import Entry, Service
+from loadlens.model.workload import Closed, Connection, Open, Scenario, Step, Think
+from loadlens.whatif.queueing import NoModel
 
 PASSING: Final = ("nginx", "fault-proxy")  # they pass requests on
 APART: Final = ("prometheus",)  # no request of the load comes to them
@@ -16,8 +18,29 @@ CHANGEABLE: Final = frozenset(
 )
 
 
-class NoModel(Exception):
-    """Why there is no model of a case, in words for people."""
+@dataclass(frozen=True, slots=True)
+class PlannedProbe:
+    """A probe of a case."""
+
+    name: str
+    workload: Closed | Open
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCase:
+    """A case in a record, as far as a model depends on it."""
+
+    slug: str
+    scenarios: tuple[Scenario, ...]
+    workload: Closed | Open
+    connection: Connection
+    services: tuple[Service, ...] = ()
+    entry: Entry | None = None
+    probes: tuple[PlannedProbe, ...] = ()
+    warmup_ns: int | None = None
+    duration_ns: int | None = None
+    trials: int = 1
+    held_out: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,88 +50,94 @@ class Site:
     service: str
     replicas: int
     workers: int  # of each replica
-    threads: int  # of each worker, beside what takes requests in; 0: the work is where it was measured
+    threads: int  # of each worker, for the work of requests; 0: the work is where it was measured
     policy: str | None  # of the balancer before it
-    quota: float | None  # cores of each replica; none: as many as it gets
+    quota: float | None  # cores of each replica; none: unlimited
     cpus: int | None  # CPUs that it may run on; none: all
 
     @property
     def members(self) -> int:
-        """How many take requests."""
+        """Number of processes that take requests."""
         return self.replicas * self.workers
 
     @property
     def speed(self) -> float:
-        """How fast one request is worked on when it is alone, in cores."""
+        """Cores that one request gets when it is alone."""
         return min(1.0, self.quota) if self.quota is not None else 1.0
 
 
-def site_of(case: Json) -> Site:
-    """Where the work of a case is done.
+def site_of(case: PlannedCase) -> Site:
+    """Return where the work of a case is done.
 
     Raises:
         NoModel: The load goes to something that is not started here, or to several services.
     """
-    services: dict[str, Json] = {service["name"]: service for service in case.get("services") or ()}
-    service: Json = {}
-    name = (case.get("entry") or {}).get("service")
+    services = {service.name: service for service in case.services}
+    name = None if case.entry is None else case.entry.service
     policy = None
     for _ in range(len(services) + 1):
         if name not in services:
             raise NoModel("the load goes to a service that Loadlens does not start: its inside is not known")
         service = services[name]
-        if service["use"] not in PASSING:
+        if service.use not in PASSING:
             break
-        if len(service["over"]) != 1:
-            raise NoModel(f"{name} stands before {len(service['over'])} services; a model knows one")
-        if service["use"] == "nginx":
-            policy = service.get("policy") or "round-robin"
-        (name,) = service["over"]
-    limits, told = service.get("limits") or {}, service.get("model") or {}
+        if len(service.over) != 1:
+            raise NoModel(f"{name} stands before {len(service.over)} services; a model knows one")
+        if service.use == "nginx":
+            policy = service.policy or "round-robin"
+        (name,) = service.over
     return Site(
         service=str(name),
-        replicas=int(service.get("replicas") or 1),
-        workers=int(told.get("workers") or 1),
-        threads=int(told.get("threads") or 0),
+        replicas=service.replicas,
+        workers=service.model.workers or 1,
+        threads=service.model.threads,
         policy=policy,
-        quota=limits.get("cpu"),
-        cpus=None if limits.get("cpus") is None else len(limits["cpus"]),
+        quota=service.limits.cpu,
+        cpus=None if service.limits.cpus is None else len(service.limits.cpus),
     )
 
 
-def why_not_kin(measured: Json, wanted: Json) -> str | None:
-    """Why figures of one case say nothing of another; none: they differ in what a model can change."""
-    if measured["connection"] != wanted["connection"]:
+def why_not_kin(measured: PlannedCase, wanted: PlannedCase) -> str | None:
+    """Return why figures of one case say nothing about another; none if a model can change what differs."""
+    if measured.connection != wanted.connection:
         return "connections are used in another way"
     if list(_requests(measured)) != list(_requests(wanted)):
         return "it sends other requests"
-    return _other_services(measured, wanted)
+    return _difference(measured, wanted)
 
 
-def _requests(case: Json) -> Iterator[Json]:
-    """Each request of the load, without its pause and whatever its share of the mix."""
-    for scenario in case["scenarios"]:
-        for step in scenario["steps"]:
-            yield {key: value for key, value in step.items() if key != "think"}
+def _requests(case: PlannedCase) -> Iterator[Step]:
+    """Yield each request of the load, without its pause and whatever its share of the mix."""
+    for scenario in case.scenarios:
+        for step in scenario.steps:
+            yield replace(step, think=Think())
 
 
-def _other_services(measured: Json, wanted: Json) -> str | None:
-    before = {service["name"]: service for service in measured.get("services") or ()}
-    after = {service["name"]: service for service in wanted.get("services") or ()}
-    for name in {**before, **after}:
-        one, other = before.get(name), after.get(name)
-        use = (one or other or {}).get("use")
-        if use in APART:
+def _difference(measured: PlannedCase, wanted: PlannedCase) -> str | None:
+    before = {service.name: service for service in measured.services}
+    after = {service.name: service for service in wanted.services}
+    for name, either in {**before, **after}.items():
+        old, new = before.get(name), after.get(name)
+        if either.use in APART:
             continue
-        if use in PASSING:
-            if (one or {}).get("faults") != (other or {}).get("faults"):
+        if either.use in PASSING:
+            if (old and old.faults) != (new and new.faults):
                 return f"{name} does other things wrong"
             continue
-        if one is None or other is None:
+        if old is None or new is None:
             return f"{name} is there in one of them only"
-        differing = sorted(key for key in other if key not in CHANGEABLE and one.get(key) != other.get(key))
-        if differing and one.get("model") == other.get("model"):
+        differing = sorted(
+            field.name
+            for field in fields(Service)
+            if field.name not in CHANGEABLE and _value(old, field.name) != _value(new, field.name)
+        )
+        if differing and old.model == new.model:
             verb = "differs" if len(differing) == 1 else "differ"
-            what = f"{' and '.join(differing)} of {name} {verb}"
-            return f"{what}, and its `model:` does not say what that changes"
+            names = f"{' and '.join(differing)} of {name} {verb}"
+            return f"{names}, and its `model:` does not say what that changes"
     return None
+
+
+def _value(service: Service, name: str) -> object:
+    """Return a key of a service; settings by name have no order."""
+    return dict(getattr(service, name)) if name in ("env", "settings") else getattr(service, name)

@@ -1,4 +1,4 @@
-"""What one load curve tells a model: capacity, a request alone, its work, the cores, the probe."""
+"""Inputs of a model from one load curve: capacity, a request alone, its work, the cores, the probe."""
 
 from __future__ import annotations
 
@@ -10,26 +10,27 @@ from loadlens.diagnose.capacity import most_of
 from loadlens.measure.curve import Capacity, capacity_of, completed, succeeded, working
 from loadlens.model.facts import Curve, Facts, ProbeWatch, Step
 from loadlens.model.finding import Estimate, Evidence, Figure, Finding
-from loadlens.whatif.remedies.service_model import Beside, NoModel
+from loadlens.whatif.queueing import NoModel
+from loadlens.whatif.remedies.service_model import ProbeLoad
 
 MOST_FAILED: Final = 0.05  # of a level's requests: the times of the others are then not those of the load
-LEAST_ERROR: Final = 0.005  # of a logarithm: nothing is known better
+LEAST_ERROR: Final = 0.005  # of a logarithm: no figure is more precise
 UNKNOWN_ERROR: Final = 0.05  # of a logarithm, where an interval is open
 T_95: Final = 1.96
 
 
 @dataclass(frozen=True, slots=True)
-class SlowKnown:
+class SlowShare:
     """A slow path, as it was fitted to the times of single requests."""
 
     share: Estimate  # of the requests
     longer: Estimate  # seconds
-    usual: Estimate  # mean seconds of the other requests where nobody waits
+    usual: Estimate  # mean seconds of the other requests on an idle service
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """A curve that reached its limit, as far as a model needs it."""
+class Ladder:
+    """A load curve that reached its limit, as far as a model needs it."""
 
     curve: Curve
     steps: tuple[Step, ...]  # those that a model must reproduce, ascending
@@ -38,13 +39,13 @@ class Known:
     rate: Figure  # the most per second, as the answer has it
     alone: Estimate  # seconds of a request of one user
     work: Estimate | None  # CPU seconds in the processes that answer; none: not watched
-    aside_s: float  # CPU seconds elsewhere on the same cores
+    other_cpu_s: float  # CPU seconds in other processes on the same cores
     cores: float
     members: int  # processes that answer
     probe: ProbeWatch | None
-    beside: Beside | None
+    probe_load: ProbeLoad | None
     shape: tuple[float, ...]  # relative times of the classes, if there are several
-    slow: SlowKnown | None = None  # where the model is to have it
+    slow: SlowShare | None = None  # where the model is to have it
     bounded_by: str = ""  # why `rate` is a lower bound; empty: it is none
 
     @property
@@ -53,7 +54,7 @@ class Known:
         return self.rate.point if isinstance(self.rate, Estimate) else 0.0
 
     def must_be_reached(self) -> None:
-        """See to it that the rate is one that the service does at most.
+        """Check that the rate is the most that the service does.
 
         Raises:
             NoModel: It is not known, or a lower bound.
@@ -64,71 +65,71 @@ class Known:
             raise NoModel(f"of the capacity a lower bound is known: {self.bounded_by}")
 
 
-def known_of(facts: Facts, curve: Curve) -> Known:
-    """Return what a curve tells.
+def ladder_of(facts: Facts, curve: Curve) -> Ladder:
+    """Return what a model needs of a curve.
 
     Raises:
-        NoModel: What is missing.
+        NoModel: Something is missing.
     """
-    found = _capacity(curve)
+    if not curve.is_closed:
+        raise NoModel("the load is open: how much the service does at most was not asked")
+    capacity = capacity_of(curve)
+    if not isinstance(capacity, Capacity):
+        raise NoModel(f"the capacity is not known: {capacity.reason}")
+    if capacity.saturation.verdict == "underdriven":
+        raise NoModel(f"the capacity was not reached: {capacity.saturation.reason}")
+    if capacity.saturation.verdict == "retrograde":
+        raise NoModel(f"{capacity.saturation.reason}: queues alone do not do that")
     alone = curve.steps[0].response.mean
     if curve.steps[0].load != 1 or not isinstance(alone, Estimate) or alone.point <= 0:
         raise NoModel("the time of a request alone is not known: no level of one user")
     usable = tuple(
         step for step in curve.steps if not _fails(step) and isinstance(step.response.mean, Estimate)
     )
-    if len(usable) < 2 or usable[-1] is not found.top:
+    if len(usable) < 2 or usable[-1] is not capacity.top:
         raise NoModel("too many requests failed at the highest level")
-    knee = next(s for s in usable if s.load >= found.saturation.plateau_from)
+    knee = next(s for s in usable if s.load >= capacity.saturation.plateau_from)
     generator = generator_of(facts, curve)
-    work, aside = _works(curve, found.top, generator)
-    probe = next((p for p in found.top.probes if isinstance(p.response.mean, Estimate)), None)
-    most = most_of(curve, found)
-    return Known(
+    work, other_cpu_s = _works(curve, capacity.top, generator)
+    probe = next((p for p in capacity.top.probes if isinstance(p.response.mean, Estimate)), None)
+    most = most_of(curve, capacity)
+    return Ladder(
         curve=curve,
         steps=usable,
-        top=found.top,
+        top=capacity.top,
         knee=knee,
         rate=most.figure,
         alone=alone,
         work=work,
-        aside_s=aside,
-        cores=_cores(facts, curve, found.top, generator),
-        members=max(1, len(working(found.top))),
+        other_cpu_s=other_cpu_s,
+        cores=_cores(facts, curve, capacity.top, generator),
+        members=max(1, len(working(capacity.top))),
         probe=probe,
-        beside=None if probe is None else _beside(found.top, probe),
+        probe_load=None if probe is None else _probe_load(capacity.top, probe),
         shape=_shape(curve.steps[0]),
         bounded_by=most.bounded_by,
     )
 
 
 def error_of(figure: Estimate) -> float:
-    """Standard error of the logarithm of a figure, by its interval."""
+    """Return the standard error of the logarithm of a figure, by its interval."""
     if figure.low is None or figure.high is None or figure.low <= 0:
         return UNKNOWN_ERROR
     return max(LEAST_ERROR, math.log(figure.high / figure.low) / (2 * T_95))
 
 
-def signal(finding: Finding, *names: str) -> Evidence | None:
-    """The first of these pieces of evidence that has a value."""
-    for name in names:
-        for piece in finding.evidence:
-            if piece.signal == name and piece.value is not None and piece.passed is not False:
-                return piece
+def signal(finding: Finding, name: str) -> Evidence | None:
+    """Return the piece of evidence of this name, if it has a value and speaks for the finding."""
+    for piece in finding.evidence:
+        if piece.signal == name and piece.value is not None and piece.passed is not False:
+            return piece
     return None
 
 
-def _capacity(curve: Curve) -> Capacity:
-    if not curve.is_closed:
-        raise NoModel("the load is open: how much the service does at most was not asked")
-    found = capacity_of(curve)
-    if not isinstance(found, Capacity):
-        raise NoModel(f"the capacity is not known: {found.reason}")
-    if found.saturation.verdict == "underdriven":
-        raise NoModel(f"the capacity was not reached: {found.saturation.reason}")
-    if found.saturation.verdict == "retrograde":
-        raise NoModel(f"{found.saturation.reason}: queues alone do not do that")
-    return found
+def value_of(finding: Finding, name: str) -> float | None:
+    """Return the value of this piece of evidence."""
+    piece = signal(finding, name)
+    return None if piece is None else piece.value
 
 
 def _fails(step: Step) -> bool:
@@ -136,7 +137,7 @@ def _fails(step: Step) -> bool:
 
 
 def _works(curve: Curve, top: Step, generator: Slope) -> tuple[Estimate | None, float]:
-    """CPU seconds of a request in the processes that answer, and those elsewhere on their cores."""
+    """Return CPU seconds of a request in the processes that answer, and elsewhere on their cores."""
     whole = curve.work_all
     if not isinstance(whole, Estimate) or whole.point <= 0:
         return None, generator.per_request
@@ -155,7 +156,7 @@ class Slope:
 
 
 def generator_of(facts: Facts, curve: Curve) -> Slope:
-    """Where it shares the cores of the service, from the levels with the least and the most requests."""
+    """Return its cores if it shares those of the service, from the levels with fewest and most requests."""
     if curve.shares_cores is False or curve.cores_allotted < facts.cores:
         return Slope()
     seen = [
@@ -171,31 +172,31 @@ def generator_of(facts: Facts, curve: Curve) -> Slope:
 
 
 def _cores(facts: Facts, curve: Curve, top: Step, generator: Slope) -> float:
-    """Cores that requests may use: what the generator always takes and programs of nobody here is gone."""
+    """Return the cores that requests may use, without those of the idle generator and of other programs."""
     if curve.cores_allotted < facts.cores:
         return curve.cores_allotted
     return max(0.1, curve.cores_allotted - (top.other_cores or 0.0) - generator.always)
 
 
-def _beside(top: Step, probe: ProbeWatch) -> Beside | None:
-    """The probe's rate, from how many there were while so many requests of the load were issued."""
+def _probe_load(top: Step, probe: ProbeWatch) -> ProbeLoad | None:
+    """Return the probe's rate, from its count and the requests of the load meanwhile."""
     ended = completed(top)
     if not top.issued or ended <= 0 or probe.idle_s is None:
         return None
     is_load = probe.request in {c.request for c in top.classes}
-    return Beside(probe.count * ended / top.issued, probe.idle_s, is_load)
+    return ProbeLoad(probe.count * ended / top.issued, probe.idle_s, is_load)
 
 
 def _shape(first: Step) -> tuple[float, ...]:
-    """Times of the classes over their mean, each as often as its share of the requests in twentieths."""
-    known = [
+    """Return times of the classes over their mean, each repeated by its share of requests in twentieths."""
+    pairs = [
         (c.rate.point, c.response.mean.point)
         for c in first.classes
         if isinstance(c.rate, Estimate) and isinstance(c.response.mean, Estimate)
     ]
-    whole = sum(rate for rate, _ in known)
-    if len(known) < 2 or whole <= 0:
+    whole = sum(rate for rate, _ in pairs)
+    if len(pairs) < 2 or whole <= 0:
         return ()
-    values = [time for rate, time in known for _ in range(max(1, round(20 * rate / whole)))]
+    values = [time for rate, time in pairs for _ in range(max(1, round(20 * rate / whole)))]
     mean = sum(values) / len(values)
     return tuple(value / mean for value in values) if mean > 0 else ()

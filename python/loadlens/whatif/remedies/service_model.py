@@ -1,35 +1,29 @@
-"""A service as a small queueing model: what a request takes, what lets so many through, how many cores.
+"""A service as a small queueing model: time of a request, limiter of concurrent requests, cores.
 
-Plain values that a remedy changes one of; `model_of` writes them as the simulator takes them (crates/queues).
+Plain values that a remedy changes; `network_of` writes them as the simulator takes them.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
-MEMBERS, CORES, GATE = "members", "cores", "gate"
-LOAD, PROBE = "load", "probe"
+from loadlens.whatif import queueing as net
+
+CORES, LIMITER, PROBE = "cores", "gate", "probe"
 MOST_EVENTS: Final = 400_000  # of one simulation: 0.1 s
 
-POLICIES: Final = ("least_connections", "sticky_random", "random")  # who of several processes gets a request
-
-GateKind = Literal["loop", "pool", "section"]
+LimiterKind = Literal["loop", "pool", "section"]
 LawKind = Literal["fixed", "exponential", "mixed"]
 Pause = Literal["fixed", "exponential"]  # of users between two requests
 
 
-class NoModel(Exception):
-    """Why nothing is predicted, in words for people."""
-
-
 @dataclass(frozen=True, slots=True)
-class Gate:
-    """What lets so many requests through at once, and the others wait."""
+class Limiter:
+    """A limit on concurrent requests; the others wait."""
 
-    kind: GateKind  # loop: while they compute; pool: from beginning to end; section: for `hold_s`
+    kind: LimiterKind  # loop: while they compute; pool: from beginning to end; section: for `hold_s`
     width: int = 1
     passes: int = 1  # how often a request queues for a loop
     hold_s: float = 0.0
@@ -37,252 +31,187 @@ class Gate:
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
-    """A thin stream of other requests."""
+class ProbeLoad:
+    """A thin stream of cheap requests."""
 
     per_s: float
-    idle_s: float  # its time when nobody is there
-    is_load: bool  # it asks what the load asks
+    idle_s: float  # response time on an idle service
+    is_load: bool  # its requests are those of the load
 
 
 @dataclass(frozen=True, slots=True)
 class Replica:
-    """One of several that do the same work and do not get it evenly, or not as fast."""
+    """One of several that do the same work, with unequal shares or speeds."""
 
     share: float  # of the requests
     slower: float = 1.0  # times as long
 
 
 @dataclass(frozen=True, slots=True)
-class Slow:
-    """A path that some requests take: they do what all do, and then wait for something else."""
+class ExtraWait:
+    """A slow path: some requests do what all do, and then wait for something else."""
 
     share: float  # of the requests
     longer_s: float
 
 
 @dataclass(frozen=True, slots=True)
-class Plant:
+class ServiceModel:
     """A service, and the machine as far as requests use it."""
 
     work_s: float  # CPU seconds of a request in the processes that answer
-    rest_s: float  # seconds of a request without a core, what a section is held for left out
-    cores: float  # that requests may use; infinite: nobody knows
-    aside_s: float = 0.0  # CPU seconds of a request elsewhere on the same cores
+    rest_s: float  # seconds of a request without a core, the time in a section left out
+    cores: float  # that requests may use; infinite: not known
+    other_cpu_s: float = 0.0  # CPU seconds of a request in other processes on the same cores
     speed: float = 1.0  # cores that one request gets at most
     members: int = 1  # processes that take requests
-    policy: str = "least_connections"  # who of several gets a request
-    gate: Gate | None = None
-    law: LawKind = "fixed"  # how the longest part varies
+    policy: str = "least_connections"  # one of POLICIES
+    limiter: Limiter | None = None
+    law: LawKind = "fixed"  # of the longest part
     shape: tuple[float, ...] = ()  # of a mixed law: equally likely values with mean 1
-    beside: Beside | None = None
+    probe_load: ProbeLoad | None = None
     replicas: tuple[Replica, ...] = ()  # each with a pool of its own; empty: one, or all alike
-    slow: Slow | None = None
+    slow: ExtraWait | None = None
 
     @property
     def alone_s(self) -> float:
-        """How long a request takes when nobody is there, on average."""
-        hold = 0.0 if self.gate is None else self.gate.hold_s
+        """Mean response time of a request that meets no other."""
+        hold = 0.0 if self.limiter is None else self.limiter.hold_s
         slower = sum(r.share * r.slower for r in self.replicas) if self.replicas else 1.0
-        return self.aside_s + (self.work_s / self.speed + self.rest_s) * slower + self.longer_s + hold
+        return self.other_cpu_s + (self.work_s / self.speed + self.rest_s) * slower + self.longer_s + hold
 
     @property
     def longer_s(self) -> float:
-        """What the slow path adds to the mean."""
+        """Seconds that the slow path adds to the mean."""
         return 0.0 if self.slow is None else self.slow.share * self.slow.longer_s
 
     @property
+    def has_each(self) -> bool:
+        """True if several processes have a limiter each."""
+        return self.members > 1 and self.limiter is not None and self.limiter.is_each
+
+    @property
     def ceiling(self) -> float:
-        """Requests per second that cannot be passed; infinite where nothing is known to limit."""
-        computing = self.work_s + self.aside_s
+        """Upper bound of requests per second; infinite if no limit is known."""
+        computing = self.work_s + self.other_cpu_s
         limits = [self.cores / computing if computing > 0 else math.inf]
-        gate = self.gate
-        if gate is None:
+        limiter = self.limiter
+        if limiter is None:
             return limits[0]
-        width = gate.width * (self.members if gate.is_each else 1)
+        width = limiter.width * (self.members if limiter.is_each else 1)
         whole = self.work_s / self.speed + self.rest_s + self.longer_s
-        if gate.kind == "loop" and self.work_s > 0:
+        if limiter.kind == "loop" and self.work_s > 0:
             limits.append(width / self.work_s)
-        elif gate.kind == "pool" and self.replicas:
-            limits += [gate.width / (whole * r.slower * r.share) for r in self.replicas if r.share > 0]
-        elif gate.kind == "pool":
+        elif limiter.kind == "pool" and self.replicas:
+            limits += [limiter.width / (whole * r.slower * r.share) for r in self.replicas if r.share > 0]
+        elif limiter.kind == "pool":
             limits.append(width / whole)
-        elif gate.kind == "section" and gate.hold_s > 0:
-            limits.append(width / gate.hold_s)
+        elif limiter.kind == "section" and limiter.hold_s > 0:
+            limits.append(width / limiter.hold_s)
         return min(limits)
 
+    def law_of(self, mean: float) -> net.Law:
+        """Return the law of the longest part."""
+        if self.law == "mixed" and self.shape:
+            return net.empirical(mean * part for part in self.shape)
+        return net.exponential(mean) if self.law == "exponential" else net.fixed(mean)
 
-def model_of(
-    plant: Plant,
-    users: int,
-    think_s: float,
-    *,
-    pause: Pause = "fixed",
-    requests: int,
-    seed: int,
-) -> dict[str, Any]:
-    """Return a plant under users as plain values for the simulator.
+    def computing(self, law: net.Law) -> net.Step:
+        """Return work on the cores, or plain time where their number is not known."""
+        return net.serve(CORES, law) if math.isfinite(self.cores) else net.delay(law)
+
+
+def network_of(
+    service: ServiceModel, users: int, think_s: float, *, pause: Pause = "fixed", requests: int, seed: int
+) -> net.Network:
+    """Return a service under users, for the simulator.
 
     Args:
-        plant: The service.
-        users: Who ask again when they have thought.
+        service: The service.
+        users: Of a closed load.
         think_s: Mean pause of a user.
-        pause: How it varies.
-        requests: Counted ones, about; as many rounds of the users go before as fill every queue.
+        pause: Law of the pause.
+        requests: Counted ones, about; the warm-up has as many rounds of the users as fill every queue.
         seed: Of every draw.
     """
-    rate = min(plant.ceiling, users / (plant.alone_s + think_s))
-    warmup = max(2 * users, requests / 5) / rate
-    ways = _ways(plant)
-    classes: list[dict[str, Any]] = [{"name": way.name, "route": way.route} for way in ways]
-    scenarios = [{"weight": way.share, "steps": [{"class": way.name}]} for way in ways]
-    streams: list[dict[str, Any]] = [
-        {
-            "name": LOAD,
-            "load": {"kind": "closed", "users": users, "think": _law(think_s, pause)},
-            "scenarios": scenarios,
-        }
-    ]
-    if plant.beside is not None and plant.beside.per_s > 0:
-        if not plant.beside.is_load:
-            classes.append({"name": PROBE, "route": _probe_route(plant, plant.beside)})
-            scenarios = [{"weight": 1.0, "steps": [{"class": PROBE}]}]
-        streams.append(
-            {
-                "name": PROBE,
-                "load": {"kind": "open", "rate_per_s": plant.beside.per_s, "arrivals": "poisson"},
-                "scenarios": scenarios,
-            }
-        )
-    return {
-        "schema_version": 1,
-        "seed": seed,
-        "warmup_s": warmup,
-        "duration_s": requests / rate,
-        "most_events": MOST_EVENTS,
-        "groups": [{"name": MEMBERS, "size": plant.members, "policy": plant.policy}]
-        if _has_members(plant)
-        else [],
-        "stations": _stations(plant),
-        "classes": classes,
-        "streams": streams,
-    }
-
-
-@dataclass(frozen=True, slots=True)
-class _Way:
-    """A way of requests of the load through the service."""
-
-    name: str
-    share: float
-    route: list[dict[str, Any]]
-
-
-def _ways(plant: Plant) -> list[_Way]:
-    if plant.replicas:
-        return [
-            _Way(_of(LOAD, place), one.share, _route(plant, place, one.slower))
-            for place, one in enumerate(plant.replicas)
+    rate = min(service.ceiling, users / (service.alone_s + think_s))
+    slow, replicas = service.slow, service.replicas
+    if replicas:
+        places = [(f"{net.LOAD}-{place}", replica) for place, replica in enumerate(replicas)]
+        ways = [
+            (
+                replica.share,
+                net.RequestClass(name, _route(service, f"{LIMITER}-{place}", replica.slower)),
+            )
+            for place, (name, replica) in enumerate(places)
         ]
-    slow = plant.slow
-    if slow is None or slow.share <= 0:
-        return [_Way(LOAD, 1.0, _route(plant))]
-    return [
-        _Way(LOAD, 1 - slow.share, _route(plant)),
-        _Way(f"{LOAD}-slow", slow.share, _route(plant, longer_s=slow.longer_s)),
-    ]
+    elif slow is None or slow.share <= 0:
+        ways = [(1.0, net.RequestClass(net.LOAD, _route(service)))]
+    else:
+        ways = [
+            (1 - slow.share, net.RequestClass(net.LOAD, _route(service))),
+            (slow.share, net.RequestClass(f"{net.LOAD}-slow", _route(service, longer_s=slow.longer_s))),
+        ]
+    classes = [way for _, way in ways]
+    scenarios = [net.Iteration(share, [net.Visit(way.name)]) for share, way in ways]
+    think = net.exponential(think_s) if pause == "exponential" else net.fixed(think_s)
+    streams = [net.Stream(net.LOAD, net.Load("closed", users=users, think=think), scenarios)]
+    probe = service.probe_load
+    if probe is not None and probe.per_s > 0:
+        load = net.Load("open", rate_per_s=probe.per_s, arrivals="poisson")
+        if not probe.is_load:
+            classes.append(net.RequestClass(PROBE, _probe_route(service, probe)))
+        streams.append(net.probe_stream(PROBE, load, scenarios if probe.is_load else ()))
+    return net.Network(
+        seed=seed,
+        warmup_s=max(2 * users, requests / 5) / rate,
+        duration_s=requests / rate,
+        most_events=MOST_EVENTS,
+        groups=[net.Group(net.MEMBERS, service.members, service.policy)] if service.has_each else [],
+        stations=_stations(service),
+        classes=classes,
+        streams=streams,
+    )
 
 
-def _has_members(plant: Plant) -> bool:
-    return plant.members > 1 and plant.gate is not None and plant.gate.is_each
-
-
-def _of(name: str, place: int | None) -> str:
-    return name if place is None else f"{name}-{place}"
-
-
-def _stations(plant: Plant) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
-    if math.isfinite(plant.cores):
-        found.append(
-            {
-                "name": CORES,
-                "discipline": "ps",
-                "capacity": plant.cores,
-                "per_job": min(plant.speed, plant.cores),
-            }
-        )
-    if plant.gate is not None:
-        each = {"each": MEMBERS} if _has_members(plant) else {}
-        gates = [_of(GATE, place) for place in range(len(plant.replicas))] or [GATE]
-        width = float(plant.gate.width)
-        found += [{"name": gate, "discipline": "semaphore", "capacity": width, **each} for gate in gates]
-    return found
+def _stations(service: ServiceModel) -> list[net.Station]:
+    stations: list[net.Station] = []
+    if math.isfinite(service.cores):
+        stations.append(net.cores(CORES, service.cores, min(service.speed, service.cores)))
+    if service.limiter is not None:
+        each = net.MEMBERS if service.has_each else None
+        names = [f"{LIMITER}-{place}" for place in range(len(service.replicas))] or [LIMITER]
+        width = float(service.limiter.width)
+        stations += [net.Station(name, "semaphore", width, each=each) for name in names]
+    return stations
 
 
 def _route(
-    plant: Plant, place: int | None = None, slower: float = 1.0, *, longer_s: float = 0.0
-) -> list[dict[str, Any]]:
-    """The way of a request: a process, work elsewhere, what it holds, the rest."""
-    gate, work_s, rest_s = plant.gate, plant.work_s * slower, plant.rest_s * slower
-    in_section = gate is not None and gate.kind == "section"
+    service: ServiceModel, station: str = LIMITER, slower: float = 1.0, *, longer_s: float = 0.0
+) -> net.Route:
+    """Return the way of a request: a process, work elsewhere, the limiter, the rest."""
+    limiter, work_s, rest_s = service.limiter, service.work_s * slower, service.rest_s * slower
+    kind = None if limiter is None else limiter.kind
     # The longest part varies: it is what others wait for.
-    varies = CORES if not in_section and work_s >= rest_s else GATE if in_section else "rest"
-    work = _computed(plant, _varied(plant, work_s) if varies == CORES else _law(work_s))
-    rest = {"do": "delay", "time": _varied(plant, rest_s) if varies == "rest" else _law(rest_s)}
-    route: list[dict[str, Any]] = [{"do": "choose", "group": MEMBERS}] if _has_members(plant) else []
-    if plant.aside_s > 0:
-        route.append(_computed(plant, _law(plant.aside_s)))
-    rests = [rest, {"do": "delay", "time": _law(longer_s)}] if longer_s > 0 else [rest]
-    if gate is None:
-        return [*route, work, *rests]
-    match gate.kind:
-        case "loop":
-            again = [step for _ in range(gate.passes - 1) for step in _holding([])]
-            return [*route, *again, *_holding([work]), *rests]
-        case "pool":
-            return [*route, *_holding([work, *rests], _of(GATE, place))]
-        case _:
-            held = {"do": "delay", "time": _varied(plant, gate.hold_s)}
-            return [*route, work, *rests, *_holding([held])]
+    longest = "hold" if kind == "section" else "work" if work_s >= rest_s else "rest"
+    work = service.computing(service.law_of(work_s) if longest == "work" else net.fixed(work_s))
+    rests = [net.delay(service.law_of(rest_s) if longest == "rest" else net.fixed(rest_s))]
+    if longer_s > 0:
+        rests.append(net.delay(net.fixed(longer_s)))
+    route = [net.Step("choose", group=net.MEMBERS)] if service.has_each else []
+    if service.other_cpu_s > 0:
+        route.append(service.computing(net.fixed(service.other_cpu_s)))
+    if limiter is not None and kind == "loop":
+        route += net.holding(station) * (limiter.passes - 1)
+    route += net.through(kind, station, work, rests)
+    if limiter is not None and kind == "section":
+        route += net.holding(station, [net.delay(service.law_of(limiter.hold_s))])
+    return route
 
 
-def _probe_route(plant: Plant, beside: Beside) -> list[dict[str, Any]]:
-    """A cheap request needs a process or a thread as any, and hardly any time of it."""
-    work = _computed(plant, _law(beside.idle_s / 2))
-    rest = {"do": "delay", "time": _law(beside.idle_s / 2)}
-    route: list[dict[str, Any]] = [{"do": "choose", "group": MEMBERS}] if _has_members(plant) else []
-    match None if plant.gate is None else plant.gate.kind:
-        case "loop":
-            return [*route, *_holding([work]), rest]
-        case "pool":
-            return [*route, *_holding([work, rest])]
-        case _:
-            return [*route, work, rest]
-
-
-def _computed(plant: Plant, law: dict[str, Any]) -> dict[str, Any]:
-    if math.isfinite(plant.cores):
-        return {"do": "serve", "station": CORES, "work": law}
-    return {"do": "delay", "time": law}
-
-
-def _holding(parts: Sequence[dict[str, Any]], gate: str = GATE) -> list[dict[str, Any]]:
-    return [{"do": "acquire", "station": gate}, *parts, {"do": "release", "station": gate}]
-
-
-def _varied(plant: Plant, mean: float) -> dict[str, Any]:
-    if plant.law == "mixed" and plant.shape:
-        return {"kind": "empirical", "values_s": [_rounded(mean * part) for part in plant.shape]}
-    return _law(mean, "exponential" if plant.law == "exponential" else "fixed")
-
-
-def _law(mean: float, kind: Literal["fixed", "exponential"] = "fixed") -> dict[str, Any]:
-    if kind == "exponential" and mean > 0:
-        return {"kind": "exponential", "mean_s": _rounded(mean)}
-    return {"kind": "fixed", "s": _rounded(mean)}
-
-
-def _rounded(value: float) -> float:
-    """To six digits: more would only make the model longer."""
-    return float(f"{max(0.0, value):.6g}")
+def _probe_route(service: ServiceModel, probe: ProbeLoad) -> net.Route:
+    """Return the way of a cheap request: like any, with hardly any time in a process or thread."""
+    half = net.fixed(probe.idle_s / 2)
+    kind = None if service.limiter is None else service.limiter.kind
+    route = [net.Step("choose", group=net.MEMBERS)] if service.has_each else []
+    return route + net.through(kind, LIMITER, service.computing(half), [net.delay(half)])

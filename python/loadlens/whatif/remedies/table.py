@@ -1,4 +1,4 @@
-"""Which model a rule speaks of, and which remedies are tried on it: a line for each rule.
+"""Model candidates and remedies of each rule: one line per rule.
 
 A rule that is not here predicts nothing. To add one, name the candidates of its cause and the changes that
 its advice amounts to; sizes and times that it claims in its evidence are read by their signal.
@@ -7,135 +7,129 @@ its advice amounts to; sizes and times that it claims in its evidence are read b
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from loadlens.diagnose.rules.replicas.backend_slow_one import slowest_of
-from loadlens.model.facts import ReplicaWatch, Step
-from loadlens.model.finding import Estimate, Finding
+from loadlens.model.facts import Facts, Step
+from loadlens.model.finding import Estimate, Figure, Finding, Prediction
+from loadlens.whatif.queueing import POLICIES
 from loadlens.whatif.remedies import changes, own_cores, pauses_gone, slow_path
-from loadlens.whatif.remedies.curve_facts import Known, signal
-from loadlens.whatif.remedies.fitting import Candidate, fullest, varied
-from loadlens.whatif.remedies.service_model import POLICIES, Replica
-from loadlens.whatif.remedies.treatment import Arithmetic, Treatment
+from loadlens.whatif.remedies.curve_facts import Ladder, value_of
+from loadlens.whatif.remedies.fitting import Candidate, Cause, fullest, varied
+from loadlens.whatif.remedies.predict import Treatment
+from loadlens.whatif.remedies.service_model import Replica
 
 PASSES: Final = (1, 2, 3)
 
+# From the facts, the finding and all findings. It raises NoModel if nothing can be predicted.
+Arithmetic = Callable[[Facts, Finding, Sequence[Finding]], tuple[Prediction, ...]]
 
-def _loops(known: Known, finding: Finding) -> list[Candidate]:
-    policies = POLICIES if known.members > 1 else POLICIES[:1]
+
+def _loops(ladder: Ladder, finding: Finding) -> list[Candidate]:
+    policies = POLICIES if ladder.members > 1 else POLICIES[:1]
     return [
         Candidate("loop", law=law, pause=pause, passes=passes, policy=policy)
         for policy in policies
         for passes in PASSES
-        for law, pause in varied(known)
+        for law, pause in varied(ladder)
     ]
 
 
-def _cores(known: Known, finding: Finding) -> list[Candidate]:
-    return [Candidate("cores", law=law, pause=pause) for law, pause in varied(known, of_cores=True)]
+def _cores(ladder: Ladder, finding: Finding) -> list[Candidate]:
+    return [Candidate("cores", law=law, pause=pause) for law, pause in varied(ladder, of_cores=True)]
 
 
-def _share(known: Known, finding: Finding) -> list[Candidate]:
-    told = signal(finding, "quota.cores")
-    cores = known.curve.cores_allotted if told is None or told.value is None else told.value
+def _share(ladder: Ladder, finding: Finding) -> list[Candidate]:
+    quota = value_of(finding, "quota.cores")
+    cores = ladder.curve.cores_allotted if quota is None else quota
     return [
-        Candidate("cores", law=law, pause=pause, cores=cores) for law, pause in varied(known, of_cores=True)
+        Candidate("cores", law=law, pause=pause, cores=cores) for law, pause in varied(ladder, of_cores=True)
     ]
 
 
-def _pools(known: Known, finding: Finding) -> list[Candidate]:
-    widths = _widths(known, finding, "pool.size")
+def _pools(ladder: Ladder, finding: Finding) -> list[Candidate]:
+    return _of_widths(ladder, "pool", _pool_widths(ladder, finding))
+
+
+def _connections(ladder: Ladder, finding: Finding) -> list[Candidate]:
+    hold_s = value_of(finding, "pool.hold")
+    return _of_widths(ladder, "section", _pool_widths(ladder, finding), hold_s)
+
+
+def _lock(ladder: Ladder, finding: Finding) -> list[Candidate]:
+    return _of_widths(ladder, "section", [1], value_of(finding, "lock.hold"))
+
+
+def _behind(ladder: Ladder, finding: Finding) -> list[Candidate]:
+    """Return widths from one to the requests that are there at once by Little's law: none was reported."""
+    most = max(1, math.floor(ladder.most_per_s * ladder.alone.point + 0.1))
+    return _of_widths(ladder, "section", sorted({1, math.ceil(most / 2), most}))
+
+
+def _pace(ladder: Ladder, finding: Finding) -> list[Candidate]:
+    return [Candidate("section", pause=pause) for _, pause in varied(ladder, of_cores=True)]
+
+
+def _of_widths(
+    ladder: Ladder,
+    cause: Cause,
+    widths: Iterable[int],
+    hold_s: float | None = None,
+    replicas: tuple[Replica, ...] = (),
+) -> list[Candidate]:
     return [
-        Candidate("pool", law=law, pause=pause, width=width)
+        Candidate(cause, law=law, pause=pause, width=width, hold_s=hold_s, replicas=replicas)
         for width in widths
-        for law, pause in varied(known)
+        for law, pause in varied(ladder)
     ]
 
 
-def _connections(known: Known, finding: Finding) -> list[Candidate]:
-    told = signal(finding, "pool.hold")
-    hold = None if told is None else told.value
-    widths = _widths(known, finding, "pool.size")
-    return [
-        Candidate("section", law=law, pause=pause, width=w, hold_s=hold)
-        for w in widths
-        for law, pause in varied(known)
-    ]
+def _pool_widths(ladder: Ladder, finding: Finding) -> list[int]:
+    """Return the size of the pool as the finding claims it, else by Little's law."""
+    size = value_of(finding, "pool.size")
+    return _around(ladder.most_per_s * ladder.alone.point) if size is None else [max(1, round(size))]
 
 
-def _lock(known: Known, finding: Finding) -> list[Candidate]:
-    told = signal(finding, "lock.hold")
-    hold = None if told is None else told.value
-    return [Candidate("section", law=law, pause=pause, hold_s=hold) for law, pause in varied(known)]
+def _around(at_once: float) -> list[int]:
+    """Return the whole numbers next to throughput times the time alone (Little's law)."""
+    return sorted({max(1, math.floor(at_once + 0.1)), max(1, math.ceil(at_once - 0.1))})
 
 
-def _behind(known: Known, finding: Finding) -> list[Candidate]:
-    """Nobody said how many: from one to as many as are there at once by Little's law."""
-    most = max(1, math.floor(known.most_per_s * known.alone.point + 0.1))
-    widths = sorted({1, math.ceil(most / 2), most})
-    return [
-        Candidate("section", law=law, pause=pause, width=width)
-        for width in widths
-        for law, pause in varied(known)
-    ]
+def _uneven(ladder: Ladder, finding: Finding) -> list[Candidate]:
+    return _replicas(ladder, tuple(Replica(share) for share in _shares(ladder.top)))
 
 
-def _uneven(known: Known, finding: Finding) -> list[Candidate]:
-    return _replicas(known, tuple(Replica(share) for share in _shares(known.top)))
-
-
-def _slow(known: Known, finding: Finding) -> list[Candidate]:
-    told, shares = signal(finding, "backends.slowest-ratio"), _shares(known.top)
-    if told is None or told.value is None:
+def _slow(ladder: Ladder, finding: Finding) -> list[Candidate]:
+    ratio, shares = value_of(finding, "backends.slowest-ratio"), _shares(ladder.top)
+    slowest = None if ratio is None else slowest_of(ladder.curve, len(shares))
+    if ratio is None or slowest is None:
         return []
-    slowest = slowest_of(known.curve, len(shares))
-    if slowest is None:
-        return []
-    slower = [told.value if place == slowest else 1.0 for place in range(len(shares))]
-    return _replicas(known, tuple(Replica(*pair) for pair in zip(shares, slower, strict=True)))
+    pairs = [(share, ratio if place == slowest else 1.0) for place, share in enumerate(shares)]
+    return _replicas(ladder, tuple(Replica(share, slower) for share, slower in pairs))
 
 
-def _replicas(known: Known, replicas: tuple[Replica, ...]) -> list[Candidate]:
-    """Each works on as many at once as its throughput times the time alone has it (Little's law)."""
+def _replicas(ladder: Ladder, replicas: tuple[Replica, ...]) -> list[Candidate]:
     if len(replicas) < 2:
         return []
-    mean = sum(one.share * one.slower for one in replicas)
-    at_once = known.most_per_s * known.alone.point / mean * fullest(replicas)
-    widths = sorted({max(1, math.floor(at_once + 0.1)), max(1, math.ceil(at_once - 0.1))})
-    return [
-        Candidate("replicas", law=law, pause=pause, width=width, replicas=replicas)
-        for width in widths
-        for law, pause in varied(known)
-    ]
-
-
-def _balance(step: Step) -> tuple[ReplicaWatch, ...]:
-    """The replicas of the most uneven of a step's balancers."""
-    return max((balance.replicas for balance in step.balances), key=_most_share, default=())
-
-
-def _most_share(replicas: Sequence[ReplicaWatch]) -> float:
-    shares = [replica.share.point for replica in replicas if isinstance(replica.share, Estimate)]
-    return max(shares, default=0.0) * len(replicas)
+    mean = sum(replica.share * replica.slower for replica in replicas)
+    widths = _around(ladder.most_per_s * ladder.alone.point / mean * fullest(replicas))
+    return _of_widths(ladder, "replicas", widths, replicas=replicas)
 
 
 def _shares(step: Step) -> list[float]:
-    found = [replica.share.point for replica in _balance(step) if isinstance(replica.share, Estimate)]
-    return [share / sum(found) for share in found] if found and sum(found) > 0 else []
+    """Return the shares of the replicas of a step's most uneven balancer; empty if not known."""
+
+    def unevenness(shares: list[float | None]) -> float:
+        return max((share for share in shares if share is not None), default=0.0) * len(shares)
+
+    balances = [[_point(replica.share) for replica in balance.replicas] for balance in step.balances]
+    shares = [share for share in max(balances, key=unevenness, default=[]) if share is not None]
+    return [share / sum(shares) for share in shares] if sum(shares) > 0 else []
 
 
-def _pace(known: Known, finding: Finding) -> list[Candidate]:
-    return [Candidate("section", pause=pause) for _, pause in varied(known, of_cores=True)]
-
-
-def _widths(known: Known, finding: Finding, name: str) -> list[int]:
-    """How many at once: as the finding claims, else throughput times the time alone (Little's law)."""
-    told = signal(finding, name)
-    if told is not None and told.value is not None:
-        return [max(1, round(told.value))]
-    at_once = known.most_per_s * known.alone.point
-    return sorted({max(1, math.floor(at_once + 0.1)), max(1, math.ceil(at_once - 0.1))})
+def _point(figure: Figure) -> float | None:
+    return figure.point if isinstance(figure, Estimate) else None
 
 
 TREATMENTS: Final[Mapping[str, Treatment]] = {

@@ -21,7 +21,7 @@ async def hash_password(password: str) -> str:
 
 
 async def verify_password(password: str, password_hash: str) -> bool:
-    """Whether the password is the one that was hashed; costs as much as hashing."""
+    """Return true if the password matches the hash; costs as much as hashing."""
     if settings.hash_mode == "threads":
         return await asyncio.to_thread(_verify, password, password_hash)
     return _verify(password, password_hash)

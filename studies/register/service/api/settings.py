@@ -1,4 +1,4 @@
-"""What the environment decides."""
+"""Settings from the environment."""
 
 from __future__ import annotations
 

@@ -72,33 +72,33 @@ def request(sent: float, took: float, *, first: bool, thinned: int = 0, outcome:
 
 
 def read(connections: list[dict[str, int]], samples: list[dict[str, int]] | None = None) -> Any:
-    found = connected.read(source(connections, samples), 0, RESULT, EDGES)
-    assert found is not None
-    return found
+    summary = connected.read(source(connections, samples), 0, RESULT, EDGES)
+    assert summary is not None
+    return summary
 
 
 def test_only_what_the_service_closed_of_the_load_counts_towards_a_limit() -> None:
-    found = read(
+    summary = read(
         [connection(i, 5, SERVER, age=0.1 * (i + 1)) for i in range(3)]
         + [connection(7, 9, CLIENT), connection(8, 2, OPEN), connection(9, 1, SERVER, stream=1)]
     )
 
-    assert found.requests.tolist() == [5, 5, 5]
-    assert found.age_s == pytest.approx([0.1, 0.2, 0.3])
-    assert found.connects == 6  # of probes as well
+    assert summary.requests.tolist() == [5, 5, 5]
+    assert summary.age_s == pytest.approx([0.1, 0.2, 0.3])
+    assert summary.connects == 6  # of probes as well
 
 
-def test_first_requests_are_told_from_others_where_ten_connections_were_closed() -> None:
+def test_first_requests_are_separated_from_others_where_ten_connections_were_closed() -> None:
     closed = [connection(i, 4, SERVER) for i in range(10)]
     sent = np.arange(1.0, 3.9, 0.05)
     samples = [request(t, 0.012 if i % 4 == 0 else 0.002, first=i % 4 == 0) for i, t in enumerate(sent)]
     strange = [request(2.0, 0.5, first=True, outcome=1), request(0.2, 0.5, first=True)]  # failed, too early
 
-    found = read(closed, [*samples, *strange])
+    summary = read(closed, [*samples, *strange])
 
-    assert isinstance(found.first_s, Interval)
-    assert found.first_s.point == pytest.approx(0.012)
-    assert found.other_s.point == pytest.approx(0.002)
+    assert isinstance(summary.first_s, Interval)
+    assert summary.first_s.point == pytest.approx(0.012)
+    assert summary.other_s.point == pytest.approx(0.002)
 
 
 def test_a_thinned_row_stands_for_as_many_as_it_says() -> None:
@@ -106,18 +106,18 @@ def test_a_thinned_row_stands_for_as_many_as_it_says() -> None:
     samples = [request(1.0 + i / 10, 0.010, first=True, thinned=1) for i in range(10)]
     samples += [request(1.05 + i / 10, 0.040, first=True) for i in range(10)]
 
-    found = read(closed, samples)
+    summary = read(closed, samples)
 
-    assert found.first_s.point == pytest.approx((20 * 0.010 + 10 * 0.040) / 30)
+    assert summary.first_s.point == pytest.approx((20 * 0.010 + 10 * 0.040) / 30)
 
 
 def test_samples_stay_unread_where_hardly_a_connection_was_closed() -> None:
     at = source([connection(i, 4, SERVER) for i in range(9)])
 
-    found = connected.read(at, 0, RESULT, EDGES)
+    summary = connected.read(at, 0, RESULT, EDGES)
 
-    assert found is not None
-    assert isinstance(found.first_s, Insufficient)
+    assert summary is not None
+    assert isinstance(summary.first_s, Insufficient)
     assert at.asked == []
 
 
@@ -141,12 +141,12 @@ def test_connections_that_lived_all_the_time_are_compared() -> None:
     kept = [connection(i, 100 if i < 5 else 400, OPEN, opened=1.1) for i in range(20)]
     asked = asked_by([(10, 10) if i < 5 else (40, 40) for i in range(20)])
 
-    found = read([*kept, connection(30, 1, OPEN, opened=1.2), connection(31, 1, SERVER)], asked)
+    summary = read([*kept, connection(30, 1, OPEN, opened=1.2), connection(31, 1, SERVER)], asked)
 
-    assert found.lasting == 20
+    assert summary.lasting == 20
     # two best and two worst of twenty: 80 over 20; (sum)^2 / n sum of squares by hand
-    assert found.best_over_worst.point == pytest.approx(4.0)
-    assert found.fairness.jain == pytest.approx(6500**2 / (20 * (5 * 100**2 + 15 * 400**2)))
+    assert summary.best_over_worst.point == pytest.approx(4.0)
+    assert summary.fairness.jain == pytest.approx(6500**2 / (20 * (5 * 100**2 + 15 * 400**2)))
 
 
 def test_connections_that_were_struck_by_chance_do_not_stay_the_worst() -> None:
@@ -159,11 +159,11 @@ def test_connections_that_were_struck_by_chance_do_not_stay_the_worst() -> None:
 def test_connections_served_alike_are_not_looked_at_again() -> None:
     at = source([connection(i, 150 + i, OPEN) for i in range(20)])
 
-    found = connected.read(at, 0, RESULT, EDGES)
+    summary = connected.read(at, 0, RESULT, EDGES)
 
-    assert found is not None
-    assert isinstance(found.best_over_worst, Interval)
-    assert found.best_over_worst.point == pytest.approx((168 + 169) / (150 + 151))
+    assert summary is not None
+    assert isinstance(summary.best_over_worst, Interval)
+    assert summary.best_over_worst.point == pytest.approx((168 + 169) / (150 + 151))
     assert at.asked == []
 
 

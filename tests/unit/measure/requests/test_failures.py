@@ -1,4 +1,4 @@
-"""What ApacheBench calls failed, counted by hand from a sample log."""
+"""Failures in the sense of ApacheBench, counted by hand from a sample log."""
 
 from __future__ import annotations
 

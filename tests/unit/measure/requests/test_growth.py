@@ -15,8 +15,9 @@ from loadlens.measure.requests.kept import Requests, counted, step_rows
 from loadlens.measure.requests.samples import Rows
 from loadlens.measure.source import StepPlan, StreamPlan
 from loadlens.model.finding import Estimate, NotMeasured, Undecided
+from loadlens.model.readings import ProcMetrics
 from loadlens.model.result import EngineResult
-from loadlens.signals.read.resources import Series
+from loadlens.signals.read.trial_series import Series
 from tests.records import engine_result
 
 EDGES = np.arange(0.0, 5.25, 0.25)
@@ -50,7 +51,7 @@ class Life:
         seconds = np.arange(0.0, 5.1, 0.5)
         done = self.answered + requests * seconds / 5
         resident = BASE + np.minimum(self.bound, self.kept * done) + 65_536.0 * users  # threads of users
-        process = SimpleNamespace(service="s", series={"rss_bytes": Series(seconds, resident)})
+        process = SimpleNamespace(service="s", series={ProcMetrics.rss_bytes: Series(seconds, resident)})
         by_interval = np.full(20, requests / 20)
         plan = StreamPlan(0, "load", False, True, users, 0.0, "keep", 5.0, (StepPlan(0, "a", "GET", "/a"),))
         source = SimpleNamespace(
@@ -86,26 +87,26 @@ def constant(_: Any, __: float) -> Any:
 def test_what_each_request_leaves_is_measured_without_the_threads_of_users() -> None:
     cases = Life(constant, 8_192.0).ladder()
 
-    (found,) = growth.memory_growth(cases, cases)
+    (growing,) = growth.memory_growth(cases, cases)
 
-    assert isinstance(found.per_request, Estimate)
-    assert found.per_request.point == pytest.approx(8_192.0, rel=1e-6)
-    assert found.requests == 200 * (1 + 2 + 4 + 8 + 16 + 32 * 3 + 1)
-    assert found.grown_bytes == pytest.approx(8_192.0 * found.requests)
-    assert found.late == pytest.approx(1.0)
-    assert found.follows == "requests"
-    assert found.fallen_bytes == pytest.approx(0.0, abs=31 * 65_536.0)  # threads that ended
-    assert type(found.per_minute) is float  # a record is JSON
-    level = BASE + 8_192.0 * found.requests + 65_536.0
-    assert found.per_minute == pytest.approx(60 * 8_192.0 * found.requests / 45 / level, rel=0.01)
+    assert isinstance(growing.per_request, Estimate)
+    assert growing.per_request.point == pytest.approx(8_192.0, rel=1e-6)
+    assert growing.requests == 200 * (1 + 2 + 4 + 8 + 16 + 32 * 3 + 1)
+    assert growing.grown_bytes == pytest.approx(8_192.0 * growing.requests)
+    assert growing.late == pytest.approx(1.0)
+    assert growing.follows == "requests"
+    assert growing.fallen_bytes == pytest.approx(0.0, abs=31 * 65_536.0)  # threads that ended
+    assert type(growing.per_minute) is float  # a record is JSON
+    level = BASE + 8_192.0 * growing.requests + 65_536.0
+    assert growing.per_minute == pytest.approx(60 * 8_192.0 * growing.requests / 45 / level, rel=0.01)
 
 
 def test_a_cache_that_fills_levels_off() -> None:
     cases = Life(constant, 8_192.0, bound=30 * 2.0**20).ladder()
 
-    (found,) = growth.memory_growth(cases, cases)
+    (growing,) = growth.memory_growth(cases, cases)
 
-    assert found.late == pytest.approx(0.0)
+    assert growing.late == pytest.approx(0.0)
 
 
 def test_memory_that_grows_with_the_clock_follows_it() -> None:
@@ -116,42 +117,42 @@ def test_memory_that_grows_with_the_clock_follows_it() -> None:
             (process,) = trial.resources.services
             seconds = np.arange(0.0, 5.1, 0.5)
             begin = trial.source.t0_monotonic_ns / 1e9
-            process.series["rss_bytes"] = Series(seconds, BASE + 1e6 * (begin + seconds))
+            process.series[ProcMetrics.rss_bytes] = Series(seconds, BASE + 1e6 * (begin + seconds))
 
-    (found,) = growth.memory_growth(cases, cases)
+    (growing,) = growth.memory_growth(cases, cases)
 
-    assert found.follows == "clock"
+    assert growing.follows == "clock"
 
 
 def test_threads_alone_are_no_growth() -> None:
     cases = Life(constant).ladder()
 
-    (found,) = growth.memory_growth(cases, cases)
+    (growing,) = growth.memory_growth(cases, cases)
 
-    assert found.grown_bytes == 0.0
+    assert growing.grown_bytes == 0.0
 
 
 def test_few_readings_say_so() -> None:
     cases = list(Life(constant, 8_192.0).trial(1, 200).cases.values())
 
-    (found,) = growth.memory_growth(cases, cases)
+    (growing,) = growth.memory_growth(cases, cases)
 
-    assert isinstance(found.per_request, Undecided)
+    assert isinstance(growing.per_request, Undecided)
 
 
 def test_times_that_grow_with_the_data_are_measured_at_one_level() -> None:
     cases = Life(lambda number, _: 0.01 * (1 + number / 10_000)).ladder()
 
-    (found,) = growth.slowdowns(cases, cases)
+    (slowdown,) = growth.slowdowns(cases, cases)
 
     # One user: requests 0 to 200 first, and 200 after 200 x (1 + ... + 32 + 32 + 32) = 25,400 last.
-    assert isinstance(found.change, Estimate)
-    assert found.change.point == pytest.approx((1 + 25_500 / 10_000) / (1 + 100 / 10_000), rel=0.01)
-    assert (found.load, found.requests, found.seconds) == (1, 25_400, 56.0)
-    assert found.doubling == pytest.approx(10_000, rel=0.02)
-    assert found.falling == 0
-    assert found.rising >= 4
-    assert found.follows == "requests"
+    assert isinstance(slowdown.change, Estimate)
+    assert slowdown.change.point == pytest.approx((1 + 25_500 / 10_000) / (1 + 100 / 10_000), rel=0.01)
+    assert (slowdown.load, slowdown.requests, slowdown.seconds) == (1, 25_400, 56.0)
+    assert slowdown.doubling == pytest.approx(10_000, rel=0.02)
+    assert slowdown.falling == 0
+    assert slowdown.rising >= 4
+    assert slowdown.follows == "requests"
 
 
 def test_times_that_grow_with_the_clock_follow_it() -> None:
@@ -160,9 +161,9 @@ def test_times_that_grow_with_the_clock_follow_it() -> None:
 
     cases = Life(later).ladder()
 
-    (found,) = growth.slowdowns(cases, cases)
+    (slowdown,) = growth.slowdowns(cases, cases)
 
-    assert found.follows == "clock"
+    assert slowdown.follows == "clock"
 
 
 def test_a_cold_start_falls() -> None:
@@ -171,31 +172,31 @@ def test_a_cold_start_falls() -> None:
 
     cases = Life(warmer).ladder()
 
-    (found,) = growth.slowdowns(cases, cases)
+    (slowdown,) = growth.slowdowns(cases, cases)
 
-    assert found.falling >= 3
-    assert found.rising == 0
-    assert isinstance(found.change, Estimate)
-    assert found.change.point < 0.5
+    assert slowdown.falling >= 3
+    assert slowdown.rising == 0
+    assert isinstance(slowdown.change, Estimate)
+    assert slowdown.change.point < 0.5
 
 
 def test_times_that_stay_show_neither() -> None:
     rng = np.random.default_rng(5)
     cases = Life(lambda number, _: rng.exponential(0.01, number.size)).ladder()
 
-    (found,) = growth.slowdowns(cases, cases)
+    (slowdown,) = growth.slowdowns(cases, cases)
 
-    assert isinstance(found.change, Estimate)
-    assert found.change.low is not None
-    assert found.change.high is not None
-    assert found.change.low < 1.1  # medians of 200 exponential times scatter by 7 % each
-    assert found.change.high > 0.9
-    assert found.rising <= 1
+    assert isinstance(slowdown.change, Estimate)
+    assert slowdown.change.low is not None
+    assert slowdown.change.high is not None
+    assert slowdown.change.low < 1.1  # medians of 200 exponential times scatter by 7 % each
+    assert slowdown.change.high > 0.9
+    assert slowdown.rising <= 1
 
 
 def test_services_that_start_anew_for_each_trial_have_no_level_twice() -> None:
     cases = Life(constant, fresh=True).ladder()
 
-    (found,) = growth.slowdowns(cases, cases)
+    (slowdown,) = growth.slowdowns(cases, cases)
 
-    assert isinstance(found.change, NotMeasured)
+    assert isinstance(slowdown.change, NotMeasured)

@@ -25,18 +25,18 @@ EDGES = np.arange(0.0, 10.25, 0.25)
 LOAD = StreamPlan(0, "load", False, False, 1.0, 0.0, "keep", 5.0, (StepPlan(0, "a", "GET", "/a"),))
 
 
-def arrays_of(found: Any) -> Iterator[np.ndarray[Any, Any]]:
+def arrays_of(value: Any) -> Iterator[np.ndarray[Any, Any]]:
     """Every array that can be reached from a value."""
-    if isinstance(found, np.ndarray):
-        yield found
-    elif isinstance(found, (tuple, list)):
-        for part in found:
+    if isinstance(value, np.ndarray):
+        yield value
+    elif isinstance(value, (tuple, list)):
+        for part in value:
             yield from arrays_of(part)
-    elif isinstance(found, partial):
-        yield from arrays_of([*found.args, *found.keywords.values()])
-    elif is_dataclass(found):
-        for one in fields(found):
-            yield from arrays_of(getattr(found, one.name))
+    elif isinstance(value, partial):
+        yield from arrays_of([*value.args, *value.keywords.values()])
+    elif is_dataclass(value):
+        for attribute in fields(value):
+            yield from arrays_of(getattr(value, attribute.name))
 
 
 def answered(requests: int) -> pl.DataFrame:
@@ -55,14 +55,15 @@ def test_what_is_kept_of_a_trial_does_not_grow_with_its_requests() -> None:
         rows = _read(lambda: [answered(requests)], (LOAD,), Counters(), EDGES)
         assert isinstance(rows, Rows)
         assert rows.steps[0].usual.observed == rows.requests(0).due_s.size == requests
-        return sum(array.size for array in arrays_of(rows) if array is not rows.steps[0].usual.buckets)
+        buckets: object = rows.steps[0].usual.buckets
+        return sum(int(array.size) for array in arrays_of(rows) if array is not buckets)
 
     # three values in each of 40 intervals, whatever the number of requests
     assert kept(40_000) == kept(10_000)
 
 
 def varied(load: Load, _: int) -> Trace:
-    """Users who wait for nobody, 10 % of whose requests take 300 ms in place of 10."""
+    """Users who do not queue; 10 % of their requests take 300 ms in place of 10."""
     rng = np.random.default_rng(load.seed)
     trace = Trace(busy=[[]])
     for stream, users in ((0, load.users), (1, 1)):
@@ -84,11 +85,11 @@ class Watched:
             monkeypatch.setattr(module, name, partial(self.made, getattr(module, name)))
 
     def made(self, make: Any, *given: Any) -> Any:
-        found = make(*given)
+        result = make(*given)
         self.read, self.alive = self.read + 1, self.alive + 1
         self.most = max(self.most, self.alive)
-        weakref.finalize(found, self.gone)
-        return found
+        weakref.finalize(result, self.gone)
+        return result
 
     def gone(self) -> None:
         self.alive -= 1
@@ -112,13 +113,14 @@ def test_the_requests_of_a_trial_are_gone_before_those_of_the_next_are_read(
 
 def test_few_requests_of_a_level_are_read_again_once(monkeypatch: pytest.MonkeyPatch) -> None:
     run = record(varied, users=(4, 16), trials=3, seconds=9.0)
-    often, once = [], []
+    often: list[Any] = []
+    once: list[Any] = []
     for room, reads in ((0, often), (1_000_000, once)):
         with monkeypatch.context() as patched:
             patched.setattr(slow_paths, "READ_ONCE", room)
             watched = Watched(patched)
-            found = whole_run.facts(run).curves[0].slow_paths
-            reads += [watched.read, found]
+            paths = whole_run.facts(run).curves[0].slow_paths
+            reads += [watched.read, paths]
 
     # columns and requests: when a trial is measured, for its slow ones, and for those that can be followed
     assert (often[0], once[0]) == (3 * 2 * len(run.trials), 2 * 2 * len(run.trials))
@@ -147,8 +149,8 @@ def test_answers_that_waited_for_an_acknowledgement_keep_their_places() -> None:
     body = np.array([0.001, 0.041, 0.02, 0.044, 0.06])
     none = np.zeros(0)
 
-    found = step_rows(Requests(np.arange(5.0), body + 0.001, body), counted(none, none, EDGES), 0, EDGES)
+    kept = step_rows(Requests(np.arange(5.0), body + 0.001, body), counted(none, none, EDGES), 0, EDGES)
 
-    # within 38 to 46.5 ms, or as far beside as that is wide
-    assert (found.delayed.of, found.delayed.place.tolist()) == (5, [1, 3])
-    assert found.delayed.body_s.tolist() == [0.041, 0.044]
+    # within 38 to 46.5 ms, or as far outside as that range is wide
+    assert (kept.delayed.of, kept.delayed.place.tolist()) == (5, [1, 3])
+    assert kept.delayed.body_s.tolist() == [0.041, 0.044]

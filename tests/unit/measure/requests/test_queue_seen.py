@@ -1,4 +1,4 @@
-"""What was under way when a probe came: counted by hand, and over services whose lines are known."""
+"""Requests in flight when a probe arrives: counted by hand, and over services whose queues are known."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ WORK = (
 def test_what_was_sent_before_and_is_not_done_is_ahead() -> None:
     probes = ((PROBE, t, t, t + 0.25, 0) for t in (0.25, 1.25, 1.75, 2.25, 3.5, 5.0))
 
-    found = met(log(*WORK, *probes), LOAD, PROBE, 0.0, 10.0)
+    queue = met(log(*WORK, *probes), LOAD, PROBE, 0.0, 10.0)
 
-    assert found is not None
+    assert queue is not None
     # the first; and the one that never ends; and the second; without it; that and the last; that alone
-    assert found.ahead.tolist() == [1, 2, 3, 2, 2, 1]
-    assert found.took_s.tolist() == pytest.approx([0.25] * 6)
+    assert queue.ahead.tolist() == [1, 2, 3, 2, 2, 1]
+    assert queue.took_s.tolist() == pytest.approx([0.25] * 6)
 
 
 def test_probes_outside_the_measured_part_or_without_an_answer_are_left_out() -> None:
@@ -59,10 +59,10 @@ def test_probes_outside_the_measured_part_or_without_an_answer_are_left_out() ->
         (PROBE, 2.6, 2.6, 2.7, 0),
     )
 
-    found = met(log(*WORK, *probes), LOAD, PROBE, 1.0, 2.0)
+    queue = met(log(*WORK, *probes), LOAD, PROBE, 1.0, 2.0)
 
-    assert found is not None
-    assert found.ahead.tolist() == [3]
+    assert queue is not None
+    assert queue.ahead.tolist() == [3]
     assert met(log(*WORK, *probes), LOAD, PROBE, 6.0, 9.0) is None
 
 
@@ -72,29 +72,29 @@ def watched(service: Any, **more: Any) -> AheadWatch | None:
 
 
 def test_behind_one_line_each_request_ahead_adds_its_work() -> None:
-    found = watched(lambda load, _: services.blocking_loop(load, work_s=0.2))
+    queue = watched(lambda load, _: services.blocking_loop(load, work_s=0.2))
 
-    assert found is not None
-    assert isinstance(found.slope, Estimate)
-    assert found.slope.point == pytest.approx(0.2, rel=0.15)
-    assert (found.explained or 0.0) > 0.8
-    assert found.probes >= 500
+    assert queue is not None
+    assert isinstance(queue.slope, Estimate)
+    assert queue.slope.point == pytest.approx(0.2, rel=0.15)
+    assert (queue.explained or 0.0) > 0.8
+    assert queue.probes >= 500
 
 
 def test_threads_that_share_cores_fairly_add_next_to_nothing() -> None:
-    found = watched(lambda load, _: services.fair_threads(load, work_s=0.2))
+    queue = watched(lambda load, _: services.fair_threads(load, work_s=0.2))
 
-    assert found is not None
-    assert isinstance(found.slope, Estimate)
-    assert found.slope.point < 0.25 * 0.2
+    assert queue is not None
+    assert isinstance(queue.slope, Estimate)
+    assert queue.slope.point < 0.25 * 0.2
 
 
 def test_a_lock_that_probes_do_not_need_adds_nothing() -> None:
-    found = watched(lambda load, _: services.behind_lock(load, hold_s=0.2))
+    queue = watched(lambda load, _: services.behind_lock(load, hold_s=0.2))
 
-    assert found is not None
-    assert isinstance(found.slope, Estimate)
-    assert abs(found.slope.point) < 0.002
+    assert queue is not None
+    assert isinstance(queue.slope, Estimate)
+    assert abs(queue.slope.point) < 0.002
 
 
 def test_few_probes_and_a_thinned_log_tell_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,9 +21,9 @@ def times(seconds: float, count: int = 40) -> IntervalCounts:
     return counts_from_values(1, np.zeros(count, dtype=np.int64), np.full(count, seconds))
 
 
-def point(found: Interval | Insufficient) -> float:
-    assert isinstance(found, Interval)
-    return found.point
+def point(figure: Interval | Insufficient) -> float:
+    assert isinstance(figure, Interval)
+    return figure.point
 
 
 def test_bytes_are_those_of_the_load_in_the_measured_part() -> None:
@@ -34,19 +34,19 @@ def test_bytes_are_those_of_the_load_in_the_measured_part() -> None:
         {"start_s": 0.5, "length_s": 0.5, "phase": "measure", "stream": None},
     ]
 
-    found = received.read(Counters.from_rows(counters), "load", times(0.01), times(0.03))
+    bytes_in = received.read(Counters.from_rows(counters), "load", times(0.01), times(0.03))
 
-    assert found is not None
-    assert point(found.bytes_per_s) == pytest.approx(2_000)  # 1,000 each half second
-    assert (point(found.waited), point(found.coming)) == pytest.approx((0.01, 0.03))
+    assert bytes_in is not None
+    assert point(bytes_in.bytes_per_s) == pytest.approx(2_000)  # 1,000 each half second
+    assert (point(bytes_in.waited), point(bytes_in.coming)) == pytest.approx((0.01, 0.03))
 
 
 def test_few_answers_have_no_mean_of_their_parts() -> None:
-    found = received.read(Counters.from_rows([row(0.0, 10)]), "load", times(0.01, 5), times(0.03, 5))
+    bytes_in = received.read(Counters.from_rows([row(0.0, 10)]), "load", times(0.01, 5), times(0.03, 5))
 
-    assert found is not None
-    assert isinstance(found.coming, Insufficient)
-    assert point(found.bytes_per_s) == 20  # one short interval is a point all the same
+    assert bytes_in is not None
+    assert isinstance(bytes_in.coming, Insufficient)
+    assert point(bytes_in.bytes_per_s) == 20  # one short interval is a point all the same
 
 
 def test_an_engine_that_counted_no_bytes_says_nothing() -> None:

@@ -1,4 +1,4 @@
-"""What a service turned away, from counters that a bucket of known rate and burst would leave."""
+"""Refused requests, from the counters that a bucket of known rate and burst would leave."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ def counters(
 
 
 def one(rows: list[dict[str, Any]]) -> Refused:
-    (found,) = read(Counters.from_rows(rows), "load")
-    return found
+    (refused,) = read(Counters.from_rows(rows), "load")
+    return refused
 
 
 def test_rate_and_burst_of_a_bucket_are_read_from_the_begin_of_the_load() -> None:
-    found = one(counters())
+    refused = one(counters())
 
-    assert found.status == 429
-    assert found.rate.point == pytest.approx(RATE, rel=0.01)
-    assert found.burst.covers(BURST)
-    assert found.dispersion < 0.05
-    assert found.share.point == pytest.approx(1 - (RATE + BURST / 5) / OFFERED, abs=0.01)
-    assert found.ended_per_s == pytest.approx(OFFERED, rel=0.01)
+    assert refused.status == 429
+    assert refused.rate.point == pytest.approx(RATE, rel=0.01)
+    assert refused.burst.covers(BURST)
+    assert refused.dispersion < 0.05
+    assert refused.share.point == pytest.approx(1 - (RATE + BURST / 5) / OFFERED, abs=0.01)
+    assert refused.ended_per_s == pytest.approx(OFFERED, rel=0.01)
 
 
 def test_what_was_under_way_at_the_edge_belongs_to_the_burst() -> None:
@@ -84,7 +84,7 @@ def test_other_streams_and_the_time_after_the_load_do_not_count() -> None:
 def test_statuses_are_kept_apart_and_must_be_there_in_every_trial() -> None:
     limited, shed = (read(Counters.from_rows(rows), "load") for rows in (counters(), counters(status="503")))
 
-    assert [found.status for found in (*limited, *shed)] == [429, 503]
+    assert [refused.status for refused in (*limited, *shed)] == [429, 503]
     assert list(by_status([limited, limited])) == [429]
     assert by_status([limited, shed]) == {}
 

@@ -39,47 +39,47 @@ def served(
         end = due + took
         return next((stop_end + 0.0005 for begin, stop_end in stops if begin <= end < stop_end), end)
 
-    found = [(due, done(due, 0.001), 1) for due in np.arange(0.0, 11.0, 0.005)]
+    requests = [(due, done(due, 0.001), 1) for due in np.arange(0.0, 11.0, 0.005)]
     at = 0.0
     while at < 11.0:
-        found.append((at, done(at, load_s), 0))
-        at = found[-1][1]
-    return found
+        requests.append((at, done(at, load_s), 0))
+        at = requests[-1][1]
+    return requests
 
 
 def read(requests: list[tuple[float, float, int]], *plans: StreamPlan, **more: Any) -> Rows:
-    found = _read(lambda: [rows(*requests, **more)], plans or (LOAD, PROBE), Counters(), EDGES)
-    assert isinstance(found, Rows), found
-    return found
+    trial = _read(lambda: [rows(*requests, **more)], plans or (LOAD, PROBE), Counters(), EDGES)
+    assert isinstance(trial, Rows), trial
+    return trial
 
 
 def test_a_stop_of_everything_is_seen_with_its_ends() -> None:
-    found = read(served(((3.0, 3.3), (7.0, 7.2))))
+    trial = read(served(((3.0, 3.3), (7.0, 7.2))))
 
-    assert found.stops.begin_s == pytest.approx([3.0, 7.0], abs=0.006)
-    assert found.stops.begin_s + found.stops.length_s == pytest.approx([3.3, 7.2], abs=0.002)
-    assert found.is_cut == (False, False)
+    assert trial.stops.begin_s == pytest.approx([3.0, 7.0], abs=0.006)
+    assert trial.stops.begin_s + trial.stops.length_s == pytest.approx([3.3, 7.2], abs=0.002)
+    assert trial.is_cut == (False, False)
 
 
 def test_the_limit_is_that_of_the_probes_where_one_user_is_there() -> None:
-    found = read(served())
+    trial = read(served())
 
-    assert found.stops.begin_s.size == 0
-    assert found.stops.shortest_s == pytest.approx(np.log(2_000 / 0.001) * 10 / 2_000, rel=0.01)  # 72 ms
+    assert trial.stops.begin_s.size == 0
+    assert trial.stops.shortest_s == pytest.approx(np.log(2_000 / 0.001) * 10 / 2_000, rel=0.01)  # 72 ms
 
 
 def thin(requests: list[tuple[float, float, int]], every: int) -> list[tuple[float, float, int]]:
     """With one probe in so many."""
-    probes = [one for one in requests if one[2] == 1]
-    return [*(one for one in requests if one[2] == 0), *probes[::every]]
+    probes = [request for request in requests if request[2] == 1]
+    return [*(request for request in requests if request[2] == 0), *probes[::every]]
 
 
-def test_a_few_probes_that_waited_for_the_end_of_a_gap_tell_a_short_stop() -> None:
-    # 20 a second tell a gap of ln(200 / 0.001) * 10 / 200 = 0.61 s from chance; three were due in 0.15 s.
-    found = read(thin(served(((3.0, 3.3), (7.0, 7.3))), 10))
+def test_a_few_probes_that_waited_for_the_end_of_a_gap_show_a_short_stop() -> None:
+    # 20/s separate a gap of ln(200 / 0.001) * 10 / 200 = 0.61 s from chance; three were due in 0.15 s.
+    trial = read(thin(served(((3.0, 3.3), (7.0, 7.3))), 10))
 
-    assert found.stops.shortest_s == pytest.approx(0.61, rel=0.01)
-    assert found.stops.begin_s == pytest.approx([3.0, 7.0], abs=0.01)  # an answer each 10 ms
+    assert trial.stops.shortest_s == pytest.approx(0.61, rel=0.01)
+    assert trial.stops.begin_s == pytest.approx([3.0, 7.0], abs=0.01)  # an answer each 10 ms
 
 
 def test_one_probe_that_waited_tells_no_stop() -> None:
@@ -87,8 +87,8 @@ def test_one_probe_that_waited_tells_no_stop() -> None:
     assert read(thin(served(((2.95, 3.25),)), 40)).stops.begin_s.size == 0
 
 
-def test_one_of_many_probes_that_waited_tells_no_stop() -> None:
-    # 20 a second: 3.0 alone is due in the first half of the gap; beside it 199 are quick.
+def test_one_of_many_probes_that_waited_shows_no_stop() -> None:
+    # 20/s: only the one of 3.0 s is due in the first half of the gap; the other 199 are quick.
     assert read(thin(served(((2.96, 3.09),)), 10)).stops.begin_s.size == 0
 
 
@@ -126,73 +126,76 @@ def test_one_slow_request_beside_quick_probes_is_no_stop() -> None:
     assert read(slow).stops.begin_s.size == 0
 
 
-def test_a_user_who_is_alone_tells_no_stop() -> None:
-    alone = [one for one in served(((3.0, 3.3),)) if one[2] == 0]
+def test_a_user_who_is_alone_shows_no_stop() -> None:
+    alone = [request for request in served(((3.0, 3.3),)) if request[2] == 0]
 
-    found = read(alone, LOAD)
+    trial = read(alone, LOAD)
 
-    assert found.stops.begin_s.size == 0
-    assert np.isinf(found.stops.shortest_s)
+    assert trial.stops.begin_s.size == 0
+    assert np.isinf(trial.stops.shortest_s)
 
 
 def test_a_load_that_ended_early_is_no_stop() -> None:
-    ended = [one for one in served() if one[0] < 5.0]
+    ended = [request for request in served() if request[0] < 5.0]
 
-    assert read(ended).stops.begin_s.size == 0  # nobody waited for an answer
+    assert read(ended).stops.begin_s.size == 0  # no request waited for an answer
 
 
 def test_five_times_the_shortest_answer_is_no_stop() -> None:
-    found = read(served(((3.0, 3.3),), load_s=0.1))
+    trial = read(served(((3.0, 3.3),), load_s=0.1))
 
-    assert found.stops.begin_s.size == 0
-    assert found.stops.shortest_s == pytest.approx(0.5, rel=0.01)
+    assert trial.stops.begin_s.size == 0
+    assert trial.stops.shortest_s == pytest.approx(0.5, rel=0.01)
 
 
 def test_a_stop_at_the_end_is_marked_as_cut() -> None:
     requests = [(due, done if done < 10.5 else -1.0, stream) for due, done, stream in served()]
 
-    found = read(requests)
+    trial = read(requests)
 
-    assert found.is_cut == (True,)
-    assert found.stops.begin_s == pytest.approx([10.5], abs=0.006)
+    assert trial.is_cut == (True,)
+    assert trial.stops.begin_s == pytest.approx([10.5], abs=0.006)
 
 
 def test_what_met_a_stop_or_opened_a_connection_is_left_out_of_the_times() -> None:
     requests = sorted(served(((3.0, 3.3),)))
-    load = [one for one in requests if one[2] == 0 and 1.0 <= one[1] <= 11.0]
+    load = [request for request in requests if request[2] == 0 and 1.0 <= request[1] <= 11.0]
 
     trial = read(requests)
-    found, usual = trial.steps[0], trial.requests(0)
+    step, usual = trial.steps[0], trial.requests(0)
 
     # The request that waited, and those due until half the stop's length after it: 150 ms, 10 ms each.
-    assert found.met == pytest.approx(16, abs=1)
-    assert found.usual.observed == len(load) - found.met
-    assert found.opening.observed == 0
-    assert found.usual.upper.max() < 0.011
-    assert (usual.took_s.size, usual.took_s) == (found.usual.observed, pytest.approx(0.01))
+    assert step.met == pytest.approx(16, abs=1)
+    assert step.usual.observed == len(load) - step.met
+    assert step.opening.observed == 0
+    assert step.usual.upper.max() < 0.011
+    assert usual.took_s.size == step.usual.observed
+    assert usual.took_s == pytest.approx(0.01)
 
     opening = read(requests, first=len(requests)).steps[0]
 
-    assert (opening.usual.observed, opening.opening.observed) == (0, len(load) - found.met)
+    assert (opening.usual.observed, opening.opening.observed) == (0, len(load) - step.met)
 
 
 def test_a_stall_of_the_generator_is_not_the_services() -> None:
     stalled = GeneratorCounters(3.25, 0.25, "measure", (0.3,))
 
-    found = _read(lambda: [rows(*served(((3.0, 3.3),)))], (LOAD, PROBE), Counters((), (stalled,)), EDGES)
+    trial = _read(lambda: [rows(*served(((3.0, 3.3),)))], (LOAD, PROBE), Counters((), (stalled,)), EDGES)
 
-    assert isinstance(found, Rows)
-    assert found.stops.begin_s.size == 0
+    assert isinstance(trial, Rows)
+    assert trial.stops.begin_s.size == 0
 
 
 def test_half_of_a_crowds_answers_say_that_the_service_lives() -> None:
     many = StreamPlan(0, "load", False, True, 8.0, 0.0, "keep", 5.0, LOAD.steps)
-    crowd = [one for user in range(8) for one in served(((3.0, 3.3),)) if one[2] == 0 and user < 8]
+    crowd = [
+        request for user in range(8) for request in served(((3.0, 3.3),)) if request[2] == 0 and user < 8
+    ]
 
-    found = read(crowd, many)
+    trial = read(crowd, many)
 
-    assert found.stops.begin_s == pytest.approx([3.0], abs=0.011)
-    assert found.stops.shortest_s == 0.05  # the floor: ln(n / alpha) / X is 40 ms
+    assert trial.stops.begin_s == pytest.approx([3.0], abs=0.011)
+    assert trial.stops.shortest_s == 0.05  # the floor: ln(n / alpha) / X is 40 ms
 
 
 def test_hardly_any_request_says_nothing() -> None:
@@ -207,15 +210,15 @@ def test_the_last_answer_is_as_old_as_the_gaps_and_not_the_answers_say(together:
     requests = [(at - 0.01, at, 0) for at in np.arange(0.01, 11.0, 0.01) for _ in range(together)]
     stopped = [(due, done if not 5.0 <= done < 6.0 else 6.0, stream) for due, done, stream in requests]
 
-    found = read([*stopped, *((at, at, 1) for at in np.arange(0.02, 5.0, 0.02))])
+    trial = read([*stopped, *((at, at, 1) for at in np.arange(0.02, 5.0, 0.02))])
 
-    assert found.stops.begin_s == pytest.approx([5.0], abs=0.011)
-    assert found.age_s == pytest.approx(age_s, rel=0.02)
+    assert trial.stops.begin_s == pytest.approx([5.0], abs=0.011)
+    assert trial.age_s == pytest.approx(age_s, rel=0.02)
 
 
 def test_answers_that_come_by_chance_are_a_mean_distance_ago() -> None:
     done = np.cumsum(np.random.default_rng(7).exponential(0.01, 1_100))
 
-    found = read([(at - 0.001, at, 1) for at in done], PROBE, LOAD)
+    trial = read([(at - 0.001, at, 1) for at in done], PROBE, LOAD)
 
-    assert found.age_s == pytest.approx(found.between_s, rel=0.1)  # no memory: age and distance are one
+    assert trial.age_s == pytest.approx(trial.between_s, rel=0.1)  # no memory: age and distance are one

@@ -68,30 +68,30 @@ NONE = Pauses(np.zeros(0), np.zeros(0), 0.07, None)
 STOPS = Pauses(np.array([2.0025, 6.0025]), np.array([0.3, 0.3]), 0.07, None)
 
 
-def test_requests_that_met_no_standstill_are_told_with_those_that_opened_connections() -> None:
-    found = shapes.spared(case(looked(STOPS), looked(NONE, met=0)))
+def test_requests_that_met_no_standstill_include_those_that_opened_connections() -> None:
+    spared = shapes.spared(case(looked(STOPS), looked(NONE, met=0)))
 
-    assert found is not None
-    assert (found.requests, found.met) == (800, 7)
-    assert isinstance(found.took.mean, Estimate)
-    assert isinstance(found.took.p99, Estimate)
+    assert spared is not None
+    assert (spared.requests, spared.met) == (800, 7)
+    assert isinstance(spared.took.mean, Estimate)
+    assert isinstance(spared.took.p99, Estimate)
     # 200 of 10 ms, 199 of 30 and one of 90 in each trial
-    assert found.took.mean.point == pytest.approx((200 * 0.01 + 199 * 0.03 + 0.09) / 400, rel=1e-3)
-    assert found.took.mean.low is not None
-    assert found.took.mean.low < found.took.mean.point
-    assert found.took.p99.point == pytest.approx(0.03, rel=1e-3)
-    assert found.took.mean.trials == 2
+    assert spared.took.mean.point == pytest.approx((200 * 0.01 + 199 * 0.03 + 0.09) / 400, rel=1e-3)
+    assert spared.took.mean.low is not None
+    assert spared.took.mean.low < spared.took.mean.point
+    assert spared.took.p99.point == pytest.approx(0.03, rel=1e-3)
+    assert spared.took.mean.trials == 2
 
 
 def test_probes_that_were_due_in_a_standstill_or_in_what_it_left_behind_met_it() -> None:
     """60 are due in each of 300 ms, and 30 in the half as long after it."""
-    found = shapes.spared_probes(case(looked(STOPS)))
+    spared = shapes.spared_probes(case(looked(STOPS)))
 
-    assert found is not None
-    assert found.met == 2 * (60 + 30)
-    assert found.requests == 1990 - 180
-    assert isinstance(found.took.p99, Estimate)
-    assert found.took.p99.point == pytest.approx(0.001, rel=1e-3)
+    assert spared is not None
+    assert spared.met == 2 * (60 + 30)
+    assert spared.requests == 1990 - 180
+    assert isinstance(spared.took.p99, Estimate)
+    assert spared.took.p99.point == pytest.approx(0.001, rel=1e-3)
 
 
 def test_where_nothing_stood_still_nobody_was_spared() -> None:

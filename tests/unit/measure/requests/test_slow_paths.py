@@ -23,7 +23,7 @@ STEP = StepPlan(0, "a", "GET", "/a")
 
 
 def trial(took: Sequence[float], *, body: Sequence[float] | None = None, held: bool = False) -> Rows:
-    """What each request takes, over 10 s; probes every 5 ms take 1 ms, or wait for slow ones."""
+    """Requests of the given times over 10 s; probes every 5 ms take 1 ms, or wait for slow requests."""
     times = np.array(took)
     due = np.linspace(0, 9.9, times.size)
     probe_due = np.arange(0.0, 10.0, 0.005)
@@ -115,10 +115,10 @@ def closed_loop(users: int, *, seconds: float, stops: Sequence[tuple[float, floa
             end = next((over for begin, over in stops if begin <= at + took < over), at + took)
             rows.append((at, end - at, any(at < over and at + took > begin for begin, over in stops)))
             at = end
-    rows = sorted((due, took) for due, took, is_met in rows if not is_met and 0 <= due + took <= seconds)
-    due, took = (np.array(column) for column in zip(*rows, strict=True))
+    kept = sorted((due, took) for due, took, is_met in rows if not is_met and 0 <= due + took <= seconds)
+    dues, times = np.array(kept).T
     edges, none = np.arange(0.0, seconds + 0.25, 0.25), np.zeros(0)
-    requests = Requests(due, took, 0 * due)
+    requests = Requests(dues, times, 0 * dues)
     part = step_rows(requests, counted(none, none, edges), 0, edges)
     begins, ends = (np.array([stop[end] for stop in stops], dtype=np.float64) for end in (0, 1))
     stood = Pauses(begins, ends - begins, 0.072, None)

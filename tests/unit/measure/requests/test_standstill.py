@@ -37,17 +37,17 @@ def rows(stalled: float = 0.0, **of_load: Any) -> Counters:
 
 
 def read(counters: Counters) -> Pauses:
-    found = standstill.read(counters, "load", RESPONSE, 60.0)
-    assert isinstance(found, Pauses), found
-    return found
+    pauses = standstill.read(counters, "load", RESPONSE, 60.0)
+    assert isinstance(pauses, Pauses), pauses
+    return pauses
 
 
 def test_a_pause_over_several_intervals_is_one() -> None:
-    found = read(rows())
+    pauses = read(rows())
 
-    assert found.begin_s.tolist() == [10.0, 30.0]
-    assert found.length_s == pytest.approx([0.6, 0.6])
-    assert found.shortest_s == pytest.approx(np.log(12_000 / 0.001) / 200)  # ln(n / alpha) / X
+    assert pauses.begin_s.tolist() == [10.0, 30.0]
+    assert pauses.length_s == pytest.approx([0.6, 0.6])
+    assert pauses.shortest_s == pytest.approx(np.log(12_000 / 0.001) / 200)  # ln(n / alpha) / X
 
 
 def test_a_pause_of_the_generator_is_not_the_services() -> None:
@@ -62,10 +62,10 @@ def test_other_phases_and_streams_are_left_out() -> None:
 def test_users_in_step_who_all_wait_are_no_pause() -> None:
     slow = counts_from_values(4, np.zeros(100, dtype=np.int64), np.full(100, 0.5))
 
-    found = standstill.read(rows(), "load", slow, 60.0)
+    pauses = standstill.read(rows(), "load", slow, 60.0)
 
-    assert isinstance(found, Pauses)
-    assert found.begin_s.size == 0  # five of the shortest answers would be 2.5 s
+    assert isinstance(pauses, Pauses)
+    assert pauses.begin_s.size == 0  # five of the shortest answers would be 2.5 s
 
 
 def test_intervals_with_a_pause_are_marked() -> None:

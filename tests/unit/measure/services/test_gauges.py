@@ -1,4 +1,4 @@
-"""What is held, as services tell: names as libraries write them, their meaning as a person reads it."""
+"""Gauges of held resources: names as libraries write them, their meaning as a person reads it."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ import polars as pl
 import pytest
 
 from loadlens.measure.services import gauges
-from loadlens.measure.services.gauges import Kept
+from loadlens.measure.services.gauges import GaugePlace
 from loadlens.signals.read.metric_names import meaning_of
+from loadlens.signals.read.trial_series import Readings
 
 BEGIN, END = 2.0, 6.0
 NONE: Mapping[str, str] = {}
 
 
-def told(*series: tuple[str, Mapping[str, str], Iterable[float]], source: str = "scrape") -> pl.DataFrame:
+def scraped(*series: tuple[str, Mapping[str, str], Iterable[float]], source: str = "scrape") -> Readings:
     """A reading each second from 0 on."""
     rows: list[tuple[Any, ...]] = []
     for metric, labels, values in series:
@@ -26,15 +27,15 @@ def told(*series: tuple[str, Mapping[str, str], Iterable[float]], source: str = 
             (int(second * 1e9), source, metric, own, "", float(value)) for second, value in enumerate(values)
         ]
     names = ["time_ns", "source", "metric", "labels", "unit", "value"]
-    return pl.DataFrame(rows, schema=names, orient="row")
+    return Readings(pl.DataFrame(rows, schema=names, orient="row"))
 
 
-def only(found: tuple[Kept, ...]) -> Kept:
-    (one,) = found
-    return one
+def only(places: tuple[GaugePlace, ...]) -> GaugePlace:
+    (place,) = places
+    return place
 
 
-def points(kept: Kept) -> dict[str, float]:
+def points(kept: GaugePlace) -> dict[str, float]:
     return {role: reading.mean.point for role, reading in kept.gauges.items()}
 
 
@@ -69,10 +70,10 @@ def points(kept: Kept) -> dict[str, float]:
 def test_words_of_libraries_say_what_a_gauge_counts(
     metric: str, labels: Mapping[str, str], role: str, kind: str
 ) -> None:
-    found = meaning_of(metric, labels)
+    meaning = meaning_of(metric, labels)
 
-    assert found is not None
-    assert (found.role, found.kind) == (role, kind)
+    assert meaning is not None
+    assert (meaning.role, meaning.kind) == (role, kind)
 
 
 @pytest.mark.parametrize(
@@ -93,13 +94,13 @@ def test_words_of_libraries_say_what_a_gauge_counts(
     ],
 )
 def test_other_metrics_say_nothing_of_places(metric: str) -> None:
-    found = meaning_of(metric, {"state": "waiting"} if metric.startswith("jvm_threads") else NONE)
+    meaning = meaning_of(metric, {"state": "waiting"} if metric.startswith("jvm_threads") else NONE)
 
-    assert found is None
+    assert meaning is None
 
 
 def test_gauges_of_one_stem_are_one_pool_and_only_the_measured_part_counts() -> None:
-    rows = told(
+    rows = scraped(
         ("db_pool_in_use", {"pool": "a"}, [0, 0, 4, 4, 4, 3, 4, 9]),
         ("db_pool_waiting", {"pool": "a"}, [0, 0, 6, 8, 7, 7, 7, 50]),
         ("db_pool_max", {"pool": "a"}, [4] * 8),
@@ -116,7 +117,7 @@ def test_gauges_of_one_stem_are_one_pool_and_only_the_measured_part_counts() -> 
 
 
 def test_a_lock_and_threads_without_labels_stay_apart() -> None:
-    rows = told(
+    rows = scraped(
         ("lock_holders", NONE, [1] * 8),
         ("lock_waiters", NONE, [5] * 8),
         ("worker_threads_busy", NONE, [6] * 8),
@@ -133,7 +134,7 @@ def test_a_lock_and_threads_without_labels_stay_apart() -> None:
 
 
 def test_tasks_in_a_queue_wait_for_the_threads_of_the_same_executor() -> None:
-    rows = told(
+    rows = scraped(
         ("executor_active_threads", {"name": "io"}, [8] * 8),
         ("executor_pool_max_threads", {"name": "io"}, [8] * 8),
         ("executor_queued_tasks", {"name": "io"}, [3] * 8),
@@ -145,7 +146,7 @@ def test_tasks_in_a_queue_wait_for_the_threads_of_the_same_executor() -> None:
 
 
 def test_replicas_of_a_service_are_added_up() -> None:
-    rows = told(
+    rows = scraped(
         ("db_pool_in_use", {"replica": "1"}, [4] * 8),
         ("db_pool_in_use", {"replica": "2"}, [2] * 8),
         ("db_pool_max", {"replica": "1"}, [4] * 8),
@@ -155,8 +156,8 @@ def test_replicas_of_a_service_are_added_up() -> None:
     assert points(only(gauges.read(rows, BEGIN, END))) == {"held": 6.0, "bound": 8.0}
 
 
-def test_who_holds_is_all_but_the_free_where_that_is_what_is_told() -> None:
-    rows = told(("pg_pool_total_count", NONE, [5] * 8), ("pg_pool_idle_count", NONE, [1] * 8))
+def test_who_holds_is_all_but_the_free_where_that_is_what_is_exported() -> None:
+    rows = scraped(("pg_pool_total_count", NONE, [5] * 8), ("pg_pool_idle_count", NONE, [1] * 8))
 
     kept = only(gauges.read(rows, BEGIN, END))
 
@@ -165,7 +166,7 @@ def test_who_holds_is_all_but_the_free_where_that_is_what_is_told() -> None:
 
 
 def test_seconds_that_were_waited_grow_by_as_much_a_second_as_wait_on_average() -> None:
-    rows = told(
+    rows = scraped(
         ("go_sql_in_use_connections", NONE, [4] * 8),
         ("go_sql_wait_duration_seconds_total", NONE, [0, 0, 0, 6, 12, 18, 24, 24]),
     )
@@ -173,15 +174,15 @@ def test_seconds_that_were_waited_grow_by_as_much_a_second_as_wait_on_average() 
     assert points(only(gauges.read(rows, BEGIN, END)))["waiting"] == pytest.approx(6.0)
 
 
-def test_a_gauge_that_was_not_read_in_the_measured_part_is_not_told() -> None:
-    rows = told(("db_pool_in_use", NONE, [4, 4]))
+def test_a_gauge_that_was_not_read_in_the_measured_part_is_left_out() -> None:
+    rows = scraped(("db_pool_in_use", NONE, [4, 4]))
 
     assert gauges.read(rows, BEGIN, END) == ()
 
 
 def test_a_database_tells_who_waits_for_locks_and_who_may_hold_them() -> None:
     active, idle = {"state": "active"}, {"state": "idle in transaction", "wait": "idle"}
-    rows = told(
+    rows = scraped(
         ("connections", {**active, "wait": "Lock"}, [7] * 8),
         ("connections", {**active, "wait": "none"}, [1] * 8),
         ("connections", idle, [1] * 8),

@@ -38,7 +38,7 @@ def point(figure: Figure | None) -> float:
 
 
 def test_the_mean_is_the_growth_of_the_sum_over_that_of_the_count_in_the_measured_part() -> None:
-    found = handler_times.mean_time(
+    mean = handler_times.mean_time(
         case(
             ("http_server_requests_seconds_sum", WORK, [0, 50, 60, 62, 65, 66, 99]),
             ("http_server_requests_seconds_count", WORK, [0, 10, 100, 200, 300, 400, 999]),
@@ -46,15 +46,15 @@ def test_the_mean_is_the_growth_of_the_sum_over_that_of_the_count_in_the_measure
         "/work?id=7",
     )
 
-    assert point(found) == pytest.approx((66 - 60) / (400 - 100))
-    assert isinstance(found, Estimate)
-    assert found.metric == "http_server_requests_seconds"
-    assert found.samples == 300
+    assert point(mean) == pytest.approx((66 - 60) / (400 - 100))
+    assert isinstance(mean, Estimate)
+    assert mean.metric == "http_server_requests_seconds"
+    assert mean.samples == 300
 
 
 def test_other_paths_do_not_count_and_templates_and_statuses_do() -> None:
     template = {"route": "/orders/{id}"}
-    found = handler_times.mean_time(
+    mean = handler_times.mean_time(
         case(
             ("request_duration_milliseconds_sum", {**template, "status": "200"}, [0, 0, 0, 100, 200, 300]),
             ("request_duration_milliseconds_sum", {**template, "status": "500"}, [0, 0, 0, 0, 0, 300]),
@@ -66,11 +66,11 @@ def test_other_paths_do_not_count_and_templates_and_statuses_do() -> None:
         "/orders/17",
     )
 
-    assert point(found) == pytest.approx(0.010)  # 600 ms over 60
+    assert point(mean) == pytest.approx(0.010)  # 600 ms over 60
 
 
 def test_of_several_counters_the_outermost_is_taken() -> None:
-    found = handler_times.mean_time(
+    mean = handler_times.mean_time(
         case(
             ("http_request_duration_seconds_sum", WORK, [0, 0, 0, 1, 2, 3]),
             ("http_request_duration_seconds_count", WORK, [0, 0, 0, 10, 20, 30]),
@@ -80,11 +80,11 @@ def test_of_several_counters_the_outermost_is_taken() -> None:
         "/work",
     )
 
-    assert point(found) == pytest.approx(0.1)
+    assert point(mean) == pytest.approx(0.1)
 
 
 def test_scrapes_around_a_part_that_holds_too_few_are_taken() -> None:
-    found = handler_times.mean_time(
+    mean = handler_times.mean_time(
         case(
             ("http_request_duration_seconds_sum", WORK, [0, 1, 2, 4]),
             ("http_request_duration_seconds_count", WORK, [0, 10, 20, 40]),
@@ -94,9 +94,9 @@ def test_scrapes_around_a_part_that_holds_too_few_are_taken() -> None:
         "/work",
     )
 
-    assert point(found) == pytest.approx(0.1)
-    assert isinstance(found, Estimate)
-    assert found.samples == 10
+    assert point(mean) == pytest.approx(0.1)
+    assert isinstance(mean, Estimate)
+    assert mean.samples == 10
 
 
 @pytest.mark.parametrize(

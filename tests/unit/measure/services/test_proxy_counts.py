@@ -73,7 +73,7 @@ def trial(
     frame = pl.DataFrame(scrapes(figures), schema=SCHEMA, orient="row")
     requests = request_counts(issued=issued, answered=answered, failed=failed)
     result = read(StreamResult, stream_result(requests=requests))
-    stream = SimpleNamespace(result=result, plan=SimpleNamespace(is_probe=False), teller=None)
+    stream = SimpleNamespace(result=result, plan=SimpleNamespace(is_probe=False), external=None)
     return SimpleNamespace(source=SimpleNamespace(readings=lambda: frame), streams=(stream,))
 
 
@@ -84,49 +84,49 @@ def case(*trials: Any) -> Any:
 def cells(table: Table | None) -> dict[str, tuple[float, float | None]]:
     """Row -> how much, and what share of the requests."""
     assert table is not None
-    found = {}
+    by_name = {}
     for proxy, what, much, share in table.rows:
         assert proxy == "gate"
         assert isinstance(much, Estimate)
-        found[str(what)] = (much.point, share.point if isinstance(share, Estimate) else None)
-    return found
+        by_name[str(what)] = (much.point, share.point if isinstance(share, Estimate) else None)
+    return by_name
 
 
 def test_the_table_says_what_came_in_and_what_became_of_it_in_counts_and_shares() -> None:
-    found = cells(proxy_counts.table(case(trial(FIGURES))))
+    counts = cells(proxy_counts.table(case(trial(FIGURES))))
 
-    assert found["came in"] == (100, 1.0)
-    assert found["handed to the service"] == (40, 0.4)
-    assert found["answered by the service"] == (39, 0.39)
-    assert found["refused: the queue was full"] == (50, 0.5)
-    assert found["refused: waited as long as it may"] == (10, 0.1)
-    assert found["failed at the service"] == (1, 0.01)
-    assert "the client went away first" not in found  # it never happened
-    assert sum(found[what][0] for what in proxy_counts.OUTCOMES.values() if what in found) == 100
+    assert counts["came in"] == (100.0, 1.0)
+    assert counts["handed to the service"] == (40.0, 0.4)
+    assert counts["answered by the service"] == (39.0, 0.39)
+    assert counts["refused: the queue was full"] == (50.0, 0.5)
+    assert counts["refused: waited as long as it may"] == (10.0, 0.1)
+    assert counts["failed at the service"] == (1.0, 0.01)
+    assert "the client went away first" not in counts  # it never happened
+    assert sum(counts[what][0] for what in proxy_counts.OUTCOMES.values() if what in counts) == 100
 
 
 def test_times_have_seconds_and_the_most_at_once_is_the_highest_reading() -> None:
     table = proxy_counts.table(case(trial(FIGURES)))
-    found = cells(table)
+    counts = cells(table)
 
     assert table is not None
     units = {str(row[1]): row[2].unit for row in table.rows if isinstance(row[2], Estimate)}
-    assert found["waiting, mean of these"] == (0.04, None)
-    assert found["time added, all together"] == (0.5, None)
-    assert found["time added, mean of a request"] == (0.005, None)
+    assert counts["waiting, mean of these"] == (0.04, None)
+    assert counts["time added, all together"] == (0.5, None)
+    assert counts["time added, mean of a request"] == (0.005, None)
     assert {units[what] for what in ("waiting, mean of these", "time added, all together")} == {"s"}
-    assert found["at the service at once, most"] == (8.0, None)
-    assert found["waiting at once, most"] == (5.0, None)
+    assert counts["at the service at once, most"] == (8.0, None)
+    assert counts["waiting at once, most"] == (5.0, None)
 
 
 def test_counts_of_several_trials_are_added_and_the_most_is_of_all() -> None:
     fuller = FIGURES | {"in_flight_most": (1.0, 11.0)}
 
-    found = cells(proxy_counts.table(case(trial(FIGURES), trial(fuller))))
+    counts = cells(proxy_counts.table(case(trial(FIGURES), trial(fuller))))
 
-    assert found["came in"] == (200, 1.0)
-    assert found["time added, all together"] == (1.0, None)
-    assert found["at the service at once, most"] == (11.0, None)
+    assert counts["came in"] == (200.0, 1.0)
+    assert counts["time added, all together"] == (1.0, None)
+    assert counts["at the service at once, most"] == (11.0, None)
 
 
 def test_a_case_without_a_proxy_or_without_its_books_has_no_table() -> None:
@@ -168,20 +168,20 @@ def test_what_stands_behind_a_proxy_is_reached_through_it_alone() -> None:
 def guarded(counted: float, held: dict[str, tuple[float, float]]) -> Run:
     """A simulated service behind a proxy; what it counted, and the proxy's books."""
     run = record(lambda load, _: blocking_loop(load), users=(5,), trials=1)
-    for one in run.study["cases"]:
-        one["entry"] = {"service": "gate", "port": None}
-        one["services"] = [
+    for case in run.study["cases"]:
+        case["entry"] = {"service": "gate", "port": None}
+        case["services"] = [
             {"name": "api", "use": "process", "scrape": {"requests": "served_total", "port": "metrics"}},
             {"name": "gate", "use": "fault-proxy", "over": ["api"]},
         ]
     text = json.dumps({"service": "api", "replica": "1"})
     own = [(int(at * 1e9), "scrape", "served_total", text, "", n) for at, n in ((-1.0, 0.0), (20.0, counted))]
-    run.trials[0].told = [*scrapes(held), *own]
+    run.trials[0].further_readings = [*scrapes(held), *own]
     return run
 
 
 def row_of(run: Run, source: str) -> Any:
-    return next(row for row in report(run).accounting if row.source.startswith(source))  # type: ignore[arg-type]
+    return next(row for row in report(run).accounting if row.source.startswith(source))
 
 
 def test_what_a_service_counted_is_held_against_what_the_proxy_handed_on() -> None:
@@ -196,7 +196,7 @@ def test_what_a_service_counted_is_held_against_what_the_proxy_handed_on() -> No
 
 
 def test_what_was_handed_on_for_clients_that_have_gone_may_not_be_counted_yet() -> None:
-    # 2 of the 39 answers were for nobody any more
+    # 2 of the 39 answers were for clients that had gone
     gone = FIGURES | {"outcomes_total passed": (1.0, 38.0), "outcomes_total gone": (0.0, 2.0)}
 
     row = row_of(guarded(37.0, gone), "api, served_total")
@@ -205,7 +205,7 @@ def test_what_was_handed_on_for_clients_that_have_gone_may_not_be_counted_yet() 
 
 
 def test_every_format_shows_what_the_proxy_did() -> None:
-    made = report(guarded(39.0, FIGURES))  # type: ignore[arg-type]  # of the same shape
+    made = report(guarded(39.0, FIGURES))
 
     page, text = html.page(made), markdown.page(made)
     (detail,) = json.loads(report_as_json(made))["details"]

@@ -1,4 +1,4 @@
-"""What services count of themselves, from scrapes written by hand; expected values are sums by hand."""
+"""Counters of services, from scrapes written by hand; expected values are sums by hand."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def test_a_counter_is_summed_over_labels_and_one_that_comes_later_began_at_nothi
         ]
     )
 
-    found = request_counters.read(made, "api", "n")
+    counter = request_counters.read(made, "api", "n")
 
-    assert found is not None
-    assert found.seconds.tolist() == [-1.0, 1.0, 2.0]
-    assert found.values.tolist() == [5.0, 108.0, 209.0]
-    assert found.rise == 204.0
+    assert counter is not None
+    assert counter.seconds.tolist() == [-1.0, 1.0, 2.0]
+    assert counter.values.tolist() == [5.0, 108.0, 209.0]
+    assert counter.rise == 204.0
 
 
 def test_a_counter_that_is_not_there_before_the_first_request_began_at_nothing() -> None:
@@ -51,11 +51,11 @@ def test_a_counter_that_is_not_there_before_the_first_request_began_at_nothing()
         [(-1.0, "scrape_seconds", "", 0.01), (1.0, "scrape_seconds", "", 0.01), (1.0, "n", "200", 100.0)]
     )
 
-    found = request_counters.read(made, "api", "n")
+    counter = request_counters.read(made, "api", "n")
 
-    assert found is not None
-    assert found.seconds.tolist() == [-1.0, 1.0]
-    assert found.rise == 100.0
+    assert counter is not None
+    assert counter.seconds.tolist() == [-1.0, 1.0]
+    assert counter.rise == 100.0
 
 
 def test_what_failed_is_read_from_the_label_that_says_the_status() -> None:
@@ -66,14 +66,14 @@ def test_what_failed_is_read_from_the_label_that_says_the_status() -> None:
             (9.0, "n", "200", 150.0),
             (9.0, "n", "503", 21.0),
             (9.0, "n", "429", 4.0),
-            (9.0, "n", "404", 7.0),  # nobody asks again for it
+            (9.0, "n", "404", 7.0),  # a 404 is not retried
         ]
     )
 
-    found = request_counters.read_failed(made, "api", "n")
+    counter = request_counters.read_failed(made, "api", "n")
 
-    assert found is not None
-    assert found.rise == 24.0
+    assert counter is not None
+    assert counter.rise == 24.0
 
 
 @pytest.mark.parametrize("status", ["", "ok", "-"])
@@ -122,14 +122,14 @@ def test_bodies_are_summed_by_interval_and_rows_of_a_thinned_log_stand_for_other
         }
     )
 
-    found = sizes.read(
+    bodies = sizes.read(
         SimpleNamespace(samples=lambda columns: frame),
         stream=0,
         step=1,
         edges=pytest.importorskip("numpy").arange(3.0),
     )
 
-    assert found.counts.tolist() == [1.0, 4.0]
-    assert found.sums.tolist() == [10.0, 160.0]
-    assert found.squares.tolist() == [100.0, 6400.0]
-    assert found.largest == 40
+    assert bodies.counts.tolist() == [1.0, 4.0]
+    assert bodies.sums.tolist() == [10.0, 160.0]
+    assert bodies.squares.tolist() == [100.0, 6400.0]
+    assert bodies.largest == 40

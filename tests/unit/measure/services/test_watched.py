@@ -1,4 +1,4 @@
-"""What rules see of connections and refusals, from records of services that are known."""
+"""Facts about connections and refusals, from records of services with known settings."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from tests.unit.whatif import services
 def test_a_bucket_is_found_with_its_rate_and_burst() -> None:
     run = record(lambda load, _: services.limited(load), users=(1, 16, 32), seconds=9.0)
 
-    known = whole_run.facts(run)
+    facts = whole_run.facts(run)
 
-    (curve,) = known.curves
+    (curve,) = facts.curves
     # one user asks 6 times a second, 16 of them 100 times, 32 twice as often
     assert [len(step.refusals) for step in curve.steps] == [0, 1, 1]
     top = curve.steps[-1].refusals[0]
@@ -31,7 +31,7 @@ def test_a_bucket_is_found_with_its_rate_and_burst() -> None:
     assert top.burst.point == pytest.approx(15.0, abs=3.0)  # users come one after the other
     assert dict(curve.steps[0].statuses).keys() == {200}
     assert dict(curve.steps[-1].statuses).keys() == {200, 429}
-    assert isinstance(ratelimit_active.assess(known), Finding)
+    assert isinstance(ratelimit_active.assess(facts), Finding)
 
 
 def few(trials: list[Any], closed: int, limit: int) -> None:
@@ -49,9 +49,9 @@ def test_connections_of_all_trials_are_taken_together() -> None:
     run = record(lambda load, _: services.fair_threads(load, work_s=0.01), users=(1, 4), seconds=6.0)
     few(run.trials, closed=5, limit=7)  # fewer than 10 a trial, 15 a case
 
-    known = known_of(run)
+    facts = known_of(run)
 
-    watch = known.curves[0].steps[0].connections
+    watch = facts.curves[0].steps[0].connections
     assert watch is not None
     assert (watch.opened, watch.closed_by_server, watch.closed_by_client) == (18, 15, 0)
     assert (watch.connects, watch.resent, watch.reuses) == (18, 3, False)  # the plan says: new ones
@@ -62,23 +62,25 @@ def test_connections_of_all_trials_are_taken_together() -> None:
     assert watch.connect.point == pytest.approx((5 * 0.001 + 1.01) / 6)
 
 
-def test_where_connections_were_not_recorded_nothing_is_known_of_them() -> None:
+def test_facts_have_no_connections_where_none_were_recorded() -> None:
     run = record(lambda load, _: services.fair_threads(load, work_s=0.01), users=(1,), seconds=6.0)
 
-    known = known_of(run)
+    facts = known_of(run)
 
-    assert known.curves[0].steps[0].connections is None
-    assert not isinstance(http_keepalive_limit.assess(known), Finding)
+    assert facts.curves[0].steps[0].connections is None
+    assert not isinstance(http_keepalive_limit.assess(facts), Finding)
 
 
-def test_a_first_look_tells_what_a_request_takes_when_asked_calmly() -> None:
+def test_a_baseline_step_gives_the_time_of_a_request_on_an_unloaded_service() -> None:
     run = record(lambda load, _: services.fair_threads(load, work_s=0.01), users=(1, 4), seconds=6.0)
     run.study["cases"][0]["purpose"] = "look"
 
-    known = known_of(run)
+    facts = known_of(run)
 
-    (calm,) = known.calm
-    assert calm.request == "POST /orders"
-    assert isinstance(calm.response.mean, Estimate)
-    assert calm.response.mean.point == pytest.approx(0.0105, rel=0.05)  # 10 ms of work and half one to answer
-    assert [step.load for step in known.curves[0].steps] == [4.0]
+    (unloaded,) = facts.unloaded
+    assert unloaded.request == "POST /orders"
+    assert isinstance(unloaded.response.mean, Estimate)
+    assert unloaded.response.mean.point == pytest.approx(
+        0.0105, rel=0.05
+    )  # 10 ms of work and half one to answer
+    assert [step.load for step in facts.curves[0].steps] == [4.0]

@@ -91,6 +91,8 @@ def sample(**changes: Any) -> Explanation:
             Unknown("a full pool: no gauge of the pool", ""),
         ),
         cautions=("not looked at: the service does not count its requests",),
+        found=("process 4711 (python3 app.py)", "metrics at /metrics (7 metrics)"),
+        missing=(),
         stopped_because="saturated",
         stopped_words="the last doubling of the load gave 0 %",
         budget_s=90.0,

@@ -732,7 +732,7 @@ def hostile(part: Part, text: str = HOSTILE) -> Part:
                 changed[field.name] = {k: hostile(v, text) for k, v in value.items()}
             elif isinstance(value, str | tuple) or is_dataclass(value):
                 changed[field.name] = hostile(value, text)
-        return replace(part, **changed)  # type: ignore[return-value]
+        return replace(part, **changed)
     return part
 
 

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
@@ -14,13 +15,14 @@ import pytest
 
 from loadlens.model.report import Report
 from loadlens.report.write import html
-from loadlens.report.write.html import explore, pictures, sections
+from loadlens.report.write import view as views
+from loadlens.report.write.html import explore, pictures
 from tests.golden import assert_as_reviewed
 from tests.unit.report.write import sample_charts, sample_report
 from tests.unit.report.write.parsed import Node, parse
 
 MB = 1_000_000
-REPORTS = {
+REPORTS: dict[str, Callable[[], Report]] = {
     "sample": sample_report.sample,
     "many": sample_report.many,
     "one": sample_report.one,
@@ -43,7 +45,7 @@ every = pytest.mark.parametrize("name", REPORTS)
 
 
 @every
-def test_page_asks_for_nothing_from_anywhere(name: str):
+def test_page_asks_for_nothing_from_anywhere(name: str) -> None:
     page = tree(name)
 
     addresses = [
@@ -65,7 +67,7 @@ def test_page_asks_for_nothing_from_anywhere(name: str):
 
 
 @every
-def test_policy_allows_the_one_script_of_the_page_and_nothing_else(name: str):
+def test_policy_allows_the_one_script_of_the_page_and_nothing_else(name: str) -> None:
     page = tree(name)
 
     (script,) = page.all("script")
@@ -80,7 +82,7 @@ def test_policy_allows_the_one_script_of_the_page_and_nothing_else(name: str):
     assert not [a for n in page.walk() for a in n.attributes if a.startswith("on")]
 
 
-def test_hostile_text_shows_as_text_in_every_place():
+def test_hostile_text_shows_as_text_in_every_place() -> None:
     page = tree("hostile")
 
     assert page.all("img") == []
@@ -93,7 +95,7 @@ def test_hostile_text_shows_as_text_in_every_place():
 
 
 @every
-def test_every_link_has_its_target_and_every_id_is_there_once(name: str):
+def test_every_link_has_its_target_and_every_id_is_there_once(name: str) -> None:
     page = tree(name)
 
     ids = [n.attributes["id"] for n in page.walk() if "id" in n.attributes]
@@ -104,7 +106,7 @@ def test_every_link_has_its_target_and_every_id_is_there_once(name: str):
 
 
 @every
-def test_headings_are_in_order(name: str):
+def test_headings_are_in_order(name: str) -> None:
     levels = [int(n.tag[1]) for n in tree(name).all("h1", "h2", "h3", "h4")]
 
     assert levels[0] == 1
@@ -113,19 +115,19 @@ def test_headings_are_in_order(name: str):
 
 
 @every
-def test_no_cell_is_empty_and_none_is_a_dash(name: str):
+def test_no_cell_is_empty_and_none_is_a_dash(name: str) -> None:
     cells = [cell for row in tree(name).all("tbody") for cell in row.all("td", "th")]
 
     assert all(cell.text not in ("", "-", "–", "—", "None", "nan") for cell in cells)
 
 
 @every
-def test_every_head_of_a_table_says_what_it_heads(name: str):
+def test_every_head_of_a_table_says_what_it_heads(name: str) -> None:
     assert all(cell.attributes.get("scope") in ("col", "row", "colgroup") for cell in tree(name).all("th"))
 
 
 @every
-def test_every_figure_has_headline_alternative_and_caption(name: str):
+def test_every_figure_has_headline_alternative_and_caption(name: str) -> None:
     for figure in tree(name).all("figure"):
         (picture,) = figure.all(class_="picture")
         assert picture.attributes["role"] == "img"
@@ -136,32 +138,32 @@ def test_every_figure_has_headline_alternative_and_caption(name: str):
 @every
 def test_every_picture_is_hidden_from_the_accessibility_tree_and_has_no_size_of_type_of_its_own_font(
     name: str,
-):
+) -> None:
     for svg in tree(name).all("svg"):
         assert svg.attributes["aria-hidden"] == "true"
         assert not [n for n in svg.walk() if "font-family" in n.attributes or "role" in n.attributes]
 
 
 @every
-def test_scrolling_regions_can_be_reached_by_keyboard_and_are_named(name: str):
+def test_scrolling_regions_can_be_reached_by_keyboard_and_are_named(name: str) -> None:
     for region in tree(name).all(class_="scroll"):
         assert region.attributes["tabindex"] == "0"
         assert region.attributes["aria-label"]
 
 
 @every
-def test_sizes_stay_within_their_limits(name: str):
+def test_sizes_stay_within_their_limits(name: str) -> None:
     # 1.5 MB for one case, 3 MB for 15, 4 MB for 36
     limit = {"one": 1.5, "minimal": 1.5, "sample": 3, "hostile": 3, "many": 4}[name] * MB
 
     assert len(source(name).encode()) <= limit
 
 
-def test_same_report_gives_the_same_page():
+def test_same_report_gives_the_same_page() -> None:
     assert html.page(sample_report.one()) == html.page(sample_report.one())
 
 
-def test_answer_stands_before_everything_else():
+def test_answer_stands_before_everything_else() -> None:
     main = tree("sample").all("main")[0]
 
     order = [
@@ -174,7 +176,7 @@ def test_answer_stands_before_everything_else():
     ]  # fmt: skip
 
 
-def test_first_three_findings_are_open_and_the_explained_one_is_under_its_cause():
+def test_first_three_findings_are_open_and_the_explained_one_is_under_its_cause() -> None:
     findings = tree("sample").all("details", class_="finding")
 
     assert ["open" in f.attributes for f in findings] == [True, True, True, False]
@@ -182,7 +184,7 @@ def test_first_three_findings_are_open_and_the_explained_one_is_under_its_cause(
     assert "more users only wait" in explained.text
 
 
-def test_chips_lead_to_charts_and_charts_back_to_findings():
+def test_chips_lead_to_charts_and_charts_back_to_findings() -> None:
     page = tree("sample")
 
     chips = [a.attributes["href"] for a in page.all("a", class_="chip")]
@@ -193,13 +195,13 @@ def test_chips_lead_to_charts_and_charts_back_to_findings():
     ]
 
 
-def test_a_chip_without_a_chart_is_no_link():
+def test_a_chip_without_a_chart_is_no_link() -> None:
     chips = tree("sample").all("span", class_="chip")
 
     assert "82 % of probes late" in [chip.text for chip in chips]
 
 
-def test_metric_of_the_matrix_is_chosen_without_script():
+def test_metric_of_the_matrix_is_chosen_without_script() -> None:
     (matrix,) = tree("sample").all(class_="matrix")
     inputs = matrix.all("input", type="radio")
     labels = {label.attributes["for"] for label in matrix.all("label")}
@@ -213,7 +215,7 @@ def test_metric_of_the_matrix_is_chosen_without_script():
     )
 
 
-def test_states_of_cases_have_their_own_looks():
+def test_states_of_cases_have_their_own_looks() -> None:
     cells = {cell.text: cell.attributes["class"] for cell in tree("sample").all("td", class_="case")}
 
     assert cells["■ invalid"] == "case bad"
@@ -223,23 +225,23 @@ def test_states_of_cases_have_their_own_looks():
     assert any("undecided needs 21 s" in text for text in cells)
 
 
-def test_an_invalid_case_shows_no_value_that_could_be_taken_for_one():
+def test_an_invalid_case_shows_no_value_that_could_be_taken_for_one() -> None:
     (cell,) = [c for c in tree("sample").all("td", class_="case") if "bad" in c.attributes["class"]]
 
     assert not re.search(r"\d", cell.text)
 
 
-def test_knee_is_an_edge_and_is_said():
+def test_knee_is_an_edge_and_is_said() -> None:
     knees = tree("sample").all("td", class_="knee")
 
     assert len(knees) == 2
     assert all(knee.text.endswith("knee after this") for knee in knees)
 
 
-def test_shade_follows_the_log_of_the_value():
+def test_shade_follows_the_log_of_the_value() -> None:
     matrix = sample_report.matrix()
 
-    steps = sections._steps(matrix, "response_time.mean")
+    steps = views._shades(matrix, "response_time.mean")
 
     # 218 ms is the smallest and 4,210 ms the largest of the table
     assert steps["workers=1,users=1"] == 1
@@ -249,14 +251,14 @@ def test_shade_follows_the_log_of_the_value():
     assert "workers=2,users=15" not in steps  # invalid
 
 
-def test_an_impossible_figure_is_struck_out_with_the_identity_that_says_so():
+def test_an_impossible_figure_is_struck_out_with_the_identity_that_says_so() -> None:
     (row,) = [r for r in tree("sample").all("tr") if "327 in flight" in r.text]
 
     assert "■ impossible" in row.text
     assert row.all("s")[0].text == "13.4 ms"
 
 
-def test_values_of_an_unused_trial_are_struck_out_and_its_reason_stands_beside():
+def test_values_of_an_unused_trial_are_struck_out_and_its_reason_stands_beside() -> None:
     rows = tree("sample").all("section", id="details")[0].all("tr")
     (row, *_) = [r for r in rows if "invalid" in r.text]
 
@@ -264,7 +266,7 @@ def test_values_of_an_unused_trial_are_struck_out_and_its_reason_stands_beside()
     assert "reset not verified" in row.text
 
 
-def test_books_that_do_not_balance_are_open():
+def test_books_that_do_not_balance_are_open() -> None:
     def is_open(report: Report) -> bool:
         fold = parse(html.page(report)).all("section", id="accounting")[0].all("details")[0]
         return "open" in fold.attributes
@@ -276,7 +278,7 @@ def test_books_that_do_not_balance_are_open():
     assert not is_open(sound)
 
 
-def test_one_case_is_a_row_of_figures_and_its_detail_is_open():
+def test_one_case_is_a_row_of_figures_and_its_detail_is_open() -> None:
     page = tree("one")
 
     assert page.all("input", type="radio") == []
@@ -284,7 +286,7 @@ def test_one_case_is_a_row_of_figures_and_its_detail_is_open():
     assert "95 % interval, or why not" in page.all("section", id="cases")[0].text
 
 
-def test_nothing_measured_is_a_page_that_says_so():
+def test_nothing_measured_is_a_page_that_says_so() -> None:
     text = tree("minimal").text
 
     assert "nothing could be assessed" in text
@@ -292,14 +294,14 @@ def test_nothing_measured_is_a_page_that_says_so():
     assert tree("minimal").all("section", id="cases") == []
 
 
-def test_controls_that_need_script_are_hidden_without_it():
+def test_controls_that_need_script_are_hidden_without_it() -> None:
     page = tree("sample")
 
     assert "hidden" in page.all("button", id="theme")[0].attributes
     assert "hidden" in page.all(id="page-tools")[0].attributes
 
 
-def test_charts_of_at_most_eight_cases_are_drawn_and_the_page_says_so():
+def test_charts_of_at_most_eight_cases_are_drawn_and_the_page_says_so() -> None:
     report = sample_report.many()
     crowded = replace(
         report,
@@ -313,12 +315,12 @@ def test_charts_of_at_most_eight_cases_are_drawn_and_the_page_says_so():
     assert page.text.count("1 chart of this case not drawn") == 2
 
 
-def test_a_drawing_with_more_than_shapes_and_text_is_refused():
+def test_a_drawing_with_more_than_shapes_and_text_is_refused() -> None:
     with pytest.raises(ValueError, match="shapes and text only"):
         pictures.inline('<svg><image href="x"/></svg>', "a")
 
 
-def test_numbers_in_the_text_of_a_drawing_keep_their_digits():
+def test_numbers_in_the_text_of_a_drawing_keep_their_digits() -> None:
     drawn = pictures.inline(
         '<svg class="marks"><path d="M1.23456,2"/><text font-family="x">0.12345</text></svg>', "a"
     )
@@ -335,11 +337,11 @@ def test_numbers_in_the_text_of_a_drawing_keep_their_digits():
         (("case", "日本"), "case-x"),
     ],
 )
-def test_anchors_are_stable_and_may_stand_in_an_address(parts: tuple[str, ...], name: str):
-    assert sections.anchor(*parts) == name
+def test_anchors_are_stable_and_may_stand_in_an_address(parts: tuple[str, ...], name: str) -> None:
+    assert views.anchor(*parts) == name
 
 
-def test_no_spec_can_end_the_element_that_it_stands_in():
+def test_no_spec_can_end_the_element_that_it_stands_in() -> None:
     chart = sample_report.hostile(sample_charts.ladder())
 
     specs = explore.specs([("a", chart)])
@@ -348,7 +350,7 @@ def test_no_spec_can_end_the_element_that_it_stands_in():
     assert "</script><script>" in json.dumps(json.loads(specs)["a"])
 
 
-def test_charts_can_be_explored_where_asked_for():
+def test_charts_can_be_explored_where_asked_for() -> None:
     page = html.page(sample_report.one(), explore=True)
 
     specs, bundle, script = parse(page).all("script")
@@ -372,7 +374,7 @@ def digest(script: Node) -> str:
     return base64.b64encode(hashlib.sha256("".join(map(str, script.children)).encode()).digest()).decode()
 
 
-def test_structure_of_the_page_is_as_reviewed():
+def test_structure_of_the_page_is_as_reviewed() -> None:
     assert_as_reviewed("report-structure.txt", "\n".join(outline(tree("sample"))) + "\n")
 
 

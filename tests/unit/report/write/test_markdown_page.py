@@ -24,18 +24,18 @@ def files(name: str) -> dict[str, str]:
     return dict(markdown.files(report))
 
 
-def test_report_is_as_reviewed():
+def test_report_is_as_reviewed() -> None:
     assert_as_reviewed("report.md", files("sample")["report.md"])
 
 
-def test_sections_are_those_of_the_page():
+def test_sections_are_those_of_the_page() -> None:
     here = re.findall(r"^## (.*)$", files("sample")["report.md"], re.MULTILINE)
     page = [h.text for h in parse(html.page(sample_report.sample())).all("h2")]
 
     assert here == page
 
 
-def test_36_cases_take_at_most_300_lines_and_the_rest_stands_apart():
+def test_36_cases_take_at_most_300_lines_and_the_rest_stands_apart() -> None:
     found = files("many")
 
     assert len(found["report.md"].splitlines()) <= 300
@@ -43,7 +43,7 @@ def test_36_cases_take_at_most_300_lines_and_the_rest_stands_apart():
     assert "(cases.md)" in found["report.md"]
 
 
-def test_every_picture_is_beside_the_report_with_its_headline_as_alternative():
+def test_every_picture_is_beside_the_report_with_its_headline_as_alternative() -> None:
     found = files("sample")
     shown = re.findall(r"!\[([^\]]+)\]\(([^)]+)\)", found["report.md"])
 
@@ -52,14 +52,14 @@ def test_every_picture_is_beside_the_report_with_its_headline_as_alternative():
     assert "One request in ten waits 500 ms longer than the rest." in [alt for alt, _ in shown]
 
 
-def test_no_date_stands_inside_a_table():
+def test_no_date_stands_inside_a_table() -> None:
     rows = [line for line in files("sample")["report.md"].splitlines() if line.startswith("|")]
 
     assert not [row for row in rows if re.search(r"\b20\d\d\b", row)]
 
 
 @pytest.mark.parametrize("name", ["sample", "many", "one", "hostile"])
-def test_every_row_of_a_table_has_as_many_cells_as_its_head(name: str):
+def test_every_row_of_a_table_has_as_many_cells_as_its_head(name: str) -> None:
     for content in files(name).values():
         block: list[int] = []
         for line in [*content.splitlines(), ""]:
@@ -70,7 +70,7 @@ def test_every_row_of_a_table_has_as_many_cells_as_its_head(name: str):
                 block = []
 
 
-def test_hostile_text_is_neither_markup_nor_link():
+def test_hostile_text_is_neither_markup_nor_link() -> None:
     report = files("hostile")["report.md"]
 
     blocks = re.sub(r"^(`{3,})\n.*?\n\1$", "", report, flags=re.MULTILINE | re.DOTALL)
@@ -84,7 +84,7 @@ def test_hostile_text_is_neither_markup_nor_link():
 
 
 @given(st.text(max_size=40))
-def test_escaped_text_never_breaks_a_cell_nor_opens_a_tag(text: str):
+def test_escaped_text_never_breaks_a_cell_nor_opens_a_tag(text: str) -> None:
     shown = md.cell(text)
 
     assert shown
@@ -108,14 +108,14 @@ def test_escaped_text_never_breaks_a_cell_nor_opens_a_tag(text: str):
         ("![x](y)", "\\!\\[x\\](y)"),
     ],
 )
-def test_marks_are_escaped_where_they_act(text: str, shown: str):
+def test_marks_are_escaped_where_they_act(text: str, shown: str) -> None:
     assert md.escaped(text) == shown
 
 
-def test_code_can_hold_ticks():
+def test_code_can_hold_ticks() -> None:
     assert md.code("a`b") == "``a`b``"
     assert md.block("```\nx") == ["````", "```", "x", "````"]
 
 
-def test_summary_of_a_fold_is_escaped_as_html():
+def test_summary_of_a_fold_is_escaped_as_html() -> None:
     assert md.folded("<b>&", ["x"])[0] == "<details><summary>&lt;b&gt;&amp;</summary>"

@@ -35,7 +35,7 @@ def running(
 
 
 def fresh(folder: Path) -> Path:
-    """A folder in it of a try's own: nobody reads what an earlier one has sampled."""
+    """Make a folder for one attempt, so that samples of an earlier attempt are not read."""
     made = folder / secrets.token_hex(4)
     made.mkdir()
     return made

@@ -47,13 +47,13 @@ def test_requests_and_times_add_up_by_backend_and_status(monitor: BalancerMonito
         growing.write(line("127.0.0.1:8001", 200, 1.0, "1.0"))
     second = read(monitor)
 
-    one = {"service": "lb", "backend": "app.1", "status": "200"}
-    assert value(first, "requests", **one) == 2
-    assert value(first, "request_seconds", **one) == 0.75
-    assert value(first, "backend_seconds", **one) == 0.375
-    assert value(first, "connect_seconds", **one) == 0.003
+    labels = {"service": "lb", "backend": "app.1", "status": "200"}
+    assert value(first, "requests", **labels) == 2
+    assert value(first, "request_seconds", **labels) == 0.75
+    assert value(first, "backend_seconds", **labels) == 0.375
+    assert value(first, "connect_seconds", **labels) == 0.003
     assert value(first, "backend_seconds", service="lb", backend="app.2", status="502") == 0
-    assert (value(second, "requests", **one), value(second, "request_seconds", **one)) == (3, 1.75)
+    assert (value(second, "requests", **labels), value(second, "request_seconds", **labels)) == (3, 1.75)
 
 
 def test_times_at_several_backends_are_added_and_no_backend_is_said(

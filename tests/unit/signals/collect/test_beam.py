@@ -6,11 +6,14 @@ import json
 import shutil
 import subprocess
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
-from loadlens.signals.collect.beam import METRICS, BeamMonitor
+from loadlens.model.readings import METRICS
+from loadlens.signals.collect.beam import BeamMonitor
+from loadlens.signals.collect.monitor import Row
 from tests.calm import where_calm
 from tests.unit.signals.collect.sampled import fresh, opened, rows_until, running
 from tests.unit.signals.collect.test_monitor import read, values
@@ -25,14 +28,16 @@ def erl(code: str, *options: str) -> tuple[str, ...]:
     return ("erl", "-noshell", *options, "-eval", code)
 
 
-def samples(count: int):
+def samples(count: int) -> Callable[[Sequence[Row]], bool]:
     return lambda rows: len(values(rows, "processes")) >= count
 
 
-def busy_share(rows) -> float:
+def busy_share(rows: Sequence[Row]) -> float:
     """Of one normal scheduler's time, between the first and the last sample."""
     own = [row for row in rows if row.metric == "schedulers_busy_s" and '"normal"' in row.labels]
-    return (own[-1].value - own[0].value) / ((own[-1].time_ns - own[0].time_ns) / 1e9)
+    first, last = own[0], own[-1]
+    assert None not in (first.value, first.time_ns, last.value, last.time_ns)
+    return ((last.value or 0) - (first.value or 0)) / (((last.time_ns or 0) - (first.time_ns or 0)) / 1e9)
 
 
 @where_calm
@@ -61,7 +66,7 @@ def test_processes_that_wait_for_the_one_scheduler_stand_in_the_run_queue(tmp_pa
         rows = rows_until(monitor, samples(3))
         monitor.close()
 
-    # whoever looks runs at that moment, so all four wait
+    # the process that reads runs at that moment, so all four wait
     assert values(rows, "run_queue_max")[-1] == 4
     assert values(rows, "run_queue_mean")[-1] == pytest.approx(4, abs=0.5)
     assert values(rows, "scheduler_busiest")[-1] > 0.9
@@ -108,23 +113,25 @@ def test_an_elixir_script_that_never_returns_is_sampled_too(tmp_path: Path) -> N
 
     rows = [row for row in rows if row.metric != "missed"]  # samples that a busy machine kept from coming
     assert {json.loads(row.labels)["pid"] for row in rows} == {str(process.pid)}
-    times = [row.time_ns for row in rows if row.metric == "processes"]
+    times = [row.time_ns or 0 for row in rows if row.metric == "processes"]
     assert time.monotonic_ns() - 60_000_000_000 < times[0] < times[1] < time.monotonic_ns()
-    assert {(row.metric, row.unit) for row in rows} == {(metric.name, metric.unit) for metric in METRICS}
+    assert {(row.metric, row.unit) for row in rows} == {
+        (metric.name, metric.unit) for metric in METRICS["beam"]
+    }
 
 
 def test_an_emulator_starts_as_ever_without_the_compiled_sampler(tmp_path: Path) -> None:
     from loadlens.testbed.runtimes import environment
 
     present = {"PATH": str(Path(shutil.which("erl") or "").parent)}
-    said = subprocess.run(
+    run = subprocess.run(
         erl('io:format("up"), halt(0).'),
         env=present | environment("beam", tmp_path / "is not there", present),
         capture_output=True,
         timeout=60,
     )
 
-    assert (said.returncode, said.stdout, said.stderr) == (0, b"up", b"")
+    assert (run.returncode, run.stdout, run.stderr) == (0, b"up", b"")
 
 
 def test_an_emulator_that_says_nothing_is_named_once(tmp_path: Path) -> None:

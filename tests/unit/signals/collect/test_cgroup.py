@@ -1,4 +1,4 @@
-"""What limits did, from files of both versions of control groups written down by hand."""
+"""Effects of limits, from files of both versions of control groups written by hand."""
 
 from __future__ import annotations
 

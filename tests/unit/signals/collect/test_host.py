@@ -7,7 +7,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from loadlens.signals.collect.host import METRICS, HostMonitor
+from loadlens.model.readings import METRICS
+from loadlens.signals.collect.host import HostMonitor
 from tests.unit.signals.collect.test_monitor import read, unlisted, value, values
 
 FILES = {
@@ -82,8 +83,8 @@ def test_each_figure_is_read_from_its_column(
 def test_every_metric_of_the_table_has_a_row_and_no_other_one_has(written: HostMonitor) -> None:
     rows = read(written)
 
-    assert {row.metric for row in rows} == {metric.name for metric in METRICS}
-    assert unlisted(rows, METRICS) == set()
+    assert {row.metric for row in rows} == {metric.name for metric in METRICS["host"]}
+    assert unlisted(rows, METRICS["host"]) == set()
 
 
 def test_partitions_and_loop_devices_are_left_out(written: HostMonitor) -> None:

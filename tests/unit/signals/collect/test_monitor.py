@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
 
-from loadlens.signals.collect.monitor import Metric, Monitor, Row
+from loadlens.model.readings import Metric
+from loadlens.signals.collect.monitor import Monitor, Row
 
 
 def read(monitor: Monitor, *, last: bool = False) -> list[Row]:
@@ -14,7 +16,7 @@ def read(monitor: Monitor, *, last: bool = False) -> list[Row]:
     return list(monitor.tick(time.monotonic_ns(), last=last))
 
 
-def values(rows: list[Row], metric: str, **wanted: str) -> list[float | int | None]:
+def values(rows: Sequence[Row], metric: str, **wanted: str) -> list[Any]:
     """Values of a metric in the rows whose labels hold all that is wanted."""
     return [
         row.value for row in rows if row.metric == metric and wanted.items() <= json.loads(row.labels).items()
@@ -27,7 +29,7 @@ def unlisted(rows: list[Row], metrics: Iterable[Metric]) -> set[tuple[str, str]]
 
 
 def value(rows: list[Row], metric: str, **wanted: str) -> float:
-    """The one value there is."""
-    (found,) = values(rows, metric, **wanted)
-    assert found is not None
-    return found
+    """Return the only value of a metric."""
+    (only,) = values(rows, metric, **wanted)
+    assert only is not None
+    return float(only)

@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[4]
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A source that nobody registered."""
+    """A source that is not registered."""
 
     monitor: ClassVar[str] = "unknown"
 

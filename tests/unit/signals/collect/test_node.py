@@ -6,13 +6,14 @@ import json
 import shutil
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
+from loadlens.model.readings import METRICS
 from loadlens.signals.collect.monitor import Row
-from loadlens.signals.collect.node import METRICS, NodeMonitor
+from loadlens.signals.collect.node import NodeMonitor
 from tests.calm import where_calm
 from tests.unit.signals.collect.sampled import fresh, metrics, opened, rows_until, running
 from tests.unit.signals.collect.test_monitor import read, value, values
@@ -28,7 +29,7 @@ def script(folder: Path, text: str) -> tuple[str, str]:
     return ("node", str(path))
 
 
-def samples(count: int):
+def samples(count: int) -> Callable[[Sequence[Row]], bool]:
     return lambda rows: len(values(rows, "loop_active_s")) >= count
 
 
@@ -137,22 +138,22 @@ def test_workers_of_a_cluster_and_threads_have_series_of_their_own(tmp_path: Pat
 
 
 def series(rows: Sequence[Row]) -> set[tuple[str, str]]:
-    found = (json.loads(row.labels) for row in rows if row.metric == "loop_active_s")
-    return {(labels["pid"], labels["thread"]) for labels in found}
+    label_sets = (json.loads(row.labels) for row in rows if row.metric == "loop_active_s")
+    return {(labels["pid"], labels["thread"]) for labels in label_sets}
 
 
 def test_a_service_is_not_kept_alive_nor_spoken_for(tmp_path: Path) -> None:
     from loadlens.testbed.runtimes import environment
 
     present = {"PATH": str(Path(shutil.which("node") or "").parent)}
-    said = subprocess.run(
+    run = subprocess.run(
         ("node", "-e", "process.on('exit', () => console.log(process.getActiveResourcesInfo().length))"),
         env=present | environment("node", tmp_path / "is not there", present),
         capture_output=True,
         timeout=60,
     )
 
-    assert (said.returncode, said.stdout, said.stderr) == (0, b"0\n", b"")
+    assert (run.returncode, run.stdout, run.stderr) == (0, b"0\n", b"")
 
 
 @where_calm
@@ -164,7 +165,7 @@ def test_samples_stand_at_their_own_time_on_the_labs_clock(tmp_path: Path) -> No
         rows = rows_until(monitor, samples(2))
         monitor.close()
 
-    times = [row.time_ns for row in rows if row.metric == "loop_active_s"]
+    times = [row.time_ns or 0 for row in rows if row.metric == "loop_active_s"]
     assert all(began < time_ns < time.monotonic_ns() for time_ns in times)
     # each second by the loop's clock, which is read a moment before
     assert times[1] - times[0] >= 900_000_000
@@ -180,7 +181,9 @@ def test_every_row_is_one_of_the_metrics_with_its_unit(tmp_path: Path) -> None:
 
     rows = [row for row in read(opened(NodeMonitor(), tmp_path)) if row.metric != "missed"]
 
-    assert {(row.metric, row.unit) for row in rows} == {(metric.name, metric.unit) for metric in METRICS}
+    assert {(row.metric, row.unit) for row in rows} == {
+        (metric.name, metric.unit) for metric in METRICS["node"]
+    }
     assert value(rows, "loop_lag_counts", from_s="0", to_s="0.001") == 5
 
 

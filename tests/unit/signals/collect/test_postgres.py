@@ -1,4 +1,4 @@
-"""The postgres monitor beside a real server; what it must say is what the test itself does there."""
+"""The postgres monitor on a real server; expected readings follow from what the test does there."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from pathlib import Path
 import pg8000.native
 import pytest
 
+from loadlens.model.readings import METRICS
 from loadlens.model.topology import Service
-from loadlens.signals.collect.postgres import METRICS, PostgresMonitor
+from loadlens.signals.collect.postgres import PostgresMonitor
 from loadlens.testbed import Testbed
 from tests.end_to_end.testbed_cases import bed_of
 from tests.unit.signals.collect.test_monitor import read, value
@@ -125,4 +126,6 @@ def test_a_sort_without_memory_for_it_shows_as_temporary_files(bed: Testbed) -> 
     assert grown["commits"] >= 3
     assert grown["rollbacks"] == 0
     assert value(after, "database_bytes", service="db") > 1_000_000
-    assert {(row.metric, row.unit) for row in after} == {(metric.name, metric.unit) for metric in METRICS}
+    assert {(row.metric, row.unit) for row in after} == {
+        (metric.name, metric.unit) for metric in METRICS["postgres"]
+    }

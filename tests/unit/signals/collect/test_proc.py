@@ -1,4 +1,4 @@
-"""What processes do, against what the kernel tells a process about itself and what psutil reads."""
+"""Activity of processes, compared with what the kernel reports to a process itself and with psutil."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from loadlens.signals.collect.proc import METRICS, ProcMonitor
+from loadlens.model.readings import METRICS
+from loadlens.signals.collect.proc import ProcMonitor
 from tests.unit.signals.collect.test_monitor import read, unlisted, value, values
 
 FORKS_ON_SIGNAL = """
@@ -29,7 +30,7 @@ def fork(number, frame):
             os._exit(0)
         if sys.argv[1] == "orphan":
             os.setsid()
-            while os.path.exists(f"/proc/{between}"):  # whoever looks then finds two
+            while os.path.exists(f"/proc/{between}"):  # then there are two to read
                 time.sleep(0.001)
         os.write(1, b"%d\\n" % os.getpid())  # a print may be what the signal interrupted
         time.sleep(60)
@@ -94,8 +95,8 @@ def forking(request: pytest.FixtureRequest) -> Iterator[tuple[subprocess.Popen[s
 def test_every_metric_of_the_table_has_a_row_and_no_other_one_has() -> None:
     rows = read(this_process(), last=True)
 
-    assert {row.metric for row in rows} == {metric.name for metric in METRICS}
-    assert unlisted(rows, METRICS) == set()
+    assert {row.metric for row in rows} == {metric.name for metric in METRICS["proc"]}
+    assert unlisted(rows, METRICS["proc"]) == set()
 
 
 def test_cpu_time_lies_between_what_the_process_reads_of_itself_before_and_after() -> None:
@@ -204,7 +205,9 @@ def test_a_process_that_appears_later_is_found_by_descent_or_by_its_mark(
     after = read(monitor)
     os.kill(child, signal.SIGKILL)
     until = time.monotonic() + 20
-    while os.path.exists(f"/proc/{child}") and time.monotonic() < until:  # whoever inherits it reaps it
+    while (
+        os.path.exists(f"/proc/{child}") and time.monotonic() < until
+    ):  # the process that inherits it reaps it
         time.sleep(0.002)
     gone = read(monitor)
 
@@ -286,7 +289,7 @@ def test_files_that_are_written_at_their_end_are_counted_as_they_grow(tmp_path: 
         (tmp_path / "log").open("ab", buffering=0) as log,
         (tmp_path / "data").open("wb", buffering=0) as data,
     ):
-        log.write(b"x" * 50)  # before anybody looked
+        log.write(b"x" * 50)  # before the first reading
         first = value(read(monitor), "appended_bytes", service="self")
         log.write(b"x" * 300)
         data.write(b"x" * 9_000)
@@ -316,8 +319,8 @@ def test_files_that_change_elsewhere_than_at_their_end_are_counted_at_each_look(
         (tmp_path / "more").open("wb", buffering=0) as more,
         (tmp_path / "page").open("rb") as page,
     ):
-        data.write(b"x" * 9_000)  # before anybody looked
-        found = [value(read(monitor), "files_changed", service="self")]
+        data.write(b"x" * 9_000)  # before the first reading
+        changed = [value(read(monitor), "files_changed", service="self")]
         for files in ([], [data], [data, more], [log], [page]):
             for file in files:
                 if file is page:  # by way of another descriptor
@@ -325,9 +328,9 @@ def test_files_that_change_elsewhere_than_at_their_end_are_counted_at_each_look(
                         change(other.fileno())
                 else:
                     change(file.fileno())
-            found.append(value(read(monitor), "files_changed", service="self"))
+            changed.append(value(read(monitor), "files_changed", service="self"))
 
-    assert found == [0, 0, 1, 2, 0, 0]
+    assert changed == [0, 0, 1, 2, 0, 0]
 
 
 def test_a_file_that_several_processes_have_open_counts_once(tmp_path: Path) -> None:

@@ -10,10 +10,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from loadlens.model.readings import METRICS
 from loadlens.model.workload import Tls
 from loadlens.signals.collect import MonitorSpec
 from loadlens.signals.collect.monitor import Row
-from loadlens.signals.collect.scrape import METRICS, ScrapeMonitor, Scrapes, ScrapeTarget
+from loadlens.signals.collect.scrape import ScrapeMonitor, Scrapes, ScrapeTarget
 from tests.secured import pem, serving
 from tests.unit.signals.collect.test_monitor import read, unlisted, value, values
 
@@ -120,8 +121,8 @@ def test_an_answer_without_metrics_is_a_missed_scrape(base: str, path: str, why:
     assert why in missed.labels
     assert values(rows, "scrape_seconds") == [None]
     assert value(rows, "scrapes") == 1  # it was sent, so it is counted
-    assert {row.metric for row in rows} == {metric.name for metric in METRICS}
-    assert unlisted(rows, METRICS) == set()
+    assert {row.metric for row in rows} == {metric.name for metric in METRICS["scrape"]}
+    assert unlisted(rows, METRICS["scrape"]) == set()
 
 
 def test_nobody_there_is_a_missed_scrape() -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
 
-from loadlens.signals.collect.server_times import METRICS, ServerTimesMonitor
+from loadlens.model.readings import METRICS
+from loadlens.signals.collect.server_times import ServerTimesMonitor
 from tests.unit.signals.collect.test_monitor import read, unlisted, value, values
 
 
@@ -75,8 +77,8 @@ def test_lines_that_cannot_be_read_are_counted_and_the_others_stay(
 
     assert values(rows, "response_time") == [0.5]
     assert value(rows, "faulty_lines", service="api") == 5
-    assert {row.metric for row in rows} == {metric.name for metric in METRICS}
-    assert unlisted(rows, METRICS) == set()
+    assert {row.metric for row in rows} == {metric.name for metric in METRICS["server_times"]}
+    assert unlisted(rows, METRICS["server_times"]) == set()
 
 
 def test_a_line_without_end_is_given_up_and_does_not_fill_the_memory(
@@ -88,3 +90,20 @@ def test_a_line_without_end_is_given_up_and_does_not_fill_the_memory(
 
     assert values(rows, "response_time") == [0.5]
     assert value(rows, "faulty_lines", service="api") >= 1
+
+
+def test_the_last_reading_has_answers_that_are_written_down_late(
+    monitor: ServerTimesMonitor, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A service sends an answer first; with little CPU time it writes the line a while later."""
+    file.write_text(line("/a", 200, 0.1))
+    late = [line("/a", 200, 0.2), line("/a", 200, 0.3)]
+
+    def write_one_while_waiting(_: float) -> None:
+        if late:
+            with file.open("a") as growing:
+                growing.write(late.pop(0))
+
+    monkeypatch.setattr(time, "sleep", write_one_while_waiting)
+
+    assert values(read(monitor, last=True), "response_time") == [0.1, 0.2, 0.3]

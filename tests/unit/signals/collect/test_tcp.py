@@ -15,8 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from loadlens.model.readings import METRICS
 from loadlens.signals.collect import tcp
-from loadlens.signals.collect.tcp import METRICS, TcpMonitor
+from loadlens.signals.collect.tcp import TcpMonitor
 from tests.calm import where_calm
 from tests.unit.signals.collect.test_monitor import read, value, values
 
@@ -44,10 +45,10 @@ def listening(
     return opened.enter_context(socket.create_server((host, 0), family=family, backlog=backlog))
 
 
-def eventually(seen: Callable[[], bool], told: Callable[[], object] = lambda: None) -> None:
+def eventually(seen: Callable[[], bool], describe: Callable[[], object] = lambda: None) -> None:
     until = time.monotonic() + 10
     while not seen():
-        assert time.monotonic() < until, told()
+        assert time.monotonic() < until, describe()
         time.sleep(0.1)
 
 
@@ -94,12 +95,12 @@ def test_connections_are_counted_by_state_on_the_services_side(opened: ExitStack
     hasty.close()  # the service ended first: its side keeps TIME_WAIT
 
     def states() -> dict[str, dict[str, float | int | None]]:
-        found: dict[str, dict[str, float | int | None]] = {"s0": {}, "s1": {}}
+        by_service: dict[str, dict[str, float | int | None]] = {"s0": {}, "s1": {}}
         for row in read(monitor_of(old, new)):
             if row.metric == "connections":
                 labels = json.loads(row.labels)
-                found[labels["service"]][labels["state"]] = row.value
-        return found
+                by_service[labels["service"]][labels["state"]] = row.value
+        return by_service
 
     expected = {
         "s0": {"established": 3, "close_wait": 1, "time_wait": 1},
@@ -146,7 +147,7 @@ def test_the_machines_counters_are_read_from_their_columns(tmp_path: Path) -> No
 
 def test_a_refused_connection_is_a_reset_sent(opened: ExitStack) -> None:
     listener = listening(opened, 1)
-    bound = opened.enter_context(socket.socket())  # nobody listens there, and nobody else gets it
+    bound = opened.enter_context(socket.socket())  # no listener there, and no other socket gets it
     bound.bind(("127.0.0.1", 0))
     nobody = bound.getsockname()
     monitor = monitor_of(listener)
@@ -185,7 +186,9 @@ def test_counting_costs_a_fiftieth_of_a_core_at_most(opened: ExitStack) -> None:
 def test_every_row_is_one_of_the_metrics_with_its_unit(opened: ExitStack) -> None:
     rows = read(monitor_of(listening(opened, 1)))
 
-    assert {(row.metric, row.unit) for row in rows} == {(metric.name, metric.unit) for metric in METRICS}
+    assert {(row.metric, row.unit) for row in rows} == {
+        (metric.name, metric.unit) for metric in METRICS["tcp"]
+    }
 
 
 def settings(tmp_path: Path, **kernel: str) -> TcpMonitor:
@@ -202,8 +205,8 @@ def settings(tmp_path: Path, **kernel: str) -> TcpMonitor:
 
 def taken(monitor: TcpMonitor, listener: socket.socket) -> int:
     to = f"127.0.0.1:{listener.getsockname()[1]}"
-    found = values(read(monitor, last=True), "ports_taken", to=to)
-    return int(found[0] or 0) if found else 0
+    counts = values(read(monitor, last=True), "ports_taken", to=to)
+    return int(counts[0] or 0) if counts else 0
 
 
 def test_a_port_is_taken_by_who_ended_first_until_it_has_rested(
@@ -252,7 +255,7 @@ def test_connections_fail_when_as_many_ports_are_taken_as_there_are(
         opened.enter_context(listener.accept()[0])
 
     assert failed == errno.EADDRNOTAVAIL
-    # Who listens at one of them, or has bound it, keeps it from everybody.
+    # A port with a listener, or one that is bound, is taken from every other socket.
     assert 18 <= taken(monitor, listener) <= value(read(monitor, last=True), "ports_there") == 20
 
 
@@ -276,10 +279,10 @@ def test_only_ports_of_the_range_count(opened: ExitStack, tmp_path: Path) -> Non
             settings(tmp_path / str(n), ip_local_port_range=f"{low}\t{high}\n", tcp_tw_reuse="2")
             for n, (low, high) in enumerate(around)
         ]
-        found = [taken(monitor, listener) for monitor in monitors]
+        counts = [taken(monitor, listener) for monitor in monitors]
         there = [value(read(monitor, last=True), "ports_there") for monitor in monitors]
 
-    assert found == [1, 1, 0, 0]
+    assert counts == [1, 1, 0, 0]
     assert there == [1, 2, 9, port - 1]
 
 

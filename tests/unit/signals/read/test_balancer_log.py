@@ -1,4 +1,4 @@
-"""How requests were spread over replicas, from logs and sockets that are counted by hand."""
+"""Spread of requests over replicas, from logs and sockets that are counted by hand."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ import pytest
 from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.signals.read import balancer_log
 from loadlens.signals.read.resources import Process
+from loadlens.signals.read.trial_series import Readings
 
 Row = tuple[str, str, dict[str, str], dict[int, float]]
 
 
-def readings(*rows: Row) -> pl.DataFrame:
+def readings(*rows: Row) -> Readings:
     table = [
         {
             "source": source,
@@ -26,7 +27,7 @@ def readings(*rows: Row) -> pl.DataFrame:
         for source, metric, labels, course in rows
         for second, value in course.items()
     ]
-    return pl.DataFrame(table)
+    return Readings(pl.DataFrame(table))
 
 
 def rising(each: float, seconds: int = 10) -> dict[int, float]:
@@ -55,13 +56,13 @@ def heard(
 
 
 def waiting(replica: str, cores: float) -> Process:
-    found = Interval(cores, cores, cores, 1, "built")
-    return Process("web", replica, "7", "x", found, None, found, 1, {}, {}, {})
+    used = Interval(cores, cores, cores, 1, "built")
+    return Process("web", replica, "7", "x", used, used, 1)
 
 
-def point(found: Interval | Insufficient) -> float:
-    assert isinstance(found, Interval)
-    return found.point
+def point(figure: Interval | Insufficient) -> float:
+    assert isinstance(figure, Interval)
+    return figure.point
 
 
 def test_a_log_tells_counts_and_mean_times_of_the_measured_part() -> None:
@@ -69,7 +70,7 @@ def test_a_log_tells_counts_and_mean_times_of_the_measured_part() -> None:
 
     (spread,) = balancer_log.read(table, 2.0, 10.0, [waiting("1", 0.3)], "front")
 
-    assert (spread.told, spread.seconds) == ("log", 8.0)
+    assert (spread.source, spread.seconds) == ("log", 8.0)
     assert [r.requests for r in spread.replicas] == [240, 80]  # 8 s by 30 and by 10
     assert [point(r.time) for r in spread.replicas] == pytest.approx([0.02, 0.05])
     assert point(spread.replicas[0].waiting) == 0.3
@@ -102,7 +103,7 @@ def test_sockets_tell_the_same_where_no_log_does() -> None:
 
     (spread,) = balancer_log.read(table, 2.0, 10.0, [], "front")
 
-    assert spread.told == "sockets"
+    assert spread.source == "sockets"
     assert [r.requests for r in spread.replicas] == [240, 80]
     assert [point(r.time) for r in spread.replicas] == pytest.approx([0.02, 0.05])
 

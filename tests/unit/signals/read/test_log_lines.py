@@ -15,7 +15,7 @@ from loadlens.signals.read.log_lines import signs
         ("connect() to 10.0.0.7:80 failed (99: Cannot assign requested address) to upstream", ["ports"]),
         ("httpx.ConnectError: [Errno 99] Cannot assign requested address", ["ports"]),
         ("java.net.NoRouteToHostException: Cannot assign requested address", ["ports"]),
-        ("bind() to 10.0.0.8:80 failed (99: Cannot assign requested address)", []),  # no address of ours
+        ("bind() to 10.0.0.8:80 failed (99: Cannot assign requested address)", []),  # not our address
         ("listen tcp 10.0.0.8:80: bind: cannot assign requested address", []),
         ("accept4: too many open files", ["descriptors"]),
         ("Error: connect EMFILE 127.0.0.1:80", ["descriptors"]),
@@ -24,15 +24,15 @@ from loadlens.signals.read.log_lines import signs
     ],
 )
 def test_a_line_is_of_one_kind_or_of_none(line: str, kinds: list[str]) -> None:
-    found = signs([f"started\n{line}\nGET / 200\n"])
+    kinds_seen = signs([f"started\n{line}\nGET / 200\n"])
 
-    assert [sign.kind for sign in found] == kinds
-    assert all(sign.sample in line for sign in found)
+    assert [sign.kind for sign in kinds_seen] == kinds
+    assert all(sign.sample in line for sign in kinds_seen)
 
 
 def test_lines_are_counted_over_all_logs() -> None:
     line = "connect: cannot assign requested address\n"
 
-    (found,) = signs([2 * line, "GET / 200\n", 3 * line])
+    (sign,) = signs([2 * line, "GET / 200\n", 3 * line])
 
-    assert found.count == 5
+    assert sign.count == 5

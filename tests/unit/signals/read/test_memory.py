@@ -9,27 +9,32 @@ import numpy as np
 import polars as pl
 import pytest
 
-from loadlens.estimate.interval import Insufficient, Interval
+from loadlens.model.facts import MemoryWatch
+from loadlens.model.readings import ProcMetrics
 from loadlens.signals.read import memory
-from loadlens.signals.read.resources import Process, Series
+from loadlens.signals.read.resources import UNREAD, Process
+from loadlens.signals.read.trial_series import Readings, Series
+from tests.unit.signals.read.declared import point, unread, values
 
 COLUMNS = ("source", "metric", "labels", "time_ns", "value")
 
 
-def readings(*metrics: tuple[str, str, str, float, float]) -> pl.DataFrame:
+def readings(*metrics: tuple[str, str, str, float, float]) -> Readings:
     """Source, metric, replica, what it is at first, and by how much it rises a second, for 10 s."""
     rows = []
     for source, metric, replica, first, per_s in metrics:
         labels = json.dumps({"service": "api", "replica": replica} if source == "cgroup" else {})
         rows += [(source, metric, labels, int(at * 1e9), first + per_s * at) for at in range(11)]
-    return pl.DataFrame([dict(zip(COLUMNS, row, strict=True)) for row in rows])
+    return Readings(pl.DataFrame([dict(zip(COLUMNS, row, strict=True)) for row in rows]))
 
 
 def process(*faults: float, **peaks: float) -> Process:
     """Faults so far at each second."""
-    unread = Insufficient("not read")
-    series = Series(np.arange(float(len(faults))), np.array(faults))
-    return Process("api", "1", "7", "x", unread, None, unread, 1, peaks, {}, {"major_faults": series})
+    series = {ProcMetrics.major_faults: Series(np.arange(float(len(faults))), np.array(faults))}
+    for metric in (ProcMetrics.pss_bytes, ProcMetrics.rss_bytes):
+        if metric.name in peaks:
+            series[metric] = Series(np.array([5.0]), np.array([peaks[metric.name]]))
+    return Process("api", "1", "7", "x", UNREAD, UNREAD, 1, series=series, begin=0.0, end=10.0)
 
 
 HOST = (
@@ -41,40 +46,34 @@ HOST = (
 STEADY = [7.0 * at for at in range(11)]
 
 
-def point(found: Interval | Insufficient) -> float:
-    assert isinstance(found, Interval)
-    return found.point
-
-
 def test_counters_of_the_machine_become_rates() -> None:
-    found = memory.read(readings(*HOST), 2.0, 10.0, [process(*STEADY)])
+    figures = values(MemoryWatch, readings(*HOST), 2.0, 10.0, [process(*STEADY)])
 
-    assert found is not None
-    assert point(found.again) == pytest.approx(30.0)
-    assert point(found.swapped_in) == 0.0
-    assert point(found.waiting) == pytest.approx(0.125)
-    assert isinstance(found.own_waiting, Insufficient)  # nobody looked, and so not zero
+    assert point(figures["again"]) == pytest.approx(30.0)
+    assert point(figures["swapped_in"]) == 0.0
+    assert point(figures["waiting"]) == pytest.approx(0.125)
+    assert unread(figures["own_waiting"])  # not read, and so not zero
 
 
-def test_faults_of_all_processes_are_told_for_both_halves() -> None:
+def test_faults_of_all_processes_are_given_for_both_halves() -> None:
     # from 2 to 10 s: 40 in the first four seconds, 4 in the others; the second process adds 8 to each
     fading = process(0, 0, 100, 110, 120, 130, 140, 141, 142, 143, 144)
     even = process(*(2.0 * at for at in range(11)))
 
-    found = memory.read(readings(*HOST), 2.0, 10.0, [fading, even])
+    watch = memory.read(readings(*HOST), 2.0, 10.0, [fading, even])
 
-    assert found is not None
-    assert found.halves == pytest.approx((48.0, 12.0))
-    assert found.faults == pytest.approx(60 / 8)
+    assert watch is not None
+    assert watch.halves == pytest.approx((48.0, 12.0))
+    assert watch.faults == pytest.approx(60 / 8)
 
 
 def test_a_process_whose_faults_are_unknown_leaves_the_sum_unknown() -> None:
     blind = replace(process(), series={})
 
-    found = memory.read(readings(*HOST), 2.0, 10.0, [process(*STEADY), blind])
+    watch = memory.read(readings(*HOST), 2.0, 10.0, [process(*STEADY), blind])
 
-    assert found is not None
-    assert (found.faults, found.halves) == (None, None)
+    assert watch is not None
+    assert (watch.faults, watch.halves) == (None, None)
 
 
 def test_the_group_that_is_worst_off_stands_for_all_and_the_least_bound_is_kept() -> None:
@@ -86,22 +85,21 @@ def test_the_group_that_is_worst_off_stands_for_all_and_the_least_bound_is_kept(
         ("cgroup", "memory_limit_bytes", "2", 200.0, 0.0),
     )
 
-    found = memory.read(readings(*HOST, *groups), 0.0, 10.0, [process(*STEADY)])
+    figures = values(MemoryWatch, readings(*HOST, *groups), 0.0, 10.0, [process(*STEADY)])
 
-    assert found is not None
-    assert point(found.at_bound) == pytest.approx(4.0)
-    assert point(found.own_waiting) == pytest.approx(0.25)
-    assert found.bound_bytes == 200.0
+    assert point(figures["at_bound"]) == pytest.approx(4.0)
+    assert point(figures["own_waiting"]) == pytest.approx(0.25)
+    assert figures["bound_bytes"] == 200.0
 
 
 def test_what_services_hold_is_a_share_of_the_machine() -> None:
     shared = process(*STEADY, pss_bytes=200.0, rss_bytes=900.0)  # most of which others use as well
     alone = process(*STEADY, rss_bytes=300.0)
 
-    found = memory.read(readings(*HOST), 0.0, 10.0, [shared, alone])
+    watch = memory.read(readings(*HOST), 0.0, 10.0, [shared, alone])
 
-    assert found is not None
-    assert found.held == pytest.approx(0.5)  # 200 and 300 of 1000
+    assert watch is not None
+    assert watch.held == pytest.approx(0.5)  # 200 and 300 of 1000
 
 
 def test_where_no_service_is_watched_there_is_nothing() -> None:

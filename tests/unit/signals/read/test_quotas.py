@@ -1,4 +1,4 @@
-"""What quotas did, from readings of control groups that are counted by hand."""
+"""Effects of quotas, from readings of control groups that are counted by hand."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ import pytest
 from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.signals.read import quotas
 from loadlens.signals.read.resources import Process
+from loadlens.signals.read.trial_series import Readings
 
 
 def process(service: str, replica: str, cores: float) -> Process:
-    found = Interval(cores, cores, cores, 10, "built")
-    return Process(service, replica, "7", "x", found, None, found, 1, {}, {}, {})
+    used = Interval(cores, cores, cores, 10, "built")
+    return Process(service, replica, "7", "x", used, used, 1)
 
 
-def point(found: Interval | Insufficient) -> float:
-    assert isinstance(found, Interval)
-    return found.point
+def point(figure: Interval | Insufficient) -> float:
+    assert isinstance(figure, Interval)
+    return figure.point
 
 
-def readings(*groups: dict[str, Any]) -> pl.DataFrame:
+def readings(*groups: dict[str, Any]) -> Readings:
     """Ten seconds, a reading each second; counters rise by so much a second."""
     rows = []
     for number, group in enumerate(groups, 1):
@@ -34,9 +35,8 @@ def readings(*groups: dict[str, Any]) -> pl.DataFrame:
             for metric, level in group.get("levels", {}).items():
                 rows.append(("cgroup", metric, labels, int(second * 1e9), level))
     columns = ("source", "metric", "labels", "time_ns", "value")
-    return pl.DataFrame(
-        [dict(zip(columns, row, strict=True)) for row in rows], schema_overrides={"value": pl.Float64}
-    )
+    table = [dict(zip(columns, row, strict=True)) for row in rows]
+    return Readings(pl.DataFrame(table, schema_overrides={"value": pl.Float64}))
 
 
 STOPPED = {"cpu_periods": 10.0, "cpu_throttled_periods": 4.0, "cpu_throttled_s": 0.5}
@@ -44,14 +44,14 @@ SIZE = {"cpu_quota_cores": 0.4, "cpu_period_s": 0.1}
 
 
 def test_shares_and_rates_are_of_the_measured_part() -> None:
-    (found,) = quotas.read(
+    (quota,) = quotas.read(
         readings({"rates": STOPPED, "levels": SIZE}), 2.0, 10.0, [process("api", "1", 0.38)], {}
     )
 
-    assert (found.cores, found.period_s) == (0.4, 0.1)
-    assert point(found.throttled) == pytest.approx(0.4)  # 4 of 10
-    assert point(found.held_back) == pytest.approx(0.5)
-    assert point(found.used) == 0.38
+    assert (quota.cores, quota.period_s) == (0.4, 0.1)
+    assert point(quota.throttled) == pytest.approx(0.4)  # 4 of 10
+    assert point(quota.held_back) == pytest.approx(0.5)
+    assert point(quota.used) == 0.38
 
 
 def test_a_group_without_a_quota_is_none() -> None:
@@ -61,31 +61,31 @@ def test_a_group_without_a_quota_is_none() -> None:
 def test_one_group_around_several_replicas_holds_all_of_them() -> None:
     both = [process("api", "1", 0.2), process("api", "2", 0.1), process("db", "1", 0.9)]
 
-    (found,) = quotas.read(readings({"rates": STOPPED}), 0.0, 10.0, both, {})
+    (quota,) = quotas.read(readings({"rates": STOPPED}), 0.0, 10.0, both, {})
 
-    assert point(found.used) == pytest.approx(0.3)
+    assert point(quota.used) == pytest.approx(0.3)
 
 
 def test_each_replica_has_its_own_where_there_are_several() -> None:
     both = [process("api", "1", 0.2), process("api", "2", 0.1)]
 
-    found = quotas.read(readings({"rates": STOPPED}, {"rates": STOPPED}), 0.0, 10.0, both, {})
+    each = quotas.read(readings({"rates": STOPPED}, {"rates": STOPPED}), 0.0, 10.0, both, {})
 
-    assert [point(q.used) for q in found] == [0.2, 0.1]
+    assert [point(q.used) for q in each] == [0.2, 0.1]
 
 
 def test_an_older_record_says_what_was_asked_for() -> None:
     asked = {"services": {"api": {"cpu": 0.3, "period_s": 0.01}}}
 
-    (found,) = quotas.read(readings({"rates": STOPPED}), 0.0, 10.0, [], asked)
+    (quota,) = quotas.read(readings({"rates": STOPPED}), 0.0, 10.0, [], asked)
 
-    assert (found.cores, found.period_s) == (0.3, 0.01)
-    assert isinstance(found.used, Insufficient)  # no process was watched
+    assert (quota.cores, quota.period_s) == (0.3, 0.01)
+    assert isinstance(quota.used, Insufficient)  # no process was watched
 
 
 def test_periods_in_which_nothing_ran_are_no_share() -> None:
     idle = dict.fromkeys(STOPPED, 0.0)
 
-    (found,) = quotas.read(readings({"rates": idle}), 0.0, 10.0, [], {})
+    (quota,) = quotas.read(readings({"rates": idle}), 0.0, 10.0, [], {})
 
-    assert isinstance(found.throttled, Insufficient)
+    assert isinstance(quota.throttled, Insufficient)

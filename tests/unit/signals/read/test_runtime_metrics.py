@@ -1,4 +1,4 @@
-"""What runtimes, servers and the kernel told, as lines: readings written by hand, figures by hand."""
+"""Metrics of runtimes, servers and the kernel as lines: readings and figures are written by hand."""
 
 from __future__ import annotations
 
@@ -10,18 +10,20 @@ import pytest
 
 from loadlens.estimate.interval import Interval
 from loadlens.signals.read import runtime_metrics
-from loadlens.signals.read.runtime_metrics import Line, Told
+from loadlens.signals.read.runtime_metrics import Line, RuntimeMetrics
+from loadlens.signals.read.trial_series import Readings
 
 BEGIN, END = 2.0, 6.0
 Reading = tuple[float, str, str, dict[str, str], float | None]
 
 
-def table(rows: Iterable[Reading]) -> pl.DataFrame:
-    return pl.DataFrame(
+def table(rows: Iterable[Reading]) -> Readings:
+    frame = pl.DataFrame(
         [(int(t * 1e9), s, m, json.dumps(labels, sort_keys=True), "", v) for t, s, m, labels, v in rows],
         schema=["time_ns", "source", "metric", "labels", "unit", "value"],
         orient="row",
     )
+    return Readings(frame)
 
 
 def series(source: str, metric: str, labels: dict[str, str], values: Iterable[float]) -> list[Reading]:
@@ -29,14 +31,14 @@ def series(source: str, metric: str, labels: dict[str, str], values: Iterable[fl
     return [(float(second), source, metric, labels, value) for second, value in enumerate(values)]
 
 
-def line(found: Told, part: str, what: str) -> Line:
-    (one,) = [one for one in found.lines if one.key == (part, what)]
-    return one
+def line(metrics: RuntimeMetrics, part: str, what: str) -> Line:
+    (row,) = [match for match in metrics.lines if match.key == (part, what)]
+    return row
 
 
-def mean(one: Line) -> float:
-    assert isinstance(one.mean, Interval)
-    return one.mean.point
+def mean(row: Line) -> float:
+    assert isinstance(row.mean, Interval)
+    return row.mean.point
 
 
 NODE = {"service": "app", "replica": "1", "pid": "7", "thread": "0"}
@@ -46,22 +48,22 @@ def test_a_loops_share_is_growth_by_growth_within_the_measured_part() -> None:
     rows = series("node", "loop_active_s", NODE, [0.0, 1.0, 2.0, 2.5, 3.0, 3.9, 4.2, 9.0])
     rows += series("node", "loop_idle_s", NODE, [0.0, 0.0, 0.0, 0.5, 1.0, 1.1, 1.8, 9.0])
 
-    found = line(runtime_metrics.read(table(rows), BEGIN, END), "app", "event loop busy")
+    busy = line(runtime_metrics.read(table(rows), BEGIN, END), "app", "event loop busy")
 
-    assert mean(found) == pytest.approx((4.2 - 2.0) / (4.2 - 2.0 + 1.8))
-    assert found.highest == pytest.approx(0.9)  # from second 4 to 5
-    assert [t for t, _ in found.course] == [1, 2, 3, 4, 5, 6, 7]  # the chart shows the whole trial
-    assert found.course[3] == (4.0, pytest.approx(50.0))
+    assert mean(busy) == pytest.approx((4.2 - 2.0) / (4.2 - 2.0 + 1.8))
+    assert busy.highest == pytest.approx(0.9)  # from second 4 to 5
+    assert [t for t, _ in busy.course] == [1, 2, 3, 4, 5, 6, 7]  # the chart shows the whole trial
+    assert list(busy.course[3]) == pytest.approx([4.0, 50.0])
 
 
 def test_a_share_of_a_whole_is_never_said_to_be_more_than_all_of_it() -> None:
     rows = series("node", "loop_active_s", NODE, [0.0, 0.5, 1.5, 2.5, 3.5, 4.4, 5.4])
     rows += series("node", "loop_idle_s", NODE, [0.0, 0.5, 0.5, 0.5, 0.5, 0.6, 0.6])
 
-    found = line(runtime_metrics.read(table(rows), 0.0, END), "app", "event loop busy").mean
+    share = line(runtime_metrics.read(table(rows), 0.0, END), "app", "event loop busy").mean
 
-    assert isinstance(found, Interval)
-    assert found.high == 1.0
+    assert isinstance(share, Interval)
+    assert share.high == 1.0
 
 
 def test_the_quantile_of_the_lag_is_the_class_that_holds_it() -> None:
@@ -74,19 +76,19 @@ def test_the_quantile_of_the_lag_is_the_class_that_holds_it() -> None:
         (6.0, "node", "loop_lag_counts", {**NODE, "from_s": "0.2", "to_s": "0.251"}, 1.0)
     ]  # 1, new there
 
-    found = line(runtime_metrics.read(table(rows), BEGIN, END), "app", "event-loop lag, p99").mean
+    lag = line(runtime_metrics.read(table(rows), BEGIN, END), "app", "event-loop lag, p99").mean
 
-    assert isinstance(found, Interval)
-    assert (found.low, found.high) == (0.1, 0.126)  # the 99th of 100
+    assert isinstance(lag, Interval)
+    assert (lag.low, lag.high) == (0.1, 0.126)  # the 99th of 100
 
 
 def test_collections_of_all_kinds_add_up_and_one_that_comes_later_began_at_zero() -> None:
     rows = series("node", "gc_s", {**NODE, "kind": "minor"}, [0.0, 0.0, 0.1, 0.1, 0.2, 0.2, 0.3])
     rows += [(t, "node", "gc_s", {**NODE, "kind": "major"}, 0.4) for t in (5.0, 6.0)]
 
-    found = line(runtime_metrics.read(table(rows), BEGIN, END), "app", "stopped by the collector")
+    stopped = line(runtime_metrics.read(table(rows), BEGIN, END), "app", "stopped by the collector")
 
-    assert mean(found) == pytest.approx((0.2 + 0.4) / 4)
+    assert mean(stopped) == pytest.approx((0.2 + 0.4) / 4)
 
 
 def test_processes_are_named_by_how_much_they_did_and_replicas_where_there_are_several() -> None:
@@ -96,9 +98,9 @@ def test_processes_are_named_by_how_much_they_did_and_replicas_where_there_are_s
         rows += series("node", "loop_active_s", own, [0, total])
         rows += series("node", "heap_used_bytes", own, [int(pid), int(pid)])
 
-    found = runtime_metrics.read(table(rows), 0.0, 1.0)
+    metrics = runtime_metrics.read(table(rows), 0.0, 1.0)
 
-    heaps = {one.part: one.highest for one in found.lines if one.what == "heap in use"}
+    heaps = {row.part: row.highest for row in metrics.lines if row.what == "heap in use"}
     assert heaps == {"app.1": 20, "app.1 #2": 30, "app.2": 10}
 
 
@@ -107,10 +109,10 @@ def test_a_quotas_share_is_of_the_periods_that_wanted_to_run() -> None:
     rows = series("cgroup", "cpu_periods", own, [0, 100, 200, 250, 300, 400, 500])
     rows += series("cgroup", "cpu_throttled_periods", own, [0, 0, 0, 25, 75, 75, 75])
 
-    found = line(runtime_metrics.read(table(rows), BEGIN, END), "app", "periods throttled")
+    throttled = line(runtime_metrics.read(table(rows), BEGIN, END), "app", "periods throttled")
 
-    assert mean(found) == pytest.approx(75 / 300)
-    assert found.highest == 1.0  # from second 3 to 4
+    assert mean(throttled) == pytest.approx(75 / 300)
+    assert throttled.highest == 1.0  # from second 3 to 4
 
 
 def test_a_state_without_a_row_has_no_connection_at_that_moment() -> None:
@@ -121,21 +123,21 @@ def test_a_state_without_a_row_has_no_connection_at_that_moment() -> None:
     rows += [(3.0, "postgres", "connections", {**own, "state": "active", "wait": "Lock"}, 2.0)]
     rows += [(5.0, "postgres", "connections", {**own, "state": "active", "wait": "Lock"}, 2.0)]
 
-    found = runtime_metrics.read(table(rows), BEGIN, END)
+    metrics = runtime_metrics.read(table(rows), BEGIN, END)
 
-    active = line(found, "db", "connections, active")
-    assert (mean(active), active.highest) == (pytest.approx((3 + 2) / 5), 3)
-    waiting = line(found, "db", "active, waiting for Lock")
-    assert (mean(waiting), waiting.highest) == (pytest.approx(4 / 5), 2)
+    active = line(metrics, "db", "connections, active")
+    assert [mean(active), active.highest] == pytest.approx([(3 + 2) / 5, 3])
+    waiting = line(metrics, "db", "active, waiting for Lock")
+    assert [mean(waiting), waiting.highest] == pytest.approx([4 / 5, 2])
 
 
 def test_blocks_from_the_cache_are_a_share_of_all_that_were_asked_for() -> None:
     rows = series("postgres", "blocks_hit", {"service": "db"}, [0, 0, 1000, 1100, 1200, 1300, 1390])
     rows += series("postgres", "blocks_read", {"service": "db"}, [0, 0, 500, 500, 505, 510, 510])
 
-    found = line(runtime_metrics.read(table(rows), BEGIN, END), "db", "blocks found in its cache")
+    cached = line(runtime_metrics.read(table(rows), BEGIN, END), "db", "blocks found in its cache")
 
-    assert mean(found) == pytest.approx(390 / 400)
+    assert mean(cached) == pytest.approx(390 / 400)
 
 
 def test_schedulers_run_queues_and_the_longest_of_ten_looks() -> None:
@@ -144,19 +146,19 @@ def test_schedulers_run_queues_and_the_longest_of_ten_looks() -> None:
     rows += series("beam", "run_queue_mean", own, [0, 0, 1, 2, 3, 4, 5])
     rows += series("beam", "run_queue_max", own, [99, 0, 4, 4, 17, 4, 5])
 
-    found = runtime_metrics.read(table(rows), BEGIN, END)
+    metrics = runtime_metrics.read(table(rows), BEGIN, END)
 
-    assert mean(line(found, "api", "schedulers busy")) == pytest.approx(2.0)
-    queue = line(found, "api", "run queue")
+    assert mean(line(metrics, "api", "schedulers busy")) == pytest.approx(2.0)
+    queue = line(metrics, "api", "run queue")
     assert (mean(queue), queue.highest) == (3.0, 17)
 
 
 def test_a_counter_that_went_back_gives_no_rate_there() -> None:
     rows = series("postgres", "commits", {"service": "db"}, [0, 100, 200, 300, 0, 100, 200])
 
-    found = line(runtime_metrics.read(table(rows), BEGIN, END), "db", "commits")
+    commits = line(runtime_metrics.read(table(rows), BEGIN, END), "db", "commits")
 
-    assert mean(found) == pytest.approx(100)
+    assert mean(commits) == pytest.approx(100)
 
 
 def test_ports_are_named_where_a_replica_has_several_and_drops_are_a_rate() -> None:
@@ -168,12 +170,12 @@ def test_ports_are_named_where_a_replica_has_several_and_drops_are_a_rate() -> N
     rows += series("tcp", "accept_queue", port("lb", "http"), [0, 1, 2, 3, 4, 5, 6])
     rows += series("tcp", "resets_sent", {}, [5, 5, 5, 5, 5, 5, 9])
 
-    found = runtime_metrics.read(table(rows), BEGIN, END)
+    metrics = runtime_metrics.read(table(rows), BEGIN, END)
 
-    assert mean(line(found, "api port http", "dropped before accepted")) == 2
-    assert mean(line(found, "api port metrics", "dropped before accepted")) == 0
-    assert line(found, "lb", "waiting to be accepted").highest == 6
-    assert mean(line(found, "machine", "resets sent")) == 1
+    assert mean(line(metrics, "api port http", "dropped before accepted")) == 2
+    assert mean(line(metrics, "api port metrics", "dropped before accepted")) == 0
+    assert line(metrics, "lb", "waiting to be accepted").highest == 6
+    assert mean(line(metrics, "machine", "resets sent")) == 1
 
 
 def test_backends_are_counted_over_the_whole_trial_at_the_last_reading() -> None:
@@ -187,10 +189,10 @@ def test_backends_are_counted_over_the_whole_trial_at_the_last_reading() -> None
         rows += series("balancer", "requests", own, counts)
         rows += series("balancer", "backend_seconds", own, seconds)
 
-    one, two = runtime_metrics.read(table(rows), 0.0, 1.0).backends
+    first, second = runtime_metrics.read(table(rows), 0.0, 1.0).backends
 
-    assert (one.name, one.requests, one.refused, one.seconds) == ("app.1", 100, 10, 10.0)
-    assert (two.name, two.requests, two.refused, two.seconds) == ("app.2", 300, 0, 3.0)
+    assert (first.name, first.requests, first.refused, first.seconds) == ("app.1", 100, 10, 10.0)
+    assert (second.name, second.requests, second.refused, second.seconds) == ("app.2", 300, 0, 3.0)
 
 
 def test_what_could_not_be_read_is_said_once_with_how_often() -> None:
@@ -199,9 +201,9 @@ def test_what_could_not_be_read_is_said_once_with_how_often() -> None:
     rows += [(1.0, "node", "missed", {"service": "app", "why": "no sample came"}, None)]
     rows += [(1.0, "monitor", "missed", {}, None)]  # a tick, which stands elsewhere
 
-    found = runtime_metrics.read(table(rows), BEGIN, END)
+    metrics = runtime_metrics.read(table(rows), BEGIN, END)
 
-    assert found.unread == ("scrape of api: status 500 (3 times)", "node of app: no sample came")
+    assert metrics.unread == ("scrape of api: status 500 (3 times)", "node of app: no sample came")
 
 
 def test_the_monitors_own_cost_is_their_cpu_in_the_measured_part() -> None:
@@ -211,8 +213,8 @@ def test_the_monitors_own_cost_is_their_cpu_in_the_measured_part() -> None:
 
 
 def test_a_record_without_these_readings_has_no_lines() -> None:
-    assert runtime_metrics.read(table([]), BEGIN, END) == Told()
-    assert runtime_metrics.read(table(series("host", "load1", {}, [1, 2])), BEGIN, END) == Told()
+    assert runtime_metrics.read(table([]), BEGIN, END) == RuntimeMetrics()
+    assert runtime_metrics.read(table(series("host", "load1", {}, [1, 2])), BEGIN, END) == RuntimeMetrics()
 
 
 JVM = {"service": "app", "replica": "1"}
@@ -228,14 +230,14 @@ def test_a_jvm_is_read_from_what_micrometer_exports() -> None:
     rows += series("scrape", "jvm_threads_live_threads", JVM, [20, 20, 30, 30, 40, 40, 40])
     rows += series("scrape", "jvm_compilation_time_ms_total", JVM, [0, 0, 1000, 2000, 2500, 2500, 3000])
 
-    found = runtime_metrics.read(table(rows), BEGIN, END)
+    metrics = runtime_metrics.read(table(rows), BEGIN, END)
 
-    heap = line(found, "app", "heap in use")
-    assert (mean(heap), heap.highest) == (pytest.approx((15 + 25 + 35 + 6 + 16) / 5), 35)
-    assert line(found, "app", "heap, G1 Old Gen").highest == 6
-    assert mean(line(found, "app", "memory outside the heap")) == 70
-    assert line(found, "app", "threads").highest == 40
-    assert mean(line(found, "app", "compiling")) == pytest.approx((3000 - 1000) / 1000 / 4)
+    heap = line(metrics, "app", "heap in use")
+    assert [mean(heap), heap.highest] == pytest.approx([(15 + 25 + 35 + 6 + 16) / 5, 35])
+    assert line(metrics, "app", "heap, G1 Old Gen").highest == 6
+    assert mean(line(metrics, "app", "memory outside the heap")) == 70
+    assert line(metrics, "app", "threads").highest == 40
+    assert mean(line(metrics, "app", "compiling")) == pytest.approx((3000 - 1000) / 1000 / 4)
 
 
 def test_a_counter_that_begins_with_the_first_collection_was_zero_before() -> None:
@@ -246,11 +248,11 @@ def test_a_counter_that_begins_with_the_first_collection_was_zero_before() -> No
             rows.append((float(second), "scrape", "jvm_gc_pause_seconds_sum", own, 0.1))
             rows.append((float(second), "scrape", "jvm_gc_pause_seconds_count", own, 4.0))
 
-    found = runtime_metrics.read(table(rows), BEGIN, END)
+    metrics = runtime_metrics.read(table(rows), BEGIN, END)
 
-    assert mean(line(found, "app", "stopped by the collector")) == pytest.approx(0.2 / 4)
-    assert mean(line(found, "app", "collections")) == pytest.approx(8 / 4)
-    assert mean(line(found, "app", "a collection, mean")) == pytest.approx(0.1 / 4)
+    assert mean(line(metrics, "app", "stopped by the collector")) == pytest.approx(0.2 / 4)
+    assert mean(line(metrics, "app", "collections")) == pytest.approx(8 / 4)
+    assert mean(line(metrics, "app", "a collection, mean")) == pytest.approx(0.1 / 4)
 
 
 @pytest.mark.parametrize(
@@ -264,13 +266,13 @@ def test_a_jvm_is_known_by_the_names_of_either_client(collections: str, threads:
     rows = series("scrape", f"{collections}_sum", {**JVM, "gc": "G1"}, [0, 0, 0, 0.4, 0.4, 0.8, 0.8])
     rows += series("scrape", threads, JVM, [9] * 7)
 
-    found = runtime_metrics.read(table(rows), BEGIN, END)
+    metrics = runtime_metrics.read(table(rows), BEGIN, END)
 
-    assert mean(line(found, "app", "stopped by the collector")) == pytest.approx(0.2)
-    assert mean(line(found, "app", "threads")) == 9
+    assert mean(line(metrics, "app", "stopped by the collector")) == pytest.approx(0.2)
+    assert mean(line(metrics, "app", "threads")) == 9
 
 
-def test_the_pool_of_connections_tells_who_holds_one_and_how_long_others_wait() -> None:
+def test_the_pool_of_connections_shows_those_in_use_and_the_wait_of_others() -> None:
     pool = {**JVM, "pool": "HikariPool-1"}
     rows = series("scrape", "hikaricp_connections_active", pool, [0, 0, 10, 10, 10, 10, 0])
     rows += series("scrape", "hikaricp_connections_pending", pool, [0, 0, 190, 90, 90, 0, 0])
@@ -279,11 +281,11 @@ def test_the_pool_of_connections_tells_who_holds_one_and_how_long_others_wait() 
         "scrape", "hikaricp_connections_acquire_seconds_count", pool, [0, 0, 100, 300, 400, 500, 500]
     )
 
-    found = runtime_metrics.read(table(rows), BEGIN, END)
+    metrics = runtime_metrics.read(table(rows), BEGIN, END)
 
-    assert mean(line(found, "app", "database connections in use")) == 8
-    assert line(found, "app", "threads that wait for a database connection").highest == 190
-    assert mean(line(found, "app", "wait for a database connection, mean")) == pytest.approx(16 / 400)
+    assert mean(line(metrics, "app", "database connections in use")) == 8
+    assert line(metrics, "app", "threads that wait for a database connection").highest == 190
+    assert mean(line(metrics, "app", "wait for a database connection, mean")) == pytest.approx(16 / 400)
 
 
 def test_what_a_service_exports_of_its_own_is_no_line() -> None:

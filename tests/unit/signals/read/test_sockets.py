@@ -1,4 +1,4 @@
-"""What the kernel saw of TCP, from rows of a monitor."""
+"""Kernel counters of TCP, from rows of a monitor."""
 
 from __future__ import annotations
 
@@ -7,43 +7,58 @@ import json
 import polars as pl
 import pytest
 
+from loadlens.measure.services.filled import filled
 from loadlens.model.facts import KernelWatch, PortsWatch
+from loadlens.model.finding import NotMeasured
 from loadlens.model.workload import Target
-from loadlens.signals.read import sockets
+from loadlens.signals.read import fields, sockets
+from loadlens.signals.read.trial_series import Readings
+
+A, B = json.dumps({"service": "a"}), json.dumps({"service": "b"})
 
 
-def readings(*rows: tuple[int, str, str, float | None], source: str = "tcp") -> pl.DataFrame:
-    return pl.DataFrame(
+def readings(*rows: tuple[int, str, str, float | None], source: str = "tcp") -> Readings:
+    frame = pl.DataFrame(
         [
             {"time_ns": at, "source": source, "metric": metric, "labels": labels, "unit": "", "value": value}
             for at, metric, labels, value in rows
         ]
     )
+    return Readings(frame)
+
+
+def kernel(*trials: Readings) -> KernelWatch:
+    """Return what the kernel saw in some trials."""
+    ports = sockets.scarcest([ports for trial in trials if (ports := sockets.read(trial)) is not None])
+    values = [fields.read(trial, (), 0.0, 0.0) for trial in trials]
+    return filled(KernelWatch, values, lambda *_: NotMeasured("", ""), ports=ports)
 
 
 def test_queues_count_at_their_highest_and_counters_by_their_growth() -> None:
-    found = sockets.read(
+    watch = kernel(
         readings(
-            (-1, "accept_queue", "a", 0.0),
-            (1, "accept_queue", "a", 7.0),
-            (2, "accept_queue", "a", 3.0),
-            (1, "accept_queue_bound", "a", 128.0),
-            (-1, "listen_drops", "a", 10.0),
-            (2, "listen_drops", "a", 14.0),
-            (-1, "listen_drops", "b", 0.0),
-            (2, "listen_drops", "b", 1.0),
+            (-1, "accept_queue", A, 0.0),
+            (1, "accept_queue", A, 7.0),
+            (2, "accept_queue", A, 3.0),
+            (1, "accept_queue_bound", A, 128.0),
+            (-1, "listen_drops", A, 10.0),
+            (2, "listen_drops", A, 14.0),
+            (-1, "listen_drops", B, 0.0),
+            (2, "listen_drops", B, 1.0),
             (-1, "segments_retransmitted", "{}", 100.0),
             (1, "segments_retransmitted", "{}", None),
             (2, "segments_retransmitted", "{}", 100.0),
         )
     )
 
-    assert found == KernelWatch(7.0, 128.0, 5.0, 0.0, None)
+    assert watch == KernelWatch(7.0, 128.0, 5.0, 0.0, None)
 
 
 def test_where_nobody_watched_nothing_is_known() -> None:
-    assert sockets.read(readings((1, "cpu_user_s", "{}", 1.0), source="proc")) is None
-    assert sockets.worst([None, None]) is None
+    unwatched = readings((1, "cpu_user_s", "{}", 1.0), source="proc")
+
+    assert sockets.read(unwatched) is None
+    assert "tcp" not in fields.read(unwatched, (), 0.0, 0.0).monitors
 
 
 def taken(to: str, at: int, count: float, rests_s: float = 60.0) -> tuple[tuple[int, str, str, float], ...]:
@@ -52,7 +67,7 @@ def taken(to: str, at: int, count: float, rests_s: float = 60.0) -> tuple[tuple[
 
 
 def test_ports_count_where_they_were_scarcest() -> None:
-    found = sockets.read(
+    watch = kernel(
         readings(
             (-1_000_000_000, "connects_begun", "{}", 100.0),
             (2_000_000_000, "connects_begun", "{}", 1_300.0),
@@ -63,9 +78,8 @@ def test_ports_count_where_they_were_scarcest() -> None:
         )
     )
 
-    assert found is not None
-    assert found.ports == PortsWatch("10.0.0.7:5432", False, 700.0, 28_232.0, 60.0)
-    assert (found.begun, found.begun_s) == (1_200.0, 3.0)
+    assert watch.ports == PortsWatch("10.0.0.7:5432", False, 700.0, 28_232.0, 60.0)
+    assert (watch.begun, watch.begun_s) == (1_200.0, 3.0)
 
 
 @pytest.mark.parametrize(
@@ -82,26 +96,31 @@ def test_ports_count_where_they_were_scarcest() -> None:
 def test_ports_where_the_load_goes_are_the_generators(to: str, host: str, is_load: bool) -> None:
     target = Target(host, 80, f"{host}:80")
 
-    found = sockets.read(readings((1, "ports_there", "{}", 100.0), *taken(to, 1, 9.0)), [target])
+    ports = sockets.read(readings((1, "ports_there", "{}", 100.0), *taken(to, 1, 9.0)), [target])
 
-    assert found is not None
-    assert found.ports is not None
-    assert found.ports.is_load is is_load
+    assert ports is not None
+    assert ports.is_load is is_load
 
 
 def test_of_several_trials_the_one_with_the_fewest_ports_left_counts() -> None:
-    ports = [
-        PortsWatch("a", False, taken, there, 60.0) for taken, there in ((500.0, 1_000.0), (400.0, 500.0))
-    ]
-    watches = [KernelWatch(None, None, None, None, None, 10.0, 2.0, one) for one in ports]
+    def trial(count: float, there: float) -> Readings:
+        begun = ((0, "connects_begun", "{}", 0.0), (2_000_000_000, "connects_begun", "{}", 10.0))
+        return readings((1, "ports_there", "{}", there), *taken("a", 1, count), *begun)
 
-    found = sockets.worst(watches)
+    watch = kernel(trial(500.0, 1_000.0), trial(400.0, 500.0))
 
-    assert found is not None
-    assert (found.ports, found.begun, found.begun_s) == (ports[1], 20.0, 4.0)
+    assert watch.ports == PortsWatch("a", False, 400.0, 500.0, 60.0)
+    assert (watch.begun, watch.begun_s) == (20.0, 4.0)
 
 
 def test_over_trials_counts_add_up_and_the_worst_queue_counts() -> None:
-    one, two = KernelWatch(7.0, 128.0, 5.0, 1.0, None), KernelWatch(2.0, 128.0, 1.0, None, None)
+    def trial(queue: float, drops: float, again: float | None) -> Readings:
+        rows = [(1, "accept_queue", A, queue), (1, "accept_queue_bound", A, 128.0)]
+        rows += [(0, "listen_drops", A, 0.0), (1, "listen_drops", A, drops)]
+        if again is not None:
+            rows += [(0, "segments_retransmitted", "{}", 0.0), (1, "segments_retransmitted", "{}", again)]
+        return readings(*rows)
 
-    assert sockets.worst([one, None, two]) == KernelWatch(7.0, 128.0, 6.0, 1.0, None)
+    watch = kernel(trial(7.0, 5.0, 1.0), trial(2.0, 1.0, None))
+
+    assert watch == KernelWatch(7.0, 128.0, 6.0, 1.0, None)

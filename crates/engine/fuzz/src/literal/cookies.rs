@@ -170,7 +170,7 @@ fn trimmed(text: &[u8]) -> &[u8] {
     text
 }
 
-/// What stands before and after the first equals sign.
+/// Splits a text at its first equals sign.
 fn halves(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let at = text.iter().position(|byte| *byte == b'=')?;
     Some((trimmed(&text[..at]), trimmed(&text[at + 1..])))

@@ -68,18 +68,18 @@ enum Member {
     FromEnd(usize),
 }
 
-/// What stands at a path that is known to be well written; none: nothing does.
+/// Returns the value at a well-formed path; none if there is no such value.
 pub fn at<'a>(value: &'a Json, path: &str) -> Option<&'a Json> {
-    let mut found = value;
+    let mut reached = value;
     for member in members(path)? {
-        found = match (member, found) {
+        reached = match (member, reached) {
             (Member::Key(key), Json::Object(all)) => &all.iter().find(|(name, _)| *name == key)?.1,
             (Member::Index(index), Json::Array(all)) => all.get(index)?,
             (Member::FromEnd(back), Json::Array(all)) => all.get(all.len().checked_sub(back)?)?,
             _ => return None,
         };
     }
-    Some(found)
+    Some(reached)
 }
 
 fn members(path: &str) -> Option<Vec<Member>> {

@@ -10,12 +10,11 @@ mod stream;
 use serde_json::{json, Value};
 
 use loadlens_base::units::seconds;
-use loadlens_base::Class;
 use loadlens_plan::program::Program;
 use loadlens_plan::{Plan, Role};
 use loadlens_record::collector::{Collected, StreamTotals};
 use loadlens_record::grid::Phase;
-use loadlens_record::merge::{add_counts, Counts, StreamSum};
+use loadlens_record::merge::{add_counts, quantile, Counts, StreamSum};
 
 use crate::health::{Health, Signs};
 use crate::worker::WorkerEnd;
@@ -88,15 +87,13 @@ impl Material<'_> {
         let (mut lag, mut response, mut service) = (Counts::new(), Counts::new(), Counts::new());
         for (index, stream) in self.plan.streams.iter().enumerate() {
             if stream.role == Role::Load {
-                add_counts(&mut lag, self.collected.streams[index].lag.counts());
-                add_counts(
-                    &mut response,
-                    self.collected.streams[index].response.counts(),
-                );
-                add_counts(&mut service, self.collected.streams[index].service.counts());
+                let series = &self.collected.streams[index];
+                let times = &series.whole.times;
+                add_counts(&mut lag, series.lag.counts());
+                add_counts(&mut response, times.response.counts());
+                add_counts(&mut service, times.service.counts());
             }
         }
-        let quantile = |counts: &Counts, p| loadlens_record::merge::quantile(counts, p);
         Signs {
             threads: self.collected.threads.len(),
             busy: busy.filter(|_| is_measured),
@@ -113,14 +110,8 @@ impl Material<'_> {
     /// Requests that ended in the measured part, well or not.
     fn ended(&self) -> u64 {
         let measured = &self.collected.phases[Phase::Measure as usize];
-        let of_stream = |totals: &StreamTotals| {
-            let answered = [Class::Ok, Class::UnexpectedStatus, Class::CheckFailed];
-            let answered: u64 = answered
-                .iter()
-                .map(|class| totals.classes[*class as usize])
-                .sum();
-            answered + totals.sum.failed.iter().sum::<u64>()
-        };
+        let of_stream =
+            |totals: &StreamTotals| totals.answered() + totals.sum.failed.iter().sum::<u64>();
         measured.iter().map(of_stream).sum()
     }
 

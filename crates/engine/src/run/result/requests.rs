@@ -1,9 +1,11 @@
 //! The law of counting: every request that became due is accounted for.
 
+use derive_more::AddAssign;
+use serde::Serialize;
 use serde_json::{json, Value};
 
 /// `requests` of a stream or step.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(AddAssign, Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Requests {
     pub(super) due: u64,
     pub(super) issued: u64,
@@ -20,19 +22,6 @@ pub(super) struct Requests {
 impl Requests {
     fn answered(&self) -> u64 {
         self.ok + self.unexpected_status + self.check_failed
-    }
-
-    pub(super) fn add(&mut self, other: &Requests) {
-        self.due += other.due;
-        self.issued += other.issued;
-        self.ok += other.ok;
-        self.unexpected_status += other.unexpected_status;
-        self.check_failed += other.check_failed;
-        self.failed += other.failed;
-        self.in_flight += other.in_flight;
-        self.dropped += other.dropped;
-        self.waiting += other.waiting;
-        self.skipped += other.skipped;
     }
 
     /// True if both equations of the law of counting hold.
@@ -60,19 +49,9 @@ impl Requests {
     }
 
     pub(super) fn to_json(self) -> Value {
-        json!({
-            "due": self.due,
-            "issued": self.issued,
-            "answered": self.answered(),
-            "ok": self.ok,
-            "unexpected_status": self.unexpected_status,
-            "check_failed": self.check_failed,
-            "failed": self.failed,
-            "in_flight": self.in_flight,
-            "dropped": self.dropped,
-            "waiting": self.waiting,
-            "skipped": self.skipped,
-        })
+        let mut requests = json!(self);
+        requests["answered"] = self.answered().into();
+        requests
     }
 }
 

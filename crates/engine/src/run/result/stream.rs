@@ -9,12 +9,13 @@ use loadlens_base::{Class, Outcome};
 use loadlens_estimate::{Distribution, Quantity};
 use loadlens_plan::program::{CheckNote, CheckTally, GroupProgram, StepProgram};
 use loadlens_plan::{Profile, Role, Stream, Workload};
+use loadlens_record::collector::TimesSeries;
 use loadlens_record::files::{failures, statuses};
 use loadlens_record::grid::Phase;
 use loadlens_record::interval::CLASSES;
 use loadlens_record::merge::StreamSum;
 use loadlens_record::recorder::{ErrorLog, ErrorNote};
-use loadlens_record::series::{Late, Series};
+use loadlens_record::series::Late;
 
 use crate::run::layout;
 use crate::worker::Unfinished;
@@ -26,13 +27,6 @@ use super::Material;
 const LITTLE_TOLERANCE: f64 = 0.001;
 
 impl Material<'_> {
-    fn first_step(&self, stream: usize) -> usize {
-        self.program.streams[..stream]
-            .iter()
-            .map(|stream| stream.steps.len())
-            .sum()
-    }
-
     fn requests_of_step(&self, step: usize) -> Requests {
         let tally = &self.collected.steps[step];
         let class = |class: Class| self.collected.step_classes[step * CLASSES + class as usize];
@@ -58,12 +52,10 @@ impl Material<'_> {
 
     pub(super) fn stream(&self, index: usize) -> Value {
         let stream = &self.plan.streams[index];
-        let steps = self.first_step(index)
-            ..self.first_step(index) + self.program.streams[index].steps.len();
         let mut requests = Requests::default();
-        steps
-            .clone()
-            .for_each(|step| requests.add(&self.requests_of_step(step)));
+        for step in self.program.streams[index].all_steps() {
+            requests += self.requests_of_step(step);
+        }
         let mut whole = StreamSum::default();
         self.collected
             .phases
@@ -75,7 +67,7 @@ impl Material<'_> {
             Workload::Open { .. } => "open",
         };
         let closed: u64 = whole.closed.iter().sum();
-        let [response_time, service_time] = self.times(index, &series.response, &series.service);
+        let [response_time, service_time] = self.times(index, &series.whole.times);
         json!({
             "name": stream.name,
             "role": if stream.role == Role::Load { "load" } else { "probe" },
@@ -87,7 +79,7 @@ impl Material<'_> {
             "law": requests.law(),
             "status": statuses(&whole),
             "errors": self.errors(index, &whole),
-            "throughput_rps": self.throughput(stream, series.response.throughput()),
+            "throughput_rps": self.throughput(stream, series.whole.times.response.throughput()),
             "response_time_s": response_time,
             "service_time_s": service_time,
             "failed_time_s": series.failed.distribution(Late::Counted),
@@ -96,8 +88,8 @@ impl Material<'_> {
                 "resolve": self.started.targets[index].took_ns.map(seconds),
                 "connect": series.connect.distribution(Late::Counted),
                 "tls": series.tls.distribution(Late::Counted),
-                "first_byte": series.first_byte.distribution(Late::Counted),
-                "last_byte": series.last_byte.distribution(Late::Counted),
+                "first_byte": series.whole.first_byte.distribution(Late::Counted),
+                "last_byte": series.whole.last_byte.distribution(Late::Counted),
             },
             "steps": self.steps(index),
             "groups": self.groups(index),
@@ -151,25 +143,23 @@ impl Material<'_> {
 
     /// Response and service time; without the requests in flight at the end where those are too long for the edges of
     /// the measured part to be small, and as many came in from the warm-up.
-    fn times(&self, index: usize, response: &Series, service: &Series) -> [Distribution; 2] {
+    fn times(&self, index: usize, series: &TimesSeries) -> [Distribution; 2] {
         let stream = &self.plan.streams[index];
         let measured = &self.collected.phases[Phase::Measure as usize][index].sum;
         let later = &self.collected.phases[Phase::Drain as usize][index].sum;
-        let steps = self.first_step(index)
-            ..self.first_step(index) + self.program.streams[index].steps.len();
-        let left: u64 = steps
-            .map(|step| self.requests_of_step(step).in_flight)
-            .sum();
+        let steps = self.program.streams[index].all_steps();
+        let in_flight = steps.map(|step| self.requests_of_step(step).in_flight);
+        let all_ended = in_flight.sum::<u64>() == 0 && later.failed.iter().sum::<u64>() == 0;
         let leaves_out = self.plan.warmup_ns > 0
             && self.is_level(stream)
             && measured.failed[Outcome::Timeout.code() as usize] == 0
-            && response.edge_is_cut(left == 0 && later.failed.iter().sum::<u64>() == 0);
+            && series.response.edge_is_cut(all_ended);
         let late = if leaves_out {
             Late::LeftOut
         } else {
             Late::Counted
         };
-        [response.distribution(late), service.distribution(late)]
+        [&series.response, &series.service].map(|series| series.distribution(late))
     }
 
     /// TLS results; null without TLS.
@@ -194,41 +184,33 @@ impl Material<'_> {
 
     fn in_phase(&self, phase: Phase, index: usize) -> Value {
         let totals = &self.collected.phases[phase as usize][index];
-        let answered: u64 = [Class::Ok, Class::UnexpectedStatus, Class::CheckFailed]
-            .iter()
-            .map(|class| totals.classes[*class as usize])
-            .sum();
-        json!({"answered": answered, "failed": totals.sum.failed.iter().sum::<u64>()})
+        json!({"answered": totals.answered(), "failed": totals.sum.failed.iter().sum::<u64>()})
     }
 
     fn steps(&self, index: usize) -> Vec<Value> {
         let program = &self.program.streams[index];
-        let first = self.first_step(index);
         let mut steps = Vec::new();
         for scenario in &program.scenarios {
             for step in scenario.first_step..scenario.first_step + scenario.steps {
-                let at = first + step as usize;
-                let of_stream = &self.collected.streams[index];
-                let of_step = &self.collected.step_series[at];
-                let (response, service, first_byte, last_byte) = if program.steps.len() == 1 {
-                    let of = of_stream;
-                    (&of.response, &of.service, &of.first_byte, &of.last_byte)
+                let at = program.first_step + step as usize;
+                let series = if program.steps.len() == 1 {
+                    &self.collected.streams[index].whole
                 } else {
-                    let of = of_step;
-                    (&of.response, &of.service, &of.first_byte, &of.last_byte)
+                    &self.collected.step_series[at]
                 };
-                let [response_time, service_time] = self.times(index, response, service);
+                let [response_time, service_time] = self.times(index, &series.times);
+                let throughput = series.times.response.throughput();
                 steps.push(json!({
                     "name": program.steps[step as usize].name,
                     "scenario": scenario.name,
                     "requests": self.requests_of_step(at).to_json(),
                     "checks": self.checks(index, &program.steps[step as usize]),
-                    "throughput_rps": self.throughput(&self.plan.streams[index], response.throughput()),
+                    "throughput_rps": self.throughput(&self.plan.streams[index], throughput),
                     "response_time_s": response_time,
                     "service_time_s": service_time,
                     "phases_s": {
-                        "first_byte": first_byte.distribution(Late::Counted),
-                        "last_byte": last_byte.distribution(Late::Counted),
+                        "first_byte": series.first_byte.distribution(Late::Counted),
+                        "last_byte": series.last_byte.distribution(Late::Counted),
                     },
                 }));
             }
@@ -314,7 +296,7 @@ impl Material<'_> {
     fn errors(&self, index: usize, whole: &StreamSum) -> Map<String, Value> {
         let counts = failures(whole);
         let classes = Outcome::ALL
-            .into_iter()
+            .iter()
             .filter(|outcome| counts.contains_key(outcome.name()));
         classes
             .map(|outcome| {
@@ -340,15 +322,10 @@ impl Material<'_> {
         let mut notes: Vec<&ErrorNote> = logs.into_iter().flat_map(|log| &log.samples).collect();
         notes.sort_by_key(|note| note.at);
         notes.truncate(loadlens_record::recorder::ERROR_SAMPLES);
-        let all_steps: Vec<&str> = self
-            .program
-            .streams
-            .iter()
-            .flat_map(|s| &s.steps)
-            .map(|step| step.name.as_str())
-            .collect();
+        let steps = self.program.streams.iter().flat_map(|stream| &stream.steps);
+        let steps: Vec<&str> = steps.map(|step| step.name.as_str()).collect();
         let text = |note: &ErrorNote| {
-            let (at_s, step) = (seconds(note.at), all_steps[note.step as usize]);
+            let (at_s, step) = (seconds(note.at), steps[note.step as usize]);
             let system = if note.os_error == 0 {
                 String::new()
             } else {

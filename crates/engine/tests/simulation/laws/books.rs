@@ -152,13 +152,16 @@ fn check_link(history: &History, told: &Told, link: &Link, asked: &[&SampleRow])
             row.sent_ns as u64 <= exchange.asked_at && exchange.asked_at <= ended_at(row, told)
         };
         let mut of_exchange = asked.iter().filter(during);
-        let row = of_exchange.next().expect("whoever asks has a row");
+        let row = of_exchange.next().expect("every request has a row");
         assert!(of_exchange.next().is_none(), "two at once on a connection");
         check_exchange(history, told, exchange, row);
     }
     let answered = asked.iter().filter(|row| is_answer(row)).count();
     let taken = link.exchanges.iter().filter(|one| one.read_at.is_some());
-    assert!(answered <= taken.count(), "an answer that nobody gave");
+    assert!(
+        answered <= taken.count(),
+        "more answers than the servers gave"
+    );
 }
 
 fn check_exchange(history: &History, told: &Told, exchange: &Exchange, row: &SampleRow) {

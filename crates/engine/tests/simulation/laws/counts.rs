@@ -147,8 +147,9 @@ pub fn check_parts(history: &History) {
             to_first += row.first_ns - asked;
             to_last += row.done_ns - row.first_ns;
         }
-        let found = [&series.first_byte, &series.last_byte].map(|part| part.moments().sum as i64);
-        assert_eq!(found, [to_first, to_last], "parts of stream {at}");
+        let sums = [&series.whole.first_byte, &series.whole.last_byte]
+            .map(|part| part.moments().sum as i64);
+        assert_eq!(sums, [to_first, to_last], "parts of stream {at}");
     }
 }
 

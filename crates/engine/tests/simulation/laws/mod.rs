@@ -245,7 +245,7 @@ fn check_pool(history: &History) {
         let busy = of_load().filter(is_busy).count();
         assert!(
             busy >= pool.min(*users) as usize,
-            "{busy} of {pool} connections are busy and somebody waits"
+            "{busy} of {pool} connections are busy while a user waits"
         );
     }
 }

@@ -281,8 +281,8 @@ impl World {
         let is_its_end = |(link, piece): &(usize, Piece)| {
             *link == handle && matches!(piece, Piece::Connected(_))
         };
-        let found = self.coming.iter().find(|(_, coming)| is_its_end(coming));
-        let Some((&key, _)) = found else { return };
+        let entry = self.coming.iter().find(|(_, coming)| is_its_end(coming));
+        let Some((&key, _)) = entry else { return };
         if let Some((_, Piece::Connected(error))) = self.coming.remove(&key) {
             let link = &mut self.links[handle];
             link.is_connected = error.is_none();

@@ -215,7 +215,7 @@ impl Net for Sim {
         let link = world.link(handle);
         assert!(
             link.is_connected || link.failed.is_some() || link.is_reset,
-            "asked before it was told"
+            "asked before the connect had ended"
         );
         link.failed.map_or(Ok(()), Err)
     }

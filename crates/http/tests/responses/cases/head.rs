@@ -155,7 +155,7 @@ fn interim() -> Vec<Case> {
         open("9112 6.3 rule 1", "interim with chunked", format!("HTTP/1.1 103 Early Hints\r\nTransfer-Encoding: chunked\r\n\r\n{ok}"), kept(200, "hi")),
         open("9112 6.3 rule 1", "interim with a Content-Length of letters", format!("HTTP/1.1 100 Continue\r\nContent-Length: x\r\n\r\n{ok}"), kept(200, "hi")),
         open("9.3", "interim with Connection: close", format!("HTTP/1.1 100 Continue\r\nConnection: close\r\n\r\n{ok}"), kept(200, "hi")),
-        open("9110 15.2.2", "101, which nobody asked for", "HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\n\r\n", Malformed),
+        open("9110 15.2.2", "101 without an Upgrade in the request", "HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\n\r\n", Malformed),
         open("9110 15.2", "only interim responses so far", "HTTP/1.1 100 Continue\r\n\r\n", Pending),
         closed("9110 15.2", "closed after an interim response", "HTTP/1.1 100 Continue\r\n\r\n", ClosedInHead),
         open("9110 15.2", "interim that is malformed", format!("HTTP/1.1 100 Continue\r\n: x\r\n\r\n{ok}"), Malformed),

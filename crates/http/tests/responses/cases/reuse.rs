@@ -24,7 +24,7 @@ pub(super) fn cases() -> Vec<Case> {
         open("9110 7.6.1", "close first in a list", with("1.1", "Connection: close, X-A\r\n"), last(200, "hi")),
         open("9110 7.6.1", "close last in a list", with("1.1", "Connection: X-A,close\r\n"), last(200, "hi")),
         open("9110 7.6.1", "close in the second header", with("1.1", "Connection: X-A\r\nConnection: close\r\n"), last(200, "hi")),
-        open("9110 7.6.1", "close beside keep-alive", with("1.1", "Connection: keep-alive\r\nConnection: close\r\n"), last(200, "hi")),
+        open("9110 7.6.1", "close and keep-alive", with("1.1", "Connection: keep-alive\r\nConnection: close\r\n"), last(200, "hi")),
         open("9110 7.6.1", "a word that contains close", with("1.1", "Connection: disclose\r\n"), kept(200, "hi")),
         open("9110 7.6.1", "a word that begins with close", with("1.1", "Connection: closed\r\n"), kept(200, "hi")),
         open("9110 7.6.1", "close as part of two words", with("1.1", "Connection: not close\r\n"), kept(200, "hi")),

@@ -1,4 +1,4 @@
-//! Transfer-Encoding beside other framing, statuses without a body, and bodies that end with the connection.
+//! Transfer-Encoding together with other framing, statuses without a body, and bodies that end with the connection.
 
 use super::{finish, keep, ok, send, spoil, Act, Behaviour, BODY, MS};
 
@@ -127,7 +127,7 @@ pub(super) const ALL: &[Behaviour] = &[
         "te_unknown_with_length",
         "6.3",
         EITHER,
-        "an unknown coding beside a Content-Length",
+        "an unknown coding and a Content-Length",
         |_| {
             finish(ok(
                 "Transfer-Encoding: gzip\r\nContent-Length: 26\r\n",

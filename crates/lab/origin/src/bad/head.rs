@@ -14,7 +14,7 @@ fn begins(status_line: &str) -> String {
     format!("{status_line}\r\nContent-Length: 26\r\n\r\n{BODY}")
 }
 
-/// An answer with this header line beside its length.
+/// An answer with this header line and a Content-Length.
 fn with(line: &str) -> String {
     ok(&format!("{line}\r\nContent-Length: 26\r\n"), BODY)
 }

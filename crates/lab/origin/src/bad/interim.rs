@@ -16,7 +16,7 @@ const fn good_after(
 pub(super) const ALL: &[Behaviour] = &[
     good_after(
         "interim_100",
-        "100 Continue that nobody asked for, then the answer",
+        "100 Continue that was not requested, then the answer",
         |_| keep(format!("{CONTINUE}{}", good())),
     ),
     good_after("interim_102", "102 Processing, 10 ms, the answer", |_| {

@@ -46,16 +46,16 @@ pub enum Act {
     Endless(Cow<'static, [u8]>),
 }
 
-/// When a script is asked for.
+/// Position of a request among earlier ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
-    /// How often the behaviour was asked for before.
+    /// Earlier requests for the same behaviour.
     pub nth: u64,
-    /// How many requests this connection has had before.
+    /// Earlier requests on the same connection.
     pub on_connection: u64,
 }
 
-/// What a correct client does with its connection.
+/// Use of the connection by a correct client after the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reuse {
@@ -72,17 +72,17 @@ pub enum Reuse {
 pub struct Behaviour {
     /// Its name in the path.
     pub name: &'static str,
-    /// What the server does.
+    /// Behaviour of the server, in a few words.
     pub what: &'static str,
     /// The section of RFC 9112 (or another, when said) that it is about.
     pub rfc: &'static str,
     /// Outcomes that a correct client may record, the best first.
     pub expected: &'static [&'static str],
-    /// What a correct client does with its connection.
+    /// Use of the connection by a correct client after the answer.
     pub reuse: Reuse,
     /// The method to ask with.
     pub method: &'static str,
-    /// How long to wait between requests, for behaviours that happen while nobody asks.
+    /// Pause between requests, for behaviours that act on an idle connection.
     pub pause_ms: u64,
     /// Bytes of body to ask with.
     pub body_bytes: usize,

@@ -1,5 +1,5 @@
-//! Bytes that nobody asked for: after an answer, between requests, instead of the next answer. A client that
-//! counts them as an answer invents requests.
+//! Unsolicited bytes: after an answer, between requests, instead of the next answer. A client that counts them as an
+//! answer invents requests.
 
 use super::{good, ok, send, spoil, Act, Behaviour, BODY, MS};
 
@@ -10,7 +10,7 @@ fn with_extra(extra: &str) -> Vec<Act> {
     spoil(format!("{}{extra}", good()))
 }
 
-/// A whole answer and, while nobody asks, `extra`.
+/// A whole answer and, while no request is in flight, `extra`.
 fn then_extra(gap_ns: u64, extra: String) -> Vec<Act> {
     vec![
         send(good()),
@@ -71,19 +71,19 @@ pub(super) const ALL: &[Behaviour] = &[
     }),
     poison(
         "late_bytes",
-        "letters 20 ms after the answer, while nobody asks",
+        "letters 20 ms after the answer, with no request in flight",
         |_| then_extra(20 * MS, "extra".to_owned()),
     )
     .pause_ms(200),
     poison(
         "late_answer",
-        "a whole answer 20 ms after the answer, while nobody asks",
+        "a whole answer 20 ms after the answer, with no request in flight",
         |_| then_extra(20 * MS, good()),
     )
     .pause_ms(200),
     poison(
         "late_answer_50",
-        "a whole answer 50 ms after the answer, while nobody asks",
+        "a whole answer 50 ms after the answer, with no request in flight",
         |_| then_extra(50 * MS, good()),
     )
     .pause_ms(200),

@@ -115,7 +115,7 @@ pub(super) fn written(mut file: &File, line: &[u8], is_synced: bool, visit: &mut
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::books::Books;
+    use crate::counts::Counts;
 
     #[test]
     fn pages_are_stored_in_turn_within_their_file() {
@@ -146,7 +146,7 @@ mod tests {
         let pages = Pages::new(&touch, 0, folder.to_str().unwrap()).unwrap();
         let world = World {
             seed: 7,
-            books: &Books::default(),
+            counts: &Counts::default(),
             warmup: None,
         };
         let path = folder.join("f");

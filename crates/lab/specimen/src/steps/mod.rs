@@ -13,8 +13,8 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Mutex;
 
-use crate::books::Books;
 use crate::call::Called;
+use crate::counts::Counts;
 use crate::settings::{Call, Op, Settings, Take, PAGE};
 use crate::sys;
 
@@ -32,11 +32,11 @@ pub struct Visit {
     pub number: u64,
     /// Number of its connection.
     pub connection: u64,
-    /// Whether it is the first of its connection.
+    /// True if it is the first of its connection.
     pub is_first: bool,
     /// Place of its path.
     pub route: usize,
-    /// When its handler began.
+    /// Time at which its handler began.
     pub began_ns: u64,
     /// Places that it holds.
     pub held: Vec<Held>,
@@ -46,7 +46,7 @@ pub struct Visit {
     pub refusal: Option<Refusal>,
 }
 
-/// A place of a resource that is somebody's.
+/// A place of a resource, held by a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Held {
     /// Of which resource.
@@ -72,7 +72,7 @@ pub struct Refusal {
     pub words: String,
 }
 
-/// What a request has to do next.
+/// Next action of a request.
 #[derive(Debug, PartialEq)]
 pub enum Todo {
     /// Go on with the next step.
@@ -81,12 +81,12 @@ pub enum Todo {
     Wait {
         /// Nanoseconds.
         ns: u64,
-        /// Whether only some requests do.
+        /// True if only some requests wait here.
         is_chosen: bool,
     },
     /// Take a place, waiting for it at most so long; refused after that.
     Take {
-        /// Which resource.
+        /// Index of the resource.
         resource: usize,
         /// Nanoseconds; none: for ever.
         timeout_ns: Option<u64>,
@@ -96,7 +96,7 @@ pub enum Todo {
         /// Of which resource.
         resource: usize,
     },
-    /// Queue again behind everybody who is ready.
+    /// Queue again behind all requests that are ready.
     Pass,
     /// Answer at once; the refusal stands in the visit.
     Refuse,
@@ -112,9 +112,9 @@ pub enum Step {
     Take {
         /// Of which resource.
         resource: usize,
-        /// How long to wait at most.
+        /// Longest wait, in nanoseconds; none: for ever.
         timeout_ns: Option<u64>,
-        /// What is answered then.
+        /// Answer after that.
         refusal: Refusal,
     },
     /// Give it back.
@@ -128,9 +128,9 @@ pub enum Step {
     Write {
         /// Open, at its end.
         file: Mutex<File>,
-        /// What is written.
+        /// Bytes written.
         line: Vec<u8>,
-        /// Whether to wait for the disk.
+        /// True to wait for the disk.
         is_synced: bool,
     },
     /// Store pages.
@@ -255,11 +255,11 @@ impl Step {
                 Todo::Next
             }
             Step::Grow(rows) => {
-                world.books.rows.fetch_add(*rows, Relaxed);
+                world.counts.rows.fetch_add(*rows, Relaxed);
                 Todo::Next
             }
             Step::Leak(bytes) => {
-                leak(*bytes, world.books);
+                leak(*bytes, world.counts);
                 Todo::Next
             }
             Step::Call(call) => match crate::call::call(call) {
@@ -319,13 +319,13 @@ fn waiting(ns: u64, is_chosen: bool) -> Todo {
     }
 }
 
-fn leak(bytes: usize, books: &Books) {
-    if books.leaked.fetch_add(bytes as u64, Relaxed) + bytes as u64 > MOST_LEAKED {
+fn leak(bytes: usize, counts: &Counts) {
+    if counts.leaked.fetch_add(bytes as u64, Relaxed) + bytes as u64 > MOST_LEAKED {
         return;
     }
     let mut kept = vec![0u8; bytes];
     for page in kept.chunks_mut(PAGE) {
-        page[0] = 1; // memory that nobody touched costs nothing
+        page[0] = 1; // a page that was never written takes no memory
     }
     kept.leak();
 }

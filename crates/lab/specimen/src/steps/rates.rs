@@ -1,4 +1,4 @@
-//! What limits a rate: tokens that are refilled, and moments at equal distances.
+//! Limits of a rate: tokens that are refilled, and slots at equal distances.
 
 /// A token bucket, full at the start.
 pub struct Bucket {

@@ -1,8 +1,8 @@
-//! How long an operation takes a request: by its law, by who waits, by rows that there are, and early on.
+//! Duration of an operation for a request: by its law, the number of waiters and rows, and the warm-up.
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::books::Books;
+use crate::counts::Counts;
 use crate::settings::{Law, Only, Warmup, Work};
 use crate::sys;
 
@@ -21,13 +21,13 @@ pub struct Timed {
     salt: u64,
 }
 
-/// What times depend on beside the request.
+/// State on which times depend, besides the request.
 pub struct World<'a> {
     /// Of all draws.
     pub seed: u64,
     /// Rows and waiters.
-    pub books: &'a Books,
-    /// How much slower the beginning is.
+    pub counts: &'a Counts,
+    /// Slowness at the start.
     pub warmup: Option<Warmup>,
 }
 
@@ -59,9 +59,9 @@ impl Timed {
                 return 0;
             }
         }
-        let books = world.books;
-        let waiting = |at: usize| books.resources[at].waiting.load(Relaxed) as f64;
-        let mean = self.mean_ns + self.per_row_ns * books.rows.load(Relaxed) as f64;
+        let counts = world.counts;
+        let waiting = |at: usize| counts.resources[at].waiting.load(Relaxed) as f64;
+        let mean = self.mean_ns + self.per_row_ns * counts.rows.load(Relaxed) as f64;
         let more = self
             .contended
             .map_or(0.0, |(at, share)| share * waiting(at));
@@ -69,10 +69,10 @@ impl Timed {
     }
 }
 
-/// How much slower things are now than they will be.
+/// Factor by which times are longer now than after the warm-up.
 fn slowness(world: &World<'_>) -> f64 {
     world.warmup.map_or(1.0, |warmup| {
-        let since = sys::monotonic_ns().saturating_sub(world.books.first_ns.load(Relaxed));
+        let since = sys::monotonic_ns().saturating_sub(world.counts.first_ns.load(Relaxed));
         1.0 + (warmup.factor - 1.0) * (-(since as f64) / 1e9 / warmup.time_s).exp()
     })
 }
@@ -126,10 +126,10 @@ pub fn burn(ns: u64) {
 mod tests {
     use super::*;
 
-    fn world(books: &Books) -> World<'_> {
+    fn world(counts: &Counts) -> World<'_> {
         World {
             seed: 7,
-            books,
+            counts,
             warmup: None,
         }
     }
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_share_of_the_requests_takes_longer_the_same_ones_each_time() {
-        let books = Books::default();
+        let counts = Counts::default();
         let slow = timed(r#"{"ms": 2, "only": {"share": 0.1}}"#);
         let times = |()| -> Vec<u64> {
             (0..10_000)
@@ -164,7 +164,7 @@ mod tests {
                         number,
                         ..Visit::default()
                     };
-                    slow.ns(&visit, &world(&books))
+                    slow.ns(&visit, &world(&counts))
                 })
                 .collect()
         };
@@ -179,20 +179,20 @@ mod tests {
 
     #[test]
     fn rows_and_waiters_make_it_longer() {
-        let books = Books::default();
-        books.rows.store(1_000, Relaxed);
-        books.stands(0, 1, 4);
+        let counts = Counts::default();
+        counts.rows.store(1_000, Relaxed);
+        counts.stands(0, 1, 4);
         let work =
             timed(r#"{"ms": 1, "per_row_us": 2, "contended": {"resource": "a", "share": 0.5}}"#);
 
-        let ns = work.ns(&Visit::default(), &world(&books));
+        let ns = work.ns(&Visit::default(), &world(&counts));
 
         assert_eq!(ns, 9_000_000); // (1 ms + 1000 rows x 2 us) x (1 + 4 waiters x 0.5)
     }
 
     #[test]
     fn only_some_connections_and_first_requests_are_meant() {
-        let books = Books::default();
+        let counts = Counts::default();
         let work = timed(r#"{"ms": 1, "only": {"connection_in": 3, "first": true}}"#);
         let meant = |connection, is_first| {
             let visit = Visit {
@@ -200,7 +200,7 @@ mod tests {
                 is_first,
                 ..Visit::default()
             };
-            work.ns(&visit, &world(&books)) > 0
+            work.ns(&visit, &world(&counts)) > 0
         };
 
         assert!(meant(6, true));

@@ -3,6 +3,7 @@
 use loadlens_http::request::is_token;
 
 use crate::program::check::{Checks, Demand, Extraction, From, Need};
+use crate::program::feeds::position_or_push;
 use crate::program::json::{Expected, Path};
 use crate::program::naming;
 use crate::program::pattern::Pattern;
@@ -49,17 +50,13 @@ impl Compiler<'_, '_> {
         };
         if let (Need::Body, Some(index)) = (need, step.headers.iter().position(asks)) {
             let what = "asks for compressed bodies, which checks and extractions do not unpack: leave the header out";
-            self.fault(&format!(".headers[{index}]"), what.to_owned());
+            self.fault(&format!(".headers[{index}]"), what);
         }
     }
 
     /// The slot of an extracted name: the one it has, or a new one.
     fn slot(&mut self, name: &str) -> u16 {
-        let known = self.names.iter().position(|known| known == name);
-        known.unwrap_or_else(|| {
-            self.names.push(name.to_owned());
-            self.names.len() - 1
-        }) as u16
+        position_or_push(&mut self.names, name.to_owned()) as u16
     }
 }
 
@@ -78,34 +75,21 @@ fn demand(check: &Check) -> Result<Demand, String> {
         );
     }
     Ok(match check {
-        Check::Json { path, equals } => Demand::Json {
-            path: Path::parse(path)?,
-            expected: Expected::new(equals),
-        },
-        Check::Exists { path } => Demand::Exists {
-            path: Path::parse(path)?,
-        },
-        Check::Absent { path } => Demand::Absent {
-            path: Path::parse(path)?,
-        },
-        Check::Number { path, is } => Demand::Number {
-            path: Path::parse(path)?,
-            bounds: usable(is)?,
-        },
-        Check::Count { path, is } => Demand::Count {
-            path: Path::parse(path)?,
-            bounds: usable(is)?,
-        },
-        Check::Header { name, equals } => Demand::Header {
-            name: header_name(name)?,
-            expected: equals.trim().as_bytes().to_vec(),
-        },
+        Check::Json { path, equals } => Demand::Json(Path::parse(path)?, Expected::new(equals)),
+        Check::Exists { path } => Demand::Exists(Path::parse(path)?),
+        Check::Absent { path } => Demand::Absent(Path::parse(path)?),
+        Check::Number { path, is } => Demand::Number(Path::parse(path)?, usable(is)?),
+        Check::Count { path, is } => Demand::Count(Path::parse(path)?, usable(is)?),
+        Check::Header { name, equals } => {
+            Demand::Header(header_name(name)?, equals.trim().as_bytes().to_vec())
+        }
         Check::Contains { text } if text.is_empty() => {
             return Err("an empty text is in every body".to_owned())
         }
-        Check::Contains { text } => Demand::Contains(Box::new(
-            memchr::memmem::Finder::new(text.as_bytes()).into_owned(),
-        )),
+        Check::Contains { text } => {
+            let finder = memchr::memmem::Finder::new(text.as_bytes());
+            Demand::Contains(Box::new(finder.into_owned()))
+        }
         Check::Regex { pattern } => Demand::Regex(Pattern::new(pattern, Some(0))?),
         Check::Size { is } => Demand::Size(usable(is)?),
         Check::Latency { below_ns: 0 } => {
@@ -149,13 +133,12 @@ fn origin(source: &Source) -> Result<From, String> {
     })
 }
 
-fn header_name(name: &str) -> Result<String, String> {
+pub(super) fn header_name(name: &str) -> Result<String, String> {
     if is_token(name.as_bytes()) {
-        Ok(name.to_owned())
-    } else {
-        Err(format!(
-            "`{}` is no header name: letters, digits and hyphens",
-            name.escape_debug()
-        ))
+        return Ok(name.to_owned());
     }
+    let name = name.escape_debug();
+    Err(format!(
+        "`{name}` is no header name: letters, digits and hyphens"
+    ))
 }

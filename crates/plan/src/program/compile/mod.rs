@@ -7,9 +7,10 @@ mod demands;
 mod request;
 mod segments;
 
+use std::env::VarError;
 use std::sync::Arc;
 
-use loadlens_base::Fault;
+use loadlens_base::{Fault, Faults};
 
 use super::check::Need;
 use super::feeds::{FeedProgram, Feeds};
@@ -18,7 +19,7 @@ use super::mix::Mix;
 use super::{GroupProgram, Program, ScenarioProgram, StepProgram, StreamProgram};
 use crate::arrival::replay::DueTimes;
 use crate::validate;
-use crate::{Cookies, Group, Plan, Role, Scenario, Stream, Workload};
+use crate::{Cookies, Plan, Role, Scenario, Stream, Workload};
 
 /// Source of the content of a plan.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -62,9 +63,10 @@ fn streams(plan: &Plan, world: World, faults: &mut Vec<Fault>) -> Vec<StreamProg
         streams.push((program, feeds.end_stream()));
     }
     let tables = feeds.tables(world == World::Read, faults);
-    let (mut groups, mut checks) = (0, 0);
+    let (mut steps, mut groups, mut checks) = (0, 0, 0);
     let with_tables = |(mut program, used): (StreamProgram, Vec<usize>)| {
-        (program.first_group, program.first_check) = (groups, checks);
+        (program.first_step, program.first_group, program.first_check) = (steps, groups, checks);
+        steps += program.steps.len();
         groups += program.groups.len();
         checks += program.checks();
         program.feeds = used
@@ -84,7 +86,7 @@ fn stream_program(
     faults: &mut Vec<Fault>,
 ) -> StreamProgram {
     let mut steps = Vec::new();
-    let mut scenarios = Vec::new();
+    let (mut scenarios, mut groups) = (Vec::new(), Vec::new());
     let mut slots = 0;
     let mut flow = Flow::default();
     for (index, scenario) in stream.scenarios.iter().enumerate() {
@@ -96,6 +98,11 @@ fn stream_program(
             begins: flow.append(scenario, steps.len(), &place, faults),
             feeds: Vec::new(),
         });
+        let named = scenario.groups.iter().filter(|group| group.is_named());
+        groups.extend(named.map(|group| GroupProgram {
+            name: group.name.clone(),
+            scenario: index,
+        }));
         let mut compiler = Compiler {
             world,
             faults,
@@ -120,30 +127,16 @@ fn stream_program(
             step.request.render_always();
         }
     }
-    let weights: Vec<f64> = stream
-        .scenarios
-        .iter()
-        .map(|scenario| scenario.weight)
-        .collect();
-    let of_scenario = |(scenario, of): (usize, &Scenario)| {
-        let named = |group: &Group| GroupProgram {
-            name: group.name.clone(),
-            scenario,
-        };
-        of.groups
-            .iter()
-            .filter(|group| group.is_named())
-            .map(named)
-            .collect::<Vec<_>>()
-    };
-    let scenarios_of_plan = stream.scenarios.iter().enumerate();
+    let weights = stream.scenarios.iter().map(|scenario| scenario.weight);
+    let weights: Vec<f64> = weights.collect();
     StreamProgram {
         steps,
         scenarios,
         slots,
         feeds: Vec::new(),
         flow,
-        groups: scenarios_of_plan.flat_map(of_scenario).collect(),
+        groups,
+        first_step: 0,
         first_group: 0,
         first_check: 0,
         cookies,
@@ -201,9 +194,8 @@ struct Compiler<'a, 'p> {
 }
 
 impl Compiler<'_, '_> {
-    fn fault(&mut self, place: &str, what: String) {
-        self.faults
-            .push(Fault::new(format!("{}{place}", self.at), what));
+    fn fault(&mut self, place: &str, what: impl std::fmt::Display) {
+        Faults::new(self.faults, format!("{}{place}", self.at)).add("", what);
     }
 
     fn steps(&mut self, scenario: &Scenario) -> Vec<StepProgram> {
@@ -217,10 +209,7 @@ impl Compiler<'_, '_> {
             steps.push(StepProgram {
                 name: step.name.clone(),
                 need: checks.need(),
-                has_own_cookie: step
-                    .headers
-                    .iter()
-                    .any(|(name, _)| name.eq_ignore_ascii_case("cookie")),
+                has_own_cookie: request::has_header(step, "cookie"),
                 request_is_head: step.method == "HEAD",
                 think: step.think,
                 request,
@@ -234,19 +223,12 @@ impl Compiler<'_, '_> {
         if self.world == World::Unread {
             return None;
         }
-        match std::env::var(name) {
-            Ok(value) => Some(value),
-            Err(std::env::VarError::NotPresent) => {
-                self.fault(
-                    at,
-                    format!("environment variable {name} is not set: set it where loadlens runs"),
-                );
-                None
-            }
-            Err(std::env::VarError::NotUnicode(_)) => {
-                self.fault(at, format!("environment variable {name} is not UTF-8"));
-                None
-            }
-        }
+        let what = match std::env::var(name) {
+            Ok(value) => return Some(value),
+            Err(VarError::NotPresent) => "is not set: set it where loadlens runs",
+            Err(VarError::NotUnicode(_)) => "is not UTF-8",
+        };
+        self.fault(at, format_args!("environment variable {name} {what}"));
+        None
     }
 }

@@ -3,11 +3,11 @@
 use loadlens_http::request::{is_token, OWN_HEADERS};
 
 use crate::bounded;
-use crate::program::digest;
 use crate::program::render::{Place, Request, Segment};
 use crate::program::template;
 use crate::{Auth, Body, Reuse, Step};
 
+use super::demands::header_name;
 use super::{Compiler, World};
 
 /// The largest body file.
@@ -16,21 +16,13 @@ const MAX_FILE_BYTES: u64 = 256 << 20;
 impl Compiler<'_, '_> {
     pub(super) fn request(&mut self, step: &Step) -> Request {
         let mut head = self.request_line(step);
-        let given = |name: &str| {
-            step.headers
-                .iter()
-                .any(|(given, _)| given.eq_ignore_ascii_case(name))
-        };
+        let given = |name: &str| has_header(step, name);
         let mut line = |text: String| head.push(Segment::Bytes(text.into_bytes()));
-        line(format!(
-            " HTTP/1.1\r\nHost: {}\r\n",
-            self.stream.target.authority
-        ));
+        let authority = &self.stream.target.authority;
+        line(format!(" HTTP/1.1\r\nHost: {authority}\r\n"));
         if !given("user-agent") {
-            line(format!(
-                "User-Agent: loadlens/{}\r\n",
-                env!("CARGO_PKG_VERSION")
-            ));
+            let version = env!("CARGO_PKG_VERSION");
+            line(format!("User-Agent: loadlens/{version}\r\n"));
         }
         if !given("accept") {
             line("Accept: */*\r\n".to_owned());
@@ -45,7 +37,7 @@ impl Compiler<'_, '_> {
         if let Some(auth) = &step.auth {
             if given("authorization") {
                 let what = "the step has an Authorization header too: keep one of them";
-                self.fault(".auth", what.to_owned());
+                self.fault(".auth", what);
             }
             head.push(Segment::Bytes(self.authorization(auth)));
         }
@@ -57,30 +49,19 @@ impl Compiler<'_, '_> {
     }
 
     fn request_line(&mut self, step: &Step) -> Vec<Segment> {
+        let method = step.method.escape_debug();
         if !is_token(step.method.as_bytes()) {
-            self.fault(
-                ".method",
-                format!(
-                    "`{}` is no method: letters without spaces, as in GET",
-                    step.method.escape_debug()
-                ),
-            );
+            let what = format!("`{method}` is no method: letters without spaces, as in GET");
+            self.fault(".method", what);
         } else if step.method == "CONNECT" {
-            self.fault(
-                ".method",
-                "CONNECT makes a tunnel, which loadlens does not drive".to_owned(),
-            );
+            let what = "CONNECT makes a tunnel, which loadlens does not drive";
+            self.fault(".method", what);
         } else if step.method == "TRACE" && step.body != Body::None {
-            self.fault(
-                ".body",
-                "a TRACE request has no body (RFC 9110 9.3.8)".to_owned(),
-            );
+            self.fault(".body", "a TRACE request has no body (RFC 9110 9.3.8)");
         }
         if !step.path.starts_with('/') && !template::begins_raw(&step.path) {
-            self.fault(
-                ".path",
-                format!("`{}` does not begin with `/`", step.path.escape_debug()),
-            );
+            let path = step.path.escape_debug();
+            self.fault(".path", format_args!("`{path}` does not begin with `/`"));
         }
         let mut segments = vec![Segment::Bytes(format!("{} ", step.method).into_bytes())];
         segments.extend(self.template(".path", &step.path, Place::Target));
@@ -91,14 +72,8 @@ impl Compiler<'_, '_> {
         let mut segments = Vec::new();
         for (index, (name, value)) in step.headers.iter().enumerate() {
             let place = format!(".headers[{index}]");
-            if !is_token(name.as_bytes()) {
-                self.fault(
-                    &place,
-                    format!(
-                        "`{}` is no header name: letters, digits and hyphens",
-                        name.escape_debug()
-                    ),
-                );
+            if let Err(what) = header_name(name) {
+                self.fault(&place, what);
             } else if OWN_HEADERS.iter().any(|own| own.eq_ignore_ascii_case(name)) {
                 let hint = match name.to_ascii_lowercase().as_str() {
                     "host" => "set target.authority",
@@ -169,20 +144,8 @@ impl Compiler<'_, '_> {
         if self.world == World::Unread {
             return Ok(Vec::new());
         }
-        let bytes = bounded::read(path, MAX_FILE_BYTES)
-            .map_err(|error| format!("body file {path} cannot be read: {error}"))?
-            .ok_or_else(|| {
-                format!(
-                    "body file {path} has more than {MAX_FILE_BYTES} bytes, the most that is sent"
-                )
-            })?;
-        let found = digest::sha256_hex(&bytes);
-        if !found.eq_ignore_ascii_case(digest) {
-            return Err(format!(
-                "body file {path} has changed since the plan was made: its SHA-256 is {found}"
-            ));
-        }
-        Ok(bytes)
+        let name = format!("body file {path}");
+        bounded::read_planned(&name, (path, digest), MAX_FILE_BYTES, "sent")
     }
 
     /// Writes a JSON value in pieces; strings are templates, and one that is a single slot keeps its type.
@@ -205,7 +168,8 @@ impl Compiler<'_, '_> {
                 segments.push(constant("{"));
                 for (index, (key, item)) in members.iter().enumerate() {
                     if key.contains("{{") {
-                        self.fault(place, format!("key `{}`: a key of a JSON body cannot be a template, only values can", key.escape_debug()));
+                        let what = "a key of a JSON body cannot be a template, only values can";
+                        self.fault(place, format_args!("key `{}`: {what}", key.escape_debug()));
                     }
                     let separator = if index > 0 { "," } else { "" };
                     segments.push(constant(&format!(
@@ -219,6 +183,12 @@ impl Compiler<'_, '_> {
             _ => segments.push(constant(&value.to_string())),
         }
     }
+}
+
+/// True if the plan gives the step a header of this name.
+pub(super) fn has_header(step: &Step, name: &str) -> bool {
+    let mut names = step.headers.iter().map(|(name, _)| name);
+    names.any(|given| given.eq_ignore_ascii_case(name))
 }
 
 /// RFC 9110 11.2.

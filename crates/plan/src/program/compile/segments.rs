@@ -14,11 +14,11 @@ use super::Compiler;
 impl Compiler<'_, '_> {
     /// A template in pieces written for their place.
     pub(super) fn template(&mut self, at: &str, text: &str, place: Place) -> Vec<Segment> {
-        let known = Known {
+        let names_of_slots = Known {
             names: &self.names,
             feeds: self.feeds.names(),
         };
-        let pieces = match template::parse(text, known) {
+        let pieces = match template::parse(text, names_of_slots) {
             Ok(pieces) => pieces,
             Err(what) => {
                 self.fault(at, what);
@@ -71,12 +71,11 @@ impl Compiler<'_, '_> {
                 let word = |word: String| self.written(at, &word, place, "a word of choice");
                 Segment::Choice(words.into_iter().map(word).collect())
             }
-            Slot::Env(name) => Segment::Bytes(match self.environment(at, &name) {
-                Some(value) => {
-                    self.written(at, &value, place, &format!("environment variable {name}"))
-                }
-                None => Vec::new(),
-            }),
+            Slot::Env(name) => {
+                let value = self.environment(at, &name).unwrap_or_default();
+                let origin = format!("environment variable {name}");
+                Segment::Bytes(self.written(at, &value, place, &origin))
+            }
         }
     }
 
@@ -99,8 +98,7 @@ impl Compiler<'_, '_> {
 
     fn raw(&mut self, at: &str, slot: Slot, place: Place, is_first: bool) -> Segment {
         if place != Place::Target {
-            let what = "raw is for paths: nothing is encoded here".to_owned();
-            self.fault(at, what);
+            self.fault(at, "raw is for paths: nothing is encoded here");
         }
         let authority = is_first.then(|| self.stream.target.authority.clone().into());
         Segment::Raw {
@@ -120,10 +118,10 @@ impl Compiler<'_, '_> {
             Place::Header if value.bytes().all(is_value_byte) => {
                 out.extend_from_slice(value.as_bytes());
             }
-            Place::Header => self.fault(
-                at,
-                format!("{origin} has a control byte, which no header may have"),
-            ),
+            Place::Header => {
+                let what = "has a control byte, which no header may have";
+                self.fault(at, format_args!("{origin} {what}"));
+            }
         }
         out
     }
@@ -140,10 +138,7 @@ impl Compiler<'_, '_> {
             Place::Text => {}
             Place::Header => {
                 if !bytes.iter().all(|byte| is_value_byte(*byte)) {
-                    self.fault(
-                        at,
-                        "a control byte, which no header value may have".to_owned(),
-                    );
+                    self.fault(at, "a control byte, which no header value may have");
                 }
             }
             Place::Target => {
@@ -154,19 +149,14 @@ impl Compiler<'_, '_> {
                     let mut escaped = Vec::new();
                     push_component(&mut escaped, bad.to_string().as_bytes());
                     let escaped = String::from_utf8_lossy(&escaped).into_owned();
-                    self.fault(
-                        at,
-                        format!(
-                            "`{}` may not stand in a path or query: write {escaped}",
-                            bad.escape_debug()
-                        ),
-                    );
+                    let bad = bad.escape_debug();
+                    let what =
+                        format_args!("`{bad}` may not stand in a path or query: write {escaped}");
+                    self.fault(at, what);
                 } else if !percent_is_whole(bytes) {
-                    self.fault(
-                        at,
-                        "`%` without two hexadecimal digits after it: write %25 for a percent sign"
-                            .to_owned(),
-                    );
+                    let what =
+                        "`%` without two hexadecimal digits after it: write %25 for a percent sign";
+                    self.fault(at, what);
                 }
             }
         }

@@ -76,11 +76,8 @@ impl FeedFile {
         let name = FilePath::new(path)
             .file_name()
             .map_or_else(|| path.to_owned(), |name| name.to_string_lossy().into());
-        let bytes = bounded::read(path, MAX_FILE_BYTES)
-            .map_err(|error| format!("feed {path} cannot be read: {error}"))?
-            .ok_or_else(|| {
-                format!("feed {path} has more than {MAX_FILE_BYTES} bytes, the most that is held in memory")
-            })?;
+        let feed = format!("feed {path}");
+        let bytes = bounded::read_file(&feed, path, MAX_FILE_BYTES, "held in memory")?;
         FeedFile::read(name, bytes, format)
     }
 
@@ -146,16 +143,16 @@ impl FeedFile {
                 self.fill_from_csv(columns, &mut table, &mut faults);
             }
         }
-        let found: Vec<(usize, String)> = faults
+        let misfits: Vec<(usize, String)> = faults
             .into_iter()
             .enumerate()
             .filter_map(|(index, fault)| fault.map(|what| (index, what)))
             .collect();
-        if found.is_empty() {
+        if misfits.is_empty() {
             table.bytes.shrink_to_fit();
             Ok(table)
         } else {
-            Err(found)
+            Err(misfits)
         }
     }
 

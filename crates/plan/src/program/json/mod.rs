@@ -79,8 +79,8 @@ impl Path {
         let raw = self.find(body)?;
         let mut scanner = Scanner { bytes: raw, at: 0 };
         match raw.first()? {
-            b'[' => scanner.count_elements(),
-            b'{' => scanner.count_members(),
+            b'[' => scanner.count(b'[', b']'),
+            b'{' => scanner.count(b'{', b'}'),
             _ => None,
         }
     }
@@ -208,42 +208,28 @@ impl<'a> Scanner<'a> {
     /// To the element that is so many from the end of the array that begins here; 1 is the last.
     fn enter_from_end(&mut self, back: usize) -> Option<()> {
         let start = self.at;
-        let count = usize::try_from(self.count_elements()?).ok()?;
+        let count = usize::try_from(self.count(b'[', b']')?).ok()?;
         self.at = start;
         self.enter_element(count.checked_sub(back)?)
     }
 
-    /// Past the array that begins here; how many elements it has.
-    fn count_elements(&mut self) -> Option<u64> {
-        self.pass(b'[')?;
-        if self.pass(b']').is_some() {
+    /// Past the array or object that begins here; its number of elements or members.
+    fn count(&mut self, open: u8, close: u8) -> Option<u64> {
+        self.pass(open)?;
+        if self.pass(close).is_some() {
             return Some(0);
         }
         let mut count = 0;
         loop {
-            self.skip_value()?;
-            count += 1;
-            if self.pass(b',').is_none() {
-                return self.pass(b']').map(|()| count);
+            if open == b'{' {
+                self.space();
+                self.skip_string()?;
+                self.pass(b':')?;
             }
-        }
-    }
-
-    /// Past the object that begins here; how many members it has.
-    fn count_members(&mut self) -> Option<u64> {
-        self.pass(b'{')?;
-        if self.pass(b'}').is_some() {
-            return Some(0);
-        }
-        let mut count = 0;
-        loop {
-            self.space();
-            self.skip_string()?;
-            self.pass(b':')?;
             self.skip_value()?;
             count += 1;
             if self.pass(b',').is_none() {
-                return self.pass(b'}').map(|()| count);
+                return self.pass(close).map(|()| count);
             }
         }
     }
@@ -257,12 +243,12 @@ impl<'a> Scanner<'a> {
         self.at += 1;
         loop {
             let rest = &self.bytes[self.at..];
-            let found = memchr::memchr2(b'"', b'\\', rest)?;
-            if rest[found] == b'"' {
-                self.at += found + 1;
+            let length = memchr::memchr2(b'"', b'\\', rest)?;
+            if rest[length] == b'"' {
+                self.at += length + 1;
                 return Some(&self.bytes[start..self.at]);
             }
-            self.at += found + 2; // the byte after a backslash never ends a string
+            self.at += length + 2; // the byte after a backslash never ends a string
             if self.at > self.bytes.len() {
                 return None;
             }

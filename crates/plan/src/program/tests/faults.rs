@@ -158,9 +158,9 @@ fn what_cannot_be_sent_is_refused_where_it_stands() {
             "already means something",
         ),
     ] {
-        let found = fault(steps);
-        assert!(found.starts_with(&format!("{at}{place}: ")), "{found}");
-        assert!(found.contains(part), "{found} lacks {part}");
+        let message = fault(steps);
+        assert!(message.starts_with(&format!("{at}{place}: ")), "{message}");
+        assert!(message.contains(part), "{message} lacks {part}");
     }
 }
 
@@ -325,23 +325,23 @@ fn cookies_are_kept_only_where_they_can_be_sent() {
             stream.steps[0].is_static(),
         )
     };
-    let one = || json!([{"name": "a", "method": "GET", "path": "/"}]);
+    let single = || json!([{"name": "a", "method": "GET", "path": "/"}]);
     let two = || json!([{"name": "a", "method": "GET", "path": "/"}, {"name": "b", "method": "GET", "path": "/"}]);
     let twice = json!([{"first": 0, "steps": 1, "repeat": 2}]);
     let off = (Cookies::Off, Need::Nothing, true);
 
-    assert_eq!(of("iteration", one(), json!([])), off); // nobody could ever see one again
+    assert_eq!(of("iteration", single(), json!([])), off); // no later step could send a cookie
     assert_eq!(of("off", two(), json!([])), off);
     for (cookies, steps, groups) in [
         ("iteration", two(), json!([])),
-        ("iteration", one(), twice),
-        ("keep", one(), json!([])),
+        ("iteration", single(), twice),
+        ("keep", single(), json!([])),
     ] {
         let (_, need, is_static) = of(cookies, steps, groups);
         assert_eq!((need, is_static), (Need::Head, false), "{cookies}");
     }
 
-    let mut open = plan(one());
+    let mut open = plan(single());
     open.streams[0].cookies = Cookies::Keep;
     open.streams[0].workload = serde_json::from_value(
         json!({"kind": "open", "rate_per_s": 1.0, "arrivals": "constant",

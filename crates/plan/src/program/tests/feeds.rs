@@ -211,9 +211,9 @@ fn a_location_is_followed_as_it_is_and_never_leaves_the_target() {
     ] {
         let values = extracted(&stream, &json!({"v": location}).to_string());
 
-        let found = request(&stream, &values, 0);
+        let rendered = request(&stream, &values, 0);
 
-        let target = found
+        let target = rendered
             .as_deref()
             .map(|sent| sent.split(' ').nth(1).unwrap_or_default());
         assert_eq!(target, expected.as_ref().map(|path| *path), "{location}");
@@ -223,12 +223,12 @@ fn a_location_is_followed_as_it_is_and_never_leaves_the_target() {
 #[test]
 fn raw_stands_in_paths_only() {
     let extract = json!([{"name": "v", "from": {"kind": "json", "path": "v"}}]);
-    let found = fault(json!([
+    let message = fault(json!([
         {"name": "a", "method": "GET", "path": "/", "extract": extract},
         {"name": "b", "method": "POST", "path": "/", "body": {"kind": "text", "text": "{{raw v}}"}}]));
 
     assert!(
-        found.contains("steps[1].body.text: raw is for paths"),
-        "{found}"
+        message.contains("steps[1].body.text: raw is for paths"),
+        "{message}"
     );
 }

@@ -270,15 +270,15 @@ fn a_value_that_would_end_a_header_is_refused_and_nothing_is_sent() {
 
     for value in [r"a\r\nHost: evil", r"a\u0000", r"a\nb"] {
         let values = extracted(&stream, &format!(r#"{{"v":"{value}"}}"#));
-        let found = stream.steps[1].render(&values, &mut context, &mut out);
+        let rendered = stream.steps[1].render(&values, &mut context, &mut out);
         assert_eq!(
-            (found, out.as_slice()),
+            (rendered, out.as_slice()),
             (Err(RenderFault::HeaderValue), &b"before"[..])
         );
     }
-    let found = stream.steps[1].render(&Values::default(), &mut context, &mut out);
+    let rendered = stream.steps[1].render(&Values::default(), &mut context, &mut out);
     assert_eq!(
-        (found, out.as_slice()),
+        (rendered, out.as_slice()),
         (Err(RenderFault::MissingValue), &b"before"[..])
     );
 }

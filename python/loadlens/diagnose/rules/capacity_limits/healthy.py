@@ -1,18 +1,18 @@
 """Nothing limits the service in the tested range.
 
 **Means.** Every rule that could look stayed silent, every gate passed, and the load did not reach a plateau.
-A load that ended before the capacity is said first: then nothing is known beyond it.
+If the load ended before the capacity, the statement says so first: nothing is known beyond it.
 
 **Needs.** No finding that names a limit; no failed gate; processes watched, so that headroom can be named.
 Rules that could not look are listed with what they lack; without a load curve it is suspected at most.
 
-**Ruled out by.** A failed gate, or any other finding but one that only says how far figures go.
+**Ruled out by.** A failed gate, or any other finding except a note on how far figures go.
 
-**Thresholds.** None of its own: it stands on the gates and on the thresholds of every rule that looked.
+**Thresholds.** None of its own: it relies on the gates and on the thresholds of every rule that looked.
 
 **Do.** Nothing, or test higher: the headroom is the highest rate and the CPU that was left.
 
-**Confirm.** Twice the load: still no finding.
+**Confirm.** Double the load: still no finding.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from loadlens.model.facts import Curve, Facts, Step
 from loadlens.model.finding import Estimate, Finding, Grade, NotAssessed
 from loadlens.model.notes import NOTES
 from loadlens.present import numbers
+from loadlens.present.numbers import percent
 
 ID = "no-finding.healthy"
 TITLE = "nothing limits in the tested range"
@@ -88,7 +89,7 @@ def claim(facts: Facts, highest: HighestLoad) -> Claim:
         return Words(
             statement=f"{'Underdriven: nothing' if short else 'Nothing'} limits up to "
             f"{numbers.short(step.throughput)}: "
-            f"{numbers.percent(1 - _used(facts, curve, step))} of the CPU is left",
+            f"{percent(1 - _used(facts, curve, step))} of the CPU is left",
             explanation=f"At {step.load:g} {unit} the mean response time is "
             f"{numbers.shown(step.response.mean)} and {numbers.shown(step.failed)} of requests fail.",
             advice=f"Test beyond {step.load:g} {unit} before relying on more.",

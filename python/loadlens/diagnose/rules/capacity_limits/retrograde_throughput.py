@@ -1,27 +1,28 @@
 """More load gives less throughput.
 
-**Means.** Beyond its peak the service does less the more ask at once: whoever waits costs those who are
-served. Locks that are handed over among many, threads that take the processor from each other, and caches
-that many share do this. Without a bound on what is in flight, load that is too high becomes load that is far
-too high.
+**Means.** Beyond its peak the service completes less, the more requests are in flight: waiting requests slow
+down those that are served. Locks that are handed over among many threads, threads that take the processor
+from each other, and shared caches have this effect. Without a limit on requests in flight an overload grows
+by itself.
 
 **Needs.** The highest level of load gives less than the plateau, by more than 5 % beyond chance, tested over
 the trials of all levels on the plateau; and either two levels past the peak give less, or the last one gives
 at least 10 % less.
 
 **Ruled out by.** Answers that come as often as before and fail (refusals and time-outs take the place of
-successes). A generator that was late, or that fills the cores which it shares with the service: then more
+successes). A generator that was late, or that fills the cores that it shares with the service: then more
 users take processor time from it. The same level giving less and less in later trials, or response times that
-grow within a trial: that is time, not load. Time that other machines took at the highest load, where what is
-left of the fall without it is within 5 %.
+grow within a trial: that is time, not load. Time that other machines took at the highest load, if the fall
+without it is within 5 %.
 
 **Thresholds.** 5 % is the margin within which levels count as equal; against the best level alone one flat
 curve in eight would seem to fall, as the best is best by luck too. One in a hundred: several curves are
 looked at. 10 %: a fall that shows at one level only must be twice the margin.
 
-**Do.** Bound what is in flight at the peak, then look for what grows with those who wait.
+**Do.** Limit requests in flight to the number at the peak, then look for work that grows with the number of
+waiting requests.
 
-**Confirm.** The highest load through a limit of the peak's users: throughput comes back.
+**Confirm.** Run the highest load through a limit of the peak's users: throughput comes back.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ from loadlens.measure.curve import Capacity, capacity_of, completed, succeeded
 from loadlens.measure.thresholds import FEW_FAIL, FULL_CORES
 from loadlens.model.facts import Curve, Facts, Step
 from loadlens.model.finding import Counter, Estimate, Evidence, Grade, Prediction
-from loadlens.present import numbers, words
+from loadlens.present import words
+from loadlens.present.numbers import percent, with_unit
 
 ID = "retrograde.throughput"
 TITLE = "more load gives less throughput"
@@ -119,12 +121,12 @@ def claim(facts: Facts, fallen: Fallen) -> Claim:
     ]
 
     def texts(_: Grade) -> Words:
-        then, now = (numbers.with_unit(succeeded(step), "1/s") for step in (peak, end))
+        then, now = (with_unit(succeeded(step), "1/s") for step in (peak, end))
         # Share of a user's response time at the highest load that is waiting, at the throughput that is left.
         response_s = end.load / succeeded(end) - fallen.curve.think_s
         waiting = 1 - (fallen.capacity.alone_s or 0.0) / response_s if response_s > 0 else 0.0
         passed = ", ".join(
-            f"{numbers.with_unit(succeeded(step), '1/s')} at {step.load:g}" for step in (peak, *fallen.beyond)
+            f"{with_unit(succeeded(step), '1/s')} at {step.load:g}" for step in (peak, *fallen.beyond)
         )
         explanation = f"The more ask at once, the less is done: {passed} users."
         if end.server_cores and end.processes:
@@ -153,8 +155,8 @@ def claim(facts: Facts, fallen: Fallen) -> Claim:
 
 
 def _fell(fallen: Fallen) -> grading.Signal:
-    level = numbers.with_unit(succeeded(fallen.peak), "1/s")
-    end = numbers.with_unit(succeeded(fallen.end), "1/s")
+    level = with_unit(succeeded(fallen.peak), "1/s")
+    end = with_unit(succeeded(fallen.end), "1/s")
     if isinstance(fallen.fall, Insufficient):
         where = f"{end} at {words.users(fallen.end.load)}"
         text = f"{where} after {level} at {fallen.peak.load:g}: {fallen.fall.reason}"
@@ -193,26 +195,26 @@ def _extent(fallen: Fallen) -> grading.Signal:
 
 
 def _failures(fallen: Fallen) -> Counter:
-    """Successes that fall while as much is completed: failures have taken their place."""
+    """Weigh failures: successes fall while as much is completed."""
     name = "refusals and time-outs"
     ended = [
         completed(step) if step.completed_trials else succeeded(step)
         for step in (*fallen.plateau, fallen.end)
     ]
     before, after = sum(ended[:-1]) / len(fallen.plateau), ended[-1]
-    now, then = numbers.with_unit(after, "1/s"), numbers.with_unit(before, "1/s")
+    now, then = with_unit(after, "1/s"), with_unit(before, "1/s")
     text = f"{now} end at the highest load, {then} before"
     if after >= (1 - RETROGRADE_MARGIN) * before:
         return grading.rival(name, f"{text}: what fell are the successes among them", False)
     failed = fallen.end.failed
     if not isinstance(failed, Estimate):
         return grading.rival(name, f"{text}; failures were not counted", None)
-    text += f", {numbers.percent(failed.point)} of them fail"
+    text += f", {percent(failed.point)} of them fail"
     return grading.rival(name, text, True if failed.point <= FEW_FAIL else None)
 
 
 def _later(fallen: Fallen) -> Counter:
-    """The same level giving less and less, or response times that grow within a trial."""
+    """Weigh time: the same level gives less and less, or response times grow within a trial."""
     name = "slower with time"
     for step in (*fallen.plateau, *fallen.beyond):
         trials = step.throughput_trials
@@ -230,7 +232,7 @@ def _later(fallen: Fallen) -> Counter:
 
 
 def _stolen(fallen: Fallen) -> Counter:
-    """Other machines on the same host: what they took more of at the highest load was not there to use."""
+    """Weigh other machines on the same host: time that they took in addition at the highest load."""
     name = "other machines"
     before = [step.stolen for step in fallen.plateau if step.stolen is not None]
     then = fallen.end.stolen
@@ -238,16 +240,14 @@ def _stolen(fallen: Fallen) -> Counter:
         return grading.rival(name, "how much time they took is not known", None)
     usual = sum(before) / len(before)
     more = max(0.0, then - usual)
-    text = (
-        f"they took {numbers.percent(then)} of the time at the highest load, {numbers.percent(usual)} before"
-    )
+    text = f"they took {percent(then)} of the time at the highest load, {percent(usual)} before"
     if fallen.drop - more <= RETROGRADE_MARGIN:
         return grading.rival(name, text, False)
     return grading.rival(name, text, True if more < STOLEN * fallen.drop else None)
 
 
 def _taken_cores(facts: Facts, fallen: Fallen) -> str | None:
-    """Return why the fall may be the generator's doing; `None` if cores were free or apart, or not read."""
+    """Return why the generator may cause the fall; `None` if cores were free or apart, or not read."""
     if fallen.curve.shares_cores is False:
         return None
     own, host = fallen.end.generator.cpu_cores, fallen.end.host_cpu
@@ -279,7 +279,7 @@ def _span(drop: Interval) -> str:
 
 
 def _percent(share: float) -> str:
-    return numbers.percent(share) if share >= 0 else f"-{numbers.percent(-share)}"
+    return percent(share) if share >= 0 else f"-{percent(-share)}"
 
 
 def _silence(facts: Facts, observed: Sequence[Fallen]) -> str | Lacking:
@@ -287,7 +287,7 @@ def _silence(facts: Facts, observed: Sequence[Fallen]) -> str | Lacking:
     taken = _taken_cores(facts, furthest)
     if taken is not None and _fell(furthest).evidence.passed is not False:
         return Lacking(f"on {furthest.curve.label} it falls by {_percent(furthest.drop)}, but {taken}")
-    return claim(facts, furthest).contradiction
+    return claim(facts, furthest).objection
 
 
 assess = assessing(ID, TITLE, observe, claim, choose=naming_all, silence=_silence)

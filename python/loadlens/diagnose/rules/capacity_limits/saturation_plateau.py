@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Lacking, Words, all_seen, assessing, naming_all, on_curve
 from loadlens.diagnose.observe.curve_signals import gain_signal
-from loadlens.estimate.interval import Insufficient, Interval
+from loadlens.estimate.interval import Insufficient
 from loadlens.estimate.saturation import (
     BEYOND_KNEE,
     GAIN_PER_DOUBLING,
@@ -42,6 +42,7 @@ from loadlens.measure.thresholds import FEW_FAIL, SATURATED
 from loadlens.model.facts import Curve, Facts, Step
 from loadlens.model.finding import Counter, Estimate, Evidence, Grade
 from loadlens.present import numbers, words
+from loadlens.present.numbers import percent, with_unit
 
 ID = "saturation.plateau"
 TITLE = "throughput has reached its limit"
@@ -87,12 +88,12 @@ def claim(facts: Facts, closed: ClosedCurve) -> Claim:
     ]
 
     def texts(_: Grade) -> Words:
-        rate, waiting = numbers.with_unit(saturation.capacity, "1/s"), waiting_share(curve, capacity)
+        rate, waiting = with_unit(saturation.capacity, "1/s"), waiting_share(curve, capacity)
         statement = f"Throughput stops at {rate}; beyond {saturation.plateau_from:g} users all further ones "
         statement += "wait"
         if knee is not None:
             statement = f"Throughput stops at {rate} from {words.users(knee)} on; further users only wait"
-        explanation = f"At {top.load:g} users {numbers.percent(waiting)} of the response time is waiting."
+        explanation = f"At {top.load:g} users {percent(waiting)} of the response time is waiting."
         first = next((step for step in curve.steps if step.load >= saturation.plateau_from), top)
         if first is not top:
             explanation = (
@@ -118,7 +119,7 @@ def claim(facts: Facts, closed: ClosedCurve) -> Claim:
 
 
 def _knee(curve: Curve, capacity: Capacity) -> grading.Signal:
-    """The knee with its interval, and whether the last level lies well beyond it."""
+    """Require that the last level lies well beyond the knee; the value is the knee with its interval."""
     saturation = capacity.saturation
     if saturation.knee is None or saturation.beyond_knee is None:
         return grading.stated("load.knee", None, text=_beyond(capacity))
@@ -130,18 +131,14 @@ def _knee(curve: Curve, capacity: Capacity) -> grading.Signal:
 
 
 def _knee_ends(curve: Curve, capacity: Capacity) -> tuple[float | None, float | None]:
-    """From the errors of throughput and of one user alone; a CPU time instead of that bounds it below."""
+    """Return the knee's ends, from the errors of throughput and of one user alone.
+
+    A CPU time in place of the time of one user alone is a lower bound.
+    """
     saturation, alone, top = capacity.saturation, curve.steps[0].response.mean, capacity.top.throughput
     if not capacity.alone_is_measured or not isinstance(alone, Estimate) or not isinstance(top, Estimate):
         return saturation.knee, None
-    size = saturation.capacity / top.point if top.point > 0 else 1.0
-    whole = Interval(
-        saturation.capacity,
-        None if top.low is None else top.low * size,
-        None if top.high is None else top.high * size,
-        float(top.samples),
-        top.method,
-    )
+    whole = figures.known(top).scaled_to(saturation.capacity)
     knee = knee_interval(whole, figures.known(alone), curve.think_s)
     # There is at least one user, in the truth as in the estimate.
     return (
@@ -151,14 +148,14 @@ def _knee_ends(curve: Curve, capacity: Capacity) -> tuple[float | None, float | 
 
 
 def _generator(curve: Curve, top: Step) -> Counter:
-    """A late generator is a rival; where the service is out of cores it is late for the want of them."""
+    """Weigh a late generator; if the service is out of cores, the generator is late because it lacks them."""
     generator = grading.generator_rival(top)
     is_full = bool(top.processes) and top.server_cores >= SATURATED * cores_of(curve, top)
     return grading.left_open(generator) if is_full else generator
 
 
 def _slope(curve: Curve, capacity: Capacity) -> grading.Signal:
-    """Each further user must add 1 / X to the mean response time: R = N / X - Z at both levels."""
+    """Require that each further user adds 1 / X to the mean response time: R = N / X - Z at both levels."""
     begin = capacity.saturation.plateau_from
     if capacity.saturation.knee is not None:
         begin = min(begin, capacity.saturation.knee)
@@ -170,10 +167,7 @@ def _slope(curve: Curve, capacity: Capacity) -> grading.Signal:
     ]
     lost = max((s.failed.point for s in beyond if isinstance(s.failed, Estimate)), default=0.0)
     if lost > FEW_FAIL:
-        text = (
-            f"{numbers.percent(lost)} fail: who fails leaves early, and the response times of the "
-            f"rest say less"
-        )
+        text = f"{percent(lost)} fail: who fails leaves early, and the response times of the rest say less"
         return grading.stated("response.slope", None, text=text)
     if len(pairs) < 2:
         return grading.stated(
@@ -185,9 +179,9 @@ def _slope(curve: Curve, capacity: Capacity) -> grading.Signal:
     slope = (high_r - low_r) / (high_n - low_n)
     off = slope / expected - 1 if expected > 0 else math.inf
     text = (
-        f"each further user adds {numbers.with_unit(slope, 's')}, 1 / throughput is "
-        f"{numbers.with_unit(expected, 's')} ({numbers.signed_percent(off)}, "
-        f"limit {numbers.percent(SLOPE_TOLERANCE)})"
+        f"each further user adds {with_unit(slope, 's')}, 1 / throughput is "
+        f"{with_unit(expected, 's')} ({numbers.signed_percent(off)}, "
+        f"limit {percent(SLOPE_TOLERANCE)})"
     )
     # A mean over few, long requests scatters by more than the tolerance: then the slope decides nothing.
     if _is_coarse(beyond[-2:]):

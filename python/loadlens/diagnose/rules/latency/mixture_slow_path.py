@@ -1,30 +1,32 @@
 """A fixed share of the requests takes a fixed time longer.
 
 **Means.** Requests of one class take one of two paths: most are quick, some take a longer time that does not
-depend on the load, such as a cache that misses, a second service that is asked, a timer. Every quantile
-above the share of the quick ones is the slow path's alone, and the mean is of nobody.
+depend on the load, such as a cache miss, a call to a second service, or a timer. Every quantile above the
+share of the quick requests is that of the slow path alone, and the mean of both is a time that no request
+takes.
 
 **Needs.** The response times fall into hills with a valley between them (density on a logarithmic axis falls
-to half of the lower hill); the last one holds at least 0.5 % of the requests and is three times as slow as
-the one below. It is there at the lowest level of load too, where nobody waits for others (five slow requests
-at least, the look with dense probes included), and its distance to the one below is the same at every level
-where requests hardly wait for each other, within 10 % of their median. Its share is the same in both halves
-of all trials. What met a standstill or was the first request of its connection is left out before.
+to half of the lower hill). The last hill holds at least 0.5 % of the requests and is three times as slow as
+the one below. It also exists at the lowest level of load, where requests do not wait for each other (at least
+five slow requests, the measurement with dense probes included), and its distance to the one below is the same
+at every level where requests hardly wait for each other, within 10 % of the median distance. Its share is the
+same in both halves of all trials. Requests that met a pause or were the first of their connection are left
+out before.
 
 **Ruled out by.** Levels with enough requests and a single hill. Probes that wait for the end of the slow
-requests too: then everything stands still, and it is no path. TCP's timers, when the wait lies within the
-answer or the kernel sent as many segments again. A share that comes and goes, as of a service that was cold.
-A CPU quota that stops the service. Other programs or machines that were found to take its cores: they make
-waits of some 10 ms for many, so they rule out a path that is 100 ms longer or less, and leave a longer one
+requests too: then everything stands still, and it is no path. TCP's timers, if the wait lies within the
+answer or the kernel sent as many segments again. A share that varies over time, as of a service that was
+cold. A CPU quota that stops the service. Other programs or machines that took its cores: they cause waits of
+some 10 ms for many requests, so they rule out a path that is at most 100 ms longer, and leave a longer one
 open. A generator that was late by as much.
 
-**Thresholds.** 0.5 %: the shortest tail that 200 requests can show. 3: steps of queueing behind equal work
-look like hills of a ratio below. 10 %: queues would change the distance by far more. Levels whose quick
-requests take more than twice as long as alone are left out: their hills run into each other.
+**Thresholds.** 0.5 %: the shortest tail that 200 requests can show. 3: queueing behind equal work looks like
+hills of a smaller ratio. 10 %: queues would change the distance by far more. Levels whose quick requests take
+more than twice as long as without load are left out: their hills merge.
 
-**Do.** Find what the slow ones share: give that call a cache, run it beside the others, or answer without it
-after a time-out. The mean falls by share times time longer; where all threads are taken each that it holds is
-free for others, and the pool's model says how much more they answer.
+**Do.** Find what the slow requests have in common: cache that call, run it in parallel, or answer without it
+after a time-out. The mean falls by share times extra time. Where all threads are taken, each thread that the
+slow path held becomes free for others, and the pool's model says how much more they answer.
 
 **Confirm.** A label on requests that take that path: all slow ones have it. Without the path its hill is
 gone.
@@ -104,15 +106,19 @@ def claim(_: Facts, hill: SlowHill) -> Claim:
 
     def words(_: Grade) -> Words:
         ratio = max(level.ratio for level in hill.levels)
+        loads = [level.load for level in hill.levels]
+        low, high = f"{min(loads):g}", f"{max(loads):g}"
+        unit = "requests/s" if not curve.is_closed else "user" if high == "1" else "users"
+        where = f"at {low} {unit}" if low == high else f"at {low} to {high} {unit} alike"
         # Share of the mean response time that the slow path's wait is.
         usual_s = shift.point / max(median(level.ratio for level in hill.levels) - 1, 1e-9)
         extra_s = share * shift.point
         return Words(
-            statement=f"{numbers.percent(share)} of {path.request} take {later} longer, {_where(hill)}",
+            statement=f"{numbers.percent(share)} of {path.request} take {later} longer, {where}",
             explanation=f"Quantiles above p{100 * (1 - share):.3g} are the slow path's alone, {ratio:.0f} "
             "times the usual; the mean of both is a time that no request takes.",
             advice=f"Find what these {numbers.percent(share)} share (a miss, a second call, a timer): cache "
-            "it, run it beside the rest, or answer without it; the mean falls by "
+            "it, run it in parallel, or answer without it; the mean falls by "
             f"{numbers.with_unit(extra_s, 's')}.",
             confirm="a label on what takes that path: all slow requests carry it; without it the hill is "
             "gone",
@@ -130,29 +136,29 @@ def claim(_: Facts, hill: SlowHill) -> Claim:
     )
 
 
-def _where(hill: SlowHill) -> str:
-    """`at 1 to 8 users alike`: the levels at which it was seen, and no others."""
-    loads = sorted({level.load for level in hill.levels})
-    low, high = f"{loads[0]:g}", f"{loads[-1]:g}"
-    unit = "requests/s" if not hill.curve.is_closed else "user" if high == "1" else "users"
-    return f"at {low} {unit}" if low == high else f"at {low} to {high} {unit} alike"
-
-
 def _signals(hill: SlowHill) -> list[grading.Signal]:
-    path, levels = hill.path, hill.levels
-    ratio = min(level.ratio for level in levels)
+    path, levels, alone = hill.path, hill.levels, hill.path.alone
+    ratio, count = min(level.ratio for level in levels), sum(level.slow for level in levels)
     shifts = [level.shift.point for level in levels if isinstance(level.shift, Estimate)]
     constant = mixtures.is_constant(shifts)
-    at = ", ".join(f"{level.load:g}" for level in levels)
-    count = sum(level.slow for level in levels)
+    at = f"{', '.join(f'{level.load:g}' for level in levels)} users"
+    same = f"the distance changes with the load: {_listed(shifts)}"
+    if constant is not False:
+        within = numbers.percent(mixtures.CONSTANT)
+        same = f"the same time longer at {at}, within {within}" if constant else f"seen at {at} only"
+    there = (
+        f"too few slow ones among {path.alone_requests} requests at the lowest load: more of these are needed"
+    )
+    if alone is not None:
+        longer = numbers.shown(alone.shift)
+        there = f"there at the lowest load too: {alone.slow} of {alone.requests} requests, {longer} longer"
     return [
         grading.at_least(
             "component.weight",
             hill.weight,
             mixtures.LEAST_WEIGHT,
             text=f"{numbers.shown(hill.weight)} of {path.request} lie in a hill of their own, {count} "
-            f"requests "
-            f"(limit {numbers.percent(mixtures.LEAST_WEIGHT)})",
+            f"requests (limit {numbers.percent(mixtures.LEAST_WEIGHT)})",
             chip=f"{numbers.short(hill.weight)} are slow",
         ),
         grading.at_least(
@@ -170,79 +176,56 @@ def _signals(hill: SlowHill) -> list[grading.Signal]:
         ),
         grading.stated(
             "component.alone",
-            None if path.alone is None else path.alone.ratio >= mixtures.SLOW_RATIO,
-            text=_alone_text(path),
-            chip="" if path.alone is None else f"alone: {numbers.short(path.alone.weight)} slow",
+            None if alone is None else alone.ratio >= mixtures.SLOW_RATIO,
+            text=there,
+            chip="" if alone is None else f"alone: {numbers.short(alone.weight)} slow",
         ),
         grading.stated(
-            "component.constant",
-            constant,
-            text=f"the same time longer at {at} users, within {numbers.percent(mixtures.CONSTANT)}"
-            if constant
-            else f"seen at {at} users only"
-            if constant is None
-            else f"the distance changes with the load: {_listed(shifts)}",
-            chip="the same at every load" if constant else "",
+            "component.constant", constant, text=same, chip="the same at every load" if constant else ""
         ),
     ]
-
-
-def _alone_text(path: SlowPath) -> str:
-    if path.alone is None:
-        few = f"{path.alone_requests} requests at the lowest load"
-        return f"too few slow ones among {few}: more of these are needed"
-    slow, whole = path.alone.slow, path.alone.requests
-    return (
-        f"there at the lowest load too: {slow} of {whole} requests, {numbers.shown(path.alone.shift)} longer"
-    )
 
 
 def _rivals(hill: SlowHill) -> list[Counter]:
     curve, path, shift, stops = hill.curve, hill.path, hill.shift.point, hill.stops
     sees = path.unseen_s is not None and path.unseen_s <= shift
-    stands = path.together is not None and path.together >= TOGETHER
+    pauses = [f"{path.met} requests that met one were left out"]
+    if path.unseen_s is not None:
+        pauses.append(f"one of {numbers.with_unit(path.unseen_s, 's')} would have been seen")
+    if path.together is not None:
+        held = numbers.percent(path.together)
+        pauses.append(f"{held} of the probes during slow requests waited for their end")
+    is_pause = path.together is not None and path.together >= TOGETHER
+    # Pauses were left out one by one where they would be seen; a quota's stops are too short for that.
+    left = [stop for stop in stops if not (stop == "pause.periodic" and sees)]
+    is_stop = "cgroup.throttled" in left or ("host.interference" in left and shift <= TAKEN_S)
+    stop_text = (
+        f"{', '.join(stops)}: found" if stops else "no quota, pause at a period or other program was found"
+    )
+    spell = "too few to say whether the share comes and goes"
+    if path.is_even is not None:
+        spell = (
+            "the share is the same in the halves of all trials"
+            if path.is_even
+            else "the share comes and goes"
+        )
+    alone = "there where requests do not wait for others, and at every such level"
+    if path.lacking:
+        alone = f"levels with a single hill: {', '.join(f'{load:g}' for load in path.lacking)} users"
     return [
         grading.rival(
             "standstills",
-            _standstill_text(path),
-            False if stands else True if sees or path.together is not None else None,
+            "; ".join(pauses),
+            False if is_pause else True if sees or path.together is not None else None,
         ),
-        grading.rival(
-            "a stop that was found",
-            f"{', '.join(stops)}: found"
-            if stops
-            else "no quota, pause at a period or other program was found",
-            _without(stops, shift, is_seen=sees),
-        ),
+        grading.rival("a stop that was found", stop_text, False if is_stop else None if left else True),
         grading.rival("first requests of connections", f"{path.opening} such were left out beforehand", True),
         grading.rival("time-outs", "successes alone are looked at; what a time-out ended is none", True),
         _timer_rival(curve, path, shift),
         _generator_rival(curve.steps[0], path, shift),
-        grading.rival(
-            "a cold or busy spell",
-            "the share is the same in the halves of all trials"
-            if path.is_even
-            else "the share comes and goes"
-            if path.is_even is False
-            else "too few to say whether the share comes and goes",
-            path.is_even,
-        ),
-        grading.rival(
-            "queueing",
-            f"levels with a single hill: {', '.join(f'{load:g}' for load in path.lacking)} users"
-            if path.lacking
-            else "there where nobody waits for others, and at every such level",
-            not path.lacking,
-        ),
+        grading.rival("a cold or busy spell", spell, path.is_even),
+        grading.rival("queueing", alone, not path.lacking),
     ]
-
-
-def _without(stops: Sequence[str], shift: float, *, is_seen: bool) -> bool | None:
-    """Pauses were left out one by one where they would be seen; a quota's stops are too short for that."""
-    left = [stop for stop in stops if not (stop == "pause.periodic" and is_seen)]
-    if "cgroup.throttled" in left or ("host.interference" in left and shift <= TAKEN_S):
-        return False
-    return None if left else True
 
 
 def _generator_rival(step: Step, path: SlowPath, shift: float) -> Counter:
@@ -258,17 +241,6 @@ def _generator_rival(step: Step, path: SlowPath, shift: float) -> Counter:
     )
 
 
-def _standstill_text(path: SlowPath) -> str:
-    parts = [f"{path.met} requests that met one were left out"]
-    if path.unseen_s is not None:
-        parts.append(f"one of {numbers.with_unit(path.unseen_s, 's')} would have been seen")
-    if path.together is not None:
-        parts.append(
-            f"{numbers.percent(path.together)} of the probes beside slow requests waited for their end"
-        )
-    return "; ".join(parts)
-
-
 def _timer_rival(curve: Curve, path: SlowPath, shift: float) -> Counter:
     name = mixtures.timer_of(shift)
     later = numbers.with_unit(shift, "s")
@@ -279,23 +251,15 @@ def _timer_rival(curve: Curve, path: SlowPath, shift: float) -> Counter:
     if name == mixtures.TCP_TIMERS[DELAYED_ACK_S]:  # it sends nothing again
         text = f"{later} is one ({name}); one between the service and what it asks is not seen from outside"
         return grading.rival("TCP's timers", text, None)
-    again = _retransmitted(curve.steps)
-    slow = sum(level.slow for level in _levels(path))
-    if again is None:
+    counts = [step.kernel.retransmitted for step in curve.steps if step.kernel is not None]
+    read = [count for count in counts if count is not None]
+    again, slow = sum(read), sum(level.slow for level in _levels(path))
+    if not read:
         return grading.rival(
             "TCP's timers", f"{later} is one ({name}); segments sent again were not read", None
         )
     text = f"{later} is one ({name}); {again:.0f} segments were sent again for {slow} slow requests"
     return grading.rival("TCP's timers", text, again < FEWEST_RETRANSMITTED * slow)
-
-
-def _retransmitted(steps: Sequence[Step]) -> float | None:
-    counted = [
-        step.kernel.retransmitted
-        for step in steps
-        if step.kernel is not None and step.kernel.retransmitted is not None
-    ]
-    return sum(counted) if counted else None
 
 
 def _listed(seconds: Sequence[float]) -> str:
@@ -312,7 +276,7 @@ def _silence(facts: Facts, _: Sequence[SlowHill]) -> str:
         return f"one hill at every load in {requests:,} requests; {unseen}"
     if best.together is not None and best.together >= TOGETHER:
         held = numbers.percent(best.together)
-        return f"{held} of the probes beside slow requests wait for their end: a stop, no path"
+        return f"{held} of the probes during slow requests wait for their end: a stop, no path"
     if best.lacking:
         return f"two hills at {levels[0].load:g} users and one at {best.lacking[0]:g}"
     if best.is_even is False:

@@ -1,27 +1,31 @@
-"""Answers were called failed for their length alone.
+"""Responses were counted as failed only because their length differs.
 
-**Means.** A program compares every answer with the length of the first and calls the others failed. Answers
-of a service may differ in length; nothing is wrong with them.
+**Means.** A load tool compares every response with the length of the first and counts the others as failed.
+Responses of a service may differ in length; nothing is wrong with them.
 
-**Needs.** A load made by such a program: it calls more answers failed for their length than failed indeed,
-and at least 99 % of the answers were as expected.
+**Needs.** A load made by such a tool: it counts more responses as failed for their length than for any other
+reason, and at least 99 % of the responses were as expected.
 
-**Ruled out by.** Answers that were no success, and those that broke off: they are failures.
+**Ruled out by.** Responses that were no success, and those that broke off: they are failures.
 
-**Thresholds.** 99 %: with more errors than that, lengths may differ because answers are error pages.
+**Thresholds.** 99 %: with more errors than that, lengths may differ because responses are error pages.
 
-**Do.** Judge by status and by the body's content (`expect:`, `checks:`).
+**Do.** Judge responses by status and by the content of the body (`expect:`, `checks:`).
 
-**Confirm.** The same load with a check of the body: no answer fails it.
+**Confirm.** Run the same load with a check of the body: no response fails it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from loadlens.diagnose import grading
-from loadlens.model.facts import Curve, Facts, Step
-from loadlens.model.finding import Absent, Finding, NotAssessed
+from loadlens.diagnose.driver import Claim, Nothing, Words, assessing, on_curve, strongest
+from loadlens.diagnose.observe.levels import Level, levels
+from loadlens.model.facts import Facts
+from loadlens.model.finding import Grade
 from loadlens.model.quality import CalledFailed
-from loadlens.present import numbers
+from loadlens.present.numbers import percent
 
 ID = "failure.misclassified"
 TITLE = "failures are differences in length"
@@ -31,61 +35,55 @@ MOST_UNEXPECTED = 0.01
 IMPACT = 0.04
 
 
-def assess(facts: Facts) -> Finding | Absent | NotAssessed:
-    """Look at every level whose load such a program made."""
-    steps = [(curve, step) for curve in facts.curves for step in curve.steps]
-    known = [(c, s, called) for c, s in steps if (called := s.quality.called_failed) is not None]
-    if not known:
-        return Absent(ID, TITLE, "nobody here calls an answer failed for its length")
-    found = [f for curve, step, called in known if (f := _finding(curve, step, called)) is not None]
-    if found:
-        return max(found, key=lambda finding: finding.grade)
-    _, step, called = known[0]
-    return Absent(
-        ID,
-        TITLE,
-        f"{step.label}: {called.by_length:,} differ in length, {called.failed:,} failed and "
-        f"{called.unexpected if called.unexpected is not None else 'some'} were not as expected",
+def observe(facts: Facts) -> Sequence[Level[CalledFailed]] | Nothing:
+    """Return the levels whose load such a tool made."""
+    return levels(facts, lambda step: step.quality.called_failed) or Nothing(
+        "no tool here calls an answer failed for its length"
     )
 
 
-def _finding(curve: Curve, step: Step, called: CalledFailed) -> Finding | None:
+def claim(_: Facts, level: Level[CalledFailed]) -> Claim:
+    """Compare the failures for length with the other failures."""
+    called = level.detail
     answered, total = max(1, called.answered), called.by_length + called.failed
     unexpected = called.unexpected
-    signals = [
-        grading.stated(
-            "failed.by-length",
-            called.by_length > called.failed,
-            text=f"{called.program} calls {total:,} failed, {called.by_length:,} for their length, "
-            f"{called.failed:,} for anything else",
-            chip=f"{called.by_length:,} by length alone",
-        ),
-        grading.stated(
-            "answers.expected",
-            None if unexpected is None else unexpected <= MOST_UNEXPECTED * answered,
-            text="how many answers were no success it does not say"
-            if unexpected is None
-            else f"{unexpected:,} of {answered:,} answers were not as expected "
-            f"(limit {numbers.percent(MOST_UNEXPECTED)})",
-            chip="" if unexpected is None else f"{unexpected:,} not as expected",
-        ),
-    ]
-    grade = grading.grade_of(signals, (), cap=grading.cap_of(curve))
-    if grade is None:
-        return None
-    share = min(1.0, called.by_length / answered)
-    return Finding(
-        rule=ID,
-        grade=grade,
-        impact=IMPACT,
-        scope=f"{curve.label} · {step.label}",
-        statement=grading.statement(
-            f"{numbers.percent(share)} of answers count as failed for their length; {called.failed:,} failed"
-        ),
-        explanation=f"{called.program} compares each answer with the length of the first one.",
-        evidence=tuple(signal.evidence for signal in signals),
-        counter=(),
-        advice=f"Read {called.failed:,} failures, not {total:,}; judge answers by status and content.",
-        confirm="the same load with a check of the body: no answer fails it",
-        curves=(curve.label,),
+    expected = grading.stated(
+        "answers.expected", None, text="how many answers were no success it does not say"
     )
+    if unexpected is not None:
+        expected = grading.stated(
+            "answers.expected",
+            unexpected <= MOST_UNEXPECTED * answered,
+            text=f"{unexpected:,} of {answered:,} answers were not as expected "
+            f"(limit {percent(MOST_UNEXPECTED)})",
+            chip=f"{unexpected:,} not as expected",
+        )
+    by_length = grading.stated(
+        "failed.by-length",
+        called.by_length > called.failed,
+        text=f"{called.program} calls {total:,} failed, {called.by_length:,} for their length, "
+        f"{called.failed:,} for anything else",
+        chip=f"{called.by_length:,} by length alone",
+    )
+
+    def words(_: Grade) -> Words:
+        share = percent(min(1.0, called.by_length / answered))
+        return Words(
+            statement=f"{share} of answers count as failed for their length; {called.failed:,} failed",
+            explanation=f"{called.program} compares each answer with the length of the first one.",
+            advice=f"Read {called.failed:,} failures, not {total:,}; judge answers by status and content.",
+            confirm="the same load with a check of the body: no answer fails it",
+            impact=IMPACT,
+        )
+
+    return on_curve(level.curve, [by_length, expected], [], words, where=level.label)
+
+
+def _silence(_: Facts, observed: Sequence[Level[CalledFailed]]) -> str:
+    called = observed[0].detail
+    differ = f"{called.by_length:,} differ in length, {called.failed:,} failed"
+    unexpected = "some" if called.unexpected is None else called.unexpected
+    return f"{observed[0].step.label}: {differ} and {unexpected} were not as expected"
+
+
+assess = assessing(ID, TITLE, observe, claim, choose=strongest, silence=_silence)

@@ -1,39 +1,41 @@
 """The service's memory grows with every request.
 
-**Means.** Every request leaves memory behind that is never given back. The service grows until it meets its
+**Means.** Every request leaves memory behind that is never released. The service grows until it reaches its
 bound, and is then killed, or pages.
 
-**Needs.** Resident memory of all processes of a service, read 30 times or more while it was measured, over
-the trials of one life of the processes. What came within measured parts is put end to end, so that start-up,
-new users and idle time between do not count. It grew with the requests: even the lower end of its slope is
-above 64 bytes a request and 1 % of the memory a minute; by 10 % and 1 MiB in all; in the last third of the
-requests by half as much a request as before, at least; and trials of four times the requests grew in
-proportion to these, not to time.
+**Needs.** Resident memory of all processes of a service, read 30 times or more during measured parts, over
+the trials of one life of the processes. Readings within measured parts are joined end to end, so that
+start-up, new users and idle time between them do not count. Memory grew with the requests: the lower end of
+the slope's interval is above 64 bytes per request and 1 % of the memory per minute; growth is at least 10 %
+and 1 MiB; in the last third of the requests it is at least half as much per request as before; and trials
+with four times the requests grew in proportion to these, not to time.
 
-**Ruled out by.** Growth that levels off: a cache that has filled, a heap that found its size. A fall of more
-than half of what grew: a collector gives it back. Growth in proportion to time alone. A look shorter than 40
-s, memory that has not doubled, or one that grows by less than 0.8 of before in the last third is a suspicion
-at most: a collector may not have come by, a cache may be filling. That the level will not be bounded one day
-is never excluded, so the finding is probable at best.
+**Ruled out by.** Growth that levels off: a cache that has filled, a heap that reached its size. A fall of
+more than half of the growth: a garbage collector releases it. Growth in proportion to time alone. The finding
+is at most suspected if the service was measured for less than 40 s, if memory has not doubled, or if growth
+in the last third is below 0.8 of that before: the collector may not have run, or a cache may be filling. That
+the level will be bounded one day is never excluded, so the finding is at most probable.
 
-**Thresholds.** 1 % a minute: less does not matter within hours. 64 bytes: pages come and go by more. Half as
-much in the last third: what levels off exponentially has long fallen below; what grows by the same for ever
-stays near 1. Doubled: collectors that let a heap grow before they look through it let it grow by about as
-much as it holds.
+**Thresholds.** 1 % per minute: less does not matter within hours. 64 bytes: pages come and go by more. Half
+as much in the last third: exponential levelling off is far below that by then; constant growth stays near 1.
+Doubled: collectors that let a heap grow before they run let it grow by about what it holds.
 
-**Do.** A heap profile after the same number of requests twice: what is there a request more each time. Until
-then, restart before the bound is met.
+**Do.** Take a heap profile twice, some thousand requests apart: look for what grows with each request. Until
+then, restart before the bound is reached.
 
-**Confirm.** A restart brings the first level back. Twice the requests: twice the growth; idle for as long:
+**Confirm.** A restart brings back the initial level. Twice the requests: twice the growth; idle for as long:
 none.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from loadlens.diagnose import grading
+from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing
 from loadlens.estimate import drift
 from loadlens.model.facts import Curve, Facts
-from loadlens.model.finding import Absent, Counter, Estimate, Finding, Grade, NotAssessed
+from loadlens.model.finding import Estimate, Grade
 from loadlens.model.shapes import MemoryGrowth
 from loadlens.present import numbers
 
@@ -48,79 +50,38 @@ STILL_GROWING, AS_BEFORE = 0.5, 0.8
 DOUBLED = 1.0
 FALLEN = 0.5
 LEAST_LOOK_S = 40.0
-_WITH = {"requests": "requests", "clock": "length"}
 
 
-def assess(facts: Facts) -> Finding | Absent | NotAssessed:
-    """Look at the memory of every service."""
-    looks = [(curve, memory) for curve in facts.curves for memory in curve.memory]
-    if not looks:
-        return NotAssessed(ID, TITLE, "needs the service's processes: their memory was not read")
-    known = [(curve, memory) for curve, memory in looks if isinstance(memory.per_request, Estimate)]
-    if not known:
-        most = max(memory.readings for _, memory in looks)
-        return NotAssessed(ID, TITLE, f"{most} readings of memory under load, needs {drift.FEWEST_POINTS}")
-    known.sort(key=lambda look: -look[1].grown_bytes)
-    found = grading.first(_finding(facts, curve, memory) for curve, memory in known)
-    return found or Absent(ID, TITLE, _silence(known[0][1]))
+def observe(facts: Facts) -> Sequence[tuple[Curve, MemoryGrowth]] | Lacking:
+    """Return the growth of all services, the largest first."""
+    growths = [(curve, memory) for curve in facts.curves for memory in curve.memory]
+    if not growths:
+        return Lacking("needs the service's processes: their memory was not read")
+    measured = [growth for growth in growths if isinstance(growth[1].per_request, Estimate)]
+    if not measured:
+        most = max(memory.readings for _, memory in growths)
+        return Lacking(f"{most} readings of memory under load, needs {drift.FEWEST_POINTS}")
+    return sorted(measured, key=lambda growth: -growth[1].grown_bytes)
 
 
-def _finding(facts: Facts, curve: Curve, memory: MemoryGrowth) -> Finding | None:
-    signals, rivals = _signals(memory), _rivals(memory)
-    is_long = memory.seconds >= LEAST_LOOK_S and memory.grown_bytes >= DOUBLED * memory.begin_bytes
-    cap = Grade.PROBABLE if is_long else Grade.SUSPECTED
-    grade = grading.grade_of(signals, rivals, cap=cap)
-    each = memory.per_request
-    if grade is None or not isinstance(each, Estimate) or _may_be_little(each):
-        return None
-    grown, a_request = numbers.with_unit(memory.grown_bytes, "bytes"), numbers.with_unit(each.point, "bytes")
-    labels = tuple(c.label for c in facts.curves if any(m.label == memory.label for m in c.memory))
-    return Finding(
-        rule=ID,
-        grade=min(grade, cap),
-        impact=min(1.0, memory.grown_bytes / (memory.begin_bytes + memory.grown_bytes)),
-        scope=f"{memory.label} · {curve.label}",
-        statement=grading.statement(
-            f"Memory grows by {a_request} a request: {grown} over {memory.requests:,} requests"
-        ),
-        explanation=f"It grew while the number of users stayed the same, over {memory.trials} trials, and "
-        "does so to the last.",
-        evidence=tuple(signal.evidence for signal in signals),
-        counter=tuple(rivals),
-        advice=f"Compare two heap profiles 10,000 requests apart: what is there "
-        f"{numbers.with_unit(1e4 * each.point, 'bytes')} more is kept. Until it is mended, restart in time.",
-        confirm="a restart brings the first level back; twice the requests leave twice as much behind",
-        curves=labels or (curve.label,),
-    )
-
-
-def _may_be_little(each: Estimate) -> bool:
-    """Whether the lower end is known and does not matter; an open one leaves it a suspicion."""
-    return each.low is not None and each.low < LEAST_BYTES
-
-
-def _signals(memory: MemoryGrowth) -> list[grading.Signal]:
+def claim(facts: Facts, growth: tuple[Curve, MemoryGrowth]) -> Claim | Nothing:
+    """Check that memory grows fast enough, to the last, and with the requests."""
+    (curve, memory), each = growth, growth[1].per_request
+    # The lower end is known and does not matter; an open one leaves a suspicion.
+    if not isinstance(each, Estimate) or (each.low is not None and each.low < LEAST_BYTES):
+        return Nothing("memory grows too little per request")
     grown = numbers.with_unit(memory.grown_bytes, "bytes")
     share = memory.grown_bytes / memory.begin_bytes if memory.begin_bytes else 0.0
-    pace = memory.per_minute
-    return [
+    signals = [
         grading.at_least(
             "memory.per-request",
-            memory.per_request,
+            each,
             LEAST_BYTES,
-            text=f"{numbers.shown(memory.per_request)} more with each of {memory.requests:,} requests "
+            text=f"{numbers.shown(each)} more with each of {memory.requests:,} requests "
             f"(limit {LEAST_BYTES:g} B)",
-            chip=f"{numbers.short(memory.per_request)} a request",
+            chip=f"{numbers.short(each)} per request",
         ),
-        grading.stated(
-            "memory.pace",
-            None if pace is None else pace > drift.LEAK_PER_MINUTE,
-            text="how fast is not known"
-            if pace is None
-            else f"at least {numbers.percent(pace)} of the memory a minute "
-            f"(limit {numbers.percent(drift.LEAK_PER_MINUTE)})",
-            chip="" if pace is None else f"{numbers.percent(pace)} a minute",
-        ),
+        _pace(memory.per_minute),
         grading.stated(
             "memory.grown",
             memory.grown_bytes >= LEAST_GROWN_BYTES and share >= LEAST_GROWN,
@@ -128,47 +89,77 @@ def _signals(memory: MemoryGrowth) -> list[grading.Signal]:
             f"(limit {numbers.percent(LEAST_GROWN)})",
             chip=f"{grown} in {memory.seconds:.0f} s",
         ),
-        grading.stated(
-            "memory.late",
-            _is_lasting(memory.late),
-            text="whether it levels off is not known"
-            if memory.late is None
-            else f"in the last third of the requests {memory.late:.2g} times as much a request as before "
-            f"(limit {STILL_GROWING:g})",
-            chip="" if memory.late is None else f"late growth {memory.late:.2g} of before",
-        ),
-        grading.stated(
-            "memory.follows",
-            None if memory.follows == "unknown" else memory.follows == "requests",
-            text="whether it follows the requests or the clock is not known: trials had about as many each"
-            if memory.follows == "unknown"
-            else f"each trial's growth is in proportion to its {_WITH[memory.follows]}",
-            chip="in step with requests" if memory.follows == "requests" else "",
-        ),
+        _late(memory.late),
+        _follows(memory),
     ]
-
-
-def _is_lasting(late: float | None) -> bool | None:
-    """Whether it grows to the last as it did before; none where it may level off."""
-    if late is None or STILL_GROWING <= late < AS_BEFORE:
-        return None
-    return late >= AS_BEFORE
-
-
-def _rivals(memory: MemoryGrowth) -> list[Counter]:
-    fallen = memory.fallen_bytes / memory.grown_bytes if memory.grown_bytes > 0 else 0.0
-    return [
-        grading.rival(
-            "collector",
-            f"memory fell by {numbers.with_unit(memory.fallen_bytes, 'bytes')} at most",
-            fallen < FALLEN,
-        ),
+    fallen = numbers.with_unit(memory.fallen_bytes, "bytes")
+    is_kept = memory.grown_bytes <= 0 or memory.fallen_bytes / memory.grown_bytes < FALLEN
+    rivals = [
+        grading.rival("collector", f"memory fell by {fallen} at most", is_kept),
         grading.rival("more users", "only what grew at one level of load counts", True),
         grading.rival("cache with a bound", f"none was met in {memory.seconds:.0f} s", None),
     ]
 
+    def words(grade: Grade) -> Words:
+        return Words(
+            statement=f"Memory grows by {numbers.with_unit(each.point, 'bytes')} per request: {grown} over "
+            f"{memory.requests:,} requests",
+            explanation="It grew while the number of users stayed the same, over "
+            f"{memory.trials} trials, and does so to the last.",
+            advice="Compare two heap profiles 10,000 requests apart: what is there "
+            f"{numbers.with_unit(1e4 * each.point, 'bytes')} more is kept. Until it is fixed, restart in "
+            "time.",
+            confirm="a restart brings the first level back; twice the requests leave twice as much behind",
+            impact=memory.grown_bytes / (memory.begin_bytes + memory.grown_bytes),
+            scope=f"{memory.label} · {curve.label}",
+        )
 
-def _silence(memory: MemoryGrowth) -> str:
+    curves = tuple(c.label for c in facts.curves if any(m.label == memory.label for m in c.memory))
+    is_long = memory.seconds >= LEAST_LOOK_S and memory.grown_bytes >= DOUBLED * memory.begin_bytes
+    cap = Grade.PROBABLE if is_long else Grade.SUSPECTED
+    return Claim(curve.label, signals, rivals, words, curves, cap)
+
+
+def _pace(per_minute: float | None) -> grading.Signal:
+    if per_minute is None:
+        return grading.stated("memory.pace", None, text="how fast is not known")
+    pace, limit = numbers.percent(per_minute), numbers.percent(drift.LEAK_PER_MINUTE)
+    return grading.stated(
+        "memory.pace",
+        per_minute > drift.LEAK_PER_MINUTE,
+        text=f"at least {pace} of the memory per minute (limit {limit})",
+        chip=f"{pace} per minute",
+    )
+
+
+def _late(late: float | None) -> grading.Signal:
+    """Growth to the last as before; between the limits it may level off."""
+    if late is None:
+        return grading.stated("memory.late", None, text="whether it levels off is not known")
+    return grading.stated(
+        "memory.late",
+        None if STILL_GROWING <= late < AS_BEFORE else late >= AS_BEFORE,
+        text=f"in the last third of the requests {late:.2g} times as much per request as before "
+        f"(limit {STILL_GROWING:g})",
+        chip=f"late growth {late:.2g} of before",
+    )
+
+
+def _follows(memory: MemoryGrowth) -> grading.Signal:
+    if memory.follows == "unknown":
+        text = "whether it follows the requests or the clock is not known: trials had about as many each"
+        return grading.stated("memory.follows", None, text=text)
+    is_by_request = memory.follows == "requests"
+    return grading.stated(
+        "memory.follows",
+        is_by_request,
+        text=f"each trial's growth is in proportion to its {'requests' if is_by_request else 'length'}",
+        chip="in step with requests" if is_by_request else "",
+    )
+
+
+def _silence(facts: Facts, growths: Sequence[tuple[Curve, MemoryGrowth]]) -> str:
+    memory = growths[0][1]
     grown = numbers.with_unit(max(0.0, memory.grown_bytes), "bytes")
     text = f"memory of {memory.label} grew by {grown} over {memory.requests:,} requests"
     if memory.grown_bytes < LEAST_GROWN_BYTES or memory.late is None or memory.begin_bytes <= 0:
@@ -180,3 +171,6 @@ def _silence(memory: MemoryGrowth) -> str:
     if memory.follows == "clock":
         return f"{text}, in proportion to time and not to these"
     return f"{text}, {numbers.percent(memory.grown_bytes / memory.begin_bytes)} of what it had"
+
+
+assess = assessing(ID, TITLE, observe, claim, silence=_silence)

@@ -1,39 +1,41 @@
 """Connections are dropped before the service accepts them.
 
-**Means.** The kernel keeps connections that stand until the service accepts them, and only so many: its
-backlog. What comes on top is dropped, and the client asks again after a second, then after two more, then
-after four. A few such requests take a thousand times as long as the others. How many connections are accepted
-a second is a lower bound of what the service can accept, and so is the throughput: who was dropped asks for
-nothing while it waits, so the backlog may run empty meanwhile, and probes and checks are accepted besides.
-Where that waiting takes 5 % of the response time or more, whoever dropped them, the capacity is said to be
-at least what was reached.
+**Means.** The kernel keeps established connections in a queue of limited length, the backlog, until the
+service accepts them. It drops connections beyond that, and the client tries again after 1 s, then after 2 s
+more, then after 4 s more. A few such requests take a thousand times as long as the others. The rate of
+accepted connections, and so the throughput, is a lower bound of what the service can accept: a dropped client
+sends nothing while it waits, so the backlog may run empty meanwhile, and probes and readiness checks are
+accepted besides. Where this waiting takes 5 % of the response time or more, wherever the connections were
+lost, the capacity is reported as at least what was reached.
 
-**Needs.** More than 3 segments of new connections that the kernel dropped at the service's port, or at
-least two connections, and 0.02 % of them, that stood after just as long as a client waits before it asks
+**Needs.** More than 3 segments of new connections that the kernel dropped at the service's port; or at least
+two connections, and 0.02 % of them, that were established after one of the times at which a client tries
 again (1, 2, 3, 4, 5, 7 or 15 s).
 
-**Ruled out by.** Packets lost on the way: connections were asked for again and the kernel dropped none at
-the port. Without the kernel's counts this stays open, and the finding is no more than suspected. Where
-waiting to ask again takes less than 5 % of the response time, a limit of the throughput has another cause.
+**Ruled out by.** Packets lost on the way: clients tried again although the kernel dropped nothing at the
+port. Without the kernel's counts this stays open, and the finding is at most suspected. Where waiting to try
+again takes less than 5 % of the response time, a limit of the throughput has another cause.
 
-**Thresholds.** 3: a drop or two come with a restart or a scan. 0.02 %: it shows at p99.9 of a service that
-opens a connection for every fifth request. Within 5 % of these times: the kernel's timers are that coarse,
-and nothing else makes connections stand after whole seconds.
+**Thresholds.** 3 segments: a restart or a port scan causes one or two drops. 0.02 %: it shows at p99.9 of a
+service that opens a connection for every fifth request. Within 5 % of these times: the kernel's timers are
+that coarse, and nothing else makes connecting take whole seconds.
 
-**Do.** A larger backlog (`listen`, and net.core.somaxconn), a loop that does nothing but accept, clients
-that keep connections.
+**Do.** Use a larger backlog (`listen`, and net.core.somaxconn), a loop that only accepts, and clients that
+keep connections.
 
 **Confirm.** A backlog four times as large: no drops, and no connection that takes a second.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from loadlens.diagnose import grading
+from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, on_curve
 from loadlens.measure.curve import FIRST_WAIT_S, completed, waited_to_ask
-from loadlens.model.facts import ConnectionWatch, Curve, Facts, KernelWatch, Step
-from loadlens.model.finding import Absent, Counter, Evidence, Finding, NotAssessed
+from loadlens.model.facts import Curve, Facts, Step
+from loadlens.model.finding import Counter, Evidence, Finding, Grade
 from loadlens.present import load_text, numbers
 
 ID = "accept.drops"
@@ -47,208 +49,186 @@ MATTERS = 0.05  # of the response time: below, drops are there and bound nothing
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """What is known of one level's new connections."""
+class Level:
+    """New connections at one level."""
 
     curve: Curve
     step: Step
-    kernel: KernelWatch | None
-    watch: ConnectionWatch | None
 
     @property
     def at(self) -> str:
-        """The load there, in words."""
+        """Return the load in words."""
         return load_text.load_of(self.curve, self.step)
 
     @property
     def drops(self) -> float | None:
-        """At the service's ports; none: not read."""
-        return None if self.kernel is None else self.kernel.listen_drops
+        """Return the drops at the service's ports; none: not read."""
+        return None if self.step.kernel is None else self.step.kernel.listen_drops
 
     @property
     def resent(self) -> int | None:
-        """Connections that were asked for again; none: not recorded."""
-        return None if self.watch is None else self.watch.resent
+        """Return the connections that were asked for again; none: not recorded."""
+        return None if self.step.connections is None else self.step.connections.resent
+
+    @property
+    def connects(self) -> int:
+        """Return the tries to connect; 0: not recorded."""
+        return 0 if self.step.connections is None else self.step.connections.connects or 0
 
     @property
     def resent_share(self) -> float:
-        """Of the connections that were begun."""
-        if self.watch is None or not self.watch.connects or self.watch.resent is None:
-            return 0.0
-        return self.watch.resent / self.watch.connects
+        """Return the share of the connections that were asked for again."""
+        return (self.resent or 0) / self.connects if self.connects else 0.0
 
     @property
-    def opens(self) -> float | None:
-        """Connections for each request of the load; none: not recorded."""
+    def accepted_per_s(self) -> float | None:
+        """Return the connections of the load that were accepted per second; none: not recorded."""
+        watch, rate = self.step.connections, completed(self.step)
         return (
-            None if self.watch is None or not self.watch.answered else self.watch.opened / self.watch.answered
+            None
+            if watch is None or not watch.answered or rate <= 0
+            else rate * (watch.opened / watch.answered)
         )
 
     @property
     def is_dropping(self) -> bool:
-        """Whether the kernel counted drops."""
+        """True if the kernel counted drops."""
         return self.drops is not None and self.drops > DROPS
 
     @property
     def is_asked_again(self) -> bool:
-        """Whether connections stood after whole seconds."""
+        """True if connections stood after whole seconds."""
         return (self.resent or 0) >= FEWEST_RESENT and self.resent_share >= RESENT_SHARE
 
 
-def assess(facts: Facts) -> Finding | Absent | NotAssessed:
-    """Look at every level; the one with the most drops speaks for all."""
-    looks = [Look(curve, s, s.kernel, s.connections) for curve in facts.curves for s in curve.steps]
-    looks = [look for look in looks if look.drops is not None or look.resent is not None]
-    if not looks:
-        lack = "needs the kernel's counts at the service's port, or connections one by one"
-        return NotAssessed(ID, TITLE, lack)
-    struck = [look for look in looks if look.is_dropping or look.is_asked_again]
-    if not struck:
-        return Absent(ID, TITLE, _silence(looks))
-    by_weight = sorted(struck, key=lambda look: (look.drops or 0.0, look.resent_share), reverse=True)
-    found = [(look, finding) for look in by_weight if (finding := _finding(look)) is not None]
-    if not found:
-        return Absent(ID, TITLE, _loss_rival(by_weight[0]).text)
-    return grading.seen_on(
-        found[0][1],
-        [look.curve for look, _ in found],
-        bounds=[look.curve for look, _ in found if _at_stake(look) >= MATTERS],
-    )
+def observe(facts: Facts) -> Sequence[Level] | Lacking | Nothing:
+    """Return the levels with drops or lost requests for connections, the one with the most drops first."""
+    levels = [Level(curve, step) for curve in facts.curves for step in curve.steps]
+    levels = [level for level in levels if level.drops is not None or level.resent is not None]
+    if not levels:
+        return Lacking("needs the kernel's counts at the service's port, or connections one by one")
+    struck = [level for level in levels if level.is_dropping or level.is_asked_again]
+    if struck:
+        return sorted(struck, key=lambda level: (level.drops or 0.0, level.resent_share), reverse=True)
+    drops = [level.drops for level in levels if level.drops is not None]
+    counts = [f"at most {max(drops):,.0f} dropped on a level (limit {DROPS:.0f})"] if drops else []
+    if connects := sum(level.connects for level in levels):
+        resent = sum(level.resent or 0 for level in levels)
+        counts.append(f"{resent:,} of {connects:,} connections stood after 1 s or more")
+    return Nothing("; ".join(counts))
 
 
 def are_kept_waiting(curve: Curve, step: Step) -> bool:
-    """Whether clients asked less than they would, as they waited to ask for connections again.
+    """Return whether clients asked less than they would, as they waited to ask for connections again.
 
-    It is all the same to the service where those were lost. Where drops were counted and nobody knows for how
-    long clients waited, nothing says that it did not matter.
+    Where these were lost makes no difference to the service. Where drops were counted and the wait of clients
+    is not known, nothing says that it did not matter.
     """
-    look, share = Look(curve, step, step.kernel, step.connections), waited_to_ask(step)
+    level, share = Level(curve, step), waited_to_ask(step)
     if share is None:
-        return look.is_dropping
-    return (look.is_dropping or look.is_asked_again) and share >= MATTERS
+        return level.is_dropping
+    return (level.is_dropping or level.is_asked_again) and share >= MATTERS
 
 
-def _finding(look: Look) -> Finding | None:
-    drops, resent = _drops_signal(look), _resent_signal(look)
+def claim(facts: Facts, level: Level) -> Claim:
+    """Compare drops at the port with connections that were asked for again, and with losses on the way."""
+    drops, resent, rate = _drops(level), _resent(level), level.accepted_per_s
     # Either is enough: a dropped last segment of a handshake shows in no connect time.
-    needed = [signal for signal in (drops, resent) if signal.evidence.passed]
-    if look.drops is None:
-        needed.append(drops)  # one in five thousand is lost on any long way
-    rivals = [_loss_rival(look), _late_rival(look)]
-    grade = grading.grade_of(needed, rivals, cap=grading.cap_of(look.curve))
-    if grade is None:
-        return None
-    bound = look.kernel.accept_queue_bound if look.kernel is not None else None
-    backlog = "" if bound is None else f" from {bound:.0f} to {4 * bound:.0f} or more"
-    return Finding(
-        rule=ID,
-        grade=grade,
-        impact=_at_stake(look),
-        scope=look.curve.label,
-        statement=grading.statement(_statement(look)),
-        explanation=_explanation(look),
-        evidence=(drops.evidence, resent.evidence, *_accepted_evidence(look)),
-        counter=tuple(rivals),
-        advice=f"Raise the backlog{backlog} (listen, net.core.somaxconn), accept in a loop that does nothing "
-        "else, and let clients keep connections.",
-        confirm=f"a backlog four times as large at {look.at}: no drops, no connection that takes a second",
-        unknown=() if look.drops is not None else ("what the kernel dropped at the service's port",),
-        curves=(look.curve.label,),
-    )
+    signals = [signal for signal in (drops, resent) if signal.evidence.passed]
+    if level.drops is None:
+        signals.append(drops)  # one in five thousand is lost on any long way
+    evidence, least = [drops.evidence, resent.evidence], ""
+    if rate is not None:
+        per_s = numbers.with_unit(rate, "1/s")
+        least = f" The service can accept {per_s} or more."
+        text = (
+            f"{per_s} connections of the load are accepted at {level.at}, a lower bound: who was dropped "
+            "asks for nothing while it waits, and probes and checks are accepted besides"
+        )
+        chip = f"accepts {per_s} or more"
+        evidence.append(Evidence("accept.rate", text, chip, rate, rate, None, None, True))
+
+    def words(grade: Grade) -> Words:
+        slow = f"{level.resent or 0:,} connections took 1 s or more"
+        statement = f"{slow} at {level.at}: dropped, or lost on the way"
+        if level.drops is not None:
+            dropped = f"{level.drops:,.0f} drops of new connections"
+            statement = f"{dropped} at {level.at}: who is dropped waits 1 s or more"
+        waited, mean = numbers.with_unit(FIRST_WAIT_S, "s"), numbers.short(level.step.response.mean)
+        again = f"A client asks again after {waited}; a request takes {mean} on average."
+        if level.resent is not None and level.connects:
+            share = f"{numbers.percent(level.resent_share)} of the connections"
+            again = f"{share} were asked for again after {waited} or more; a request takes {mean}."
+        bound = level.step.kernel.accept_queue_bound if level.step.kernel is not None else None
+        backlog = "" if bound is None else f" from {bound:.0f} to {4 * bound:.0f} or more"
+        return Words(
+            statement=statement,
+            explanation=again + least,
+            advice=f"Raise the backlog{backlog} (listen, net.core.somaxconn), accept in a loop that does "
+            "nothing else, and let clients keep connections.",
+            confirm=f"a backlog four times as large at {level.at}: no drops, no connection that takes a "
+            "second",
+            impact=waited_to_ask(level.step) or 0.0,
+            unknown=() if level.drops is not None else ("what the kernel dropped at the service's port",),
+        )
+
+    # A generator that made connections late would have sent requests late, too.
+    rivals = [_losses(level), grading.generator_rival(level.step)]
+    return on_curve(level.curve, signals, rivals, words, evidence=evidence)
 
 
-def _drops_signal(look: Look) -> grading.Signal:
-    if look.drops is None:
+def _drops(level: Level) -> grading.Signal:
+    kernel = level.step.kernel
+    if kernel is None or kernel.listen_drops is None:
         return grading.stated("listen.drops", None, text="what the kernel dropped at the port was not read")
     queue = ""
-    if look.kernel is not None and look.kernel.accept_queue is not None:
-        queue = f"; up to {look.kernel.accept_queue:.0f} waited to be accepted"
-        if look.kernel.accept_queue_bound is not None:
-            queue += f" where {look.kernel.accept_queue_bound:.0f} may"
-    found = grading.stated(
+    if kernel.accept_queue is not None:
+        queue = f"; up to {kernel.accept_queue:.0f} waited to be accepted"
+        if kernel.accept_queue_bound is not None:
+            queue += f" where {kernel.accept_queue_bound:.0f} may"
+    return grading.stated(
         "listen.drops",
-        look.is_dropping,
-        text=f"the kernel dropped {look.drops:,.0f} segments of new connections at {look.at} "
+        level.is_dropping,
+        text=f"the kernel dropped {kernel.listen_drops:,.0f} segments of new connections at {level.at} "
         f"(limit {DROPS:.0f}){queue}",
-        chip=f"{look.drops:,.0f} dropped",
+        chip=f"{kernel.listen_drops:,.0f} dropped",
+        value=kernel.listen_drops,
+        threshold=DROPS,
     )
-    value = look.drops
-    return grading.Signal(replace(found.evidence, value=value, threshold=DROPS), found.is_clear)
 
 
-def _resent_signal(look: Look) -> grading.Signal:
-    if look.resent is None or look.watch is None or not look.watch.connects:
+def _resent(level: Level) -> grading.Signal:
+    if level.resent is None or not level.connects:
         return grading.stated("connect.resent", None, text="how long connecting took was not recorded")
+    share = numbers.percent(level.resent_share)
     return grading.stated(
         "connect.resent",
-        True if look.is_asked_again else None if look.is_dropping else False,
-        text=f"{look.resent:,} of {look.watch.connects:,} connections ({numbers.percent(look.resent_share)}) "
-        f"stood after 1, 2, 3 .. s, as if asked for again (limit {numbers.percent(RESENT_SHARE)})",
-        chip=f"{look.resent:,} asked for again",
+        True if level.is_asked_again else None if level.is_dropping else False,
+        text=f"{level.resent:,} of {level.connects:,} connections ({share}) stood after 1, 2, 3 .. s, as if "
+        f"asked for again (limit {numbers.percent(RESENT_SHARE)})",
+        chip=f"{level.resent:,} asked for again",
     )
 
 
-def _loss_rival(look: Look) -> Counter:
-    name = "packets lost on the way"
-    if look.drops is None:
+def _losses(level: Level) -> Counter:
+    name, kernel = "packets lost on the way", level.step.kernel
+    if kernel is None or kernel.listen_drops is None:
         return grading.rival(name, "the kernel's counts at the service's port were not read", None)
-    again = look.kernel.retransmitted if look.kernel is not None else None
+    again = kernel.retransmitted
     resent = "" if again is None else f", {again:,.0f} segments were sent again on the machine"
-    return grading.rival(name, f"{look.drops:,.0f} were dropped at the port{resent}", look.is_dropping)
-
-
-def _late_rival(look: Look) -> Counter:
-    """The generator as the cause of late connections: it would have sent late, too."""
-    return grading.generator_rival(look.step)
-
-
-def _at_stake(look: Look) -> float:
-    """Share of the response time that waiting to ask again takes, at least."""
-    return waited_to_ask(look.step) or 0.0
-
-
-def _accepted(look: Look) -> float | None:
-    """Connections of the load that were accepted per second; none: not recorded."""
-    rate = completed(look.step)
-    return None if look.opens is None or rate <= 0 else rate * look.opens
-
-
-def _accepted_evidence(look: Look) -> tuple[Evidence, ...]:
-    """Told, not needed: it bounds from below what the service can accept, and nothing does from above."""
-    rate = _accepted(look)
-    if rate is None:
-        return ()
-    told = numbers.with_unit(rate, "1/s")
-    text = (
-        f"{told} connections of the load are accepted at {look.at}, a lower bound: who was dropped asks for "
-        "nothing while it waits, and probes and checks are accepted besides"
+    return grading.rival(
+        name, f"{kernel.listen_drops:,.0f} were dropped at the port{resent}", level.is_dropping
     )
-    return (Evidence("accept.rate", text, f"accepts {told} or more", rate, rate, None, None, True),)
 
 
-def _statement(look: Look) -> str:
-    if look.drops is not None:
-        return f"{look.drops:,.0f} drops of new connections at {look.at}: who is dropped waits 1 s or more"
-    return f"{look.resent:,} connections took 1 s or more at {look.at}: dropped, or lost on the way"
+def _of_all(pairs: Sequence[tuple[Level, Finding]]) -> Finding:
+    """Return the first finding for all levels; it explains others where waiting to ask again matters."""
+    bounds = [level.curve for level, _ in pairs if (waited_to_ask(level.step) or 0.0) >= MATTERS]
+    return grading.seen_on(pairs[0][1], [level.curve for level, _ in pairs], bounds=bounds)
 
 
-def _explanation(look: Look) -> str:
-    waited = numbers.with_unit(FIRST_WAIT_S, "s")
-    mean = numbers.short(look.step.response.mean)
-    rate = _accepted(look)
-    least = "" if rate is None else f" The service can accept {numbers.with_unit(rate, '1/s')} or more."
-    if look.resent is None or look.watch is None or not look.watch.connects:
-        return f"A client asks again after {waited}; a request takes {mean} on average.{least}"
-    share = numbers.percent(look.resent_share)
-    again = f"{share} of the connections were asked for again after {waited} or more"
-    return f"{again}; a request takes {mean}.{least}"
+def _silence(facts: Facts, levels: Sequence[Level]) -> str:
+    return _losses(levels[0]).text
 
 
-def _silence(looks: list[Look]) -> str:
-    drops = [look.drops for look in looks if look.drops is not None]
-    resent = sum(look.resent or 0 for look in looks)
-    connects = sum(look.watch.connects or 0 for look in looks if look.watch is not None)
-    told = [f"at most {max(drops):,.0f} dropped on a level (limit {DROPS:.0f})"] if drops else []
-    if connects:
-        told.append(f"{resent:,} of {connects:,} connections stood after 1 s or more")
-    return "; ".join(told)
+assess = assessing(ID, TITLE, observe, claim, choose=_of_all, silence=_silence)

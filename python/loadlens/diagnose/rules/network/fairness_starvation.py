@@ -71,7 +71,7 @@ def observe(facts: Facts) -> Sequence[UnevenConnections] | Lacking | Nothing:
         if curve.is_closed and watch.evenness is not None and isinstance(watch.best_over_worst, Estimate)
     ]
     if not watched:
-        return Lacking("needs connections one by one: what made the load tells of none")
+        return Lacking("needs connections one by one: the load tool recorded none")
     if not levels:
         return Lacking(
             "needs 10 connections that live all the time with 100 requests each on average; there were "

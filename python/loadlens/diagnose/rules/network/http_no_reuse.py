@@ -84,7 +84,7 @@ def observe(facts: Facts) -> Sequence[ShortConnections] | Lacking | Nothing:
     ]
     opened = max(level.watch.opened for level in levels)
     answered = sum(level.watch.answered for level in levels)
-    return counted or Nothing(f"at most {opened} connections a level for {answered:,} answers")
+    return counted or Nothing(f"at most {opened} connections per level for {answered:,} answers")
 
 
 def claim(facts: Facts, level: ShortConnections) -> Claim:
@@ -129,11 +129,11 @@ def claim(facts: Facts, level: ShortConnections) -> Claim:
         explanation = f"The service ended {ended} after one answer."
         if isinstance(rate, Estimate):
             explanation += (
-                f" At {numbers.with_unit(rate.point, '1/s')} these are as many connections a second; "
+                f" At {numbers.with_unit(rate.point, '1/s')} these are as many connections per second; "
                 f"one address of a client has ports for {PORTS / REST_S:.0f}."
             )
         # An open load has no number of users: how many connections it keeps follows from response times.
-        wanted = f"{step.load:g} connections a trial" if level.curve.is_closed else "far fewer connections"
+        wanted = f"{step.load:g} connections per trial" if level.curve.is_closed else "far fewer connections"
         return Words(
             statement=f"Every request needs a new connection: {took}",
             explanation=explanation,

@@ -53,50 +53,40 @@ SAME_RATE = 0.05  # from the mean of the levels at which more users bring nothin
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
-    """A level at which bytes and times of the parts of answers are known."""
-
-    step: Step
-    received: ReceivedWatch
-
-
-@dataclass(frozen=True, slots=True)
 class Transfers:
     """The answers of a curve on their way."""
 
     curve: Curve
-    levels: tuple[Level, ...]  # by load
+    levels: Sequence[tuple[Step, ReceivedWatch]]  # at which all parts of answers are known, by load
 
     @property
     def share(self) -> float:
         """Share of a request's time on the way at the highest load."""
-        return coming_share(self.levels[-1].received) or 0.0
+        return coming_share(self.levels[-1][1]) or 0.0
 
 
 def observe(facts: Facts) -> Sequence[Transfers] | Lacking:
     """Return the curves whose answers were timed in parts."""
-    transfers = [
-        Transfers(curve, levels)
-        for curve in facts.curves
-        if (
-            levels := tuple(Level(s, s.received) for s in curve.steps if s.received and _is_whole(s.received))
-        )
-    ]
+    transfers = []
+    for curve in facts.curves:
+        watched = [(step, step.received) for step in curve.steps if step.received is not None]
+        levels = [
+            (step, received)
+            for step, received in watched
+            if all(isinstance(p, Estimate) for p in (received.bytes_per_s, received.waited, received.coming))
+        ]
+        if levels:
+            transfers.append(Transfers(curve, levels))
     return transfers or Lacking("bytes and times of the parts of answers were not recorded")
-
-
-def _is_whole(received: ReceivedWatch) -> bool:
-    parts = (received.bytes_per_s, received.waited, received.coming)
-    return all(isinstance(part, Estimate) for part in parts)
 
 
 def claim(facts: Facts, transfers: Transfers) -> Claim:
     """Hold the way of the answers against its plateau, the size of answers, and full processors."""
     curve, levels, share = transfers.curve, transfers.levels, transfers.share
-    step, top = levels[-1].step, levels[-1].received
+    step, top = levels[-1]
     done, rate = completed(step), figures.point(top.bytes_per_s)
     each = rate / done if done > 0 else 0.0  # bytes of an answer
-    first, last = figures.point(levels[0].received.coming), figures.point(top.coming)
+    first, last = figures.point(levels[0][1].coming), figures.point(top.coming)
     signals = [
         grading.stated(
             "answer.bytes",
@@ -139,7 +129,7 @@ def claim(facts: Facts, transfers: Transfers) -> Claim:
             statement=f"Answers stop at {rate_text}: {numbers.percent(share)} of the time is on the way",
             explanation=f"At {load_text.load_with_unit(curve, step)} an answer of {size} "
             f"comes within {numbers.short(top.coming)} of its first byte.",
-            advice=f"Compress or shorten answers: at {rate_text} half of {size} bears "
+            advice=f"Compress or shorten answers: at {rate_text} half of {size} supports "
             f"{numbers.with_unit(2 * rate / each, '1/s')}.",
             confirm="answers of half the size: throughput doubles and bytes per second stay",
             impact=share,
@@ -148,7 +138,7 @@ def claim(facts: Facts, transfers: Transfers) -> Claim:
     return on_curve(curve, signals, rivals, words)
 
 
-def _plateau(curve: Curve, levels: Sequence[Level]) -> list[grading.Signal]:
+def _plateau(curve: Curve, levels: Sequence[tuple[Step, ReceivedWatch]]) -> list[grading.Signal]:
     """More users bring nothing, and the bytes per second of all of them are the same."""
     capacity = capacity_of(curve)
     if not isinstance(capacity, Capacity):
@@ -159,14 +149,10 @@ def _plateau(curve: Curve, levels: Sequence[Level]) -> list[grading.Signal]:
     knee, begins = capacity.saturation.knee, capacity.saturation.plateau_from
     # A level hardly below the plateau is as full: what the pipe carries varies between trials.
     full_from = begins if knee is None else min(begins, BEYOND_KNEE * knee)
-    rates = [figures.point(level.received.bytes_per_s) for level in levels if level.step.load >= full_from]
+    rates = [figures.point(received.bytes_per_s) for step, received in levels if step.load >= full_from]
     if len(rates) < 2:
-        return [
-            flat,
-            grading.stated(
-                "bytes.same", None, text="one level on the plateau only, none beside it beyond the knee"
-            ),
-        ]
+        text = "one level on the plateau only, no other beyond the knee"
+        return [flat, grading.stated("bytes.same", None, text=text)]
     mean = sum(rates) / len(rates)
     off = max(abs(rate / mean - 1) for rate in rates)
     same = grading.stated(
@@ -181,9 +167,8 @@ def _plateau(curve: Curve, levels: Sequence[Level]) -> list[grading.Signal]:
 
 def _cores(curve: Curve, step: Step) -> grading.Signal:
     if not step.processes or curve.cores_allotted <= 0:
-        return grading.stated(
-            "cpu.room", None, text="CPU of the service was not read: --pid PID, or --start CMD"
-        )
+        text = "CPU of the service was not read: --pid PID, or --start CMD"
+        return grading.stated("cpu.room", None, text=text)
     loops = [p.occupied for p in step.processes if p.hot_threads == 1]
     busiest = max((loop.point for loop in loops if isinstance(loop, Estimate)), default=0.0)
     if busiest >= SATURATED:

@@ -30,7 +30,7 @@ place only: three layers of three tries are 27.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -137,7 +137,7 @@ def claim(facts: Facts, surplus: Surplus) -> Claim:
 
 def _share(surplus: Surplus) -> grading.Signal:
     share = surplus.excess.per_request
-    signal = grading.at_least(
+    return grading.at_least(
         "excess.share",
         share,
         LEAST,
@@ -145,7 +145,6 @@ def _share(surplus: Surplus) -> grading.Signal:
         f"({_bounds(surplus)}; limit {100 * LEAST:g})",
         chip=f"{numbers.percent(max(0.0, share.point))} more",
     )
-    return grading.Signal(replace(signal.evidence, threshold=LEAST), signal.is_clear)
 
 
 def _bounds(surplus: Surplus) -> str:

@@ -109,12 +109,8 @@ def _share(step: Step) -> float:
 def claim(facts: Facts, shedding: SheddingCurve) -> Claim:
     """Hold the refusals against those of a part that broke, and against answers that come late."""
     top, before, rate = shedding.top, shedding.before, shedding.refusal.rate
-    signals = [
-        refusals.share_signal(shedding.refusal.share, UNAVAILABLE, shedding.at),
-        _rise(shedding),
-        _response(shedding),
-        _throughput(shedding),
-    ]
+    share_refused = refusals.share_signal(shedding.refusal.share, UNAVAILABLE, shedding.at)
+    signals = [share_refused, _rise(shedding), _response(shedding), _throughput(shedding)]
     rivals = [
         _late_rival(shedding),
         _broken_rival(shedding),
@@ -151,12 +147,12 @@ def _rise(shedding: SheddingCurve) -> grading.Signal:
     if lowest is shedding.top:
         text = "one level of this load: whether the refused share grows with it is not known"
         return grading.stated("refused.rise", None, text=text)
-    before, now = _share(lowest), shedding.refused
-    most = _at_most(lowest)
+    before, now, answers = _share(lowest), shedding.refused, refusals.answers([lowest], UNAVAILABLE)
+    bound = share(np.array([float(answers.refused)]), np.array([float(answers.count)]), confidence=SURE)
+    most = 1.0 if isinstance(bound, Insufficient) or bound.high is None else bound.high
     text = (
         f"{numbers.percent(before)} (at most {numbers.percent(most)}) at {lowest.load:g}, "
-        f"{numbers.percent(now)} "
-        f"at {shedding.top.load:g} (limit {numbers.percent(RISES)} of it)"
+        f"{numbers.percent(now)} at {shedding.top.load:g} (limit {numbers.percent(RISES)} of it)"
     )
     # Few answers at the lowest level may hide the same share there.
     passed = False if before > RISES * now else True if most <= RISES * now else None
@@ -186,13 +182,6 @@ def _broken_rival(shedding: SheddingCurve) -> Counter:
         f"(limit {limit:.2g})"
     )
     return grading.rival(name, text, more >= limit)
-
-
-def _at_most(step: Step) -> float:
-    """The highest share of refusals that the answers of a level leave possible."""
-    answers = refusals.answers([step], UNAVAILABLE)
-    bound = share(np.array([float(answers.refused)]), np.array([float(answers.count)]), confidence=SURE)
-    return 1.0 if isinstance(bound, Insufficient) or bound.high is None else bound.high
 
 
 def _response(shedding: SheddingCurve) -> grading.Signal:

@@ -188,7 +188,7 @@ def usual_near(seconds: float) -> float | None:
 def _fast_rival(cut: CutRequests) -> Counter:
     name, took, usual = "refusals", cut.mode.median_s, cut.mode.success_median_s
     if cut.by_client:
-        return grading.rival(name, "the client gave up, nobody refused", True)
+        return grading.rival(name, "the client gave up, the service did not refuse", True)
     if took is None or usual is None:
         return grading.rival(name, "how long successes take is not known", None)
     text = f"half of the successes within {numbers.with_unit(usual, 's')}"

@@ -1,25 +1,25 @@
 """A quota of CPU time stops the service for a part of each period.
 
-**Means.** The control group around the service may use so much CPU time in each period and no more. When it
-is used up, all its threads stand still until the period ends, whatever they were doing: a limit of capacity,
-and pauses that look like a collector's.
+**Means.** The control group around the service may use a fixed amount of CPU time in each period. When it is
+used up, all its threads stand still until the period ends: a limit of capacity, and pauses that look like a
+garbage collector's.
 
 **Needs.** At some level of load more than 5 % of the periods ended with the quota used up; fewer than three
-periods in all are suspected at most. And the quota matters: the processes use at least 90 % of it over the
-level, or what they were held back is a tenth of what they used (bursts of many threads empty a quota that is
-large on average).
+periods in all are suspected at most. The quota must also matter: the processes use at least 90 % of it over
+the level, or the time for which they were held back is 10 % of what they used (bursts of many threads empty a
+quota that is large on average).
 
 **Ruled out by.** A machine that has no more to give than the quota: then its cores are the limit. A generator
 that did not send in time.
 
-**Thresholds.** 5 % of the periods: a request that comes at random meets a stopped period in one of twenty
-cases and shows at p95. 90 %: the kernel hands the quota out in slices of 5 ms a core, and CPU time is read
-within 2 to 3 %.
+**Thresholds.** 5 % of the periods: a request that arrives at random meets a stopped period in one of twenty
+cases, which shows at p95. 90 %: the kernel hands the quota out in slices of 5 ms per core, and CPU time is
+read within 2 to 3 %.
 
-**Do.** Raise the quota, or lower the number of threads to it, so that the same work is spread over the
+**Do.** Raise the quota, or run no more threads than it allows, so that the same work is spread over the
 period.
 
-**Confirm.** Twice the quota: capacity rises until the next limit, stops of a period's length vanish.
+**Confirm.** Double the quota: capacity rises until the next limit, stops of a period's length vanish.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from loadlens.measure.thresholds import FULL_MACHINE, THROTTLED
 from loadlens.model.facts import Curve, Facts, QuotaWatch, Step
 from loadlens.model.finding import Counter, Estimate, Evidence, Grade
 from loadlens.present import load_text, numbers
+from loadlens.present.numbers import percent, with_unit
 
 ID = "cgroup.throttled"
 TITLE = "a quota of CPU time stops the service"
@@ -57,7 +58,7 @@ class ThrottledLevel:
 
     @property
     def share(self) -> float:
-        """Periods that ended with the quota used up."""
+        """Share of the periods that ended with the quota used up."""
         return figures.point(self.quota.throttled)
 
 
@@ -78,16 +79,13 @@ def observe(facts: Facts) -> Sequence[ThrottledLevel] | Lacking:
 def claim(facts: Facts, level: ThrottledLevel) -> Claim:
     """Hold the quota against how often and how much it stops, and against the machine's own cores."""
     curve, step, quota = level.curve, level.step, level.quota
-    share = numbers.percent(level.share)
+    share = percent(level.share)
     signals = [
         grading.at_least(
             "quota.throttled",
             quota.throttled,
             THROTTLED,
-            text=(
-                f"{numbers.shown(quota.throttled)} of the periods were stopped (limit "
-                f"{numbers.percent(THROTTLED)})"
-            ),
+            text=f"{numbers.shown(quota.throttled)} of the periods were stopped (limit {percent(THROTTLED)})",
             chip=f"{share} of periods stopped",
         ),
         _use(quota),
@@ -100,7 +98,7 @@ def claim(facts: Facts, level: ThrottledLevel) -> Claim:
     if quota.cores is not None:  # the quota itself, as the kernel has it
         half = ROUNDING_S / period_s if period_s else 0.0
         text = f"its control group may use {quota.cores:.3g} cores"
-        text += f" in periods of {numbers.with_unit(period_s, 's')}" if period_s else ""
+        text += f" in periods of {with_unit(period_s, 's')}" if period_s else ""
         low, high, chip = quota.cores - half, quota.cores + half, f"quota {quota.cores:.2g} cores"
         evidence = Evidence("quota.cores", text, chip, quota.cores, low, high, None, True)
         signals.append(grading.Signal(evidence, True))
@@ -108,7 +106,7 @@ def claim(facts: Facts, level: ThrottledLevel) -> Claim:
 
     def words(_: Grade) -> Words:
         bound = "its quota" if quota.cores is None else f"a quota of {quota.cores:.2g} cores"
-        stop = "" if period_s is None else f" for up to {numbers.with_unit(period_s, 's')}"
+        stop = "" if period_s is None else f" for up to {with_unit(period_s, 's')}"
         return Words(
             statement=f"{share} of the periods end with {bound} used up",
             explanation=f"At {load_text.load_with_unit(curve, step)} all its threads stand still{stop} "
@@ -122,32 +120,26 @@ def claim(facts: Facts, level: ThrottledLevel) -> Claim:
 
 
 def _use(quota: QuotaWatch) -> grading.Signal:
-    """The quota is used up on average, or costs much although it is not."""
+    """Require that the quota is used up on average, or costs much although it is not."""
     used, held_back = quota.used, quota.held_back
     if not isinstance(used, Estimate) or used.point <= 0:
         return grading.stated("quota.used", None, text=f"how much of it is used: {numbers.shown(used)}")
     if quota.cores is not None and USED <= used.point / quota.cores <= MOST_USED:
-        share = numbers.percent(used.point / quota.cores)
-        text = (
-            f"{numbers.shown(used)} used of {quota.cores:.3g} allowed ({share}, "
-            f"limit {numbers.percent(USED)})"
-        )
+        share = percent(used.point / quota.cores)
+        text = f"{numbers.shown(used)} used of {quota.cores:.3g} allowed ({share}, limit {percent(USED)})"
         return grading.stated("quota.used", True, text=text, chip=f"{share} of the quota used")
     if not isinstance(held_back, Estimate):
-        text = f"how long it was held back: {numbers.shown(held_back)}"
-        return grading.stated("quota.used", None, text=text)
+        return grading.stated(
+            "quota.used", None, text=f"how long it was held back: {numbers.shown(held_back)}"
+        )
     lost = held_back.point / used.point
-    text = (
-        f"held back for {numbers.short(held_back)} beside {numbers.short(used)} used "
-        f"({numbers.percent(lost)}, limit {numbers.percent(HELD_BACK)})"
-    )
-    return grading.stated(
-        "quota.used", lost >= HELD_BACK, text=text, chip=f"held back {numbers.percent(lost)}"
-    )
+    held = f"held back for {numbers.short(held_back)}, {numbers.short(used)} used"
+    text = f"{held} ({percent(lost)}, limit {percent(HELD_BACK)})"
+    return grading.stated("quota.used", lost >= HELD_BACK, text=text, chip=f"held back {percent(lost)}")
 
 
 def _machine_rival(facts: Facts, level: ThrottledLevel) -> Counter:
-    """The machine's own cores as the limit: ruled out while some of them were free."""
+    """Weigh the machine's own cores as the limit: ruled out while some of them were free."""
     name, busy, quota = "cores of the machine", level.step.host_cpu, level.quota
     if quota.cores is not None and quota.cores >= facts.cores:
         text = f"the quota of {quota.cores:.3g} cores is no less than the machine's {facts.cores}"
@@ -163,17 +155,13 @@ def _advice(level: ThrottledLevel) -> str:
     if quota.cores is None:
         return "Raise the quota, or run fewer threads at once."
     if isinstance(work, Estimate) and work.point > 0:
-        more = 2 * quota.cores
-        rate = numbers.with_unit(more / work.point, "1/s")
-        return (
-            f"Raise the quota: a request takes {numbers.short(work)} of CPU, so {more:.2g} cores "
-            f"bear {rate}. "
-            "Or run no more threads than it has cores."
-        )
+        more, rate = 2 * quota.cores, with_unit(2 * quota.cores / work.point, "1/s")
+        each = f"a request takes {numbers.short(work)} of CPU, so {more:.2g} cores support {rate}"
+        return f"Raise the quota: {each}. Or run no more threads than it has cores."
     capacity = capacity_of(level.curve)
     now = ""
     if isinstance(capacity, Capacity):
-        now = f" (now {numbers.with_unit(capacity.saturation.capacity, '1/s')})"
+        now = f" (now {with_unit(capacity.saturation.capacity, '1/s')})"
     return f"Raise the quota above {quota.cores:.2g} cores{now}, or run no more threads than it has cores."
 
 

@@ -1,27 +1,27 @@
 """Generator and service take the same cores from each other.
 
-**Means.** Both want more than the cores they share can give. Throughput is what the two of them reach
-together, and response times hold waiting that a service with cores of its own would not have.
+**Means.** Both want more than the cores they share can give. Throughput is what the two reach together, and
+response times include waiting that a service with cores of its own would not have.
 
 **Needs.** At the highest load: the cores that the generator may use are 90 % busy; Loadlens takes at least
-10 % of them, or sends late for want of them (it waits for a core for 10 % of the time, and its lag is beyond
-its limit); others than Loadlens take at least a quarter of them; the service's threads wait for a core for
-5 % of the time that they run, or more; and throughput no longer grows with the load, where users wait for
-answers.
+10 % of them, or sends late because it lacks them (it waits for a core for 10 % of the time, and its lag is
+above its limit); other programs than Loadlens take at least 25 % of them; the service's threads wait for a
+core for 5 % of the time that they run, or more; and throughput no longer grows with the load, where users
+wait for responses.
 
-**Ruled out by.** Cores of their own for each; other programs that take the larger part of what Loadlens does
-not take itself. Where Loadlens takes less than a third of what the others take, the service is short of cores
-with or without it: then this stands beside that and explains nothing.
+**Ruled out by.** Separate cores for each; other programs that take the larger part of what Loadlens does not
+take itself. If Loadlens takes less than a third of what the others take, the service is short of cores with
+or without it: then this finding explains no other.
 
-**Thresholds.** 0.9: /proc is exact to 2 to 3 %, and beyond it nothing is left to give. 10 %: what the service
-could gain is no more than what the generator takes, and less is within what a capacity is known to. A
-third: without the generator a quarter of the cores would be free, and the service a third faster at most. A
-quarter: the kernel's work for the network, which belongs to no process, takes up to a fifth of a core.
+**Thresholds.** 0.9: /proc is exact to 2 to 3 %, and above it no core is free. 10 %: the service could gain no
+more than what the generator takes, and less is within the precision of a capacity. A third: without the
+generator 25 % of the cores would be free, and the service a third faster at most. 25 %: the kernel's work for
+the network, which belongs to no process, takes up to a fifth of a core.
 
-**Do.** Pin generator and service to cores of their own, or generate on another machine. The service then does
-what its cores bear by the CPU time of a request.
+**Do.** Pin generator and service to separate cores, or generate on another machine. The service then does
+what its cores support by the CPU time of a request.
 
-**Confirm.** The generator pinned to one core: CPU time of a request stays, throughput changes.
+**Confirm.** Pin the generator to one core: the CPU time of a request stays, throughput changes.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ from loadlens.model.facts import Curve, Facts, Step
 from loadlens.model.finding import Counter, Grade
 from loadlens.model.quality import OwnCores
 from loadlens.present import numbers
+from loadlens.present.numbers import percent
 
 ID = "colocation.contention"
 TITLE = "generator and service take cores from each other"
@@ -96,42 +97,40 @@ def claim(_: Facts, shared: SharedCores) -> Claim:
         grading.stated(
             "cores.busy",
             shared.busy >= FULL_CORES,
-            text=f"the generator's cores are {numbers.percent(shared.busy)} busy "
-            f"(limit {numbers.percent(FULL_CORES)})",
-            chip=f"shared cores {numbers.percent(shared.busy)} busy",
+            text=f"the generator's cores are {percent(shared.busy)} busy (limit {percent(FULL_CORES)})",
+            chip=f"shared cores {percent(shared.busy)} busy",
         ),
         grading.stated(
             "cores.generator",
             shared.generator >= LAB_MATTERS or shared.starved >= LAB_MATTERS,
-            text=f"Loadlens takes {numbers.percent(shared.generator)} of them, and sends late without a core "
-            f"for {numbers.percent(shared.starved)} of the time (limit {numbers.percent(LAB_MATTERS)})",
-            chip=f"generator takes {numbers.percent(shared.generator)}",
+            text=f"Loadlens takes {percent(shared.generator)} of them, and sends late without a core "
+            f"for {percent(shared.starved)} of the time (limit {percent(LAB_MATTERS)})",
+            chip=f"generator takes {percent(shared.generator)}",
         ),
         grading.stated(
             "cores.service",
             shared.busy - shared.generator >= SERVICE_THERE,
-            text=f"others than Loadlens take {numbers.percent(rest)} of them "
-            f"(limit {numbers.percent(SERVICE_THERE)})",
-            chip=f"the rest {numbers.percent(rest)}",
+            text=f"others than Loadlens take {percent(rest)} of them (limit {percent(SERVICE_THERE)})",
+            chip=f"the rest {percent(rest)}",
         ),
         waits_signal(step),
     ]
     if isinstance(capacity, Capacity):  # nothing is known of open loads
         gain = capacity.saturation.gain_per_doubling
-        # A service that still does more with more users is not yet short of cores.
+        # While throughput still grows with users, the service is not yet short of cores.
         signals.append(grading.stated("plateau", gain < GAIN_PER_DOUBLING, text=gain_text(gain)))
 
     def words(_: Grade) -> Words:
         where = "the core" if cores.cores == 1 else f"the {cores.cores} cores"
-        generator = f"lacks one {numbers.percent(shared.starved)}"
+        generator = f"lacks one {percent(shared.starved)}"
         if shared.generator >= LAB_MATTERS:
-            generator = f"takes {numbers.percent(shared.generator)}"
+            generator = f"takes {percent(shared.generator)}"
         return Words(
             statement=f"Generator and service fill {where} they share: the generator {generator}",
             explanation=f"At {step.load:g} {'users' if curve.is_closed else '/s offered'} the service has "
             f"what the generator leaves it: {numbers.short(step.throughput)} is what both reach together.",
             advice=f"Give the service cores of its own: Loadlens takes {cores.lab:.2f} of {cores.cores} "
-            "here, which the service would have (cpus: in the study, taskset beside explain).",
+            "here, which the service would have (cpus: in the study, taskset with explain).",
             confirm="the generator on one core that the service does not use: CPU time of a request stays, "
             "throughput changes",
             impact=max(shared.generator, shared.starved),

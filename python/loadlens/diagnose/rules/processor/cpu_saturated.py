@@ -1,13 +1,13 @@
 """The service has no processor time left.
 
-**Means.** Its processes use all cores that they may use. At most cores / D requests a second come out, D
-being the CPU time of one request; everything beyond waits for a core, and more threads or processes change
+**Means.** Its processes use all cores that they may use. It completes at most cores / D requests per second,
+D being the CPU time of one request; everything beyond waits for a core, and more threads or processes change
 nothing.
 
 **Needs.** Throughput has reached a plateau. At the highest load the service uses at least 85 % of the cores
 that it may use: its CPU set, its quota, else the machine. The CPU time of one request, from all levels
-together, times the plateau makes up the cores that were there, within what 85 % leaves. Where more threads
-work than there are cores, they wait for one.
+together, times the plateau accounts for the cores that were there, within what 85 % leaves. Where more
+threads work than there are cores, they wait for one.
 
 **Ruled out by.** Processes that wait for storage or a lock: they use no CPU. Answers most of which are
 refusals. Blocked event loops, one for each core, none of which waits for a core: then the loops are full, and
@@ -20,9 +20,9 @@ by 1 / 0.85 for the same reason; from 1.3 times the plateau on the cores have ro
 limit. A quarter of a thread waiting for each core: with one loop a core the generator makes a tenth wait,
 with half a loop more it is half of one.
 
-**Do.** Make requests cheaper, or add cores: each brings 1 / D requests a second.
+**Do.** Make requests cheaper, or add cores: each brings 1 / D requests per second.
 
-**Confirm.** Half of the cores: half of the throughput, within 10 %.
+**Confirm.** Halve the cores: half of the throughput, within 10 %.
 """
 
 from __future__ import annotations
@@ -31,7 +31,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from loadlens.diagnose import grading
-from loadlens.diagnose.driver import Answer, Claim, Lacking, Words, all_seen, assessing_after, on_curve
+from loadlens.diagnose.driver import (
+    Answer,
+    Claim,
+    Lacking,
+    Words,
+    all_seen,
+    assessing_after,
+    objecting,
+    on_curve,
+)
 from loadlens.diagnose.rules.processor import eventloop_blocked
 from loadlens.estimate.demand import RULED_OUT, Bound, Resource, bounds
 from loadlens.estimate.interval import Insufficient, Interval
@@ -49,6 +58,7 @@ from loadlens.measure.thresholds import SATURATED, STOLEN_MATTERS
 from loadlens.model.facts import Curve, Facts, Step
 from loadlens.model.finding import Counter, Estimate, Evidence, Finding, Grade, Prediction
 from loadlens.present import numbers
+from loadlens.present.numbers import percent, with_unit
 
 ID = "cpu.saturated"
 TITLE = "the service has no processor time left"
@@ -131,13 +141,13 @@ def claim(facts: Facts, seen: UsedCores) -> Claim:
             replace(used, point=seen.share, low=low, high=high),
             SATURATED,
             text=f"the service uses {used.point:.2f} of {cores:g} cores "
-            f"({numbers.percent(seen.share)}, limit {numbers.percent(SATURATED)})",
+            f"({percent(seen.share)}, limit {percent(SATURATED)})",
             chip=f"{used.point:.2f} of {cores:g} cores used",
         ),
         _work(seen),
         _queue(seen),
     ]
-    is_full, room = seen.share >= SATURATED, f"{numbers.percent(seen.share)} of the cores are used"
+    is_full, room = seen.share >= SATURATED, f"{percent(seen.share)} of the cores are used"
     rivals = [
         _loops(seen),
         grading.rival("lock or storage", f"the service computes: {room}" if is_full else room, is_full),
@@ -152,10 +162,10 @@ def claim(facts: Facts, seen: UsedCores) -> Claim:
     def words(_: Grade) -> Words:
         rate, waiting = seen.capacity.saturation.capacity, waiting_share(curve, seen.capacity)
         fully = "The one core is" if cores == 1 else f"All {cores:g} cores are"
-        statement = f"{fully} used ({used.point:.2f}) at {numbers.with_unit(rate, '1/s')}"
+        statement = f"{fully} used ({used.point:.2f}) at {with_unit(rate, '1/s')}"
         if isinstance(curve.work, Estimate) and curve.work.point > 0:
-            work = numbers.with_unit(curve.work.point, "s")
-            statement = f"{fully} used at {numbers.with_unit(rate, '1/s')}: {work} of CPU a request"
+            work = with_unit(curve.work.point, "s")
+            statement = f"{fully} used at {with_unit(rate, '1/s')}: {work} of CPU per request"
         queue = ""
         if seen.waited is not None and seen.waited >= WAITING_EACH:
             queue = f", and {seen.waited:.1f} threads wait for one"
@@ -163,14 +173,14 @@ def claim(facts: Facts, seen: UsedCores) -> Claim:
         if isinstance(curve.work_all, Estimate) and curve.work_all.point > 0:
             work_s = curve.work_all.point
             advice = (
-                f"Make a request cheaper than {numbers.with_unit(work_s, 's')} of CPU (profile it), or add "
-                f"cores: each brings {numbers.with_unit(1 / work_s, '1/s')}; more threads or processes "
+                f"Make a request cheaper than {with_unit(work_s, 's')} of CPU (profile it), or add "
+                f"cores: each brings {with_unit(1 / work_s, '1/s')}; more threads or processes "
                 "bring nothing."
             )
         return Words(
             statement=statement,
             explanation=f"At {step.load:g} users the service uses {used.point:.2f} of the {cores:g} cores "
-            f"that it may use{queue}; {numbers.percent(waiting)} of the response time is waiting.",
+            f"that it may use{queue}; {percent(waiting)} of the response time is waiting.",
             advice=advice,
             confirm="half of the cores: half of the throughput, within 10 %",
             impact=waiting,
@@ -182,25 +192,26 @@ def claim(facts: Facts, seen: UsedCores) -> Claim:
 
 
 def _work(seen: UsedCores) -> grading.Signal:
-    """The CPU time of one request must account for the plateau."""
+    """Require that the CPU time of one request accounts for the plateau."""
     work, bound = seen.curve.work, seen.bound
     if bound is None or not isinstance(work, Estimate) or work.point <= 0:
-        lack = f"the CPU time of one request does not tell: {numbers.shown(work)}"
-        return grading.stated("work.cpu", None, text=lack)
+        return grading.stated(
+            "work.cpu", None, text=f"the CPU time of one request is not known: {numbers.shown(work)}"
+        )
     ratio = 1 / bound.utilisation
     text = (
-        f"{numbers.shown(work)} of CPU a request: full at {numbers.with_unit(bound.rate.point, '1/s')}, "
-        f"{numbers.with_unit(bound.utilisation * bound.rate.point, '1/s')} came out "
+        f"{numbers.shown(work)} of CPU per request: full at {with_unit(bound.rate.point, '1/s')}, "
+        f"{with_unit(bound.utilisation * bound.rate.point, '1/s')} came out "
         f"({numbers.signed_percent(ratio - 1)}, limit {numbers.signed_percent(1 / SATURATED - 1)})"
     )
     passed = True if ratio <= 1 / SATURATED else False if ratio >= RULED_OUT else None
-    chip = f"{numbers.with_unit(work.point, 's')} of CPU a request"
+    chip = f"{with_unit(work.point, 's')} of CPU per request"
     evidence = Evidence("work.cpu", text, chip, work.point, work.low, work.high, None, passed)
     return grading.Signal(evidence, bound.explains is True)
 
 
 def _queue(seen: UsedCores) -> grading.Signal:
-    """More threads than cores must wait for one."""
+    """Require that threads wait for a core where more work than there are cores."""
     if seen.waited is None:
         return grading.stated("runq.wait", None, text="waiting for a core was not read")
     hot = [process.hot_threads for process in seen.step.processes]
@@ -214,7 +225,7 @@ def _queue(seen: UsedCores) -> grading.Signal:
 
 
 def _loops(seen: UsedCores) -> Counter:
-    """Loops that fill a core each are the cause, and the cores are full with them."""
+    """Weigh event loops that fill a core each: then they are the cause of full cores."""
     name = "event loops"
     if not seen.loops:
         return grading.rival(name, "no blocked event loop was found", True)
@@ -228,18 +239,18 @@ def _stolen(step: Step) -> Counter:
     name = "time taken by other machines"
     if step.steal is None:
         return grading.rival(name, "not read", None)
-    return grading.rival(name, numbers.percent(step.steal), True if step.steal <= STOLEN_MATTERS else None)
+    return grading.rival(name, percent(step.steal), True if step.steal <= STOLEN_MATTERS else None)
 
 
 def _refusals(step: Step) -> Counter:
     name, failed = "work on refusals", step.failed
     if not isinstance(failed, Estimate):
         return grading.rival(name, "failures were not counted", None)
-    return grading.rival(name, f"{numbers.percent(failed.point)} fail", failed.point <= MOST_REFUSED)
+    return grading.rival(name, f"{percent(failed.point)} fail", failed.point <= MOST_REFUSED)
 
 
 def _predictions(seen: UsedCores) -> tuple[Prediction, ...]:
-    """Twice the cores, by arithmetic: only where the CPU time is known and was the limit."""
+    """Predict twice the cores by arithmetic, where the CPU time is known and was the limit."""
     rate = seen.step.throughput
     if seen.bound is None or seen.bound.explains is not True or not isinstance(rate, Estimate):
         return ()
@@ -254,15 +265,12 @@ def _predictions(seen: UsedCores) -> tuple[Prediction, ...]:
 
 
 def _clearest(pairs: Sequence[tuple[UsedCores, Finding]]) -> Finding:
-    """A finding that stands by itself speaks before one that is folded under event loops."""
+    """Prefer a finding of its own to one that is folded under event loops."""
     findings = [finding for _, finding in pairs]
     best = max(findings, key=lambda finding: (finding.explained_by is None, finding.grade, finding.impact))
     curves = tuple(seen.curve.label for seen, other in pairs if other.explained_by == best.explained_by)
     return replace(best, scope=", ".join(curves), curves=curves)
 
 
-def _silence(facts: Facts, observed: Sequence[UsedCores]) -> str:
-    return claim(facts, max(observed, key=lambda seen: seen.share)).contradiction
-
-
+_silence = objecting(claim, lambda seen: seen.share)
 assess_after = assessing_after(ID, TITLE, observe, claim, choose=_clearest, silence=_silence)

@@ -1,14 +1,14 @@
 """One request's CPU work holds up everything else in its process.
 
-**Means.** A process works on one thread and does not let go of it while it computes. Every other request of
+**Means.** A process works on one thread and does not release it while it computes. Every other request of
 that process, however cheap, waits until the computation ends. One process answers at most 1 / D of the
 expensive requests per second, D being their CPU time, and from (D + Z) / D users per process on they queue.
 
 **Needs.** At the highest load: each working process is occupied (computing, or waiting for a core) at least
-85 % of the time, on one hot thread, beside which others do less than a fifth of its work; an expensive
-request takes at least 2 ms of CPU; probes on connections of their own are held up for as long as that
-occupation says, within 0.1 (a probe that arrives at random sees the utilisation: PASTA), and their mean wait
-is at least a quarter of what expensive requests wait.
+85 % of the time, on one hot thread, next to which others do less than 20 % of its work; an expensive request
+takes at least 2 ms of CPU; probes on connections of their own are held up for as long as that occupation
+says, within 0.1 (a probe that arrives at random sees the utilisation: PASTA), and their mean wait is at least
+25 % of what expensive requests wait.
 
 **Ruled out by.** A thread pool that is full (then the CPU has room). Threads that the kernel switches (then
 several are hot, or together they want more than one core, and probes wait a tenth as long). Pauses such as
@@ -17,16 +17,16 @@ Generator, service or other programs taking cores from each other.
 
 **Thresholds.** Waits of probes over waits of expensive requests were 1.0, 0.5, 0.33 for one queue that is
 passed once, twice, three times, 0.09 for threads that share a core fairly, and 0 where nothing is shared:
-0.25 stands between. Below 2 ms of work one queue and fair sharing look the same, as the kernel's time slices
+0.25 lies between. Below 2 ms of work one queue and fair sharing look the same, as the kernel's time slices
 are as long. 0.85: at that utilisation a queue takes 6.7 times its idle time. A thread computes or waits for a
 core, so one alone wants no more than 1; 1.25 leaves room for two counters that are read one after the other.
-A fifth: collectors and compilers of a runtime stay below where the loop itself is the limit, and of threads
-that share the work the second does nearly what the first does.
+20 %: collectors and compilers of a runtime stay below where the loop itself is the limit, and of threads that
+share the work the second does nearly what the first does.
 
-**Do.** Move the work off the loop (a thread or process pool), or run more processes, up to the cores. With
-the work in threads one process can use all cores: capacity min(cores, threads) / D.
+**Do.** Move the work off the loop (a thread or process pool), or run more processes, up to the number of
+cores. With the work in threads one process can use all cores: capacity min(cores, threads) / D.
 
-**Confirm.** Twice the processes: twice the throughput while cores are free, and probes wait less. Or the
+**Confirm.** Double the processes: throughput doubles while cores are free, and probes wait less. Or do the
 work in threads: probes stop waiting for it.
 """
 
@@ -37,15 +37,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from loadlens.diagnose import grading
-from loadlens.diagnose.driver import Answer, Claim, Lacking, Nothing, Words, all_seen, assessing, on_curve
+from loadlens.diagnose.driver import (
+    Answer,
+    Claim,
+    Lacking,
+    Nothing,
+    Words,
+    all_seen,
+    assessing,
+    objecting,
+    on_curve,
+)
 from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.estimate.probes import Waiting, waiting
 from loadlens.measure import figures
-from loadlens.measure.curve import Capacity, capacity_of, dearest, working
+from loadlens.measure.curve import Capacity, capacity_of, costliest_class, working
 from loadlens.measure.thresholds import SATURATED
 from loadlens.model.facts import Curve, Facts, ProbeWatch, ProcessWatch, RequestClass, Step
 from loadlens.model.finding import Absent, Counter, Estimate, Finding, Grade
-from loadlens.present import load_text, numbers, words
+from loadlens.present import load_text, numbers
+from loadlens.present.numbers import ends, percent, with_unit
+from loadlens.present.words import users
 
 ID = "eventloop.blocked"
 TITLE = "a request's CPU work holds up its whole process"
@@ -63,7 +75,7 @@ SEVERAL_PASSES = 1.25  # waits of a probe: from here on a request seems to queue
 
 @dataclass(frozen=True, slots=True)
 class BusyLoops:
-    """The working processes of one curve at its highest load, and how a probe waits there."""
+    """The working processes of one curve at its highest load, and the wait of a probe there."""
 
     curve: Curve
     step: Step
@@ -93,19 +105,17 @@ def observe(facts: Facts) -> Sequence[BusyLoops] | Lacking:
 
 
 def _loops(curve: Curve) -> BusyLoops | str:
-    """The highest step with load and probe, or the signal that is missing."""
+    """Return the highest step with load and probe, or the signal that is missing."""
     place = place_of(curve)
     if isinstance(place, str):
         return place
     step = curve.steps[place]
-    probe = probe_of(step)
-    assert probe is not None  # such a step was looked for
-    processes = working(step)
+    probe, costliest, processes = probe_of(step), costliest_class(curve, step), working(step)
+    assert probe is not None  # the place has one
     if not processes or not isinstance(processes[0].cpu, Estimate):
         return "needs the CPU of the service's processes: watch them with pid or start"
     if not isinstance(curve.work, Estimate):
         return f"the CPU time of one request is not known: {curve.work.reason}"
-    costliest = dearest(curve, step)
     if costliest is None:
         return "no request was answered at the highest load"
     occupied = min((_occupied(process) for process in processes), key=lambda interval: interval.point)
@@ -129,39 +139,29 @@ def _loops(curve: Curve) -> BusyLoops | str:
 
 
 def _occupied(process: ProcessWatch) -> Interval:
-    """Computing and waiting for a core: how much of the time the loop is taken up, as a probe meets it."""
-    occupied = _interval(process.occupied)
+    """Return the cores that compute or wait for a core: the time for which a probe meets a busy loop."""
+    occupied = process.occupied
+    if not isinstance(occupied, Estimate):
+        return Interval(0.0, None, None, 0.0, "not measured")
     # Counters of CPU and of waiting are read one after the other: together they may pass the clock.
-    return replace(
-        occupied,
-        point=min(1.0, occupied.point),
-        low=None if occupied.low is None else min(1.0, occupied.low),
-        high=None if occupied.high is None else min(1.0, occupied.high),
-    )
-
-
-def _interval(figure: object) -> Interval:
-    if isinstance(figure, Estimate):
-        return Interval(figure.point, figure.low, figure.high, float(figure.samples), figure.method)
-    return Interval(0.0, None, None, 0.0, "not measured")
+    low, high = (None if end is None else min(1.0, end) for end in (occupied.low, occupied.high))
+    return replace(figures.known(occupied), point=min(1.0, occupied.point), low=low, high=high)
 
 
 def place_of(curve: Curve) -> int | str:
-    """The number of the highest step at which load and probe were answered, or what is missing."""
+    """Return the number of the highest step at which load and probe were answered, or what is missing."""
     if not curve.steps:
         return "no valid trial"
     if not any(step.probes for step in curve.steps):
-        return "needs a probe: a thin stream of cheap requests beside the load"
-    place = max(
-        (i for i, step in enumerate(curve.steps) if probe_of(step) and step.longest_class()), default=None
-    )
-    if place is None:
+        return "needs a probe: a thin stream of cheap requests next to the load"
+    places = [i for i, step in enumerate(curve.steps) if probe_of(step) and step.longest_class()]
+    if not places:
         return "no request of the load and no probe ended in the measured part: longer trials"
-    return place
+    return places[-1]
 
 
 def probe_of(step: Step) -> ProbeWatch | None:
-    """The probe that waits longest among those that were sent in time; of late ones if there is no other."""
+    """Return the probe that waits longest among those sent in time, or of late ones if there is no other."""
     usable = [p for p in step.probes if isinstance(p.response.mean, Estimate) and p.idle_s is not None]
     in_time = [p for p in usable if not p.is_late]
     return max(in_time or usable, key=lambda probe: figures.point(probe.response.mean), default=None)
@@ -170,7 +170,7 @@ def probe_of(step: Step) -> ProbeWatch | None:
 def waits_of(step: Step, label: str, curve: Curve) -> Waiting | Insufficient:
     """Return how a probe and the costliest requests wait at a step, beyond the time each takes alone."""
     probe = next((probe for probe in step.probes if probe.label == label), None)
-    costliest = dearest(curve, step)
+    costliest, first = costliest_class(curve, step), curve.steps[0]
     if probe is None or probe.idle_s is None or costliest is None:
         return Insufficient("the probe or the expensive requests were not measured")
     watched, expensive = (figures.interval_of(timed.response.mean) for timed in (probe, costliest))
@@ -178,30 +178,30 @@ def waits_of(step: Step, label: str, curve: Curve) -> Waiting | Insufficient:
         return watched
     if isinstance(expensive, Insufficient):
         return expensive
-    first = curve.steps[0]
-    alone = None
-    if first.load == 1:  # one user: nothing else is in the way
-        alone = next((kind.response.mean for kind in first.classes if kind.label == curve.dearest), None)
-    alone_s = alone.point if isinstance(alone, Estimate) else 0.0
+    # At one user no other request is in the way.
+    alone = [
+        kind.response.mean for kind in first.classes if first.load == 1 and kind.label == curve.costliest
+    ]
+    alone_s = figures.point(alone[0]) if alone else 0.0
     return waiting(watched, probe.idle_s, expensive, alone_s or figures.point(curve.work))
 
 
 def claim(facts: Facts, loops: BusyLoops) -> Claim:
     """Hold occupied processes against how the probe waits, and against threads, pauses and other programs."""
-    probe, occupied, count = loops.probe, loops.occupied, len(loops.processes)
+    curve, probe, occupied, count = loops.curve, loops.probe, loops.occupied, len(loops.processes)
+    costliest, work = loops.costliest, with_unit(loops.work_s, "s")
     threads = ", ".join("?" if p.hot_threads is None else str(p.hot_threads) for p in loops.processes)
-    hot = f"hot threads a process: {threads}{_helpers_text(loops)}"
+    hot = f"hot threads per process: {threads}{_helpers_text(loops)}"
     single = [_is_single(process) for process in loops.processes]
     is_single = None if None in single else all(single)
     many = f"each of {count} working processes" if count > 1 else "the working process"
-    work = numbers.with_unit(loops.work_s, "s")
     signals = [
         grading.at_least(
             "process.occupied",
             occupied,
             SATURATED,
             text=f"{many} is occupied {occupied.point:.2f} of the time"
-            f"{numbers.ends(occupied.low, occupied.high, f'limit {SATURATED}')}",
+            f"{ends(occupied.low, occupied.high, f'limit {SATURATED}')}",
             chip=f"process occupied {occupied.point:.2f}",
         ),
         grading.stated(
@@ -212,18 +212,21 @@ def claim(facts: Facts, loops: BusyLoops) -> Claim:
         ),
         grading.at_least(
             "work.cpu",
-            loops.curve.work,
+            curve.work,
             LEAST_WORK_S,
-            text=f"{loops.costliest.label} takes {numbers.shown(loops.curve.work)} of CPU "
-            f"(limit {numbers.with_unit(LEAST_WORK_S, 's')})",
-            chip=f"{work} of CPU a request",
+            text=f"{costliest.label} takes {numbers.shown(curve.work)} of CPU "
+            f"(limit {with_unit(LEAST_WORK_S, 's')})",
+            chip=f"{work} of CPU per request",
         ),
         _coupling_signal(loops),
         _delayed_signal(loops),
     ]
     is_full, room = occupied.point >= SATURATED, f"CPU has room ({occupied.point:.2f})"
-    delayed = probe.delayed.point if isinstance(probe.delayed, Estimate) else None
     full = f"the process has no CPU to spare ({occupied.point:.2f})"
+    collector = grading.rival("pauses of a collector", "probes were not counted", None)
+    if isinstance(probe.delayed, Estimate):
+        text = f"{percent(probe.delayed.point)} of probes are held up, not a few"
+        collector = grading.rival(collector.rival, text, probe.delayed.point > FEW_DELAYED)
     # A late load does not make a probe wait that was sent in time; it only cannot be excluded.
     generator = grading.left_open(grading.generator_rival(loops.step))
     if probe.is_late:
@@ -232,36 +235,37 @@ def claim(facts: Facts, loops: BusyLoops) -> Claim:
         grading.rival("full thread pool", full if is_full else room, is_full),
         grading.rival("lock downstream", "processes compute, they do not wait" if is_full else room, is_full),
         _threads_rival(loops, hot),
-        grading.rival(
-            "pauses of a collector",
-            "probes were not counted"
-            if delayed is None
-            else f"{numbers.percent(delayed)} of probes are held up, not a few",
-            None if delayed is None else delayed > FEW_DELAYED,
-        ),
+        collector,
         generator,
-        grading.shared_cores_rival(loops.curve, loops.step, facts.cores),
+        grading.shared_cores_rival(curve, loops.step, facts.cores),
         grading.interference_rival(loops.step, facts.cores),
     ]
 
-    def texts(grade: Grade) -> Words:
-        mean_s, idle_s = figures.point(probe.response.mean), probe.idle_s or 0.0
-        label = grading.short_label(loops.costliest.label)
+    def words(grade: Grade) -> Words:
+        mean_s, label = figures.point(probe.response.mean), costliest.label
         short = probe.label if len(probe.label) <= 16 else f"{probe.label[:14]}.."
         verb = "may block" if grade is Grade.SUSPECTED else "blocks"
-        each = numbers.with_unit(_rate(loops) / count, "1/s")
+        each = with_unit(_rate(loops) / count, "1/s")
+        cores, ceiling = curve.cores_allotted, with_unit(curve.cores_allotted / loops.work_s, "1/s")
+        effect = (
+            f"one process can then use {cores:g} cores, at most {ceiling}; or run {cores:g} processes in "
+            f"place of {count}."
+            if count < cores
+            else f"{probe.label} no longer waits for it; throughput stays at most {ceiling}, as {count} "
+            f"processes already use the {cores:g} cores."
+        )
         return Words(
-            statement=f"{label} {verb} the event loop: {each} a process, {short} takes "
-            f"{numbers.with_unit(mean_s, 's')}",
+            statement=f"{grading.short_label(label)} {verb} the event loop: {each} per process, {short} "
+            f"takes {with_unit(mean_s, 's')}",
             explanation=_explanation(loops),
-            advice=_advice(loops),
+            advice=f"Move the work of {label} off the loop (thread or process pool): {effect}",
             confirm="twice the processes: throughput doubles while cores are free, and probes wait less; "
             "or the work in threads: probes no longer wait for it",
-            impact=1 - idle_s / mean_s,
+            impact=1 - (probe.idle_s or 0.0) / mean_s,
             unknown=_unknown(loops),
         )
 
-    return on_curve(loops.curve, signals, rivals, texts)
+    return on_curve(curve, signals, rivals, words)
 
 
 def _coupling_signal(loops: BusyLoops) -> grading.Signal:
@@ -273,41 +277,33 @@ def _coupling_signal(loops: BusyLoops) -> grading.Signal:
         name,
         ratio,
         COUPLED,
-        text=f"{loops.probe.label} waits {numbers.with_unit(waits.probe_s, 's')}, "
-        f"{ratio.point:.2f} of what {loops.costliest.label} waits"
-        f"{numbers.ends(ratio.low, ratio.high, f'limit {COUPLED}')}",
+        text=f"{loops.probe.label} waits {with_unit(waits.probe_s, 's')}, {ratio.point:.2f} of what "
+        f"{loops.costliest.label} waits{ends(ratio.low, ratio.high, f'limit {COUPLED}')}",
         chip=f"probe waits {ratio.point:.2f} as long",
     )
 
 
 def _delayed_signal(loops: BusyLoops) -> grading.Signal:
-    """The share of probes held up must be the occupation that the kernel counts."""
+    """Compare the share of probes held up with the occupation that the kernel counts."""
     delayed, occupied = loops.probe.delayed, loops.met
     if not isinstance(delayed, Estimate):
         return grading.at_least("probe.delayed", delayed, 0.0, text="share of probes held up")
-    text = (
-        f"{numbers.percent(delayed.point)} of probes are held up"
-        f"{numbers.ends(delayed.low, delayed.high)}, the process is occupied "
-        f"{numbers.percent(occupied)} of the time (within {DELAY_TOLERANCE})"
-    )
     # Waiting probes keep the loop busy a little longer: a share above the occupation does not contradict it.
-    is_passed = occupied - delayed.point <= DELAY_TOLERANCE
-    chip = f"{numbers.percent(delayed.point)} of probes late"
-    signal = grading.stated("probe.delayed", is_passed, text=text, chip=chip)
-    figure = replace(
-        signal.evidence,
-        value=delayed.point,
-        low=delayed.low,
-        high=delayed.high,
+    return grading.stated(
+        "probe.delayed",
+        occupied - delayed.point <= DELAY_TOLERANCE,
+        text=f"{percent(delayed.point)} of probes are held up{ends(delayed.low, delayed.high)}, the process "
+        f"is occupied {percent(occupied)} of the time (within {DELAY_TOLERANCE})",
+        chip=f"{percent(delayed.point)} of probes late",
+        value=delayed,
         threshold=occupied - DELAY_TOLERANCE,
     )
-    return replace(signal, evidence=figure)
 
 
 def _threads_rival(loops: BusyLoops, hot: str) -> Counter:
-    """Several threads in a process: several are hot, or together they want more than one core."""
+    """Weigh several threads in a process: several are hot, or together they want more than one core."""
     name = "threads that share a core"
-    wanted = max(_interval(process.occupied).point for process in loops.processes)
+    wanted = max(figures.point(process.occupied) for process in loops.processes)
     if wanted > ONE_THREAD:
         return grading.rival(name, f"the threads of one process want {wanted:.1f} cores", False)
     if any(process.hot_threads is None for process in loops.processes):
@@ -316,7 +312,7 @@ def _threads_rival(loops: BusyLoops, hot: str) -> Counter:
 
 
 def _is_single(process: ProcessWatch) -> bool | None:
-    """One thread does the work, alone or with helpers that do little beside it; `None` if not read."""
+    """Return true if one thread does the work, alone or with helpers that do little; none: not read."""
     if process.hot_threads is None:
         return None
     is_helped = process.second_thread is not None and process.second_thread < HELPER
@@ -324,16 +320,16 @@ def _is_single(process: ProcessWatch) -> bool | None:
 
 
 def _helpers_text(loops: BusyLoops) -> str:
-    """The share of the second thread, where more than one is hot."""
+    """Return the share of the second thread, where more than one is hot."""
     second = [p.second_thread for p in loops.processes if p.second_thread is not None]
     several = any((process.hot_threads or 0) > 1 for process in loops.processes)
     if not several or len(second) < len(loops.processes):
         return ""
-    return f" (the second does {numbers.percent(max(second))} of the first, limit {numbers.percent(HELPER)})"
+    return f" (the second does {percent(max(second))} of the first, limit {percent(HELPER)})"
 
 
 def _rate(loops: BusyLoops) -> float:
-    """Expensive requests per second: their share of all, times the rate that edges do not cut."""
+    """Return expensive requests per second: their share of all, times the rate that edges do not cut."""
     counted = {kind.label: kind.rate.point for kind in loops.step.classes if isinstance(kind.rate, Estimate)}
     total = sum(counted.values())
     trials = loops.step.throughput_trials
@@ -344,22 +340,23 @@ def _explanation(loops: BusyLoops) -> str:
     probe, first, curve = loops.probe, loops.curve.steps[0], loops.curve
     light = next((other for other in first.probes if other.label == probe.label), None)
     mean, at = numbers.shown(probe.response.mean), load_text.load_with_unit(curve, loops.step)
-    paid = f"{probe.request} takes {mean} at {at}"
+    times = f"{probe.request} takes {mean} at {at}"
     if light is not None and first is not loops.step:
-        paid += f", {numbers.short(light.response.mean)} at {first.load:g}"
+        times += f", {numbers.short(light.response.mean)} at {first.load:g}"
     if probe.idle_s is not None:
-        paid += f", {numbers.with_unit(probe.idle_s, 's')} when nothing is in its way"
-    work, label = numbers.with_unit(loops.work_s, "s"), loops.costliest.label
-    text = f"While a process computes for {work} on one {label}, it answers nothing else: {paid}."
+        times += f", {with_unit(probe.idle_s, 's')} when nothing is in its way"
+    work = with_unit(loops.work_s, "s")
+    label = loops.costliest.label
+    text = f"While a process computes for {work} on one {label}, it answers nothing else: {times}."
     capacity = capacity_of(curve)
     if isinstance(capacity, Capacity) and capacity.saturation.verdict != "underdriven":
-        knee, alone_s = capacity.saturation.knee, capacity.alone_s or 0.0
-        if knee is not None:  # users a process from which on requests queue: N* / k = X (R1 + Z) / k
-            alone = "alone" if capacity.alone_is_measured else "of CPU"
+        knee = capacity.saturation.knee
+        if knee is not None:  # users per process from which on requests queue: N* / k = X (R1 + Z) / k
+            alone = f"{with_unit(capacity.alone_s or 0.0, 's')} "
+            alone += "alone" if capacity.alone_is_measured else "of CPU"
             text += (
-                f" From {words.users(knee / len(loops.processes))} a process on they queue (throughput x "
-                f"({numbers.with_unit(alone_s, 's')} {alone} + {numbers.with_unit(curve.think_s, 's')} "
-                "of thinking))."
+                f" From {users(knee / len(loops.processes))} per process on they queue (throughput x "
+                f"({alone} + {with_unit(curve.think_s, 's')} of thinking))."
             )
     if loops.step.server_cores >= SATURATED * curve.cores_allotted:
         text += (
@@ -369,27 +366,12 @@ def _explanation(loops: BusyLoops) -> str:
     return text
 
 
-def _advice(loops: BusyLoops) -> str:
-    cores, processes = loops.curve.cores_allotted, len(loops.processes)
-    ceiling = numbers.with_unit(cores / loops.work_s, "1/s")
-    off = f"Move the work of {loops.costliest.label} off the loop (thread or process pool)"
-    if processes < cores:
-        return (
-            f"{off}: one process can then use {cores:g} cores, at most {ceiling}; "
-            f"or run {cores:g} processes in place of {processes}."
-        )
-    return (
-        f"{off}: {loops.probe.label} no longer waits for it; throughput stays at most {ceiling}, "
-        f"as {processes} processes already use the {cores:g} cores."
-    )
-
-
 def _unknown(loops: BusyLoops) -> tuple[str, ...]:
     unknown = []
     waits, before = loops.waits, loops.passes_before
     if isinstance(waits, Waiting) and SEVERAL_PASSES < waits.passes.point < math.inf:
         low, high = waits.passes.low, waits.passes.high
-        text = f"{loops.costliest.label} seems to queue {waits.passes.point:.1f} times a request"
+        text = f"{loops.costliest.label} seems to queue {waits.passes.point:.1f} times per request"
         if low is not None and high is not None:
             text += f" ({low:.1f}–{high:.1f})"
         if before is not None and before.point < math.inf:
@@ -401,14 +383,11 @@ def _unknown(loops: BusyLoops) -> tuple[str, ...]:
 
 
 def _clearest(pairs: Sequence[tuple[BusyLoops, Finding]]) -> Finding:
-    """The fewest processes show it best: nothing else competes for the cores."""
+    """Return the finding with the fewest processes: nothing else competes for the cores."""
     loops, best = max(pairs, key=lambda pair: (pair[1].grade, -len(pair[0].processes), pair[1].impact))
     curves = tuple(seen.curve.label for seen, _ in pairs)
     return replace(best, scope=f"{loops.costliest.request} · {', '.join(curves)}", curves=curves)
 
 
-def _silence(facts: Facts, observed: Sequence[BusyLoops]) -> str:
-    return claim(facts, max(observed, key=lambda loops: loops.occupied.point)).silence
-
-
+_silence = objecting(claim, lambda loops: loops.occupied.point)
 assess = assessing(ID, TITLE, observe, claim, choose=_clearest, silence=_silence)

@@ -1,21 +1,22 @@
 """A cheap request takes as long as what is ahead of it.
 
-**Means.** Cheap and expensive requests stand in one line. What a cheap one takes is not its own doing: it is
-the number of requests that were under way when it came, times what each of them holds the line.
+**Means.** Cheap and expensive requests share one queue. The time of a cheap one is the number of requests
+that were under way when it arrived, times how long each of them holds the queue.
 
-**Needs.** A blocked event loop, than which it is no surer. Over at least 500 probes, each request that was
-under way when a probe was due adds a quarter of what one request holds the line or more (1 / throughput at
-the highest load), and the number under way explains at least half of how much the waits vary.
+**Needs.** A blocked event loop, whose grade bounds this one. Over at least 500 probes, each request that was
+under way when a probe was due adds at least 25 % of the time for which one request holds the queue
+(1 / throughput at the highest load), and the number under way explains at least half of the variance of the
+waits.
 
 **Ruled out by.** Cores that are shared fairly, or nothing shared: then a request ahead adds a few per cent of
-its work, or nothing. The same number under way all the time: then nothing can be told.
+its work, or nothing. The same number under way all the time: then the two cannot be distinguished.
 
-**Thresholds.** Threads that share a core added 2 % of the work for each request ahead, one line all of it; a
-quarter stands between. Half of the variance: what is left is where in the current work a probe arrives.
+**Thresholds.** Threads that share a core added 2 % of the work for each request ahead, one queue all of it;
+25 % lies between. Half of the variance: the rest is where in the current work a probe arrives.
 
-**Do.** Give cheap requests a line of their own: a process, a port, or a priority.
+**Do.** Give cheap requests a queue of their own: a process, a port, or a priority.
 
-**Confirm.** A process of its own for the cheap path: what is under way no longer adds to it.
+**Confirm.** Give the cheap path a process of its own: requests under way no longer add to its time.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ from loadlens.measure.curve import completed
 from loadlens.model.facts import AheadWatch, Curve, Facts
 from loadlens.model.finding import Estimate, Evidence, Finding, Grade
 from loadlens.present import numbers
+from loadlens.present.numbers import percent, with_unit
 
 ID = "hol.correlation"
 TITLE = "cheap requests wait for what is ahead of them"
@@ -81,17 +83,16 @@ def claim(_: Facts, queue: QueueAhead) -> Claim:
         text = "how long one request holds the line is not known"
         signals = [grading.stated("probe.ahead", None, text=text)]
     else:
-        share, limit_s = numbers.percent(explained), AHEAD_SHARE / rate
+        share, limit_s = percent(explained), AHEAD_SHARE / rate
         text = (
             f"each request ahead adds {numbers.shown(queue.slope)} to {watch.probe}, one holds the line for "
-            f"{numbers.with_unit(1 / rate, 's')} (limit {numbers.with_unit(limit_s, 's')})"
+            f"{with_unit(1 / rate, 's')} (limit {with_unit(limit_s, 's')})"
         )
         chip = f"{numbers.short(queue.slope)} for each ahead"
         is_passed = explained >= AHEAD_EXPLAINS
         evidence = Evidence(
             "probe.ahead-explains",
-            f"the number ahead explains {share} of how the waits vary "
-            f"(limit {numbers.percent(AHEAD_EXPLAINS)})",
+            f"the number ahead explains {share} of how the waits vary (limit {percent(AHEAD_EXPLAINS)})",
             f"explains {share}",
             explained,
             None,
@@ -110,13 +111,13 @@ def claim(_: Facts, queue: QueueAhead) -> Claim:
     ]
 
     def words(_: Grade) -> Words:
-        each, probe = numbers.with_unit(queue.slope.point, "s"), grading.short_label(watch.probe)
+        each, probe = with_unit(queue.slope.point, "s"), grading.short_label(watch.probe)
         mean_s = (watch.ahead or 0.0) * queue.slope.point
         return Words(
             statement=f"Each request that is ahead adds {each} to {probe}",
             explanation=f"{watch.ahead or 0.0:.1f} were under way when one of {watch.probes:,} probes came, "
-            f"on average: {numbers.with_unit(mean_s, 's')} of waiting. Their number explains "
-            f"{numbers.percent(explained or 0.0)} of how much the waits vary.",
+            f"on average: {with_unit(mean_s, 's')} of waiting. Their number explains "
+            f"{percent(explained or 0.0)} of how much the waits vary.",
             advice=f"Give {probe} a line of its own (a process or port): it then no longer waits "
             f"{each} for each request that is ahead.",
             confirm="a process of its own for the cheap path: what is under way no longer adds to it",

@@ -1,45 +1,45 @@
 """Something else on the machine took processor time from the service.
 
-**Means.** A neighbour program, or another machine on the same host, had cores that the service wanted. What
-was measured is what was left, and another day gives other figures.
+**Means.** Another program, or another machine on the same host, used cores that the service wanted. The
+figures show what was left, and another day gives other figures.
 
 **Needs.** One of two things. Programs that belong neither to the services nor to Loadlens use 10 % of the
-machine's cores or more, the kernel's soft interrupts aside, and a tenth or more of those that the service may
+machine's cores or more, without the kernel's soft interrupts, and 10 % or more of those that the service may
 use and did not get, while the service's threads wait for a core for 5 % of the time that they run, and for
 5 % of the time that requests are under way, or more. Or the hypervisor gave more than 1 % of the machine's
 time to others.
 
-**Ruled out by.** Work of others that grows with the load: a database or a proxy that the service uses and
-that was not named is a part of it. Where no other level, or one with hardly another throughput, tells that,
-they are suspected at most. Cores of the service's own, where it never waits, or which it uses up itself: its
-threads then wait for each other. What was taken at lighter levels only explains no other finding: those are
-about the highest load.
+**Ruled out by.** Work of other programs that grows with the load: a database or a proxy that the service uses
+and that was not named is a part of it. If no other level with a different throughput shows this, they are
+suspected at most. Cores of the service's own, where it never waits, or which it uses up itself: its threads
+then wait for each other. What was taken only at lighter levels explains no other finding: those are about the
+highest load.
 
 **Thresholds.** 10 % of the machine: a monitor and a shell stay below, and the kernel's work for the network
-belongs to no program. 5 % of waiting moves a response time by as much. 1 % stolen: beyond, CPU time of a
-request varies by more than its noise; below 10 % it is suspected, and explains no other finding: a plateau is
-not made by so little. Work of others counts as constant when it falls by a fifth while throughput does not,
-or when at least half of it does not grow with throughput, from 1.25 times of it on.
+belongs to no program. 5 % of waiting moves a response time by as much. 1 % stolen: above it, the CPU time of
+a request varies by more than its noise; below 10 % it is suspected, and explains no other finding: so little
+makes no plateau. Work of other programs counts as constant when it falls by 20 % while throughput does not,
+or when at least half of it does not grow with throughput, compared over a factor of 1.25 or more.
 
-**Do.** Stop what runs beside it, or give the service cores of its own, and repeat the trials that met it. A
-service that lacks them then does what they bear by the CPU time of a request.
+**Do.** Stop the other programs, or give the service cores of its own, and repeat the affected trials. With
+its own cores the service does what they support by the CPU time of a request.
 
-**Confirm.** The lightest and the highest level again on an idle machine.
+**Confirm.** Repeat the lightest and the highest level on an idle machine.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Lacking, Words, assessing, on_curve, strongest
 from loadlens.diagnose.observe.curve_signals import waits_signal
+from loadlens.diagnose.observe.levels import Level, levels
 from loadlens.measure.curve import completed, cores_of, requests_wait, used_by_others
 from loadlens.measure.thresholds import OTHERS_MATTER, SERVICE_WAITS, STOLEN_MATTERS
 from loadlens.model.facts import Curve, Facts, Step
 from loadlens.model.finding import Counter, Grade
-from loadlens.present import numbers
+from loadlens.present.numbers import percent
 
 ID = "host.interference"
 TITLE = "something else took the machine's time"
@@ -50,48 +50,33 @@ FALLS_TO = 0.8  # of their work, while throughput does not fall
 LEAST_GROWTH = 1.25  # of throughput: below, work in proportion to it and constant work look the same
 
 
-@dataclass(frozen=True, slots=True)
-class OtherPrograms:
-    """Programs of others at one level of a curve."""
-
-    curve: Curve
-    step: Step
+PROGRAMS, MACHINES = "programs", "machines"  # that took the time: on this machine, on the same host
 
 
-@dataclass(frozen=True, slots=True)
-class StolenTime:
-    """Time that other machines on the host took at one level of a curve."""
-
-    curve: Curve
-    step: Step
-
-
-def observe(facts: Facts) -> Sequence[OtherPrograms | StolenTime] | Lacking:
+def observe(facts: Facts) -> Sequence[Level[str]] | Lacking:
     """Return every level of every curve, for each of the two that were watched."""
-    steps = [(curve, step) for curve in facts.curves for step in curve.steps]
-    observed: list[OtherPrograms | StolenTime] = [
-        *(OtherPrograms(curve, step) for curve, step in steps if step.other_cores is not None),
-        *(StolenTime(curve, step) for curve, step in steps if step.steal is not None),
-    ]
-    return observed or Lacking("needs the CPU of the machine and of the service's processes")
+    programs = levels(facts, lambda step: None if step.other_cores is None else PROGRAMS)
+    machines = levels(facts, lambda step: None if step.steal is None else MACHINES)
+    return [*programs, *machines] or Lacking("needs the CPU of the machine and of the service's processes")
 
 
-def claim(facts: Facts, observed: OtherPrograms | StolenTime) -> Claim:
-    """Hold one level against what others took of it."""
-    if isinstance(observed, StolenTime):
-        return _stolen(observed.curve, observed.step)
-    return _neighbour(facts, observed.curve, observed.step)
+def claim(facts: Facts, level: Level[str]) -> Claim:
+    """Hold one level against the processor time that others took of it."""
+    if level.detail == MACHINES:
+        return _stolen(level)
+    return _neighbour(facts, level)
 
 
-def _neighbour(facts: Facts, curve: Curve, step: Step) -> Claim:
+def _neighbour(facts: Facts, level: Level[str]) -> Claim:
+    curve, step = level.curve, level.step
     used = used_by_others(curve, step)
     waiting = requests_wait(step)
-    # A twentieth of hardly any running is nothing: waiting is held against the requests' own time.
+    # 5 % of very little running is nothing: waiting is compared with the requests' own time.
     felt = "what part of their time requests wait for a core is not known"
     if waiting is not None:
         felt = (
-            f"requests wait for a core {numbers.percent(waiting)} of the time that they are under way "
-            f"(limit {numbers.percent(SERVICE_WAITS)})"
+            f"requests wait for a core {percent(waiting)} of the time that they are under way "
+            f"(limit {percent(SERVICE_WAITS)})"
         )
     signals = [
         grading.stated(
@@ -113,10 +98,10 @@ def _neighbour(facts: Facts, curve: Curve, step: Step) -> Claim:
             statement=f"Other programs use {used:.2f} of {facts.cores} cores while the service waits for one",
             explanation=f"The service itself uses {step.server_cores:.2f}; "
             "what it could do alone is not known.",
-            advice=f"Stop what runs beside it ({used:.2f} cores) or give the service its own, then repeat.",
+            advice=f"Stop the other programs ({used:.2f} cores) or give the service its own, then repeat.",
             confirm="the lightest and the highest level again on an idle machine",
             impact=used / (used + step.server_cores) if used + step.server_cores else 0.0,
-            scope=f"{curve.label} · {step.label}",
+            scope=level.label,
         )
 
     # A database that was not named would look just so.
@@ -138,13 +123,13 @@ def _is_taken(curve: Curve, step: Step) -> bool:
 
 
 def _taken(curve: Curve, step: Step) -> float:
-    """Cores that the service might have had and others used, at most."""
+    """Return the cores that others used and the service might have had, at most."""
     lab = 0.0 if curve.shares_cores is False else step.generator.cpu_cores or 0.0
     return min(used_by_others(curve, step), max(0.0, cores_of(curve, step) - step.server_cores - lab))
 
 
 def _part_rival(curve: Curve, step: Step) -> Counter:
-    """Work that grows with throughput belongs to the service, whatever program does it."""
+    """Weigh a part of the service: work that grows with throughput belongs to it, in whatever program."""
     name = "an unnamed part of the service"
     watched = [level for level in curve.steps if level.other_cores is not None]
     first, last = (step, watched[-1]) if step is watched[0] else (watched[0], step)
@@ -164,42 +149,43 @@ def _part_rival(curve: Curve, step: Step) -> Counter:
     return grading.rival(name, text, constant >= CONSTANT * used_by_others(curve, step))
 
 
-def _stolen(curve: Curve, step: Step) -> Claim:
+def _stolen(level: Level[str]) -> Claim:
+    curve, step = level.curve, level.step
     stolen, worst = step.stolen or 0.0, step.steal or 0.0
     is_much = stolen >= OTHERS_MATTER
-    limits = f"whether the service felt it is not known below {numbers.percent(OTHERS_MATTER)}"
+    limits = f"whether the service felt it is not known below {percent(OTHERS_MATTER)}"
     if is_much:
         limits = "so much is gone that what the service lacked may be in it"
     signals = [
         grading.stated(
             "host.steal",
             stolen > STOLEN_MATTERS,
-            text=f"the hypervisor gave {numbers.percent(stolen)} of the machine to others "
-            f"(limit {numbers.percent(STOLEN_MATTERS)})",
-            chip=f"{numbers.percent(stolen)} stolen",
+            text=f"the hypervisor gave {percent(stolen)} of the machine to others "
+            f"(limit {percent(STOLEN_MATTERS)})",
+            chip=f"{percent(stolen)} stolen",
         ),
         grading.stated("host.steal-limits", True if is_much else None, text=limits),
     ]
 
     def words(_: Grade) -> Words:
         return Words(
-            statement=f"Other machines on this host took {numbers.percent(stolen)} of its time",
-            explanation=f"The mean of this level's trials, {numbers.percent(worst)} in the worst: its "
+            statement=f"Other machines on this host took {percent(stolen)} of its time",
+            explanation=f"The mean of this level's trials, {percent(worst)} in the worst: its "
             "figures are those of a slower machine.",
             advice=f"Repeat {step.label} at a quieter time, or on a machine that shares nothing.",
             confirm="the same level again while nothing is stolen",
             impact=stolen,
-            scope=f"{curve.label} · {step.label}",
+            scope=level.label,
         )
 
     explains_others = (curve.steps[-1].stolen or 0.0) >= OTHERS_MATTER
     return on_curve(curve, signals, [], words, explains_others=explains_others)
 
 
-def _silence(facts: Facts, observed: Sequence[OtherPrograms | StolenTime]) -> str:
+def _silence(facts: Facts, observed: Sequence[Level[str]]) -> str:
     parts = []
-    others = [(level.curve, level.step) for level in observed if isinstance(level, OtherPrograms)]
-    stolen = [level.step.steal or 0.0 for level in observed if isinstance(level, StolenTime)]
+    others = [(level.curve, level.step) for level in observed if level.detail == PROGRAMS]
+    stolen = [level.step.steal or 0.0 for level in observed if level.detail == MACHINES]
     if others:
         curve, worst = max(others, key=lambda pair: used_by_others(*pair))
         text = f"other programs use up to {used_by_others(curve, worst):.2f} of {facts.cores} cores"
@@ -210,7 +196,7 @@ def _silence(facts: Facts, observed: Sequence[OtherPrograms | StolenTime]) -> st
             text += f"; {_lacked_text(curve, worst)}"
         parts.append(text)
     if stolen:
-        parts.append(f"{numbers.percent(max(stolen))} was stolen at most")
+        parts.append(f"{percent(max(stolen))} was stolen at most")
     return "; ".join(parts)
 
 

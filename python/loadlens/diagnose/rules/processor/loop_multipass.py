@@ -1,29 +1,30 @@
 """A handler queues again behind blocking work, several times a request.
 
-**Means.** Each time a handler lets go of the event loop (an await, a hop to a thread and back, a body read in
-pieces) it comes back to the end of the line. While other requests compute on the loop, every such crossing
+**Means.** Each time a handler releases the event loop (an await, a hop to a thread and back, a body read in
+pieces) it comes back to the end of the queue. While other requests compute on the loop, every such crossing
 waits for all of them, so one expensive request waits several times as long as a cheap one.
 
-**Needs.** A blocked event loop on one process, than which it is no surer. At the two highest levels of load
+**Needs.** A blocked event loop on one process, whose grade bounds this one. At the two highest levels of load
 at which both wait, the expensive requests wait at least 1.15 times as long as a probe, each ratio above 1
-with its interval. What counts is time beyond the same request alone.
+with its interval. Waiting is the time beyond the same request alone.
 
-**Ruled out by.** A load that opens connections for more than a tenth of its requests: accepting one is a
-crossing too. Several processes: a probe may find the one that is free. A line elsewhere, before a pool or a
-lock, in which requests stand and probes do not: what the gauges say is waited there is taken off (waiting
-over throughput, Little's law). Without gauges it is not excluded, and where the probe keeps its connection
-suspected at most. A delay elsewhere that is there without any load, unless one user alone was measured. A
-probe that was sent late.
+**Ruled out by.** A load that opens connections for more than 10 % of its requests: accepting one is a
+crossing too. Several processes: a probe may find the one that is free. A queue elsewhere, before a pool or a
+lock, in which requests wait and probes do not: the wait there by the gauges is subtracted (waiting over
+throughput, Little's law). Without gauges it is not excluded, and the finding is suspected at most where the
+probe keeps its connection. A delay elsewhere that exists without any load, unless one user alone was
+measured. A probe that was sent late.
 
-**Thresholds.** Who crosses once waits at most as long as a probe: (N - 1) D against (N - 1/2) D in one line,
-and two thirds of it where the probe comes on a connection of its own, which a loop accepts in one turn and
-reads in the next. So 1 is already more than one crossing can give, and 0.15 leaves room for the means. The
-number of crossings is a lower bound: users who go in step all compute in one turn of the loop, the further
-turns are short, and a probe then waits half of the long one, however many short ones there are.
+**Thresholds.** A request that crosses once waits at most as long as a probe: (N - 1) D against (N - 1/2) D in
+one queue, and two thirds of it where the probe uses a connection of its own, which a loop accepts in one turn
+and reads in the next. So 1 is already more than one crossing can give, and 0.15 leaves room for the means.
+The number of crossings is a lower bound: users in step all compute in one turn of the loop, the further turns
+are short, and a probe then waits half of the long one, however many short ones there are.
 
 **Do.** Do the blocking work in one stretch: fewer awaits around it, or none of it on the loop.
 
-**Confirm.** One await less around the work: below saturation requests are faster by one wait of the probe.
+**Confirm.** Remove one await around the work: below saturation requests are faster by one wait of the
+probe.
 """
 
 from __future__ import annotations
@@ -41,15 +42,17 @@ from loadlens.diagnose.driver import (
     all_seen,
     assessing_after,
     for_all,
+    objecting,
     on_curve,
 )
-from loadlens.diagnose.observe.places import point
+from loadlens.diagnose.observe.limits import point
 from loadlens.diagnose.rules.processor import eventloop_blocked
 from loadlens.estimate.probes import Waiting
-from loadlens.measure.curve import alone_time, completed, dearest, working
+from loadlens.measure.curve import alone_time, completed, costliest_class, working
 from loadlens.model.facts import Curve, Facts, ProbeWatch, RequestClass, Step
 from loadlens.model.finding import Counter, Evidence, Finding, Grade
-from loadlens.present import numbers, words
+from loadlens.present import words
+from loadlens.present.numbers import percent, with_unit
 
 ID = "loop.multipass"
 TITLE = "a handler queues several times behind blocking work"
@@ -100,7 +103,7 @@ def _passes(curve: Curve, loop_grade: Grade) -> SeveralPasses | str:
     if isinstance(place, str):
         return place
     step = curve.steps[place]
-    probe, costliest = eventloop_blocked.probe_of(step), dearest(curve, step)
+    probe, costliest = eventloop_blocked.probe_of(step), costliest_class(curve, step)
     assert probe is not None  # a place has both
     assert costliest is not None
     if len(working(step)) != 1:
@@ -147,12 +150,12 @@ def claim(facts: Facts, seen: SeveralPasses) -> Claim:
     ]
 
     def texts(_: Grade) -> Words:
-        label, wait = grading.short_label(costliest.label), numbers.with_unit(last.probe_s, "s")
+        label, wait = grading.short_label(costliest.label), with_unit(last.probe_s, "s")
         return Words(
             statement=f"{label} crosses the blocked loop at least {FEWEST_PASSES:g} times: "
             f"{last.passes.point:.1f} waits of a probe",
             explanation=f"At {words.users(seen.step.load)} {label} waits "
-            f"{numbers.with_unit(last.expensive_s, 's')} beyond its own time, {probe.label} "
+            f"{with_unit(last.expensive_s, 's')} beyond its own time, {probe.label} "
             f"{wait}: each time it lets go of the loop it queues again.",
             advice=f"Do the work of {label} in one stretch (fewer awaits and hops to threads around it): "
             f"each crossing waits about {wait}; best is none of it on the loop.",
@@ -181,8 +184,8 @@ def _elsewhere_rival(step: Step, waits: Waiting) -> Counter:
     rest = max(0.0, waits.expensive_s - elsewhere)
     least = LEAST_RATIO * waits.probe_s
     text = (
-        f"{numbers.with_unit(elsewhere, 's')} are waited at pools and locks, {numbers.with_unit(rest, 's')} "
-        f"are left (limit {numbers.with_unit(least, 's')})"
+        f"{with_unit(elsewhere, 's')} are waited at pools and locks, {with_unit(rest, 's')} "
+        f"are left (limit {with_unit(least, 's')})"
     )
     return grading.rival(name, text, rest >= least)
 
@@ -192,12 +195,8 @@ def _opened_rival(step: Step) -> Counter:
     if watch is None or not watch.answered:
         return grading.rival(name, "not counted", None)
     share = watch.opened / watch.answered
-    return grading.rival(name, f"{numbers.percent(share)} of requests opened one", share <= MOST_OPENED)
+    return grading.rival(name, f"{percent(share)} of requests opened one", share <= MOST_OPENED)
 
 
-def _silence(facts: Facts, observed: Sequence[SeveralPasses]) -> str:
-    # Without the connection that a probe keeps: it leaves open, and contradicts nothing.
-    return claim(facts, max(observed, key=lambda seen: seen.ratio)).contradiction
-
-
+_silence = objecting(claim, lambda seen: seen.ratio)
 assess_after = assessing_after(ID, TITLE, observe, claim, choose=for_all, silence=_silence)

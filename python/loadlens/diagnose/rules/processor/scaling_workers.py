@@ -1,32 +1,33 @@
 """So many workers give so many times the capacity.
 
-**Means.** Capacity grows with the number of processes that do the work, as long as each has a core and
-nothing that they share is full. What one process can do, times their number, foretells what more will do.
+**Means.** Capacity grows with the number of processes that do the work, as long as each has a core and no
+resource that they share is full. The capacity of one process, times their number, predicts that of more.
 
 **Needs.** Curves that differ in one factor, and in the number of working processes of the busiest service, at
-least two of them saturated. The capacity
-of the largest, foretold from the smaller ones (each process as much as there, at most what the cores allow
-for the CPU time of a request there), is what was measured, within 10 %.
+least two of them saturated. The capacity of the largest, predicted from the smaller ones (each process as
+much as there, at most what the cores allow for the CPU time of a request there), is what was measured, within
+10 %.
 
 **Ruled out by.** A load that never filled the larger ones: then the ratio is a property of the load. A
 generator that was late. A ratio that misses the prediction: then something is shared (a lock, a database, the
 cores of the generator), and more processes will bring less than this.
 
-**Thresholds.** 10 %: a model that misses what it has not seen by more must not be carried further; nor must
-any model beyond four times the largest count that was measured. So a prediction for more is not known better
-than to 10 %, beside the noise of the trials. A process with less than half of the CPU of the busiest is no
-worker but a front or a supervisor.
+**Thresholds.** 10 %: a model with a larger error on a case that it has not seen must not be extrapolated; nor
+may any model go beyond four times the largest count that was measured. So a prediction for more is known to
+10 % at best, in addition to the noise of the trials. A process with less than half of the CPU of the busiest
+is no worker but a front end or a supervisor.
 
-**Do.** As many processes as the rate needs at 80 % use, by Little's law: X D / 0.8, up to the cores.
+**Do.** Run as many processes as the rate needs at 80 % utilisation, by Little's law: X D / 0.8, up to the
+number of cores.
 
-**Confirm.** A number of processes that was not measured: the capacity foretold for it.
+**Confirm.** Run a number of processes that was not measured: it reaches the predicted capacity.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Lacking, Words, all_seen, assessing, strongest
@@ -38,6 +39,7 @@ from loadlens.measure.curve import Capacity, capacity_of, cores_of
 from loadlens.model.facts import Curve, Facts, Step
 from loadlens.model.finding import Estimate, Evidence, Grade, Prediction
 from loadlens.present import numbers
+from loadlens.present.numbers import percent, with_unit
 
 ID = "scaling.workers"
 TITLE = "more workers give more capacity"
@@ -79,7 +81,7 @@ class Scaling:
     @property
     def predicted(self) -> Interval:
         """The capacity of the largest, from the smaller ones."""
-        return _scaled(self.fewer[-1].rate, self.rate_of(self.most.workers))
+        return self.fewer[-1].rate.scaled_to(self.rate_of(self.most.workers))
 
 
 def observe(facts: Facts) -> Sequence[Scaling] | Lacking:
@@ -96,13 +98,13 @@ def observe(facts: Facts) -> Sequence[Scaling] | Lacking:
 
 
 def _other_factors(curve: Curve) -> list[tuple[object, ...]]:
-    """For each of its factors, its name and all others with their levels; empty if nothing was varied."""
+    """Return, for each factor, its name and all others with their levels; empty if nothing was varied."""
     levels = curve.levels
     return [(name, *(level for level in levels if level[0] != name)) for name, _ in levels] or [()]
 
 
 def _workers(step: Step) -> int:
-    """Processes of one service, the busiest one's: another service is no worker, however busy."""
+    """Count the processes of the busiest service: another service is no worker, however busy."""
     busiest = max(step.processes, key=lambda process: process.cores, default=None)
     if busiest is None or busiest.cores <= 0:
         return 0
@@ -141,21 +143,11 @@ def _scaling(curves: Sequence[Curve]) -> Scaling | str:
 
 
 def _rate(capacity: Capacity) -> Interval:
-    """The capacity with the relative ends of the highest load's throughput."""
+    """Return the capacity with the relative ends of the highest load's throughput."""
     point, top = capacity.saturation.capacity, figures.interval_of(capacity.top.throughput)
     if isinstance(top, Insufficient) or top.point <= 0:
         return Interval(point, None, None, 0.0, "median of the plateau")
-    return _scaled(top, point)
-
-
-def _scaled(interval: Interval, point: float) -> Interval:
-    times = point / interval.point
-    return replace(
-        interval,
-        point=point,
-        low=None if interval.low is None else interval.low * times,
-        high=None if interval.high is None else interval.high * times,
-    )
+    return top.scaled_to(point)
 
 
 def claim(facts: Facts, scaling: Scaling) -> Claim:
@@ -182,11 +174,11 @@ def claim(facts: Facts, scaling: Scaling) -> Claim:
     def words(_: Grade) -> Words:
         cores, twice = cores_of(most.curve, top), 2 * most.workers
         explanation = (
-            f"One process does {_shown(scaling.each)}; from fewer {_shown(predicted.point)} was foretold."
+            f"One process does {_shown(scaling.each)}; from fewer {_shown(predicted.point)} was predicted."
         )
         if predicted.point >= (1 - NEAR) * scaling.cores_bound:
             explanation += f" The {cores:g} cores are the bound there: more processes bring nothing."
-        plan = f"{_shown(UTILISATION * scaling.each)} a process ({numbers.percent(UTILISATION)} of what it"
+        plan = f"{_shown(UTILISATION * scaling.each)} per process ({percent(UTILISATION)} of what it"
         limit = f"; {cores:g} cores do {_shown(scaling.cores_bound)} at most, however many processes."
         if math.isinf(scaling.cores_bound):
             limit = ", as long as each has a core."
@@ -212,7 +204,7 @@ def claim(facts: Facts, scaling: Scaling) -> Claim:
 
 
 def _ratio(scaling: Scaling) -> grading.Signal:
-    """Times the capacity of the fewest, errors of both added in squares."""
+    """State the ratio to the capacity of the fewest, errors of both added in squares."""
     few, many = scaling.first.rate, scaling.most.rate
     point = many.point / few.point
     low: float | None = None
@@ -232,28 +224,28 @@ def _error(scaling: Scaling) -> grading.Signal:
         return grading.stated(name, None, text=model.reason)
     passed = abs(model.error) <= TRUSTED_ERROR
     text = (
-        f"{_shown(scaling.predicted.point)} foretold of {most.workers} from fewer, "
+        f"{_shown(scaling.predicted.point)} predicted for {most.workers} from fewer, "
         f"{_shown(most.rate.point)} measured ({numbers.signed_percent(model.error)}, "
-        f"limit {numbers.percent(TRUSTED_ERROR)})"
+        f"limit {percent(TRUSTED_ERROR)})"
     )
-    chip = f"foretold within {numbers.percent(abs(model.error))}"
+    chip = f"predicted within {percent(abs(model.error))}"
     evidence = Evidence(name, text, chip, model.error, None, None, TRUSTED_ERROR, passed)
     return grading.Signal(evidence, passed and model.is_covered)
 
 
 def _shown(rate: float) -> str:
-    return numbers.with_unit(rate, "1/s")
+    return with_unit(rate, "1/s")
 
 
 def _predictions(scaling: Scaling, trials: int) -> tuple[Prediction, ...]:
-    """Twice the processes, where the model has earned it."""
+    """Predict twice the processes, where the model may extrapolate."""
     most, twice = scaling.most, 2 * scaling.most.workers
     model = validate(scaling.predicted, most.rate, workers=twice, most_measured=most.workers)
     if isinstance(model, Insufficient) or not model.may_extrapolate:
         return ()
-    now, then = most.rate, _scaled(most.rate, scaling.rate_of(twice))
+    now, then = most.rate, most.rate.scaled_to(scaling.rate_of(twice))
     point, low, high = then.point, then.low, then.high
-    # What the model may miss comes besides the noise of the trials, errors added in squares.
+    # The model's own error is added to the noise of the trials, in squares.
     low = None if low is None else point * (1 - math.hypot(1 - low / point, TRUSTED_ERROR))
     high = None if high is None else point * (1 + math.hypot(high / point - 1, TRUSTED_ERROR))
     method = "as much for each process as was measured, at most what the cores allow"
@@ -266,8 +258,4 @@ def _predictions(scaling: Scaling, trials: int) -> tuple[Prediction, ...]:
     )
 
 
-def _silence(facts: Facts, observed: Sequence[Scaling]) -> str:
-    return claim(facts, observed[0]).contradiction
-
-
-assess = assessing(ID, TITLE, observe, claim, choose=strongest, silence=_silence)
+assess = assessing(ID, TITLE, observe, claim, choose=strongest)

@@ -1,28 +1,28 @@
 """One replica is slower than the others.
 
 **Means.** Of several replicas that do the same work one takes longer for it. A share of all requests is slow,
-and where turns are equal the service is full when that one is.
+and with equal turns the service is full when that one is.
 
 **Needs.** Below the knee the slowest replica takes 1.25 times as long for a request as the others do on
 average, the interval above 1.1; it gets no more than 1.1 times the mean of the requests; each request goes to
 one of the replicas. Without such an interval it is suspected: a few answers of equal replicas differ by more.
-So it is where the load asks several kinds of requests: a gateway may send each kind elsewhere.
+The same holds if the load sends several kinds of requests: a gateway may send each kind elsewhere.
 
 **Estimated by.** Where the times of all replicas have intervals, the ratio of their means over all requests
-below the knee, with the errors of both. Else three levels or more are so many looks at one ratio: their
-geometric mean, with Student's t on its logarithm; the times shown are geometric means over the levels then,
-too. With fewer levels it is the ratio of the means again, and its interval is open.
+below the knee, with the errors of both. Otherwise three levels or more are as many observations of one ratio:
+their geometric mean, with Student's t on its logarithm; the times shown are then geometric means over the
+levels, too. With fewer levels it is the ratio of the means again, and its interval is open.
 
 **Ruled out by.** More requests than the others get (then it is the balancer); waiting for a core that is half
-of the difference (then it is the place, not the replica); a server that the load does not ask; a generator
+of the difference (then it is the place, not the replica); a server that the load does not use; a generator
 that did not send in time.
 
 **Thresholds.** 1.25: what a third of the requests lose is then a twelfth of the mean. Times below 1 ms are
 not compared: logs and the kernel's timer count in steps of 1 to 10 ms.
 
-**Do.** Look at that replica: its host, its disk, its cache, its version; take it out of the turns meanwhile.
+**Do.** Look at that replica: its host, its disk, its cache, its version; take it out of rotation meanwhile.
 
-**Confirm.** Swap its host or core with another: slowness goes along with the replica, or stays.
+**Confirm.** Swap its host or core with another: slowness moves with the replica, or stays.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ def claim(facts: Facts, replica: SlowReplica) -> Claim:
             f"({own}, not {others})",
             explanation=f"It is replica {slowest.own.label}: its requests are slow, and it is full first.",
             advice="Look at what differs there (host, disk, cache, version). In equal turns it holds all "
-            f"{count} to its own pace: as fast as the others they would bear {ratio:.1f} times as much.",
+            f"{count} to its own pace: as fast as the others they would support {ratio:.1f} times as much.",
             confirm="swap its host or core with another's: slowness goes along with the replica, or stays",
             impact=1 - 1 / ratio,
         )
@@ -161,7 +161,7 @@ def claim(facts: Facts, replica: SlowReplica) -> Claim:
 
 
 def slowest_of(curve: Curve, replicas: int) -> int | None:
-    """Place of the replica that is named, among so many; none: it is not known."""
+    """Return the place of the slowest among so many replicas; none: not known."""
     for levels in levels_of(curve).values():
         slowest = _slowest(_below_the_knee(curve, levels))
         if slowest is not None and len(levels[-1].balance.replicas) == replicas:
@@ -170,14 +170,14 @@ def slowest_of(curve: Curve, replicas: int) -> int | None:
 
 
 def _below_the_knee(curve: Curve, levels: list[Level]) -> list[Level]:
-    """Levels at which a full replica does not make requests wait; the lightest, where no knee is known."""
+    """Return the levels at which no full replica makes requests wait; the lightest, if no knee is known."""
     capacity = capacity_of(curve)
     knee = capacity.saturation.knee if isinstance(capacity, Capacity) else None
     return levels[:1] if knee is None else [level for level in levels if level.step.load <= knee]
 
 
 def _slowest(levels: list[Level]) -> Slowness | None:
-    """Over the levels that timed every replica: means over other levels would be of other loads."""
+    """Compare over the levels that timed every replica: means over other levels are of other loads."""
     timed = [level for level in levels if all(isinstance(r.time, Estimate) for r in level.balance.replicas)]
     if not timed:
         return None
@@ -193,7 +193,7 @@ def _slowest(levels: list[Level]) -> Slowness | None:
 
 
 def _of_times(own: ReplicaTime, others: list[ReplicaTime], mean: float) -> Slowness | None:
-    """The ratio of the means over all requests; none where one of the times has no interval."""
+    """Return the ratio of the means over all requests; none where one of the times has no interval."""
     halves = [time.half for time in others if time.half is not None]
     if own.half is None or len(halves) < len(others):
         return None
@@ -204,9 +204,9 @@ def _of_times(own: ReplicaTime, others: list[ReplicaTime], mean: float) -> Slown
 
 
 def _of_levels(own: ReplicaTime, timed: list[Level]) -> Slowness | None:
-    """The typical ratio of several levels, each a look at the same one; none where they are too few.
+    """Return the typical ratio of several levels, each an observation of it; none where they are too few.
 
-    Its ends stand about the mean of the levels, in which all count alike: the ratio of means over requests,
+    Its ends lie about the mean of the levels, in which all count alike: the ratio of means over requests,
     most of which a single level may have had, could lie outside.
     """
     compared = [_beside(level, own.place) for level in timed]
@@ -225,14 +225,14 @@ def _without_interval(own: ReplicaTime, mean: float) -> Slowness:
 
 
 def _beside(level: Level, place: int) -> tuple[float, float] | None:
-    """Its time and the mean of the others at one level, seconds; none: not known."""
+    """Return its time and the mean of the others at one level, in seconds; none: not known."""
     times = [figures.point(replica.time) for replica in level.balance.replicas]
     others = (sum(times) - times[place]) / (len(times) - 1)
     return (times[place], others) if times[place] > 0 and others > 0 else None
 
 
 def _over(levels: list[Level], place: int) -> ReplicaTime:
-    """One replica over several levels that timed all, each weighted by the requests of all of them."""
+    """Average one replica over levels that timed all, each weighted by the requests of all replicas."""
     whole = sum(level.requests for level in levels)
     mean, square, is_open = 0.0, 0.0, False
     for level in levels:
@@ -249,7 +249,7 @@ def _over(levels: list[Level], place: int) -> ReplicaTime:
 
 
 def _placement(level: Level, slowest: Slowness) -> Counter:
-    """A busier core under the slow replica: ruled out while its processes hardly wait for one."""
+    """Weigh a busier core under the slow replica: ruled out while its processes hardly wait for one."""
     name, rate = "a busier core", level.step.throughput
     waits = [replica.waiting for replica in level.balance.replicas]
     points = [wait.point for wait in waits if isinstance(wait, Estimate)]
@@ -260,7 +260,7 @@ def _placement(level: Level, slowest: Slowness) -> Counter:
     share = level.shares[place]
     each = max(0.0, points[place] - beside) / (share * rate.point) if share > 0 else 0.0
     more = slowest.own.seconds - slowest.others_s
-    text = f"it waits {seconds(each)} longer for a core a request, and takes {seconds(more)} longer"
+    text = f"it waits {seconds(each)} longer for a core per request, and takes {seconds(more)} longer"
     return grading.rival(name, text, each < PLACED * more)
 
 

@@ -43,6 +43,7 @@ from loadlens.measure.curve import Capacity, capacity_of
 from loadlens.model.facts import Curve, Facts, ReplicaWatch
 from loadlens.model.finding import Counter, Estimate, Grade
 from loadlens.present import numbers
+from loadlens.present.numbers import percent, with_unit
 
 ID = "lb.imbalance"
 TITLE = "load is uneven over replicas"
@@ -92,7 +93,7 @@ def claim(facts: Facts, replicas: ReplicaLoads) -> Claim:
     ]
 
     def words(_: Grade) -> Words:
-        # Where requests to the least loaded replica wait as well, intended weights may be its all.
+        # If requests to the least loaded replica wait as well, unequal weights may be intended.
         beside = _growth(levels, int(np.argmin(top.shares)))
         is_full, others_have_room = full.evidence.passed is True, beside is not None and beside < GROWN
         fullness = "Whether it is full is not known"
@@ -100,17 +101,17 @@ def claim(facts: Facts, replicas: ReplicaLoads) -> Claim:
             fullness = (
                 "It is full while others have room" if others_have_room else "It is fuller than the others"
             )
-        source = "its log" if top.balance.told == "log" else "the kernel's sockets"
+        source = "its log" if top.balance.source == "log" else "the kernel's sockets"
         advice, rate = "Spread requests by least connections, with equal weights", top.step.throughput
         if isinstance(rate, Estimate) and is_full and others_have_room:
-            more = numbers.with_unit(rate.point * ratio.point, "1/s")
+            more = with_unit(rate.point * ratio.point, "1/s")
             advice += (
-                f": {count} replicas that are equally loaded bear {more} instead of {numbers.short(rate)}"
+                f": {count} replicas that are equally loaded support {more} instead of {numbers.short(rate)}"
             )
         return Words(
-            statement=f"One of {count} replicas gets {numbers.percent(top.shares[_hottest(top)])} of the "
+            statement=f"One of {count} replicas gets {percent(top.shares[_hottest(top)])} of the "
             f"requests, {ratio.point:.2f} times the mean",
-            explanation=f"{fullness}, as {source} tell of {top.requests:,} requests.",
+            explanation=f"{fullness}, by {source} over {top.requests:,} requests.",
             advice=f"{advice}.",
             confirm="requests in equal turns, or four times the connections: capacity rises",
             impact=1 - 1 / ratio.point,
@@ -125,7 +126,7 @@ def _hottest(level: Level) -> int:
 
 
 def _ratio(level: Level) -> Interval:
-    """Requests of the most loaded over the mean."""
+    """Return the requests of the most loaded replica over the mean."""
     replicas = level.balance.replicas
     share = replicas[_hottest(level)].share
     assert isinstance(share, Estimate)  # `levels_of` leaves out the others
@@ -137,7 +138,7 @@ def _ratio(level: Level) -> Interval:
 
 
 def _fullness(levels: list[Level]) -> grading.Signal:
-    """The most loaded replica makes requests wait, and the least loaded does not."""
+    """Require that the most loaded replica makes requests wait, and the least loaded does not."""
     hot, cold = _hottest(levels[-1]), int(np.argmin(levels[-1].shares))
     own, beside = (_growth(levels, place) for place in (hot, cold))
     light = _time(levels[0].balance.replicas[hot])
@@ -154,7 +155,7 @@ def _fullness(levels: list[Level]) -> grading.Signal:
 
 
 def _limit(curve: Curve) -> list[grading.Signal]:
-    """There was a limit at all; nothing of a load that does not show it."""
+    """Require that there was a limit; empty for a load that cannot show it."""
     capacity = capacity_of(curve)
     if not isinstance(capacity, Capacity):
         return []
@@ -172,9 +173,9 @@ def _time(replica: ReplicaWatch) -> float | None:
 
 
 def _few_connections(levels: list[Level]) -> Counter:
-    """Chance: as many connections as the load opened, hashed fairly, over all levels together.
+    """Weigh chance: as many connections as the load opened, hashed fairly, over all levels together.
 
-    Each level draws its own: where chance chose the replica, another one is the most loaded at the next.
+    Each level draws its own: if chance chose the replica, another one is the most loaded at the next level.
     """
     name = "few connections"
     counted = [
@@ -201,7 +202,7 @@ def _by_chance(spread: Balance, opened: int) -> str:
 
 
 def _slow_rival(levels: list[Level]) -> Counter:
-    """A replica that is slow from the start: then it may be full for that."""
+    """Weigh a replica that is slow from the start: then it may be full for that reason."""
     name, hot = "a slow replica", _hottest(levels[-1])
     times = [_time(replica) for replica in levels[0].balance.replicas]
     others = [time for place, time in enumerate(times) if place != hot and time is not None]
@@ -214,7 +215,7 @@ def _slow_rival(levels: list[Level]) -> Counter:
 
 
 def _silence(facts: Facts, observed: Sequence[ReplicaLoads]) -> str:
-    """The objection on the curve whose replicas are loaded most unevenly."""
+    """Return the objection on the curve whose replicas are loaded most unevenly."""
     uneven = claim(facts, max(observed, key=lambda replicas: _ratio(replicas.levels[-1]).point))
     if uneven.signals[0].evidence.passed is False:
         return uneven.signals[0].evidence.text

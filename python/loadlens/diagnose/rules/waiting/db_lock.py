@@ -33,11 +33,10 @@ from dataclasses import dataclass, replace
 
 from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, on_curve
-from loadlens.diagnose.observe import places as limits
-from loadlens.diagnose.observe import waits
+from loadlens.diagnose.observe import limits, waits
 from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.measure.thresholds import ONE_HOLDER, SATURATED
-from loadlens.model.facts import Facts, Places, Step
+from loadlens.model.facts import ConcurrencyLimit, Facts, Step
 from loadlens.model.finding import Counter, Estimate, Grade
 from loadlens.present import numbers
 
@@ -53,7 +52,7 @@ class FullLock:
     """A lock on a plateau."""
 
     full: waits.Full
-    places: Places
+    places: ConcurrencyLimit
     hold: Interval | Insufficient
 
 
@@ -117,7 +116,7 @@ def claim(facts: Facts, lock: FullLock) -> Claim:
     return on_curve(full.curve, signals, rivals, words)
 
 
-def _holders(lock: Places) -> grading.Signal:
+def _holders(lock: ConcurrencyLimit) -> grading.Signal:
     """One holder nearly all the time: neither an idle lock nor a pool."""
     value = limits.point(lock.held)
     if value is None:
@@ -125,7 +124,7 @@ def _holders(lock: Places) -> grading.Signal:
     passed: bool | None = SATURATED <= value <= ONE_HOLDER
     if lock.held_is_at_most and value > ONE_HOLDER:  # others are counted among them
         passed = None
-    text = f"{limits.told(lock.held)} on average (limits {SATURATED} and {ONE_HOLDER})"
+    text = f"{limits.reading(lock.held)} on average (limits {SATURATED} and {ONE_HOLDER})"
     signal = grading.stated("lock.holders", passed, text=text, chip=f"{value:.2f} hold it")
     mean = lock.held.mean
     ends = (mean.low, mean.high) if isinstance(mean, Estimate) else (None, None)

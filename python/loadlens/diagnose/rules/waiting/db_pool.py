@@ -31,10 +31,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, on_curve
-from loadlens.diagnose.observe import places as limits
-from loadlens.diagnose.observe import waits
+from loadlens.diagnose.observe import limits, waits
 from loadlens.estimate.interval import Insufficient, Interval
-from loadlens.model.facts import Facts, Places
+from loadlens.model.facts import ConcurrencyLimit, Facts
 from loadlens.model.finding import Grade
 from loadlens.present import numbers
 
@@ -48,7 +47,7 @@ class FullPool:
     """A pool on a plateau."""
 
     full: waits.Full
-    places: Places
+    places: ConcurrencyLimit
     size: limits.Size | None
     hold: Interval | Insufficient
 

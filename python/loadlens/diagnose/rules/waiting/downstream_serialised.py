@@ -40,8 +40,7 @@ from loadlens.diagnose.driver import (
     on_curve,
     strongest,
 )
-from loadlens.diagnose.observe import places as limits
-from loadlens.diagnose.observe import waits
+from loadlens.diagnose.observe import limits, waits
 from loadlens.estimate.interval import Insufficient
 from loadlens.measure.thresholds import UNCOUPLED
 from loadlens.model.facts import Facts
@@ -115,11 +114,11 @@ def claim(facts: Facts, line: NamelessLine) -> Claim:
             at_once = f"{full.parallelism.point:.2g} at work at once"
             statement = f"Requests {verb} in a line behind the service: {full.most}, {at_once}"
         load_s, probe_s = numbers.with_unit(lowest.load_s, "s"), numbers.with_unit(lowest.probe_s, "s")
-        gauges = [limits.told(places.held) for places in full.top.places]
+        gauges = [limits.reading(places.held) for places in full.top.places]
         nameless = f"no gauge names it ({', '.join(gauges[:3])})" if gauges else "no gauge was read"
         return Words(
             statement=statement,
-            explanation=f"At {words.users(lowest.step.load)} {lowest.dear.label} waits {load_s} and "
+            explanation=f"At {words.users(lowest.step.load)} {lowest.costliest.label} waits {load_s} and "
             f"{lowest.probe.label} {probe_s}: the service itself has time. At {words.users(full.top.load)} "
             f"{numbers.percent(full.waiting_share)} of the response time is waiting.",
             advice="Read who holds and who waits behind the service (--metrics, or the database's "

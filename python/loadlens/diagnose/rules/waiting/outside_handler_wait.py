@@ -34,12 +34,11 @@ from dataclasses import dataclass
 
 from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Lacking, Words, assessing, on_curve
-from loadlens.diagnose.observe import places as limits
-from loadlens.diagnose.observe import waits
+from loadlens.diagnose.observe import limits, waits
 from loadlens.estimate.interval import Interval
 from loadlens.estimate.saturation import BEYOND_KNEE
-from loadlens.measure.curve import dearest, waited_to_ask
-from loadlens.model.facts import Curve, Facts, Places, Step
+from loadlens.measure.curve import costliest_class, waited_to_ask
+from loadlens.model.facts import ConcurrencyLimit, Curve, Facts, Step
 from loadlens.model.finding import Counter, Estimate, Grade
 from loadlens.present import numbers, words
 
@@ -63,7 +62,7 @@ class TimeOutside:
     step: Step
     client: Estimate
     inside: Estimate
-    gauge: Places | None  # requests inside
+    gauge: ConcurrencyLimit | None  # requests inside
 
     @property
     def seconds(self) -> float:
@@ -107,7 +106,7 @@ def observe(facts: Facts) -> Sequence[TimeOutside] | Lacking:
 
 def _at_highest_load(curve: Curve) -> TimeOutside | None:
     for step in reversed(curve.steps):
-        request = dearest(curve, step)
+        request = costliest_class(curve, step)
         inside, client = (None, None) if request is None else (request.inside, request.response.mean)
         if isinstance(inside, Estimate) and isinstance(client, Estimate):
             gauges = [places for places in step.places if places.kind == "requests"]
@@ -153,21 +152,19 @@ def claim(facts: Facts, gap: TimeOutside) -> Claim:
             impact=share.point,
         )
 
-    return on_curve(
-        gap.curve, signals, [*waits.rivals_at(facts, gap.curve, gap.step), _connecting(gap)], text
-    )
+    rivals = [*waits.rivals_at(facts, gap.curve, gap.step), _connecting(gap)]
+    return on_curve(gap.curve, signals, rivals, text)
 
 
 def _grown(gap: TimeOutside) -> grading.Signal:
     """Without load the way there and back takes what it takes: only what came with the load is a line."""
     first = gap.curve.steps[0]
-    request = dearest(gap.curve, first)
+    request = costliest_class(gap.curve, first)
     client = None if request is None or first is gap.step else request.response.mean
     inside = None if request is None else request.inside
     if not isinstance(client, Estimate) or not isinstance(inside, Estimate):
-        return grading.stated(
-            "handler.gap-grew", None, text="the time inside at a lower load was not measured"
-        )
+        text = "the time inside at a lower load was not measured"
+        return grading.stated("handler.gap-grew", None, text=text)
     before = max(0.0, client.point - inside.point)
     before_s, now_s = numbers.with_unit(before, "s"), numbers.with_unit(gap.seconds, "s")
     needed_s = max(IN_LINE * gap.client.point, LEAST_GROWTH_S)
@@ -182,9 +179,8 @@ def _bounded(gap: TimeOutside) -> grading.Signal:
     """Only so many are inside, by their gauge or by Little's law."""
     flying, count = gap.step.in_flight, gap.count_inside
     if gap.gauge is not None and count is not None and isinstance(flying, Estimate):
-        text = (
-            f"{limits.told(gap.gauge.held)} of {flying.point:.3g} in flight (limit {numbers.percent(INSIDE)})"
-        )
+        held = limits.reading(gap.gauge.held)
+        text = f"{held} of {flying.point:.3g} in flight (limit {numbers.percent(INSIDE)})"
         return grading.stated(
             "handler.in-flight", count <= INSIDE * flying.point, text=text, chip=f"{count:.3g} inside"
         )
@@ -192,16 +188,15 @@ def _bounded(gap: TimeOutside) -> grading.Signal:
     then = _by_little(gap.curve, below[-1]) if below else None
     now = _by_little(gap.curve, gap.step)
     if then is None or now is None:
-        return grading.stated(
-            "handler.in-flight", None, text="how many are inside was not told at two levels"
-        )
+        text = "how many are inside was not read at two levels"
+        return grading.stated("handler.in-flight", None, text=text)
     text = f"throughput x time inside: {then:.3g} at {below[-1].load:g}, {now:.3g} at {gap.step.load:g}"
     same = True if abs(now / then - 1) <= SAME else None
     return grading.stated("handler.in-flight", same, text=text, chip=f"{now:.3g} inside")
 
 
 def _by_little(curve: Curve, step: Step) -> float | None:
-    request = dearest(curve, step)
+    request = costliest_class(curve, step)
     if request is None or not isinstance(request.inside, Estimate) or not isinstance(request.rate, Estimate):
         return None
     return request.rate.point * request.inside.point or None
@@ -214,13 +209,14 @@ def _connecting(gap: TimeOutside) -> Counter:
     again_s = share * mean.point if isinstance(mean, Estimate) else 0.0
     if again_s >= MOSTLY * gap.seconds:
         again, outside = (numbers.with_unit(length, "s") for length in (again_s, gap.seconds))
-        return grading.rival(
-            name, f"clients wait {again} of the {outside} to ask for connections again", False
-        )
+        text = f"clients wait {again} of the {outside} to ask for connections again"
+        return grading.rival(name, text, False)
     if step.connections is None or not step.connections.answered:
         return grading.rival(name, "connections were not counted", None)
     share = step.connections.opened / step.connections.answered
-    return grading.rival(name, f"{share:.2g} connections a request", True if share < OWN_CONNECTION else None)
+    return grading.rival(
+        name, f"{share:.2g} connections per request", True if share < OWN_CONNECTION else None
+    )
 
 
 assess = assessing(ID, TITLE, observe, claim)

@@ -38,10 +38,9 @@ from dataclasses import dataclass, replace
 
 from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, on_curve, strongest
-from loadlens.diagnose.observe import places as limits
-from loadlens.diagnose.observe import waits
+from loadlens.diagnose.observe import limits, waits
 from loadlens.estimate.interval import Insufficient, Interval
-from loadlens.model.facts import Facts, Places, Step
+from loadlens.model.facts import ConcurrencyLimit, Facts, Step
 from loadlens.model.finding import Counter, Grade
 from loadlens.present import numbers, words
 
@@ -61,7 +60,7 @@ class ThreadPool:
 
     full: waits.Full
     compared: tuple[waits.Waits, ...] | str  # how probes and the load wait
-    gauge: Places | None
+    gauge: ConcurrencyLimit | None
     size: limits.Size | None
 
     @property
@@ -86,7 +85,7 @@ def observe(facts: Facts) -> Sequence[ThreadPool] | Lacking | Nothing:
 def _fullest(full: waits.Full) -> ThreadPool:
     sizes = [(places, limits.size_of(full, places)) for places in full.top.places if places.kind == "threads"]
 
-    def fullness(pair: tuple[Places, limits.Size | None]) -> float:
+    def fullness(pair: tuple[ConcurrencyLimit, limits.Size | None]) -> float:
         return (limits.point(pair[0].held) or 0.0) / pair[1].count if pair[1] is not None else 0.0
 
     gauge, size = max(sizes, key=fullness, default=(None, None))
@@ -113,10 +112,24 @@ def claim(facts: Facts, pool: ThreadPool) -> Claim:
             last = compared[-1]
             wait = numbers.with_unit(last.probe_s, "s")
             explanation += f" {last.probe.label} waits {wait} as well, though it needs nothing else."
+        is_one = pool.gauge is not None and round(pool.count) == 1
+        verb = "may be" if grade is Grade.SUSPECTED else "is" if is_one else "are"
+        many, most = f"{pool.count:.3g}", f"{full.most}, every further request waits"
+        statement = f"Threads {verb} all taken: {many} at once, {most}"
+        if pool.gauge is not None:
+            statement = f"All {many} threads {verb} taken: {most} for one"
+        if is_one:
+            statement = f"The only thread {verb} taken: {most} for it"
+        advice = "More threads, as many as what lies behind serves"
+        if isinstance(full.rate, Interval) and pool.count:
+            each = numbers.with_unit(pool.count / full.rate.point, "s")
+            twice = numbers.with_unit(2 * full.rate.point, "1/s")
+            threads = f"{round(2 * pool.count)} threads carry {twice} at {each} per request"
+            advice = f"{threads}, if what lies behind does"
         return Words(
-            statement=_statement(pool, grade),
+            statement=statement,
             explanation=explanation,
-            advice=_advice(pool),
+            advice=f"{advice}; put a bounded queue with a short time-out before them.",
             confirm="twice the threads: twice the throughput, or the next limit",
             impact=full.waiting_share,
             unknown=() if pool.gauge is not None else ("how many threads are busy: no gauge was read",),
@@ -125,12 +138,12 @@ def claim(facts: Facts, pool: ThreadPool) -> Claim:
     return on_curve(full.curve, signals, [*waits.rivals(facts, full), _line_behind(pool)], text)
 
 
-def _taken(pool: ThreadPool, gauge: Places) -> grading.Signal:
+def _taken(pool: ThreadPool, gauge: ConcurrencyLimit) -> grading.Signal:
     """On a plateau the number at work stays the same whatever holds the rest up: alone it is no bound."""
     full, size = pool.full, pool.size
-    if size is None or size.is_told or limits.has_waiters(gauge) is True:
+    if size is None or size.is_read or limits.has_waiters(gauge) is True:
         return limits.taken_signal(full, gauge, size, "pool.size")
-    text = f"{limits.told(gauge.held)}, the same as at the level before, and nothing says of how many"
+    text = f"{limits.reading(gauge.held)}, the same as at the level before, and nothing says of how many"
     return grading.stated("pool.size", None, text=text)
 
 
@@ -167,15 +180,19 @@ def _agreement(pool: ThreadPool) -> grading.Signal:
 def _thread_count(pool: ThreadPool) -> grading.Signal:
     """Without a gauge: threads of the processes do not grow, and are enough for what is at work at once."""
     full, parallel = pool.full, pool.full.parallelism
-    now, before = _threads(full.top), _before(pool)
-    then = None if before is None else _threads(before)
+    below = [step for step in full.curve.steps if step.load < full.top.load]  # on the plateau or not
+    before = below[-1] if below else None
+    now, then = _threads(full.top), None if before is None else _threads(before)
     if now is None or isinstance(parallel, Insufficient):
         lack = parallel.reason if isinstance(parallel, Insufficient) else "threads were not read"
         return grading.stated("pool.size", None, text=f"no gauge of busy threads; {lack}")
     grows = before is not None and then is not None and now - then >= GROWING * (full.top.load - before.load)
     too_few = parallel.point > (1 + AGREES) * now and (parallel.low is None or parallel.low > now)
     most_idle = now * IDLE_SHARE - IDLE_MORE > parallel.point
-    is_open = most_idle or then is None or not (_is_whole(parallel) or _grew(full, now))
+    # A limit by the clock gives no whole numbers. Threads are started with the load, up to some number.
+    nearest, first = max(1, round(parallel.point)), _threads(full.curve.steps[0])
+    is_whole = abs(parallel.point / nearest - 1) <= WHOLE or parallel.covers(nearest)
+    is_open = most_idle or then is None or not (is_whole or (first is not None and now >= first + 1))
     passed = False if grows or too_few else None if is_open else True
     text = (
         f"throughput x time alone is {parallel.point:.3g} at work at once; {now:.0f} threads at "
@@ -183,21 +200,8 @@ def _thread_count(pool: ThreadPool) -> grading.Signal:
     )
     if before is not None and then is not None:
         text += f", {then:.0f} at {words.users(before.load)}"
-    signal = grading.stated("pool.size", passed, text=text, chip=f"{parallel.point:.3g} at once")
-    seen = replace(signal.evidence, value=parallel.point, low=parallel.low, high=parallel.high)
-    return replace(signal, evidence=seen)
-
-
-def _is_whole(parallel: Interval) -> bool:
-    """True if threads could be at work: a limit by the clock gives no whole numbers."""
-    nearest = max(1, round(parallel.point))
-    return abs(parallel.point / nearest - 1) <= WHOLE or parallel.covers(nearest)
-
-
-def _grew(full: waits.Full, now: float) -> bool:
-    """True if threads were started with the load, up to a number that then stayed."""
-    first = _threads(full.curve.steps[0])
-    return first is not None and now >= first + 1
+    chip = f"{parallel.point:.3g} at once"
+    return grading.stated("pool.size", passed, text=text, chip=chip, value=parallel)
 
 
 def _threads(step: Step) -> float | None:
@@ -206,47 +210,18 @@ def _threads(step: Step) -> float | None:
     return sum(read) if read and len(read) == len(counts) else None
 
 
-def _before(pool: ThreadPool) -> Step | None:
-    """The next lower level, on the plateau or not."""
-    below = [step for step in pool.full.curve.steps if step.load < pool.full.top.load]
-    return below[-1] if below else None
-
-
 def _line_behind(pool: ThreadPool) -> Counter:
     """A line behind the threads as what they wait in: then they are taken up, and not the limit."""
     name = "line behind the threads"
     line = next((p for p in pool.full.top.places if limits.is_line(pool.full, p)), None)
     gauges = [p for p in pool.full.top.places if p.kind in ("lock", "pool", "unknown")]
     if line is not None:
-        return grading.rival(name, f"{limits.told(line.held)}, {limits.told(line.waiting)}", False)
+        return grading.rival(name, f"{limits.reading(line.held)}, {limits.reading(line.waiting)}", False)
     if gauges:
-        return grading.rival(name, f"{limits.told(gauges[0].held)}: no line there", True)
+        return grading.rival(name, f"{limits.reading(gauges[0].held)}: no line there", True)
     if isinstance(pool.compared, str):
         return grading.rival(name, pool.compared, None)
     return grading.rival(name, "what needs nothing behind waits as long", True)
-
-
-def _statement(pool: ThreadPool, grade: Grade) -> str:
-    most, many = pool.full.most, f"{pool.count:.3g}"
-    verb = "may be" if grade is Grade.SUSPECTED else "are"
-    if pool.gauge is not None:
-        if round(pool.count) == 1:
-            verb = "may be" if grade is Grade.SUSPECTED else "is"
-            return f"The only thread {verb} taken: {most}, every further request waits for it"
-        return f"All {many} threads {verb} taken: {most}, every further request waits for one"
-    return f"Threads {verb} all taken: {many} at once, {most}, every further request waits"
-
-
-def _advice(pool: ThreadPool) -> str:
-    rate, many = pool.full.rate, pool.count
-    queue = "put a bounded queue with a short time-out before them"
-    if isinstance(rate, Insufficient) or not many:
-        return f"More threads, as many as what lies behind serves; {queue}."
-    each = numbers.with_unit(many / rate.point, "s")
-    return (
-        f"{round(2 * many)} threads carry {numbers.with_unit(2 * rate.point, '1/s')} at {each} a request, "
-        f"if what lies behind does; {queue}."
-    )
 
 
 assess = assessing(ID, TITLE, observe, claim, choose=strongest)

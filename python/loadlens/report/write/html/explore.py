@@ -24,8 +24,8 @@ def bundle() -> str:
 
 def specs(figures: Iterable[tuple[str, Chart]]) -> str:
     """The specs by the id of their figure, as JSON that cannot end the element it stands in."""
-    found = {name: charts.interactive_spec(chart) for name, chart in figures if _is_small(chart)}
-    text = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
+    by_name = {name: charts.interactive_spec(chart) for name, chart in figures if _is_small(chart)}
+    text = json.dumps(by_name, ensure_ascii=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 

@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Callable
 from functools import cache
 from importlib import resources
-from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from loadlens.model.report import Report
-from loadlens.present import charts, tokens, words
-from loadlens.report.write import cells
+from loadlens.present import tokens, words
 from loadlens.report.write.html import explore as interactive
-from loadlens.report.write.html import pictures, sections
+from loadlens.report.write.html import pictures
+from loadlens.report.write.view import view
 
 _HERE = "loadlens.report.write.html"
 
@@ -36,7 +34,7 @@ def page(report: Report, *, explore: bool = False) -> str:
         ValueError: A chart of the report has columns or options that its kind does not know.
     """
     script = _file("page.js")
-    shown = sections.view(report)
+    shown = view(report)
     figures = (*shown.charts, *shown.published_charts)
     bundle = interactive.bundle() if explore else ""
     explored = interactive.specs((figure.id, figure.chart) for figure in figures) if explore else ""
@@ -82,7 +80,7 @@ def _style(digest: str) -> str:
 
 
 def _foot(digest: str) -> str:
-    """What stands at the foot of every sheet of paper: the record that the page is made from."""
+    """Return the rules for the foot of every sheet of paper: the record that the page is made from."""
     safe = "".join(c for c in digest if c.isascii() and c.isalnum())[:16]
     record = f'@bottom-left{{content:"record {safe}";font:8pt sans-serif}}' if safe else ""
     pages = '@bottom-right{content:counter(page) " of " counter(pages);font:8pt sans-serif}'
@@ -104,29 +102,10 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=_final,
     )
-    known: dict[str, Callable[..., Any]] = {
-        "anchor": sections.anchor,
-        "shown": cells.shown,
-        "table_view": cells.table_view,
-        "tables_of": cells.tables_of,
-        "trials_view": cells.trials_view,
-        "picture": pictures.picture,
-        "has_rows": charts.has_rows,
-        "chart_table": charts.table,
-        "plural": words.plural,
-    }
-    environment.globals |= known
-    environment.globals |= {
-        "glyphs": words.GLYPHS,
-        "state_words": words.STATE_WORDS,
-        "grade_states": words.GRADE_STATES,
-        "grade_meanings": words.GRADE_MEANINGS,
-        "glossary": words.GLOSSARY,
-        "glyph_legend": words.GLYPH_LEGEND,
-    }
+    environment.globals |= {"picture": pictures.picture, "words": words}
     return environment
 
 
 def _final(value: object) -> object:
-    """What a template prints: text from outside loses what could reorder or hide it; escaping comes after."""
+    """Return text without characters that could reorder or hide it; escaping comes after."""
     return words.plain(value) if isinstance(value, str) and not isinstance(value, Markup) else value

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from loadlens.model.report import Chart
-from loadlens.present import charts, words
+from loadlens.present import charts
 
 CSV_ROWS = 3000  # beyond that the rows stay in the record
 
@@ -24,9 +24,7 @@ class Picture:
 
     wide: Markup
     narrow: Markup | None  # for screens too narrow for the wide one
-    caption: str
     csv: str | None  # a data: address
-    csv_name: str
 
 
 def picture(chart: Chart, name: str, *, narrow: bool = True) -> Picture:
@@ -37,14 +35,11 @@ def picture(chart: Chart, name: str, *, narrow: bool = True) -> Picture:
         name: Unique on the page; names inside the drawing are made unique with it.
         narrow: Also draw it for narrow screens.
     """
-    notes = charts.draw(chart).notes
     rows = sum(len(rows) for rows in chart.datasets.values())
     return Picture(
         wide=inline(charts.svg(chart), f"{name}-w"),
         narrow=inline(charts.svg(chart, width=charts.NARROW_PX), f"{name}-n") if narrow else None,
-        caption=charts.caption(chart, notes),
         csv=_address(charts.as_csv(chart)) if rows <= CSV_ROWS else None,
-        csv_name=f"{name}.csv",
     )
 
 
@@ -78,8 +73,3 @@ def _shorter(attribute: re.Match[str]) -> str:
 def _without_text(svg: str) -> str:
     """The drawing without what stands in its text elements and attribute values: its structure."""
     return re.sub(r'"[^"]*"', '""', re.sub(r"(<text[^>]*>)[^<]*", r"\1", svg))
-
-
-def alternative(chart: Chart) -> str:
-    """What a screen reader says in place of the picture."""
-    return words.plain(f"{chart.headline} {chart.caption}")

@@ -1,7 +1,6 @@
-"""A Report as Markdown: the twin of the page, made to be read in a pull request and to diff well.
+"""A Report as Markdown, to be read in a pull request and to diff well: the same sections as the page.
 
-The same sections in the same order; charts are SVG files beside it, folds are `<details>`, and no date stands
-inside a table. What would make it long (cases beyond the cited ones) stands in a file of its own.
+Charts are SVG files next to it, folds are `<details>`, and no table contains a date.
 """
 
 from __future__ import annotations

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from loadlens.present import words
-from loadlens.present.numbers import Shown
+from loadlens.report.write.cells import CellView, TableView
 
 # What CommonMark and GitHub's tables give a meaning; `<` and `&` also stop HTML, `@` and `#` stop mentions.
 _MARKS = re.compile(r"([\\`*_{}\[\]<>()#+!|~@&$^=:-])")
@@ -60,29 +60,33 @@ def block(text: str) -> list[str]:
 
 
 def cell(text: object) -> str:
-    """A cell of a table: never empty, never broken by a bar."""
+    """Return the text of a cell: never empty, never broken by a bar."""
     return escaped(text) or "none"
 
 
-def table(heads: Sequence[str], aligns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """A table of cells that were already made safe, and an empty line after it."""
-    rules = ["---:" if align == "right" else "---" for align in aligns]
-    lines = [_row(heads), _row(rules)]
-    lines += [_row(row) for row in rows]
-    return [*lines, ""]
+def cell_text(view: CellView) -> str:
+    """Return value and interval on one line; a value that is not used is struck out."""
+    glyph = f"{words.GLYPHS[view.state]} " if view.state else ""
+    value = f"~~{cell(view.text)}~~" if view.look == "invalid" else cell(view.text)
+    if not view.second:
+        return f"{glyph}{value}"
+    is_reason = view.state or view.look in ("undecided", "not-measured")
+    return f"{glyph}{value}: {escaped(view.second)}" if is_reason else f"{value} ({escaped(view.second)})"
 
 
-def _row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+def table(view: TableView) -> list[str]:
+    """Return the lines of a table and its note, and an empty line after them."""
+    rules = ["---:" if align == "right" else "---" for align in view.aligns]
+    rows = [map(cell, view.heads), rules, *(map(cell_text, row) for row in view.rows)]
+    note = [escaped(view.note), ""] if view.note else []
+    return [*(f"| {' | '.join(row)} |" for row in rows), "", *note]
 
 
-def figure(shown: Shown) -> str:
-    """A figure in a cell: value, unit and interval, or the state with its reason."""
-    return cell(shown.with_interval)
+def folded(title: str, body: Sequence[str]) -> list[str]:
+    """Return the lines of a fold."""
+    return [f"<details><summary>{summary(title)}</summary>", "", *body, "</details>", ""]
 
 
-def folded(summary: str, body: Sequence[str], *, is_open: bool = False) -> list[str]:
-    """A fold; the summary is HTML, so it is escaped as such."""
-    clean = words.plain(summary).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    opened = " open" if is_open else ""
-    return [f"<details{opened}><summary>{clean}</summary>", "", *body, "</details>", ""]
+def summary(text: str) -> str:
+    """Return the summary of a fold, which is HTML and escaped as such."""
+    return words.plain(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -9,10 +9,8 @@ from loadlens.model.explanation import Explanation, Rung
 from loadlens.model.finding import Estimate, Figure, Finding
 from loadlens.model.notes import NOTES
 from loadlens.present import numbers, words
-from loadlens.report.write.terminal.printing import print_lines
+from loadlens.report.write.terminal.printing import WIDTH, cut_to_width, labelled, print_lines
 
-WIDTH = 80
-LABEL = 11
 MOST_RUNGS = 10
 MOST_CAUTIONS = 5
 MOST_UNKNOWN = 3
@@ -32,18 +30,20 @@ def explanation_lines(answer: Explanation, *, quiet: bool = False) -> Iterator[s
     yield ""
     root = next((f for f in answer.findings if f.rule == answer.limit), None)
     yield from _evidence(root)
-    yield from _labelled("capacity", [_capacity(answer)])
-    yield from _labelled("others", [answer.others])
-    yield from _labelled("do", [answer.do])
-    yield from _labelled("brings", [answer.brings])
-    yield from _labelled("unknown", [one.what for one in answer.unknown[:MOST_UNKNOWN]])
-    decided_by = next((one.decided_by for one in answer.unknown if one.decided_by), "")
-    yield from _labelled("decides", [decided_by])
+    yield from labelled("capacity", [_capacity(answer)])
+    yield from labelled("others", [answer.others])
+    yield from labelled("do", [answer.do])
+    yield from labelled("brings", [answer.brings])
+    yield from labelled("unknown", [gap.what for gap in answer.unknown[:MOST_UNKNOWN]])
+    decided_by = next((gap.decided_by for gap in answer.unknown if gap.decided_by), "")
+    yield from labelled("decides", [decided_by])
     yield from _others_found(answer)
     if answer.ladder:
         yield ""
         yield from ladder_lines(answer.ladder)
     yield ""
+    yield from labelled("found", ["; ".join(answer.found)])
+    yield from labelled("missing", ["; ".join(answer.missing)])
     yield from _cautions(answer.cautions)
     yield from _end(answer)
 
@@ -51,9 +51,9 @@ def explanation_lines(answer: Explanation, *, quiet: bool = False) -> Iterator[s
 def _evidence(root: Finding | None) -> Iterator[str]:
     if root is None:
         return
-    yield from _labelled("because", [part.text for part in root.evidence if part.passed])
+    yield from labelled("because", [part.text for part in root.evidence if part.passed])
     excluded = [f"{part.rival}: {part.text}" for part in root.counter if part.ruled_out]
-    yield from _labelled("not", [" · ".join(excluded)])
+    yield from labelled("not", [" · ".join(excluded)])
 
 
 def _capacity(answer: Explanation) -> str:
@@ -78,10 +78,10 @@ def _others_found(answer: Explanation) -> Iterator[str]:
     yield ""
     for finding in rest:
         if finding.rule in NOTES and finding.explained_by is None:
-            yield from _labelled("note", [finding.statement])
+            yield from labelled("note", [finding.statement])
             continue
         folded = f", explained by {finding.explained_by}" if finding.explained_by else ""
-        yield from _labelled("also", [f"{finding.statement} ({finding.grade.word}{folded})"])
+        yield from labelled("also", [f"{finding.statement} ({finding.grade.word}{folded})"])
 
 
 def ladder_lines(ladder: Sequence[Rung]) -> Iterator[str]:
@@ -96,7 +96,7 @@ def ladder_lines(ladder: Sequence[Rung]) -> Iterator[str]:
             curve = rung.curve
             yield f"{'':>7}  {words.plain(curve)}:"
         if rung.ended_early:
-            yield from _cut(f"{rung.users:>7g}  {words.plain(rung.ended_early)}")
+            yield cut_to_width(f"{rung.users:>7g}  {words.plain(rung.ended_early)}")
             continue
         cpu = "" if rung.cpu_cores is None else f"{rung.cpu_cores:.2f}"
         paid = "" if rung.probe is None else f"  {_short(rung.probe.mean)}"
@@ -145,17 +145,5 @@ def _because(answer: Explanation) -> str:
         "no_answer": "nothing came back",
         "broken": "a level could not be measured",
         "generator": "the generator was the limit",
-        "interrupted": "somebody asked for it",
+        "interrupted": "it was interrupted",
     }.get(answer.stopped_because, answer.stopped_because)
-
-
-def _labelled(label: str, parts: Sequence[str]) -> Iterator[str]:
-    first = True
-    for part in parts:
-        for line in textwrap.wrap(words.plain(part), WIDTH - LABEL):
-            yield f"{label if first else '':<{LABEL}}{line}"
-            first = False
-
-
-def _cut(text: str) -> Iterator[str]:
-    yield text if len(text) <= WIDTH else f"{text[: WIDTH - 1]}…"

@@ -1,4 +1,4 @@
-"""The summary of a load that another program made: its own figures, and what it does not tell."""
+"""The summary of a load that another program made: its own figures, and what it does not report."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def summary(result: EngineResult, plan: Plan, *, quiet: bool = False) -> list[st
     caution = words.GLYPHS["caution"]
     lines = [
         _headline(load, driver.name, result.measured_s),
-        f"{caution} told by {words.plain(driver.version or driver.name)}, its books are not checked   "
+        f"{caution} reported by {words.plain(driver.version or driver.name)}, accounting not checked   "
         f"{caution} 1 trial" + (f"   {caution} stopped early" if result.status == "stopped" else ""),
         *(f"  {words.plain(note)}" for note in result.generator.reasons),
     ]
@@ -62,7 +62,7 @@ def summary(result: EngineResult, plan: Plan, *, quiet: bool = False) -> list[st
         "",
         f"  command    {words.cut(words.plain(shlex.join(driver.command)), WIDTH)}",
         (
-            f"Not told by {driver.name}: what was due and sent, how late it was itself, intervals, "
+            f"Not reported by {driver.name}: what was due and sent, how late it was itself, intervals, "
             "response time from due."
         ),
     ]
@@ -95,14 +95,14 @@ def _load_line(plan: Plan, seconds: float) -> str:
 def _times(load: ExternalLoad, rounding_s: Mapping[str, float]) -> Iterator[str]:
     times = load.service_time_s
     if times is None:
-        yield "  service time: not told"
+        yield "  service time: not reported"
         return
     shown = {key: times.value(key) for key in ROWS}
     scale: Scale = numbers.scale("s", shown.values())
     yield "  service time of answers, sent to done"
     for key, name in ROWS.items():
         value = shown[key]
-        text = "not told" if value is None else f"{numbers.value(value, scale)} {scale.name}"
+        text = "not reported" if value is None else f"{numbers.value(value, scale)} {scale.name}"
         yield f"    {name:<11}{text:>13}"
     if times.censored:
         yield f"    {numbers.count(times.censored)} answers count as longer than all of these"
@@ -120,14 +120,14 @@ def _failures(load: ExternalLoad) -> Iterator[str]:
 
 
 def _bytes(counts: ByteCounts) -> Iterator[str]:
-    known = ((counts.out, "sent"), (counts.in_wire, "received"), (counts.in_body, "of them bodies"))
-    parts = [f"{numbers.count(count)} {name}" for count, name in known if count is not None]
+    counted = ((counts.out, "sent"), (counts.in_wire, "received"), (counts.in_body, "of them bodies"))
+    parts = [f"{numbers.count(count)} {name}" for count, name in counted if count is not None]
     if parts:
         yield f"  bytes      {', '.join(parts)}"
 
 
 def _cpu(cpu_s: float | None, ran_s: float) -> Iterator[str]:
-    """What the system says that it took, its start and its end included."""
+    """Return the CPU time that the system counted, start and end of the program included."""
     if cpu_s is not None and ran_s > 0:
         cores, seconds = numbers.with_unit(cpu_s / ran_s, "cores"), numbers.with_unit(ran_s, "s")
         yield f"  its CPU    {cores} over the {seconds} that it ran"

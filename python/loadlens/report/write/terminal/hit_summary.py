@@ -1,187 +1,272 @@
-"""The summary of one load: the answer first, then whether it can be trusted, then the figures.
+"""The screen of one load: some four lines that answer it, and what is worth a look; `-v` adds every figure.
 
-`summary` is a pure function from the engine's result to lines; printing stands apart from it.
+`summary` is a pure function from the engine's result to lines; `hit_details` has the figures behind `-v`.
 """
 
 from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 
-from loadlens.machine import calibration
 from loadlens.machine.calibration import Calibration
-from loadlens.model.finding import Estimate, Figure, NotMeasured, Undecided
-from loadlens.model.report import State
-from loadlens.model.result import (
-    Distribution,
-    EngineResult,
-    Generator,
-    Quantity,
-    StreamResult,
-    TlsSessions,
-)
+from loadlens.model.report import ObjectiveRow
+from loadlens.model.result import Distribution, EngineResult, StreamResult
 from loadlens.model.workload import Closed, Plan
 from loadlens.present import failure_text, load_text, numbers, words
-from loadlens.present.numbers import Scale
+from loadlens.report.write.hit_figures import PER_SECOND, figure
+from loadlens.report.write.terminal import hit_details
 from loadlens.report.write.terminal.printing import print_lines
 
-QUANTILES = ("p50", "p90", "p99", "p999")
-ALL_QUANTILES = ("p50", "p75", "p90", "p95", "p99", "p999")
-NAMES = {"p999": "p99.9"}
-PER_SECOND = numbers.scale("1/s")
+HEADLINE_QUANTILES = ("p50", "p95", "p99")
+GAP = "   "  # between cells of a line
 STRIP_WIDTH = 32
-WIDTH = 80
 SAMPLES = 5  # of each failing check; the JSON holds them all
+REASONS = 3  # of each class of failures; -v shows the samples
 OWN_LIMITS = {
     "own_descriptors": "file descriptors",
     "own_ports": "local ports",
     "own_memory": "memory",
 }
-# The parts of a request in their order; one that did not occur is not shown.
-PHASES_IN_WORDS = {
-    "connect": "connecting",
-    "tls": "TLS handshake, after connecting",
-    "first_byte": "first byte, from when the request could leave",
-    "last_byte": "last byte, from the first",
+GENERATOR_WORDS = {
+    "late": "generator late",
+    "starved": "generator starved of CPU",
+    "limit": "lower bound: the generator was the limit",
 }
-REASONS = 3  # of each class of failures; -v shows the samples
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """One badge: word and glyph, never colour alone."""
+class Screen:
+    """Content of the summary besides the result of the load.
 
-    state: State
-    text: str
+    Args:
+        objectives: The load's objectives, judged.
+        redirect: Where every answer pointed to; empty: none was a redirect, or its target is not known.
+        calibrated: What `doctor` measured on this machine.
+        record: Folder of the record, if one is kept.
+        has_hint: Ends with a line that names flags of `hit`.
+        quiet: Only the first line and what is worth a look.
+        verbose: Every figure.
+        width: Columns of the terminal.
+    """
 
-    def __str__(self) -> str:
-        return f"{words.GLYPHS[self.state]} {self.text}"
+    objectives: Sequence[ObjectiveRow] = ()
+    redirect: str = ""
+    calibrated: Calibration | None = None
+    record: Path | None = None
+    has_hint: bool = True
+    quiet: bool = False
+    verbose: bool = False
+    width: int = 80
 
 
-def print_hit(
-    result: EngineResult,
-    plan: Plan,
-    *,
-    calibrated: Calibration | None = None,
-    record: Path | None = None,
-    quiet: bool = False,
-    verbose: bool = False,
-) -> None:
+def print_hit(result: EngineResult, plan: Plan, screen: Screen) -> None:
     """Print the summary on stdout."""
-    lines = summary(result, plan, calibrated=calibrated, record=record, quiet=quiet, verbose=verbose)
-    print_lines(lines, headings=[0])
+    print_lines(summary(result, plan, screen), headings=[0])
 
 
-def summary(
-    result: EngineResult,
-    plan: Plan,
-    *,
-    calibrated: Calibration | None = None,
-    record: Path | None = None,
-    quiet: bool = False,
-    verbose: bool = False,
-) -> list[str]:
-    """Return the lines of the summary of a plan with one load; `calibrated`: what doctor found here."""
+def summary(result: EngineResult, plan: Plan, screen: Screen = Screen()) -> list[str]:
+    """Return the lines of the summary of a plan with one load."""
     stream = result.streams[0]
-    lines = [headline(stream, result), "   ".join(map(str, verdicts(stream, result)))]
-    lines += [f"  {reason}" for reason in (*_reasons(stream, result), *_changes(plan, result))]
-    if quiet:
+    cells = [*headline(stream, result)]
+    if stream.law_holds and not screen.quiet:
+        cells += _facts(stream, result)
+    lines = list(_folded(cells, screen.width))
+    lines += _wrapped(cautions(stream, result, plan, screen.redirect), screen.width)
+    lines += objective_lines(screen.objectives)
+    if screen.quiet:
         return lines
-    lines += ["", _load_line(plan, result), ""]
     if stream.law_holds:
-        lines += _figures(stream, result, verbose=verbose)
-        lines += _failures(stream, verbose=verbose)
-        lines += check_rows(stream, verbose=verbose)
-        strip = _strip(stream.response_time_s)
-        lines += ["", *strip] if strip else []
-    lines += ["", *_books(stream, result, plan), *_ceiling(result.generator, calibrated)]
-    lines += ["", *_ending(plan, record)]
-    return lines
+        lines += _failures(stream, verbose=screen.verbose, width=screen.width)
+        lines += check_rows(stream, verbose=screen.verbose, width=screen.width)
+        lines += _strip(stream.response_time_s)
+    lines.append(_load_line(plan, result))
+    if screen.verbose or not stream.law_holds:
+        lines += ["", *hit_details.figure_rows(stream, result)] if stream.law_holds else [""]
+        lines += hit_details.count_rows(stream)
+        lines += hit_details.generator_rows(stream, result)
+    if screen.verbose and stream.requests.ok:
+        lines += hit_details.ceiling_rows(result.generator, screen.calibrated)
+        lines.append("Not measured: variation between runs (1 trial), the server inside, capacity.")
+    return [*lines, *_ending(stream, screen)]
 
 
-def headline(stream: StreamResult, result: EngineResult) -> str:
-    """One sentence: what came back; failures first when there are any."""
+def headline(stream: StreamResult, result: EngineResult) -> list[str]:
+    """Return the cells of the answer: rate, percentiles, errors, and how far to trust them."""
     requests = stream.requests
     if not stream.law_holds:
         gap = abs(requests.due - requests.issued - requests.dropped - requests.waiting)
         gap += abs(requests.issued - requests.answered - requests.failed - requests.in_flight)
-        return f"■ invalid: {words.plural(gap, 'request')} unaccounted for"
-    bad, judged = requests.bad, requests.ended
-    rate = numbers.value(stream.throughput_rps.value or 0.0, PER_SECOND)
-    limited = result.generator.verdict == "limit"
-    speed = f"{rate} /s is a lower bound: the generator was the limit" if limited else f"{rate} requests/s"
+        return [f"■ invalid: {words.plural(gap, 'request')} unaccounted for"]
     if requests.due == 0:
-        return "no request was due"
-    if judged == 0:
-        waiting = requests.in_flight + requests.waiting
-        return f"no answers: {numbers.count(waiting)} requests still unanswered at the end"
-    if bad == judged:
-        return f"every request failed: {_failure_words(stream)}"
-    times = stream.response_time_s
-    parts = []
-    if bad:
-        parts.append(f"{_percent(bad / judged)} % failed ({_failure_words(stream)})")
-    parts.append(speed)
-    for time, phrase in ((times.p50, "half within {}"), (times.p99, "99 % within {}")):
-        if time.value is not None:
-            parts.append(phrase.format(numbers.with_unit(time.value, "s")))
-    if not bad:
-        parts.append(f"no failures{_missed(stream)}")
-    return "; ".join(parts[:2] if bad else parts[:1]) + "; " + ", ".join(parts[2:] if bad else parts[1:])
-
-
-def verdicts(stream: StreamResult, result: EngineResult) -> list[Verdict]:
-    """Whether the result can be trusted, in badges; the reasons stand on lines of their own."""
-    generator = result.generator
-    verdict_of: dict[str | None, Verdict] = {
-        "kept_up": Verdict("ok", "generator kept up"),
-        "late": Verdict("caution", "generator late"),
-        "starved": Verdict("caution", "generator starved of CPU"),
-        "limit": Verdict("bad", "generator was the limit"),
-    }
-    kept_up = verdict_of[generator.verdict]
-    little = stream.little
-    books = (
-        Verdict("bad", "books do not balance")
-        if not stream.law_holds
-        else Verdict("caution", "Little's law does not hold")
-        if little.verdict == "broken"
-        else Verdict("ok", "books balance")
+        return ["no request was due"]
+    if requests.ok == 0:
+        return [_why_none_succeeded(stream), *_trust(stream, result)]
+    rate = numbers.show(
+        figure("throughput", "1/s", stream.throughput_rps, stream.response_time_s.count), PER_SECOND
     )
-    trusted = stream.law_holds and generator.verdict == "kept_up" and little.verdict != "broken"
-    if not stream.law_holds or _own_limits(stream):
-        valid = Verdict("bad", "invalid")
-    elif result.status == "stopped":
-        valid = Verdict("caution", "stopped early")
-    elif trusted:
-        valid = Verdict("ok", "valid")
-    else:
-        valid = Verdict("caution", "valid with a caveat")
-    return [valid, books, kept_up, Verdict("caution", "1 trial")]
+    cells = [f"{rate.value} requests/s", *_quantile_cells(stream.response_time_s)]
+    share = f" ({_percent(requests.bad / requests.ended)} %)" if requests.bad else ""
+    cells.append(f"errors {numbers.count(requests.bad)}{share}")
+    return [*cells, *_trust(stream, result)]
 
 
-def _reasons(stream: StreamResult, result: EngineResult) -> list[str]:
-    found = [*result.generator.reasons, *result.reasons]
+def _quantile_cells(times: Distribution) -> Iterator[str]:
+    """Return the percentiles that are measured; the largest time stands for those that are not."""
+    measured = [key for key in HEADLINE_QUANTILES if times.quantity(key).value is not None]
+    if "p95" not in measured and times.p90.value is not None:
+        measured.append("p90")
+    scale = numbers.scale("s", [times.quantity(key).value for key in measured] or [times.max])
+    for key in sorted(measured):
+        shown = numbers.show(figure(key, "s", times.quantity(key), times.count), scale)
+        interval = f" ({shown.interval})" if key == "p99" and shown.interval else ""
+        yield f"{key} {shown.short}{interval}"
+    if "p99" not in measured and times.max is not None:
+        yield f"max {numbers.with_unit(times.max, 's', on=scale)}"
+
+
+def _trust(stream: StreamResult, result: EngineResult) -> list[str]:
+    """Return how far the figures can be trusted, as one cell; none where only failures speak."""
+    if _own_limits(stream):
+        return ["■ invalid"]
+    if result.status == "stopped":
+        return ["▲ stopped early"]
+    if not stream.requests.ok:
+        return []
+    verdict = result.generator.verdict
+    if verdict != "kept_up":
+        return [f"▲ {GENERATOR_WORDS.get(verdict or '', 'generator not judged')}"]
+    return ["▲ not steady"] if stream.little.verdict == "broken" else ["● trustworthy"]
+
+
+def _why_none_succeeded(stream: StreamResult) -> str:
+    """`all 50 requests failed: connection refused`, `all 2 answers had status 404 Not Found`."""
+    requests = stream.requests
+    if not requests.ended:
+        waiting = requests.in_flight + requests.waiting
+        return f"no answers: {words.plural(waiting, 'request')} still unanswered at the end"
+    parts = _failure_parts(stream)
+    if len(parts) == 1:
+        count, what = parts[0]
+        if requests.unexpected_status:
+            return f"all {words.plural(count, 'answer')} had {what}"
+        if requests.check_failed:
+            return f"all {words.plural(count, 'answer')} failed a check"
+        return f"all {words.plural(count, 'request')} failed: {what}"
+    return "no request succeeded: " + ", ".join(f"{what} {numbers.count(n)}" for n, what in parts[:3])
+
+
+def _failure_parts(stream: StreamResult) -> list[tuple[int, str]]:
+    """List what went wrong, most frequent first: classes of errors, unexpected statuses, failed checks."""
+    requests = stream.requests
+    parts = [(block.count, words.outcome(name)) for name, block in stream.errors.items()]
+    if requests.unexpected_status and requests.unexpected_status == requests.answered:
+        parts += [(count, f"status {_with_phrase(code)}") for code, count in stream.status.items()]
+    elif requests.unexpected_status:
+        parts.append((requests.unexpected_status, "unexpected status"))
+    if requests.check_failed:
+        parts.append((requests.check_failed, "check failed"))
+    return sorted(parts, reverse=True)
+
+
+def _with_phrase(code: str) -> str:
+    try:
+        return f"{code} {HTTPStatus(int(code)).phrase}"
+    except ValueError:
+        return code
+
+
+def cautions(stream: StreamResult, result: EngineResult, plan: Plan, redirect: str = "") -> Iterator[str]:
+    """List what is worth a look, each with its glyph."""
+    requests = stream.requests
+    if is_all_redirects(stream):
+        where = f" to {words.plain(redirect)}" if redirect else ""
+        yield f"▲ every answer was a redirect{where}: you measured the redirect"
+    if requests.ok:
+        yield from (f"▲ {reason}" for reason in result.generator.reasons)
+    yield from (f"▲ {reason}" for reason in result.reasons)
     little = stream.little
-    if little.verdict == "broken" and little.ratio is not None:
-        found.append(
-            f"throughput × time is {little.ratio:.3g} of what was in flight: "
+    if requests.ok and little.verdict == "broken" and little.ratio is not None:
+        yield (
+            f"▲ throughput × time is {little.ratio:.3g} of what was in flight: "
             "the load was not steady, or something was slow to be counted"
         )
     if not stream.law_holds:
-        found.append(stream.law)
-    found += [
-        f"the generator ran out of {what}: {numbers.count(count)} requests never reached the service"
-        for what, count in _own_limits(stream)
-    ]
-    return found
+        yield f"■ {stream.law}"
+    for what, count in _own_limits(stream):
+        yield f"■ the generator ran out of {what}: {numbers.count(count)} requests never reached the service"
+    unsent = ((requests.dropped, "dropped"), (requests.waiting, "still waiting for a connection at the end"))
+    parts = [f"{numbers.count(count)} {what}" for count, what in unsent if count]
+    if parts:
+        yield f"▲ of {words.plural(requests.due, 'request')} due, {words.listed(parts)}"
+    yield from _late_checks(stream)
+    if stream.tls is not None and not stream.tls.verified:
+        yield "▲ the certificate was not verified (--insecure): this could be any server"
+    yield from _changes(plan, result)
+
+
+def is_all_redirects(stream: StreamResult) -> bool:
+    """True if there were answers and each was a redirect to another address; 304 is none."""
+    codes = [code for code, count in stream.status.items() if count]
+    return bool(codes) and all(code.startswith("3") and code not in ("300", "304") for code in codes)
+
+
+def _late_checks(stream: StreamResult) -> Iterator[str]:
+    """Name the check that most answers missed although they count as successes: they were late."""
+    checks = [check for step in stream.steps for check in step.checks if check.failed]
+    if checks and not stream.requests.bad:
+        worst = max(checks, key=lambda check: check.failed / check.judged)
+        yield f"▲ {_percent(worst.failed / worst.judged)} % missed {words.cut(words.plain(worst.name), 40)}"
+
+
+def objective_lines(rows: Sequence[ObjectiveRow]) -> Iterator[str]:
+    """Return a line for each objective: verdict, limit, value with its interval."""
+    for row in rows:
+        word, _, reason = row.word.partition(": ")
+        shown = numbers.show(row.figure)
+        value = shown.with_interval if shown.state == "measured" else ""
+        parts = [part for part in (value, reason) if part]
+        text = f"{words.GLYPHS[row.state]} {word}: {row.objective} {row.limit}"
+        yield f"{text}; {', '.join(parts)}" if parts else text
+
+
+def _facts(stream: StreamResult, result: EngineResult) -> Iterator[str]:
+    """Return statuses, connections and bytes per second."""
+    if stream.status:
+        codes = sorted(stream.status.items())
+        yield "status " + " · ".join(f"{code}: {numbers.count(count)}" for code, count in codes)
+    connections = stream.connections
+    if connections is not None:
+        closed = ((connections.closed_by_server, "the server"), (connections.closed_by_error, "errors"))
+        ended = [f"{numbers.count(count)} closed by {side}" for count, side in closed if count]
+        apart = f" ({', '.join(ended)})" if ended else ""
+        yield f"connections {numbers.count(connections.opened)}{apart}"
+    if stream.bytes.in_wire and result.elapsed_s > 0:
+        yield numbers.with_unit(stream.bytes.in_wire / result.elapsed_s, "bytes/s")
+
+
+def _folded(cells: Iterable[str], width: int) -> Iterator[str]:
+    """Return cells on as few lines as they fit on."""
+    line = ""
+    for cell in cells:
+        if line and len(line) + len(GAP) + len(cell) > width:
+            yield line
+            line = ""
+        line = f"{line}{GAP}{cell}" if line else cell
+    if line:
+        yield line
+
+
+def _wrapped(lines: Iterable[str], width: int) -> Iterator[str]:
+    for line in lines:
+        yield from textwrap.wrap(line, width, subsequent_indent="  ")
 
 
 def _own_limits(stream: StreamResult) -> list[tuple[str, int]]:
-    """What the generator ran out of, and how many requests failed by it."""
+    """List what the generator ran out of, with the number of requests that failed by it."""
     return [
         (words_of, stream.errors[kind].count)
         for kind, words_of in OWN_LIMITS.items()
@@ -190,7 +275,7 @@ def _own_limits(stream: StreamResult) -> list[tuple[str, int]]:
 
 
 def _changes(plan: Plan, result: EngineResult) -> list[str]:
-    """That the figures are of several levels of load, where they are."""
+    """Say that the figures are of several levels of load, where they are."""
     workload, begin_ns = plan.streams[0].workload, plan.warmup_ns
     end_ns = begin_ns + max(1, round(1e9 * result.measured_s))
     levels = workload.profile
@@ -199,130 +284,41 @@ def _changes(plan: Plan, result: EngineResult) -> list[str]:
     return ["the load changed by plan: figures are of all its levels together, throughput has no interval"]
 
 
-def figure(metric: str, unit: str, quantity: Quantity, samples: int) -> Figure:
-    """A quantity of the engine's result as a figure."""
-    if quantity.value is None:
-        if quantity.undecided:
-            return Undecided(metric, unit, quantity.undecided)
-        return NotMeasured(metric, "no request was answered")
-    return Estimate(
-        metric,
-        unit,
-        quantity.value,
-        quantity.low,
-        quantity.high,
-        trials=1,
-        samples=samples,
-        method="long-run variance, within one trial",
-    )
-
-
-def _figures(stream: StreamResult, result: EngineResult, *, verbose: bool) -> Iterator[str]:
-    is_open = stream.kind == "open"
-    response, service = stream.response_time_s, stream.service_time_s
-    keys = ALL_QUANTILES if verbose else QUANTILES
-    scale = numbers.scale("s", [response.quantity(key).value for key in keys])
-    yield f"{'':<15}{'value':>13}{'95 % interval':>17}    from"
-    rate = numbers.show(figure("throughput", "1/s", stream.throughput_rps, response.count), PER_SECOND)
-    yield _row("throughput", rate, f"{numbers.count(response.count)} successes in {result.measured_s:.3g} s")
-    what = " of successes" if stream.requests.bad else ""
-    yield f"  response time{what}, {'due' if is_open else 'sent'} to done"
-    yield from _quantile_rows(response, scale, keys)
-    if response.max is not None:
-        yield _plain_row("largest", f"{numbers.value(response.max, scale)} {scale.name}", "one request")
-    if is_open:
-        yield f"  service time{what}, sent to done"
-        yield from _quantile_rows(service, scale, keys)
-    phases = stream.phases_s
-    timed = {"connect": phases.connect, "tls": phases.tls}
-    timed |= {"first_byte": phases.first_byte, "last_byte": phases.last_byte}
-    parts = {name: times for name, times in timed.items() if times is not None and times.count}
-    if verbose:
-        for name, times in parts.items():
-            yield f"  {PHASES_IN_WORDS[name]}"
-            shown = numbers.scale("s", [times.p99.value, times.mean.value])
-            yield from _quantile_rows(times, shown, ("p50", "p99"))
-    elif parts:
-        yield from _phase_rows(parts)
-    if phases.resolve is not None:
-        took = numbers.with_unit(phases.resolve, "s")
-        yield _plain_row("name lookup", took, "once, before the start")
-
-
-def _phase_rows(parts: Mapping[str, Distribution]) -> Iterator[str]:
-    """The parts of a request: means, which add up, and quantiles, which do not."""
-    yield f"  {'parts of it':<13}{'mean':>13}{'p50':>13}{'p99':>13}    of"
-    for name, times in parts.items():
-        cells = [_time_in_words(quantity) for quantity in (times.mean, times.p50, times.p99)]
-        noun = "connection" if name in ("connect", "tls") else "request"
-        row = f"    {words.PHASES[name]:<13}{cells[0]:>11}{cells[1]:>13}{cells[2]:>13}"
-        yield f"{row}    {words.plural(times.count, noun)}"
-
-
-def _time_in_words(quantity: Quantity) -> str:
-    return "undecided" if quantity.value is None else numbers.with_unit(quantity.value, "s")
-
-
-def _quantile_rows(times: Distribution, scale: Scale, keys: tuple[str, ...]) -> Iterator[str]:
-    mean = numbers.show(figure("mean", "s", times.mean, times.count), scale)
-    yield _row("  mean", mean, f"{numbers.count(times.independent or 0)} independent")
-    for key in keys:
-        quantity = times.quantity(key)
-        shown = numbers.show(figure(key, "s", quantity, times.count), scale)
-        above = quantity.independent_above
-        origin = f"{numbers.count(above)} independent above it" if key in ("p99", "p999") and above else ""
-        if shown.state != "measured":
-            origin = shown.origin.replace(" independent requests above it", " above it")
-        yield _row(f"  {NAMES.get(key, key)}", shown, origin)
-    if times.censored:
-        unanswered = numbers.count(times.censored)
-        yield f"    {unanswered} unanswered in time count as longer than they had lasted"
-
-
-def _row(name: str, shown: numbers.Shown, origin: str) -> str:
-    return f"  {name:<13}{shown.short:>13}{shown.interval:>17}    {origin}".rstrip()
-
-
-def _plain_row(name: str, value: str, origin: str) -> str:
-    return f"    {name:<11}{value:>13}{'':>17}    {origin}".rstrip()
-
-
-def _failures(stream: StreamResult, *, verbose: bool) -> Iterator[str]:
+def _failures(stream: StreamResult, *, verbose: bool, width: int) -> Iterator[str]:
     requests = stream.requests
     rows = []
     for name, error in stream.errors.items():
         rows.append(
-            f"{name.replace('_', ' ')} {numbers.count(error.count)}"
+            f"{words.outcome(name)} {numbers.count(error.count)}"
             f" (first at {error.first_s:.1f} s, last {error.last_s:.1f} s)"
         )
-        rows += _reason_rows(name, error.samples)
+        rows += _reason_rows(name, error.samples, width)
         if verbose:
             rows += [f"    {words.plain(sample)}" for sample in error.samples]
-    if requests.unexpected_status:
-        codes = ", ".join(f"{code}: {numbers.count(n)}" for code, n in sorted(stream.status.items()))
-        rows.append(f"unexpected status {numbers.count(requests.unexpected_status)} (all answers: {codes})")
-    if requests.check_failed:
+    if requests.unexpected_status and requests.ok:
+        rows.append(f"unexpected status {numbers.count(requests.unexpected_status)}")
+    if requests.check_failed and requests.ok:
         rows.append(f"check failed {numbers.count(requests.check_failed)}")
     for index, row in enumerate(rows):
         yield f"  {'failed' if index == 0 else '':<10}{row}"
 
 
-def _reason_rows(name: str, samples: Sequence[str]) -> list[str]:
-    """Why requests of a class failed, where its name does not say it, and one thing to try for each."""
+def _reason_rows(name: str, samples: Sequence[str], width: int) -> list[str]:
+    """Return why requests of a class failed where its name does not show it, with one thing to try."""
     rows = []
     for reason in failure_text.reasons(name, samples)[:REASONS]:
         rows += textwrap.wrap(
-            words.plain(reason.words), WIDTH - 14, initial_indent="  ", subsequent_indent="  "
+            words.plain(reason.words), width - 14, initial_indent="  ", subsequent_indent="  "
         )
         if reason.for_hit:
             rows += textwrap.wrap(
-                f"try {reason.for_hit}", WIDTH - 14, initial_indent="  ", subsequent_indent="      "
+                f"try {reason.for_hit}", width - 14, initial_indent="  ", subsequent_indent="      "
             )
     return rows
 
 
-def check_rows(stream: StreamResult, *, verbose: bool) -> Iterator[str]:
-    """A table of the checks of the load's steps; under one that failed, the first answer that did."""
+def check_rows(stream: StreamResult, *, verbose: bool, width: int = 80) -> Iterator[str]:
+    """Return a table of the checks of the load's steps; under one that failed, the first answer that did."""
     checks = [(step, check) for step in stream.steps for check in step.checks]
     is_one_step = len(stream.steps) == 1
     for index, (step, check) in enumerate(checks):
@@ -336,19 +332,10 @@ def check_rows(stream: StreamResult, *, verbose: bool) -> Iterator[str]:
         yield row + apart
         for sample in check.samples[: SAMPLES if verbose else 1]:
             yield from textwrap.wrap(
-                words.plain(sample), WIDTH - 1, initial_indent=f"{'':<6}", subsequent_indent=f"{'':<8}"
+                words.plain(sample), width - 1, initial_indent=f"{'':<6}", subsequent_indent=f"{'':<8}"
             )
         if check.failed > 1:
             yield f"{'':<6}from {check.first_s:.1f} s to {check.last_s:.1f} s"
-
-
-def _missed(stream: StreamResult) -> str:
-    """The check that most answers missed although each was as expected: they were late."""
-    checks = [check for step in stream.steps for check in step.checks if check.failed]
-    if not checks:
-        return ""
-    worst = max(checks, key=lambda check: check.failed / check.judged)
-    return f", but {_percent(worst.failed / worst.judged)} % missed {words.cut(words.plain(worst.name), 40)}"
 
 
 def _percent(share: float) -> str:
@@ -357,19 +344,8 @@ def _percent(share: float) -> str:
     return f"{percent:.2g}" if percent < 99.5 else f"{percent:.4g}"
 
 
-def _failure_words(stream: StreamResult) -> str:
-    requests = stream.requests
-    parts = [(block.count, name.replace("_", " ")) for name, block in stream.errors.items()]
-    if requests.unexpected_status:
-        codes = "/".join(code for code in sorted(stream.status) if not 200 <= int(code) < 400)
-        parts.append((requests.unexpected_status, f"status {codes}" if codes else "unexpected status"))
-    if requests.check_failed:
-        parts.append((requests.check_failed, "check failed"))
-    return ", ".join(f"{name} {numbers.count(n)}" for n, name in sorted(parts, reverse=True)[:3])
-
-
 def _strip(times: Distribution) -> list[str]:
-    """The shape of all response times on one log axis."""
+    """Return the shape of all response times on one log axis."""
     bins = [(upper, count) for upper, count in times.histogram or () if count and upper > 0]
     if len(bins) < 2:
         return []
@@ -380,70 +356,7 @@ def _strip(times: Distribution) -> list[str]:
     top = max(columns)
     drawn = "".join(" " if not n else words.BLOCKS[math.ceil(7 * n / top)] for n in columns)
     first, last = (numbers.with_unit(value, "s") for value in (bins[0][0], bins[-1][0]))
-    return [f"  {first} {drawn} {last} (log)"]
-
-
-def _tls(tls: TlsSessions) -> Iterator[str]:
-    """How connections were secured, and whether anybody looked at the certificate."""
-    made = f"{numbers.count(tls.full)} new" + (
-        f", {numbers.count(tls.resumed)} resumed" if tls.resumed else ""
-    )
-    agreed = " and ".join(name.replace("_", " ", 1).replace("v1 ", "v1.") for name in tls.sessions)
-    yield f"  TLS        sessions: {made}" + (f" · {agreed}" if agreed else "")
-    if not tls.verified:
-        yield "  TLS        the certificate was not verified (--insecure): this could be any server"
-
-
-def _books(stream: StreamResult, result: EngineResult, plan: Plan) -> Iterator[str]:
-    requests, connections = stream.requests, stream.connections
-    n = {key: numbers.count(value) for key, value in asdict(requests).items()}
-    if stream.kind == "open" or requests.waiting or requests.dropped:
-        yield f"  due {n['due']} = issued {n['issued']} + dropped {n['dropped']} + waiting {n['waiting']}"
-    ends = f"answered {n['answered']} + failed {n['failed']} + in flight {n['in_flight']}"
-    yield f"  issued {n['issued']} = {ends}"
-    parts = [f"ok {n['ok']}"]
-    parts += [
-        f"{name.replace('_', ' ')} {n[name]}"
-        for name in ("unexpected_status", "check_failed")
-        if getattr(requests, name)
-    ]
-    warm = stream.in_warmup.answered
-    late = stream.after_end.answered
-    apart = [f"{numbers.count(n)} {when}" for n, when in ((warm, "in warm-up"), (late, "after the end")) if n]
-    yield f"  answered = {' + '.join(parts)}" + (f" ({', '.join(apart)})" if apart else "")
-    if connections is not None:
-        closed = ((connections.closed_by_server, "the server"), (connections.closed_by_error, "errors"))
-        ended = [f"{numbers.count(count)} closed by {side}" for count, side in closed if count]
-        reopened = "" if connections.opened > connections.wanted else ", none reopened"
-        yield "  " + ", ".join([f"{numbers.count(connections.opened)} connections{reopened}", *ended])
-    if stream.tls is not None:
-        yield from _tls(stream.tls)
-    little = stream.little
-    if little.ratio is not None:
-        holds = {"holds": "holds", "broken": "does not hold"}.get(little.verdict, "cannot be judged")
-        yield f"  check      throughput × time / in flight = {little.ratio:.3f}: Little's law {holds}"
-    generator = result.generator
-    lag = "not measured" if generator.lag_p99_s is None else numbers.with_unit(generator.lag_p99_s, "s")
-    limit = generator.lag_limit_s
-    allowed = f" (limit {numbers.with_unit(limit, 's')})" if limit is not None else ""
-    threads = generator.threads
-    of = f"{threads} thread{'s' if threads != 1 else ''}"
-    busy = "not measured" if generator.busy is None else f"{100 * generator.busy:.0f} %"
-    yield f"  generator  late {lag} at p99{allowed}, busy {busy} of {of}"
-
-
-def _ceiling(generator: Generator, calibrated: Calibration | None) -> Iterator[str]:
-    """How far the generator was from the most it can do, by its own busy share and by the calibration."""
-    if generator.ceiling_rps is not None:
-        most = numbers.value(generator.ceiling_rps, PER_SECOND)
-        yield f"  ceiling    at this cost a request, these threads could do about {most} /s"
-    reached = calibration.reach(generator.requests_per_s, generator.threads, calibrated)
-    if reached is None:
-        yield "             this machine is not calibrated: loadlens doctor"
-        return
-    of = numbers.value(reached.ceiling_rps, PER_SECOND)
-    day = words.plain(reached.made[:10])
-    yield f"             {100 * reached.share:.0f} % of the {of} /s that doctor measured here on {day}"
+    return [f"{first} {drawn} {last} (log)"]
 
 
 def _load_line(plan: Plan, result: EngineResult) -> str:
@@ -462,9 +375,16 @@ def _load_line(plan: Plan, result: EngineResult) -> str:
     return f"{step.method} {path} · {size} · {result.measured_s:.1f} s{warm}"
 
 
-def _ending(plan: Plan, record: Path | None) -> Iterator[str]:
-    yield "Not measured: variation between runs (1 trial), the server inside, capacity."
-    if record is None:
-        yield "Record   none (-o DIR keeps one)"
-    else:
-        yield f"Record   {record}"
+def _ending(stream: StreamResult, screen: Screen) -> Iterator[str]:
+    """Return where the record is, and one hint."""
+    if screen.record is not None:
+        yield f"Record   {screen.record}"
+    if not screen.has_hint:
+        return
+    p99 = stream.response_time_s.p99
+    if stream.requests.ok and p99.value is None and p99.undecided:
+        yield from textwrap.wrap(f"p99 is undecided: {p99.undecided}", screen.width)
+    rest = [] if screen.verbose else ["-v: all figures"]
+    rest += [] if screen.record is not None else ["-o DIR: keep the record"]
+    if rest:
+        yield GAP.join(rest)

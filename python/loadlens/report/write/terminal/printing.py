@@ -1,12 +1,17 @@
-"""How lines reach stdout: coloured on a terminal, plain elsewhere, ASCII where the locale knows no UTF-8."""
+"""Lines on stdout: wrapped, coloured on a terminal, plain elsewhere, ASCII where the locale has no UTF-8."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import sys
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
 
 from loadlens.present import words
+
+WIDTH = 80
+LABEL = 11  # columns of "because", "not" ...
 
 _ASCII: dict[str, str | int | None] = {
     **{glyph: words.ASCII_GLYPHS[state] for state, glyph in words.GLYPHS.items()},
@@ -23,8 +28,32 @@ _ASCII: dict[str, str | int | None] = {
 }
 
 
+def labelled(label: str, parts: Iterable[str], *, indent: str = "", most: int | None = None) -> Iterator[str]:
+    """Return parts under one label, each wrapped over at most so many lines and cut there."""
+    for part in filter(None, parts):
+        lines = textwrap.wrap(words.plain(part), WIDTH - len(indent) - LABEL) or [""]
+        if most is not None and len(lines) > most:
+            last = textwrap.wrap(" ".join(lines[most - 1 :]), WIDTH - len(indent) - LABEL - 1)[0]
+            lines = [*lines[: most - 1], f"{last}…"]
+        for line in lines:
+            yield f"{indent}{label:<{LABEL}}{line}"
+            label = ""
+
+
+def terminal_width() -> int:
+    """Return the columns for text on stdout: those of the terminal from 60 to 120, elsewhere 80."""
+    if not sys.stdout.isatty():
+        return WIDTH
+    return min(max(shutil.get_terminal_size((WIDTH, 24)).columns, 60), 120)
+
+
+def cut_to_width(text: str) -> str:
+    """Return a line that fits, cut at its end."""
+    return text if len(text) <= WIDTH else f"{text[: WIDTH - 1]}…"
+
+
 def as_ascii(text: str) -> str:
-    """The same text for a terminal that knows no UTF-8."""
+    """Return the same text for a terminal without UTF-8."""
     return text.translate(str.maketrans(_ASCII)).encode("ascii", "replace").decode()
 
 

@@ -58,7 +58,7 @@ def _experiment_lines(cases: Sequence[Case]) -> list[str]:
 
 
 def _parts(cases: Sequence[Case]) -> list[tuple[str, str]]:
-    """What the load meets, where that is more than single processes of the study's own without limits."""
+    """Name the parts that the load meets, unless all are single processes without limits."""
     if all(topology_text.is_plain(service) for case in cases for service in case.services):
         return []
     return [("parts", " | ".join(dict.fromkeys(topology_text.parts(case.services) for case in cases)))]
@@ -157,8 +157,8 @@ def _order_lines(study: Study, trials: Sequence[PlannedTrial], *, all_blocks: bo
 
 def _fault_lines(faults: Sequence[DesignFault]) -> list[str]:
     notes = sum(fault.is_note for fault in faults)
-    found = _many(len(faults) - notes, "fault") if len(faults) > notes else "no faults found"
-    lines = [f"design: {found}" + (f", {_many(notes, 'note')}" if notes else "")]
+    count = _many(len(faults) - notes, "fault") if len(faults) > notes else "no faults found"
+    lines = [f"design: {count}" + (f", {_many(notes, 'note')}" if notes else "")]
     for fault in sorted(faults, key=lambda fault: fault.is_note):
         lines += _wrapped("  · " if fault.is_note else "  △ ", f"{fault.where}: {fault.message}")
         lines += _wrapped("    try ", fault.advice)
@@ -166,21 +166,21 @@ def _fault_lines(faults: Sequence[DesignFault]) -> list[str]:
 
 
 def _experiments(cases: Iterable[Case]) -> Mapping[str, list[Case]]:
-    found: dict[str, list[Case]] = {}
+    by_name: dict[str, list[Case]] = {}
     for case in cases:
-        found.setdefault(case.experiment, []).append(case)
-    return found
+        by_name.setdefault(case.experiment, []).append(case)
+    return by_name
 
 
 def _each(cases: Iterable[Case], say: Callable[[Case], str]) -> str:
-    """What is said of the cases; where they differ, each once, what they share only at the end."""
-    said = list(dict.fromkeys(say(case) for case in cases))
-    if len(said) == 1:
-        return said[0]
-    heads, tails = zip(*(text.partition(",")[::2] for text in said), strict=True)
+    """Join the texts of cases: each once, and what they share only at the end."""
+    texts = list(dict.fromkeys(say(case) for case in cases))
+    if len(texts) == 1:
+        return texts[0]
+    heads, tails = zip(*(text.partition(",")[::2] for text in texts), strict=True)
     if len(set(tails)) == 1 and all(tails):
         return f"{' | '.join(heads)},{tails[0]}"
-    return " | ".join(said)
+    return " | ".join(texts)
 
 
 def _many(number: int, noun: str) -> str:

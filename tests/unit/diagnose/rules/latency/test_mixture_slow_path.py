@@ -43,9 +43,9 @@ def path(**more: Any) -> SlowPath:
     return SlowPath(**{**built, **more})
 
 
-def record(one: SlowPath | None = None, *, kernel: KernelWatch | None = None) -> Facts:
+def record(slow: SlowPath | None = None, *, kernel: KernelWatch | None = None) -> Facts:
     steps = [step(n, n / 0.04, 0.04, kernel=kernel) for n in (1, 2, 4)]
-    return Facts(4, (replace(curve(*steps, think=0.0), slow_paths=(one or path(),)),))
+    return Facts(4, (replace(curve(*steps, think=0.0), slow_paths=(slow or path(),)),))
 
 
 def other(rule: str) -> Finding:
@@ -228,7 +228,7 @@ def test_few_requests_and_thinned_logs_are_not_assessed() -> None:
 )
 def test_a_generator_that_was_as_late_explains_it(late: float, grade: Grade | None) -> None:
     built = record()
-    steps = tuple(replace(one, generator=generator(lag_p99_s=late)) for one in built.curves[0].steps)
+    steps = tuple(replace(s, generator=generator(lag_p99_s=late)) for s in built.curves[0].steps)
 
     answer = assess_after(Facts(4, (replace(built.curves[0], steps=steps),)), [])
 

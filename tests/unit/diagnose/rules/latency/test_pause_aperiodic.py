@@ -127,7 +127,7 @@ def with_stop(watched: Step, length: float) -> Step:
 
 
 def test_short_gaps_of_other_trials_make_it_no_surer() -> None:
-    four = [1.0, 2.1, 5.9, 6.6]  # all in the first trial, which alone bears no more than probable
+    four = [1.0, 2.1, 5.9, 6.6]  # all in the first trial, which alone supports no more than probable
     steps = run(four, 0.3, dense=False).curves[0].steps
     built = Facts(4, (curve(steps[0], with_stop(steps[1], 0.06), with_stop(steps[2], 0.06), think=0.0),))
 
@@ -139,7 +139,7 @@ def test_short_gaps_of_other_trials_make_it_no_surer() -> None:
 
 def test_a_busy_neighbour_is_not_excluded() -> None:
     built = run(IRREGULAR, 0.3)
-    crowded = [replace(one, other_cores=1.5) for one in built.curves[0].steps]
+    crowded = [replace(s, other_cores=1.5) for s in built.curves[0].steps]
 
     finding = assess_after(Facts(4, (replace(built.curves[0], steps=tuple(crowded)),), (), built.dense), [])
 
@@ -155,7 +155,7 @@ def test_a_busy_neighbour_is_not_excluded() -> None:
 def test_time_that_other_machines_took_in_the_dense_look_explains_them(steal: float, expected: type) -> None:
     # Four of 0.302 s in 10 s of 4 cores: 0.03 of these is as long.
     built = run([at for at in IRREGULAR if at > 56], 0.3)
-    looked = tuple(replace(one, steal=steal) for one in built.dense)
+    looked = tuple(replace(s, steal=steal) for s in built.dense)
 
     answer = assess_after(replace(built, dense=looked), [])
 
@@ -173,6 +173,18 @@ def test_a_trial_that_would_have_shown_long_standstills_alone_is_not_counted() -
 
     assert isinstance(answer, Absent)
     assert answer.reason.startswith("no stretch of 85.0 ms or more without an answer in 10 s at a light load")
+
+
+def test_stretches_shorter_than_any_trial_would_show_are_no_finding() -> None:
+    built = run(IRREGULAR, 0.3)
+
+    def blunt(step: Step) -> Step:
+        return replace(step, standstills=tuple(replace(w, shortest_s=0.55) for w in step.standstills))
+
+    curves = tuple(replace(curve, steps=tuple(map(blunt, curve.steps))) for curve in built.curves)
+    answer = assess_after(replace(built, curves=curves, dense=tuple(map(blunt, built.dense))), [])
+
+    assert isinstance(answer, Absent)
 
 
 def test_without_rows_of_requests_nothing_is_assessed() -> None:

@@ -1,4 +1,4 @@
-"""Standstills that keep a period, and those that do not or are somebody else's."""
+"""Standstills that keep a period, and those that do not or have another cause."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from tests.unit.diagnose.standing import IRREGULAR, regular, run
 
 
 def evidence(finding: Finding, signal: str) -> tuple[float, float, float]:
-    found = next(e for e in finding.evidence if e.signal == signal)
-    assert found.value is not None
-    assert found.low is not None
-    assert found.high is not None
-    return found.value, found.low, found.high
+    assessed = next(e for e in finding.evidence if e.signal == signal)
+    assert assessed.value is not None
+    assert assessed.low is not None
+    assert assessed.high is not None
+    return assessed.value, assessed.low, assessed.high
 
 
 def test_pauses_at_equal_distances_are_found_with_period_and_length() -> None:
@@ -113,7 +113,7 @@ def test_the_generator_is_looked_at_where_the_service_stood_still() -> None:
 
 def test_cheap_requests_are_said_to_stop_only_where_some_were_sent() -> None:
     built = run(regular(2.3), 0.25)
-    watched = tuple(replace(one, probes=(probe(0.002),)) for one in built.curves[0].steps)
+    watched = tuple(replace(s, probes=(probe(0.002),)) for s in built.curves[0].steps)
 
     without = assess(built)
     beside = assess(replace(built, curves=(replace(built.curves[0], steps=watched),)))
@@ -127,14 +127,14 @@ def test_cheap_requests_are_said_to_stop_only_where_some_were_sent() -> None:
 def scraped(built: Facts, every: float, *, first: float) -> Facts:
     """The same, with its metrics read at equal distances from the begin of each trial on."""
 
-    def read(one: Step) -> Step:
+    def read(level: Step) -> Step:
         moments = tuple(
             replace(w, scrapes_s=tuple(w.begin_s + first + every * n for n in range(int(10 / every))))
-            for w in one.standstills
+            for w in level.standstills
         )
-        return replace(one, standstills=moments)
+        return replace(level, standstills=moments)
 
-    steps = tuple(read(one) for one in built.curves[0].steps)
+    steps = tuple(read(s) for s in built.curves[0].steps)
     return replace(
         built, curves=(replace(built.curves[0], steps=steps),), dense=tuple(read(d) for d in built.dense)
     )
@@ -184,7 +184,7 @@ def test_time_that_other_machines_took_or_that_was_not_read_makes_it_no_strong_f
     steal: float | None,
 ) -> None:
     built = run(regular(2.3), 0.25)
-    steps = tuple(replace(one, steal=steal) for one in built.curves[0].steps)
+    steps = tuple(replace(s, steal=steal) for s in built.curves[0].steps)
 
     finding = assess(replace(built, curves=(replace(built.curves[0], steps=steps),)))
 

@@ -81,7 +81,7 @@ def test_what_a_check_at_one_of_several_usual_periods_explains_is_only_suspected
 
     finding = assess(few)
 
-    assert counts.books(few)[0].periods_s == (10.0, 15.0, 30.0, 60.0)
+    assert counts.account(few.counts[0]).periods_s == (10.0, 15.0, 30.0, 60.0)
     assert isinstance(finding, Finding)
     assert finding.grade is Grade.SUSPECTED
 
@@ -108,11 +108,11 @@ def test_without_a_count_nothing_is_assessed_and_a_restart_is_named() -> None:
 
 
 def test_one_trial_or_a_restart_among_others_bears_no_more_than_probable() -> None:
-    one = assess(kept(Counted(4.0, 100, 100, 0, 112.0)))
+    single = assess(kept(Counted(4.0, 100, 100, 0, 112.0)))
     restarted = assess(kept(*trials(VISITED), restarts=1))
 
-    assert isinstance(one, Finding)
-    assert one.grade is Grade.PROBABLE
+    assert isinstance(single, Finding)
+    assert single.grade is Grade.PROBABLE
     assert isinstance(restarted, Finding)
     assert restarted.grade is Grade.PROBABLE
 
@@ -128,5 +128,5 @@ def test_a_counter_that_goes_back_in_half_of_the_trials_is_only_suspected() -> N
 def test_a_period_must_fit_each_trial_not_only_their_sum() -> None:
     uneven = [Counted(10.0, 100, 100, 0, 110.0 + more) for more in (-9.0, 9.0, 0.0)]  # 1/s in all
 
-    assert counts.books(kept(*uneven))[0].period_s is None
-    assert counts.books(kept(*[Counted(10.0, 100, 100, 0, 110.0)] * 3))[0].period_s == 1.0
+    assert counts.account(kept(*uneven).counts[0]).period_s is None
+    assert counts.account(kept(*[Counted(10.0, 100, 100, 0, 110.0)] * 3).counts[0]).period_s == 1.0

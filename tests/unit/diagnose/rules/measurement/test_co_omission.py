@@ -1,4 +1,4 @@
-"""Times from sending beside times from due."""
+"""Times from sending compared with times from due."""
 
 from __future__ import annotations
 

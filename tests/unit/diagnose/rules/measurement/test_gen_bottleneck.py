@@ -109,11 +109,11 @@ def test_a_late_generator_with_nothing_to_do_is_suspected_at_most(
 def test_a_busy_generator_that_sent_a_rate_in_time_held_nothing_up(
     offered: float, lag: float, kind: type
 ) -> None:
-    one = step(
+    level = step(
         offered, 20_000.0, 0.002, generator=generator(busy=0.9, lag_p99_s=lag), processes=(process(0.5),)
     )
 
-    assert isinstance(assess(facts(curve(one, is_closed=False))), kind)
+    assert isinstance(assess(facts(curve(level, is_closed=False))), kind)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Figures that cannot all be true, of our own and as other programs tell them."""
+"""Figures that cannot all be true, of our own engine and of other programs."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from tests.unit.diagnose.build import curve, facts, step
 
 
 def told(users: float, rate: float, mean: float, p50: float | None = None, **more: Any) -> Step:
-    """A level as another program tells it: no intervals, times from sending."""
+    """A level as another program reports it: no intervals, times from sending."""
     made = step(users, rate, mean, driver="tool", little="unknown", **more)
-    one = made.classes[0]
-    bare = Estimate("m", "s", mean, None, None, 1, 100, "told")
-    middle = Estimate("m", "s", mean if p50 is None else p50, None, None, 1, 100, "told")
-    return replace(made, classes=(replace(one, service=replace(one.service, mean=bare, p50=middle)),))
+    request_class = made.classes[0]
+    bare = Estimate("m", "s", mean, None, None, 1, 100, "reported")
+    middle = Estimate("m", "s", mean if p50 is None else p50, None, None, 1, 100, "reported")
+    service = replace(request_class.service, mean=bare, p50=middle)
+    return replace(made, classes=(replace(request_class, service=service),))
 
 
 def test_a_mean_three_times_what_fits_is_found_and_the_true_one_named() -> None:
@@ -47,13 +48,13 @@ def test_five_per_cent_are_left_to_rounding(mean: float, is_found: bool) -> None
 
 
 def test_a_long_request_at_the_edge_widens_the_bound() -> None:
-    cut = Quality(longest_told_s=2.0, seconds=10.0)  # 2 x 2 / 10: 40 %
+    cut = Quality(longest_reported_s=2.0, seconds=10.0)  # 2 x 2 / 10: 40 %
 
     assert isinstance(assess(facts(curve(told(10, 1_000.0, 0.013, quality=cut), think=0.0))), Absent)
 
 
 def test_users_who_pause_unsaid_miss_the_same_time_at_every_level() -> None:
-    # 20 ms of service, 30 ms of pause nobody told of: X = N / 50 ms.
+    # 20 ms of service, 30 ms of think time that was not reported: X = N / 50 ms.
     pausing = [told(n, n / 0.05, 0.02) for n in (5, 10, 20)]
 
     answer = assess(facts(curve(*pausing, think=0.0)))

@@ -60,10 +60,10 @@ def test_two_in_a_row_are_probable() -> None:
 
 
 def test_one_that_falls_or_two_in_the_middle_are_chance() -> None:
-    one = assess(facts(levels((falling(2),), (went(3),), (went(4),))))
+    single = assess(facts(levels((falling(2),), (went(3),), (went(4),))))
     middle = assess(facts(levels((went(2),), (falling(3),), (falling(4),), (went(5),))))
 
-    assert isinstance(one, Absent)
+    assert isinstance(single, Absent)
     assert isinstance(middle, Absent)
     assert "2 of 4 trials" in middle.reason
 
@@ -87,7 +87,7 @@ def test_two_trials_of_a_level_that_begin_slow_are_chance() -> None:
 
 @pytest.mark.parametrize("taken", [{"steal": 0.03}, {"other_cores": 1.0}])
 def test_later_trials_that_fall_while_others_take_the_processor_are_a_suspicion(
-    taken: dict[str, float],
+    taken: dict[str, Any],
 ) -> None:
     cold = tuple(went(n, "warmup", cut_s=1.0, bias=0.06) for n in (3, 7, 8))
     built = levels((went(1),), cold)
@@ -134,9 +134,9 @@ def medians(*ms: float, order: tuple[int, ...] = (2, 3, 4, 5, 6), half: float = 
     """Levels of 1, 2, 4 ... users with these medians, each measured for 2 s."""
     steps = []
     for place, value in enumerate(ms):
-        one = step(2**place, 100.0, value / 1e3, trials=1, quality=Quality(order=order[place], seconds=2.0))
+        level = step(2**place, 100.0, value / 1e3, trials=1, quality=Quality(order=order[place], seconds=2.0))
         p50 = estimate(value / 1e3, half=half, trials=1)
-        steps.append(replace(one, response=replace(one.response, p50=p50)))
+        steps.append(replace(level, response=replace(level.response, p50=p50)))
     return curve(*steps, think=0.0)
 
 

@@ -48,7 +48,7 @@ def test_a_device_that_is_busy_while_nobody_waits_for_it_may_write_back(waiting:
 
 @pytest.mark.parametrize(("waiting", "grade"), [(0.45, Grade.SUSPECTED), (0.55, Grade.STRONG)])
 def test_a_sync_within_a_lock_that_is_held_for_longer_is_not_the_limit(waiting: float, grade: Grade) -> None:
-    """Nobody can go on for 13 % of the time: a lock that is held 23 ms and synced for 3 of them."""
+    """All tasks are stalled for 13 % of the time: a lock that is held 23 ms and synced for 3 of them."""
     finding = assess(facts(writes(stalled=0.13, waiting=waiting, busy=0.2)))
 
     assert isinstance(finding, Finding)
@@ -88,7 +88,7 @@ def test_threads_that_sleep_for_themselves_do_not_take_turns(asleep: float, kind
 def test_many_who_sleep_at_once_wait_for_storage_where_each_sleeps_longer(
     blocked: float, alone: float, kind: type
 ) -> None:
-    # Four sleep at 300 /s, 13 ms a request; alone, at 150 /s, so many of one user: 6 or 7.3 ms.
+    # Four sleep at 300 /s, 13 ms per request; alone, at 150 /s, so many of one user: 6 or 7.3 ms.
     built = writes(stalled=0.0, busy=0.4, blocked=blocked, asleep=4.0)
     first = replace(built.steps[0], storage=storage(75e6, stalled=0.0, busy=0.4, blocked=0.9, asleep=alone))
 

@@ -32,8 +32,8 @@ def slowdown(**more: Any) -> Slowdown:
     return Slowdown(**{**built, **more})
 
 
-def record(*found: Slowdown, **last: Any) -> Facts:
-    return Facts(4, (replace(curve(step(1, 20, 0.05, **last)), slowdowns=found),))
+def record(*assessed: Slowdown, **last: Any) -> Facts:
+    return Facts(4, (replace(curve(step(1, 20, 0.05, **last)), slowdowns=assessed),))
 
 
 def test_times_that_grow_with_what_was_answered_are_found() -> None:
@@ -97,11 +97,11 @@ def test_other_programs_on_the_machine_are_not_excluded() -> None:
 
 
 def test_other_programs_are_looked_for_at_the_level_that_is_compared() -> None:
-    calm, crowded = step(1, 20, 0.05), step(2, 40, 0.05, other_cores=1.5)
-    of_one = Facts(4, (replace(curve(calm, crowded), slowdowns=(slowdown(),)),))
-    of_two = Facts(4, (replace(curve(calm, crowded), slowdowns=(slowdown(load=2.0),)),))
+    quiet, crowded = step(1, 20, 0.05), step(2, 40, 0.05, other_cores=1.5)
+    of_one = Facts(4, (replace(curve(quiet, crowded), slowdowns=(slowdown(),)),))
+    of_two = Facts(4, (replace(curve(quiet, crowded), slowdowns=(slowdown(load=2.0),)),))
 
-    grades = [found.grade for one in (of_one, of_two) if isinstance(found := assess(one), Finding)]
+    grades = [answer.grade for built in (of_one, of_two) if isinstance(answer := assess(built), Finding)]
 
     assert grades == [Grade.STRONG, Grade.PROBABLE]
 

@@ -33,8 +33,8 @@ def memory(**more: Any) -> MemoryGrowth:
     return MemoryGrowth(**{**built, **more})
 
 
-def record(*found: MemoryGrowth) -> Facts:
-    return Facts(4, (replace(curve(step(1, 20, 0.05)), memory=found),))
+def record(*assessed: MemoryGrowth) -> Facts:
+    return Facts(4, (replace(curve(step(1, 20, 0.05)), memory=assessed),))
 
 
 def test_memory_that_grows_with_each_request_is_found() -> None:
@@ -42,7 +42,7 @@ def test_memory_that_grows_with_each_request_is_found() -> None:
 
     assert isinstance(finding, Finding)
     assert finding.grade is Grade.PROBABLE  # a cache without a bound in sight looks the same
-    assert finding.statement == "Memory grows by 8.00 KiB a request: 156 MiB over 20,000 requests"
+    assert finding.statement == "Memory grows by 8.00 KiB per request: 156 MiB over 20,000 requests"
     value = next(e for e in finding.evidence if e.signal == "memory.per-request")
     assert (value.value, value.low) == (8_192.0, 8_192.0 * 0.98)
     assert finding.impact == pytest.approx(156.25 / 166.25)
@@ -99,14 +99,14 @@ def test_a_process_without_memory_at_first_has_no_share_that_it_grew_by() -> Non
     assert isinstance(assess(record(memory(begin_bytes=0.0))), Absent)
 
 
-def test_the_service_that_grows_is_found_beside_one_that_does_not() -> None:
-    calm = memory(label="b", grown_bytes=0.0, per_request=estimate(1e-9, unit="bytes"), late=None)
+def test_the_service_that_grows_is_found_next_to_one_that_does_not() -> None:
+    steady = memory(label="b", grown_bytes=0.0, per_request=estimate(1e-9, unit="bytes"), late=None)
 
-    finding = assess(record(memory(), calm))
+    finding = assess(record(memory(), steady))
 
     assert isinstance(finding, Finding)
     assert finding.scope.startswith("a")
-    assert isinstance(assess(record(calm)), Absent)
+    assert isinstance(assess(record(steady)), Absent)
 
 
 def test_without_readings_nothing_is_assessed() -> None:

@@ -1,4 +1,4 @@
-"""Lines of a log that cost, lines that do not, and the comparison that tells."""
+"""Lines of a log that cost, lines that do not, and the comparison that decides."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_cost_that_nobody_could_see_is_not_assessed() -> None:
 def synced(**more: object) -> Curve:
     """Lines of 200 B, for each of which a thread sleeps until its page is on the disk; no other file."""
     watch = {"blocked": 0.8, "asleep": 0.8, "stalled": 0.02, "waiting": 0.06, "busy": 0.3, "stored": (0, 4)}
-    watch |= more  # type: ignore[arg-type]
+    watch |= more
     return writes(4096.0, line=200.0, label="on", **watch)  # type: ignore[arg-type]
 
 
@@ -86,14 +86,14 @@ def test_where_the_kernel_counts_the_waiting_nobody_needs_to_look_at_threads() -
 
     assert isinstance(finding, Finding)
     assert finding.grade is Grade.PROBABLE
-    assert finding.impact == pytest.approx(0.6)  # of the time nobody could go on
+    assert finding.impact == pytest.approx(0.6)  # of the time all tasks were stalled
 
 
 @pytest.mark.parametrize(
     "more",
     [
-        {"stored": (2, 4)},  # a database beside the log
-        {"stored": None},  # nobody looked at other files
+        {"stored": (2, 4)},  # a database besides the log
+        {"stored": None},  # other files were not read
         {"stored": (0, 3)},  # at three levels: nine looks are too few
         {"read": 600.0 * 300},  # more than a sector a request is read
         {"faults": 30.0},  # a tenth of a page a request comes from storage
@@ -135,7 +135,7 @@ def test_a_comparison_shows_what_lines_cost() -> None:
 
     assert isinstance(finding, Finding)
     assert finding.grade is Grade.PROBABLE  # a store that was changed would look just so
-    assert finding.statement == "Lines of 200 B a request cost 25 % of the throughput"
+    assert finding.statement == "Lines of 200 B per request cost 25 % of the throughput"
     assert finding.counter[0].ruled_out is None
     assert finding.curves == ("on",)
     ratio = finding.evidence[0]
@@ -177,11 +177,10 @@ def test_curves_that_differ_in_more_than_one_factor_are_no_comparison() -> None:
 
 
 def test_curves_that_are_asked_something_else_are_no_comparison() -> None:
-    """Whoever reads in place of writing writes no line either, and is faster for another reason."""
+    """A request that reads instead of writing writes no line either, and is faster for another reason."""
     built = with_trials(silent(), 401, 399, 400)
     reads = tuple(
-        replace(one, classes=tuple(replace(kind, request="GET /b") for kind in one.classes))
-        for one in built.steps
+        replace(s, classes=tuple(replace(kind, request="GET /b") for kind in s.classes)) for s in built.steps
     )
 
     finding = assess(facts(with_trials(logged(), 300, 301, 299), replace(built, steps=reads)))

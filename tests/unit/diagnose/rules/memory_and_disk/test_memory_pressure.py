@@ -22,7 +22,7 @@ RATES = (100.0, 700.0, 800.0)
 def level(users: float, per_s: float, response: float, **asked: Any) -> Step:
     """One level: `pages` a request from storage, which sleeps for them for a share `asleep` of its time."""
     pages, asleep, trials = asked["pages"], asked["asleep"], asked["trials"]
-    told: dict[str, Figure] = {
+    shown: dict[str, Figure] = {
         name: UNREAD
         if asked[name] is None
         else (rate if name in ("swapped_in", "at_bound") else share)(asked[name])
@@ -35,7 +35,7 @@ def level(users: float, per_s: float, response: float, **asked: Any) -> Step:
         again=UNREAD if asked["again"] is None else rate((pages or 0.0) * per_s * again),
         bound_bytes=asked["bound_bytes"],
         held=asked["held"],
-        **told,
+        **shown,
     )
     watch = replace(
         storage(asked["written"], faults=None if pages is None else pages * per_s),
@@ -79,8 +79,8 @@ def pages(
     all_of = each if isinstance(each, tuple) else (each,) * len(rates)
     return curve(
         *(
-            level(users, per_s, users / per_s, **{**built, "pages": one})
-            for users, per_s, one in zip(USERS, rates, all_of, strict=True)
+            level(users, per_s, users / per_s, **{**built, "pages": read})
+            for users, per_s, read in zip(USERS, rates, all_of, strict=True)
         ),
         think=0.0,
     )
@@ -166,11 +166,13 @@ def test_faults_that_fade_from_trial_to_trial_are_too(over: tuple[float, ...], g
 
 @pytest.mark.parametrize(("top", "grade"), [(1.8, None), (2.2, Grade.STRONG)])
 def test_faults_that_fade_up_to_the_highest_load_are_too(top: float, grade: Grade | None) -> None:
-    """At one user and at 8 a request fetches 4 pages; at 16 nobody waits for them any more."""
+    """At one user and at 8 a request fetches 4 pages; at 16 no request waits for them any more."""
     built = pages((4.0, 4.0, top), asleep=0.3)
-    calm = replace(built.steps[-1], storage=replace(built.steps[-1].storage, blocked_threads=rate(0.0)))
+    last = built.steps[-1]
+    assert last.storage is not None
+    quiet = replace(last, storage=replace(last.storage, blocked_threads=rate(0.0)))
 
-    assert graded(replace(built, steps=(*built.steps[:-1], calm))) is grade
+    assert graded(replace(built, steps=(*built.steps[:-1], quiet))) is grade
 
 
 def test_one_trial_and_one_level_cannot_tell_whether_it_fades() -> None:
@@ -209,7 +211,7 @@ def test_other_bytes_may_be_what_threads_sleep_for(written: float, grade: Grade)
     ],
 )
 def test_a_machine_that_others_fill_is_suspected_at_most(
-    signs: dict[str, float], asleep: float | None, grade: Grade | None
+    signs: dict[str, Any], asleep: float | None, grade: Grade | None
 ) -> None:
     assert graded(pages(0.0, asleep=asleep, at_bound=None, **signs)) is grade
 
@@ -240,7 +242,7 @@ def test_what_cannot_be_read_is_not_assessed_and_says_how() -> None:
 @pytest.mark.parametrize("scale", [0.1, 10.0])
 def test_faster_and_slower_it_is_the_same(scale: float) -> None:
     usual, scaled = (
-        assess(facts(pages(rates=tuple(factor * one for one in RATES)))) for factor in (1.0, scale)
+        assess(facts(pages(rates=tuple(factor * rate for rate in RATES)))) for factor in (1.0, scale)
     )
 
     assert isinstance(usual, Finding)
@@ -254,15 +256,15 @@ def test_a_plateau_is_its_doing_where_most_of_the_time_is_waited(
 ) -> None:
     verdict = diagnose.assess(facts(pages(rates=(400.0, 800.0, 800.0), asleep=asleep)))
 
-    found = {finding.rule: finding for finding in verdict.findings}
-    assert "memory.pressure" in found
-    assert "disk.bound" not in found
-    assert found["saturation.plateau"].explained_by == explained_by
+    assessed = {finding.rule: finding for finding in verdict.findings}
+    assert "memory.pressure" in assessed
+    assert "disk.bound" not in assessed
+    assert assessed["saturation.plateau"].explained_by == explained_by
 
 
 def test_a_curve_that_is_named_otherwise_gives_the_same() -> None:
     usual = assess(facts(pages()))
-    renamed = assess(facts(replace(pages(), label="Fall", dearest="x")))
+    renamed = assess(facts(replace(pages(), label="Fall", costliest="x")))
 
     assert isinstance(usual, Finding)
     assert isinstance(renamed, Finding)
@@ -272,9 +274,9 @@ def test_a_curve_that_is_named_otherwise_gives_the_same() -> None:
 def test_intervals_that_reach_below_leave_it_probable() -> None:
     built = pages(0.011)
     wide = tuple(
-        replace(one, storage=replace(one.storage, major_faults=replace(one.storage.major_faults, low=0.0)))
-        for one in built.steps
-        if one.storage is not None and isinstance(one.storage.major_faults, Estimate)
+        replace(s, storage=replace(s.storage, major_faults=replace(s.storage.major_faults, low=0.0)))
+        for s in built.steps
+        if s.storage is not None and isinstance(s.storage.major_faults, Estimate)
     )
 
     assert graded(replace(built, steps=wide)) is Grade.PROBABLE

@@ -18,21 +18,21 @@ def seen(drops: float | None, *, resent: int = 0, connects: int = 1_000, **more:
     kernel = None if drops is None else KernelWatch(9.0, 8.0, drops, 20.0, 18.0)
     watch = connections(connects, connects, limit=1, connects=connects, resent=resent)
     top = step(16, 100.0, 0.16, kernel=kernel, connections=watch, **more)
-    calm = replace(top, load=1.0, kernel=None if kernel is None else replace(kernel, listen_drops=0.0))
-    return curve(replace(calm, connections=replace(watch, resent=0)), top)
+    light = replace(top, load=1.0, kernel=None if kernel is None else replace(kernel, listen_drops=0.0))
+    return curve(replace(light, connections=replace(watch, resent=0)), top)
 
 
 def test_drops_and_connections_that_took_a_second_are_strong() -> None:
-    found = assess(facts(seen(30.0, resent=20)))
+    answer = assess(facts(seen(30.0, resent=20)))
 
-    assert isinstance(found, Finding)
-    assert found.grade is Grade.STRONG
+    assert isinstance(answer, Finding)
+    assert answer.grade is Grade.STRONG
     # 2 % of the connections, one a request, wait 1 s of a mean of 160 ms
-    assert found.impact == pytest.approx(0.02 / 0.16)
-    assert "30" in found.statement
-    assert "from 8 to 32" in found.advice
-    assert len(found.statement) <= 90
-    assert all(len(e.chip) <= 32 for e in found.evidence)
+    assert answer.impact == pytest.approx(0.02 / 0.16)
+    assert "30" in answer.statement
+    assert "from 8 to 32" in answer.advice
+    assert len(answer.statement) <= 90
+    assert all(len(e.chip) <= 32 for e in answer.evidence)
 
 
 @pytest.mark.parametrize(("resent", "explained"), [(8, "accept.drops"), (7, None)])
@@ -45,7 +45,7 @@ def test_drops_that_cost_little_explain_no_plateau(resent: int, explained: str |
 
     folded = diagnose.fold([drops, flat])
 
-    assert [one.explained_by for one in folded] == [None, explained]
+    assert [f.explained_by for f in folded] == [None, explained]
 
 
 @pytest.mark.parametrize(("drops", "fires"), [(4.0, True), (3.0, False)])
@@ -54,36 +54,36 @@ def test_more_than_three_drops(drops: float, fires: bool) -> None:
 
 
 def test_drops_alone_are_enough() -> None:
-    found = assess(facts(seen(30.0, resent=0)))
+    answer = assess(facts(seen(30.0, resent=0)))
 
-    assert isinstance(found, Finding)
-    assert found.grade is Grade.STRONG
+    assert isinstance(answer, Finding)
+    assert answer.grade is Grade.STRONG
 
 
 @pytest.mark.parametrize(
     ("resent", "connects", "fires"), [(2, 10_000, True), (2, 10_001, False), (1, 100, False)]
 )
 def test_from_outside_two_and_two_in_ten_thousand(resent: int, connects: int, fires: bool) -> None:
-    found = assess(facts(seen(None, resent=resent, connects=connects)))
+    answer = assess(facts(seen(None, resent=resent, connects=connects)))
 
-    assert isinstance(found, Finding if fires else Absent)
-    if isinstance(found, Finding):
-        assert found.grade is Grade.SUSPECTED  # packets may have been lost
-        assert len(found.statement) <= 90
+    assert isinstance(answer, Finding if fires else Absent)
+    if isinstance(answer, Finding):
+        assert answer.grade is Grade.SUSPECTED  # packets may have been lost
+        assert len(answer.statement) <= 90
 
 
 def test_packets_lost_on_the_way_are_told_by_the_kernel() -> None:
-    found = assess(facts(seen(0.0, resent=50)))
+    answer = assess(facts(seen(0.0, resent=50)))
 
-    assert isinstance(found, Absent)
-    assert "0 were dropped at the port" in found.reason
+    assert isinstance(answer, Absent)
+    assert "0 were dropped at the port" in answer.reason
 
 
 def test_a_calm_service_is_silent_with_what_was_looked_at() -> None:
-    found = assess(facts(seen(0.0)))
+    answer = assess(facts(seen(0.0)))
 
-    assert isinstance(found, Absent)
-    assert "2,000 connections" in found.reason
+    assert isinstance(answer, Absent)
+    assert "2,000 connections" in answer.reason
 
 
 def test_where_nobody_watched_nothing_is_assessed() -> None:
@@ -91,33 +91,33 @@ def test_where_nobody_watched_nothing_is_assessed() -> None:
 
 
 def test_one_trial_is_probable() -> None:
-    assert isinstance(found := assess(facts(seen(30.0, resent=20, trials=1))), Finding)
-    assert found.grade is Grade.PROBABLE
+    assert isinstance(answer := assess(facts(seen(30.0, resent=20, trials=1))), Finding)
+    assert answer.grade is Grade.PROBABLE
 
 
-@pytest.mark.parametrize(("answered", "rate", "told"), [(1_000, 100.0, "100 /s"), (4_000, 25.0, "25.0 /s")])
-def test_what_is_accepted_is_said_to_be_a_lower_bound(answered: int, rate: float, told: str) -> None:
-    """100 requests a second, on a connection each, or four on each: 25 connections."""
+@pytest.mark.parametrize(("answered", "rate", "shown"), [(1_000, 100.0, "100 /s"), (4_000, 25.0, "25.0 /s")])
+def test_what_is_accepted_is_said_to_be_a_lower_bound(answered: int, rate: float, shown: str) -> None:
+    """100 requests/s, on a connection each, or four on each: 25 connections."""
     built = seen(30.0, resent=20)
     top = built.steps[-1]
     assert top.connections is not None
     reused = replace(top, connections=replace(top.connections, answered=answered))
 
-    found = assess(facts(replace(built, steps=(built.steps[0], reused))))
+    answer = assess(facts(replace(built, steps=(built.steps[0], reused))))
 
-    assert isinstance(found, Finding)
-    (said,) = [e for e in found.evidence if e.signal == "accept.rate"]
-    assert (said.value, said.low, said.high) == (rate, rate, None)
-    assert "a lower bound" in said.text
-    assert f"can accept {told} or more" in found.explanation
+    assert isinstance(answer, Finding)
+    (rate_shown,) = [e for e in answer.evidence if e.signal == "accept.rate"]
+    assert (rate_shown.value, rate_shown.low, rate_shown.high) == (rate, rate, None)
+    assert "a lower bound" in rate_shown.text
+    assert f"can accept {shown} or more" in answer.explanation
 
 
 def test_without_connections_nothing_is_said_of_what_is_accepted() -> None:
     built = seen(30.0)
-    blind = tuple(replace(one, connections=None) for one in built.steps)
+    blind = tuple(replace(s, connections=None) for s in built.steps)
 
-    found = assess(facts(replace(built, steps=blind)))
+    answer = assess(facts(replace(built, steps=blind)))
 
-    assert isinstance(found, Finding)
-    assert "accept.rate" not in {e.signal for e in found.evidence}
-    assert "accept" not in found.explanation
+    assert isinstance(answer, Finding)
+    assert "accept.rate" not in {e.signal for e in answer.evidence}
+    assert "accept" not in answer.explanation

@@ -23,35 +23,35 @@ def single(opened: int = 500, *, answered: int = 500, failed: float = 0.0, **mor
 
 
 def test_one_request_a_connection_is_found_with_what_connecting_takes() -> None:
-    found = assess(facts(single()))
+    answer = assess(facts(single()))
 
-    assert isinstance(found, Finding)
-    assert found.grade is Grade.PROBABLE  # what version the answers have is not recorded
-    assert found.impact == pytest.approx(0.1)  # 1 ms of 10 ms
-    assert "1 ms of 10 ms" in found.statement.replace("1.00", "1").replace("10.0", "10")
-    assert len(found.statement) <= 90
-    assert all(len(e.chip) <= 32 for e in found.evidence)
+    assert isinstance(answer, Finding)
+    assert answer.grade is Grade.PROBABLE  # what version the answers have is not recorded
+    assert answer.impact == pytest.approx(0.1)  # 1 ms of 10 ms
+    assert "1 ms of 10 ms" in answer.statement.replace("1.00", "1").replace("10.0", "10")
+    assert len(answer.statement) <= 90
+    assert all(len(e.chip) <= 32 for e in answer.evidence)
 
 
 @pytest.mark.parametrize(("answered", "fires"), [(749, True), (750, False), (5_000, False)])
 def test_fewer_than_one_and_a_half_requests_each(answered: int, fires: bool) -> None:
-    found = assess(facts(single(answered=answered)))
+    answer = assess(facts(single(answered=answered)))
 
-    assert isinstance(found, Finding if fires else Absent)
+    assert isinstance(answer, Finding if fires else Absent)
 
 
 @pytest.mark.parametrize(("by_server", "fires"), [(400, True), (399, False)])
 def test_the_service_must_be_who_closes(by_server: int, fires: bool) -> None:
-    found = assess(facts(single(closed_by_server=by_server)))
+    answer = assess(facts(single(closed_by_server=by_server)))
 
-    assert isinstance(found, Finding if fires else Absent)
+    assert isinstance(answer, Finding if fires else Absent)
 
 
 @pytest.mark.parametrize(("failed", "fires"), [(0.2, True), (0.6, False)])
 def test_errors_close_connections(failed: float, fires: bool) -> None:
-    found = assess(facts(single(failed=failed)))
+    answer = assess(facts(single(failed=failed)))
 
-    assert isinstance(found, Finding if fires else Absent)
+    assert isinstance(answer, Finding if fires else Absent)
 
 
 def test_a_client_that_closes_by_itself_cannot_tell() -> None:
@@ -65,10 +65,10 @@ def test_connections_that_last_are_silent() -> None:
 
 
 def test_without_the_time_to_connect_it_is_found_all_the_same() -> None:
-    found = assess(facts(single(connect=None)))
+    answer = assess(facts(single(connect=None)))
 
-    assert isinstance(found, Finding)
-    assert "500" in found.statement
+    assert isinstance(answer, Finding)
+    assert "500" in answer.statement
 
 
 def test_without_connections_nothing_is_assessed() -> None:
@@ -81,6 +81,6 @@ def test_what_would_confirm_it_counts_the_connections_of_a_trial() -> None:
     users, rate = assess(facts(closed)), assess(facts(opened))
 
     assert isinstance(users, Finding)
-    assert users.confirm == "the same load with keep-alive: 1 connections a trial instead of 200"
+    assert users.confirm == "the same load with keep-alive: 1 connections per trial instead of 200"
     assert isinstance(rate, Finding)
     assert rate.confirm == "the same load with keep-alive: far fewer connections instead of 200"

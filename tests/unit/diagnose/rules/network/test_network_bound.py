@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,7 @@ from loadlens.model.facts import Curve, ReceivedWatch
 from loadlens.model.finding import Absent, Finding, Grade, NotAssessed
 from tests.unit.diagnose.build import curve, estimate, facts, generator, process, step
 
-ROOM = {"host_cpu": estimate(1.0, unit="cores")}
+ROOM: dict[str, Any] = {"host_cpu": estimate(1.0, unit="cores")}
 
 
 def received(per_s: float, waited: float, coming: float) -> ReceivedWatch:
@@ -25,7 +26,7 @@ def shared(
     share: float = 0.8,
     light_s: float = 0.012,
     cores: float = 0.3,
-    **last: object,
+    **last: Any,
 ) -> Curve:
     """1, 8 and 16 users; 100 answers a second of 200 kB are 20 MB/s. An answer alone takes 12 ms to come."""
     steps = []
@@ -57,17 +58,17 @@ def test_answers_that_share_a_way_are_found() -> None:
 
 def test_a_level_beyond_the_knee_is_as_full_though_hardly_below_the_plateau() -> None:
     """The knee is at 100/s x 20 ms = 2 users; 91 and 100 are 4.7 % from their mean."""
-    found = assess(facts(shared(rates=(50.0, 91.0, 100.0))))
+    assessed = assess(facts(shared(rates=(50.0, 91.0, 100.0))))
 
-    assert isinstance(found, Finding)
-    assert found.grade is Grade.PROBABLE
+    assert isinstance(assessed, Finding)
+    assert assessed.grade is Grade.PROBABLE
 
 
 def test_a_level_before_the_knee_tells_nothing_of_the_plateau() -> None:
-    found = assess(facts(shared(rates=(9.0, 72.0, 76.0))))  # alone 111 ms: a knee of 8.4 users
+    assessed = assess(facts(shared(rates=(9.0, 72.0, 76.0))))  # alone 111 ms: a knee of 8.4 users
 
-    assert isinstance(found, Finding)
-    assert found.grade is Grade.SUSPECTED
+    assert isinstance(assessed, Finding)
+    assert assessed.grade is Grade.SUSPECTED
 
 
 @pytest.mark.parametrize(("share", "kind"), [(0.35, Absent), (0.45, Finding)])

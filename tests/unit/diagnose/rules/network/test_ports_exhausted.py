@@ -31,15 +31,15 @@ def level(
     seconds: float = 20.0,
     **more: Any,
 ) -> Step:
-    """Beside 50 connections of the load others are opened; so many ports are taken, so many requests fail."""
+    """Others are opened besides 50 of the load; so many ports are taken, so many requests fail."""
     ports = None if taken is None else PortsWatch("10.0.0.7:5432", is_load, taken, there, rests_s)
     begun = 50 + opens_per_s * seconds
     kernel = KernelWatch(None, None, drops, 0.0, 0.0, begun, seconds, ports)
     own = 50 + round(opens_per_s * seconds) if is_load else 50
-    one = step(
+    built = step(
         max(1.0, rate / 50), rate, 0.02, kernel=kernel, connections=connections(50, 9_999, connects=own)
     )
-    return replace(one, **{"failed_count": round(failed * (one.issued or 0)), **more})
+    return replace(built, **{"failed_count": round(failed * (built.issued or 0)), **more})
 
 
 def unpooled(top: float = 480.0, taken: float = 28_200.0, **more: Any) -> Curve:
@@ -50,20 +50,20 @@ def unpooled(top: float = 480.0, taken: float = 28_200.0, **more: Any) -> Curve:
 
 
 def found_in(*curves: Curve) -> Finding:
-    found = assess(facts(*curves))
-    assert isinstance(found, Finding)
-    return found
+    answer = assess(facts(*curves))
+    assert isinstance(answer, Finding)
+    return answer
 
 
 def test_a_service_without_a_pool_runs_out() -> None:
-    found = found_in(unpooled())
+    answer = found_in(unpooled())
 
-    assert found.grade is Grade.STRONG
-    assert found.impact == pytest.approx(0.3, abs=1e-3)
-    assert found.statement == "28,200 of 28,232 local ports to 10.0.0.7:5432 are taken, the service's"
-    assert "471 /s" in found.explanation  # 28,232 / 60
-    assert "10.0.0.7:5432" in found.advice
-    assert all(len(e.chip) <= 32 for e in found.evidence)
+    assert answer.grade is Grade.STRONG
+    assert answer.impact == pytest.approx(0.3, abs=1e-3)
+    assert answer.statement == "28,200 of 28,232 local ports to 10.0.0.7:5432 are taken, the service's"
+    assert "471 /s" in answer.explanation  # 28,232 / 60
+    assert "10.0.0.7:5432" in answer.advice
+    assert all(len(e.chip) <= 32 for e in answer.evidence)
 
 
 @pytest.mark.parametrize(("taken", "fires"), [(0.80 * THERE, True), (0.80 * THERE - 1, False)])
@@ -73,70 +73,70 @@ def test_four_fifths_of_the_ports(taken: float, fires: bool) -> None:
 
 @pytest.mark.parametrize(("opens", "fires"), [(302.0, True), (300.0, False)])
 def test_three_hundred_a_second_of_ports_that_rest_a_minute(opens: float, fires: bool) -> None:
-    """0.64 * 28,232 / 60 = 301.1: below, whoever holds so many ports holds them open."""
-    one = curve(level(40.0, 2_400.0, opens_per_s=40.0), level(480.0, 28_000.0, opens_per_s=opens))
+    """0.64 * 28,232 / 60 = 301.1: below, so many ports are held by open connections."""
+    built = curve(level(40.0, 2_400.0, opens_per_s=40.0), level(480.0, 28_000.0, opens_per_s=opens))
 
-    assert isinstance(assess(facts(one)), Finding if fires else Absent)
+    assert isinstance(assess(facts(built)), Finding if fires else Absent)
 
 
 @pytest.mark.parametrize(("there", "rests_s", "rate"), [(600.0, 1.0, 600.0), (64_512.0, 60.0, 1_075.0)])
 def test_other_ranges_and_rests_are_the_same(there: float, rests_s: float, rate: float) -> None:
-    around = {"there": there, "rests_s": rests_s}
-    one = curve(
+    around: dict[str, Any] = {"there": there, "rests_s": rests_s}
+    built = curve(
         level(rate / 10, there / 10, opens_per_s=rate / 10, **around),
         level(rate, there, opens_per_s=rate, failed=0.3, **around),
     )
 
-    assert found_in(one).grade is Grade.STRONG
+    assert found_in(built).grade is Grade.STRONG
 
 
 @pytest.mark.parametrize("times", [0.1, 10.0])
 def test_it_is_the_same_for_a_service_that_does_less_or_more_with_each_request(times: float) -> None:
     """So many requests for each connection: the connections are as many."""
-    one = curve(
+    built = curve(
         level(40.0 * times, 2_400.0, opens_per_s=40.0), level(480.0 * times, 28_200.0, opens_per_s=480.0)
     )
 
-    assert found_in(one).grade is Grade.STRONG
+    assert found_in(built).grade is Grade.STRONG
 
 
 def test_names_do_not_matter() -> None:
-    one = unpooled()
+    built = unpooled()
     steps = tuple(
         replace(s, label="x", kernel=replace(s.kernel, ports=replace(s.kernel.ports, to="[fe80::1]:1")))
-        for s in one.steps
+        for s in built.steps
         if s.kernel is not None and s.kernel.ports is not None
     )
 
-    renamed = found_in(replace(one, label="y", steps=steps))
+    renamed = found_in(replace(built, label="y", steps=steps))
 
-    assert (renamed.grade, renamed.impact) == (found_in(one).grade, found_in(one).impact)
+    assert (renamed.grade, renamed.impact) == (found_in(built).grade, found_in(built).impact)
     assert "[fe80::1]:1" in renamed.statement
 
 
 def test_a_pool_is_healthy_with_what_was_looked_at() -> None:
-    found = assess(facts(curve(level(40.0, 8.0), level(4_000.0, 32.0))))
+    answer = assess(facts(curve(level(40.0, 8.0), level(4_000.0, 32.0))))
 
-    assert isinstance(found, Absent)
-    assert "32 of 28,232" in found.reason
+    assert isinstance(answer, Absent)
+    assert "32 of 28,232" in answer.reason
 
 
 def test_ports_where_the_load_goes_are_the_generators() -> None:
-    found = found_in(unpooled(is_load=True))
+    answer = found_in(unpooled(is_load=True))
 
-    assert found.statement.endswith("the generator's")
-    assert "the generator keep" in found.advice
+    assert answer.statement.endswith("the generator's")
+    assert "the generator keep" in answer.advice
 
 
 @pytest.mark.parametrize(("grown", "fires"), [(241.0, True), (219.0, False)])
 def test_connections_of_another_program_do_not_grow_with_requests(grown: float, fires: bool) -> None:
     """From 40/s to 480/s eleven twelfths would be new, were each request one: of 480 half of that is 220."""
-    one = curve(
+    built = curve(
         level(40.0, 27_000.0, opens_per_s=480.0 - grown),
         level(480.0, 28_000.0, opens_per_s=480.0, failed=0.3),
     )
 
-    assert isinstance(assess(facts(one)), Finding if fires else Absent)
+    assert isinstance(assess(facts(built)), Finding if fires else Absent)
 
 
 @pytest.mark.parametrize("low", [330.0, None])
@@ -156,21 +156,21 @@ def test_drops_at_the_services_own_ports_leave_it_open(drops: float | None, grad
 
 
 def test_a_log_that_speaks_of_descriptors_alone_rules_it_out() -> None:
-    found = assess(facts(unpooled(log_signs=(NO_DESCRIPTOR,))))
+    answer = assess(facts(unpooled(log_signs=(NO_DESCRIPTOR,))))
 
-    assert isinstance(found, Absent)
-    assert "too many open files" in found.reason
+    assert isinstance(answer, Absent)
+    assert "too many open files" in answer.reason
     assert found_in(unpooled(log_signs=(NO_DESCRIPTOR, NO_PORT))).grade is Grade.PROBABLE
 
 
 def test_the_log_is_enough_where_the_ports_are_another_networks() -> None:
-    one = curve(level(40.0, 2.0), level(480.0, None, failed=0.2, drops=None, log_signs=(NO_PORT,)))
+    built = curve(level(40.0, 2.0), level(480.0, None, failed=0.2, drops=None, log_signs=(NO_PORT,)))
 
-    found = found_in(one)
+    answer = found_in(built)
 
-    assert found.grade is Grade.PROBABLE
-    assert found.statement == "12 connections of the service found no local port"
-    assert found.unknown == ()
+    assert answer.grade is Grade.PROBABLE
+    assert answer.statement == "12 connections of the service found no local port"
+    assert answer.unknown == ()
 
 
 def test_where_nobody_watched_nothing_is_assessed() -> None:
@@ -178,10 +178,11 @@ def test_where_nobody_watched_nothing_is_assessed() -> None:
 
 
 def test_one_trial_is_probable() -> None:
-    one = unpooled()
+    built = unpooled()
 
     assert (
-        found_in(replace(one, steps=tuple(replace(s, trials=1) for s in one.steps))).grade is Grade.PROBABLE
+        found_in(replace(built, steps=tuple(replace(s, trials=1) for s in built.steps))).grade
+        is Grade.PROBABLE
     )
 
 
@@ -193,9 +194,9 @@ def test_only_where_ports_are_missed_they_explain_a_plateau(
     failed: float, taken: float, explained: str | None
 ) -> None:
     top = level(480.0, taken * THERE, opens_per_s=480.0, failed=failed)
-    found = found_in(curve(level(40.0, 2_400.0, opens_per_s=40.0), top))
+    answer = found_in(curve(level(40.0, 2_400.0, opens_per_s=40.0), top))
     flat = Finding("saturation.plateau", Grade.STRONG, 0.5, "k=1", "x", "", (), (), "", "", curves=("k=1",))
 
-    folded = diagnose.fold([found, flat])
+    folded = diagnose.fold([answer, flat])
 
-    assert [one.explained_by for one in folded] == [None, explained]
+    assert [f.explained_by for f in folded] == [None, explained]

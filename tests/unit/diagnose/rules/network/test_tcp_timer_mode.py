@@ -39,7 +39,7 @@ def record(*piles: TimerPile, kernel: KernelWatch | None = None, path: SlowPath 
 
 
 def kernel(again: float | None, *, syn: float | None = None, drops: float | None = None) -> KernelWatch:
-    """What each of the two levels saw."""
+    """Return what the kernel counted at each of the two levels."""
     return KernelWatch(None, None, drops, again, syn)
 
 
@@ -102,7 +102,7 @@ def test_segments_are_held_against_the_requests_of_their_own_level(
 
 def test_one_trial_is_no_more_than_probable() -> None:
     built = record(pile("whole", 0.2, 8), kernel=kernel(4.0)).curves[0]
-    once = tuple(replace(one, trials=1) for one in built.steps)
+    once = tuple(replace(s, trials=1) for s in built.steps)
 
     finding = assess(Facts(4, (replace(built, steps=once),)))
 
@@ -148,7 +148,7 @@ def test_answers_that_share_a_way_come_for_longer_the_more_there_are(
 ) -> None:
     built = record(pile("answer", 0.04, 400)).curves[0]
     came = [ReceivedWatch(estimate(1e6), estimate(0.005), estimate(coming)) for coming in (light, heavy)]
-    steps = tuple(replace(one, received=each) for one, each in zip(built.steps, came, strict=True))
+    steps = tuple(replace(s, received=each) for s, each in zip(built.steps, came, strict=True))
 
     answer = assess(Facts(4, (replace(built, steps=steps),)))
 

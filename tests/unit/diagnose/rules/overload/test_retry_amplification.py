@@ -1,4 +1,4 @@
-"""A surplus in step with the load is told from visits at a constant rate and from fan-out by design."""
+"""A surplus in step with the load, as against visits at a constant rate and fan-out by design."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def counted(
     seed: int = 1,
     failed: float | None = 1.0,  # for each that is asked again
 ) -> Facts:
-    """Trials of 5 s; each request is asked again with this chance, and somebody visits now and then."""
+    """Trials of 5 s; each request is asked again with this chance, and another client visits now and then."""
     random = np.random.default_rng(seed)
     trials = []
     for n in sent:
@@ -37,18 +37,18 @@ def counted(
 
 @pytest.mark.parametrize("share", [0.04, 0.10, 0.25, 1.5])
 def test_the_share_of_retries_is_claimed_with_its_interval(share: float) -> None:
-    found = assess(counted(share))
+    answer = assess(counted(share))
 
-    assert isinstance(found, Finding)
-    assert found.grade is Grade.PROBABLE
-    told = next(e for e in found.evidence if e.signal == "excess.share")
-    assert told.value == pytest.approx(share, rel=0.1)
-    assert told.low is not None
-    assert told.high is not None
-    assert told.low < share < told.high
-    assert found.impact == pytest.approx(share / (1 + share), rel=0.1)
-    assert len(found.statement) <= 90
-    assert all(len(e.chip) <= 32 for e in found.evidence)
+    assert isinstance(answer, Finding)
+    assert answer.grade is Grade.PROBABLE
+    shown = next(e for e in answer.evidence if e.signal == "excess.share")
+    assert shown.value == pytest.approx(share, rel=0.1)
+    assert shown.low is not None
+    assert shown.high is not None
+    assert shown.low < share < shown.high
+    assert answer.impact == pytest.approx(share / (1 + share), rel=0.1)
+    assert len(answer.statement) <= 90
+    assert all(len(e.chip) <= 32 for e in answer.evidence)
 
 
 @pytest.mark.parametrize(
@@ -56,10 +56,10 @@ def test_the_share_of_retries_is_claimed_with_its_interval(share: float) -> None
 )
 def test_what_is_asked_again_without_failures_is_a_suspicion(failed: float | None, grade: Grade) -> None:
     """A gateway that asks twice for three requests in ten, as after a miss in a cache."""
-    found = assess(counted(0.3, failed=failed))
+    answer = assess(counted(0.3, failed=failed))
 
-    assert isinstance(found, Finding)
-    assert found.grade is grade
+    assert isinstance(answer, Finding)
+    assert answer.grade is grade
 
 
 def test_a_surplus_of_the_largest_trial_alone_is_none() -> None:
@@ -67,36 +67,36 @@ def test_a_surplus_of_the_largest_trial_alone_is_none() -> None:
     trials = [Counted(5.0, n, n, 0, float(n), 2_000.0) for n in sent]
     trials[-1] = Counted(5.0, 50_000, 50_000, 0, 51_000.0, 2_000.0)  # 2 % more
 
-    found = assess(Facts(4, (), counts=(Count("web", tuple(trials)),)))
+    answer = assess(Facts(4, (), counts=(Count("web", tuple(trials)),)))
 
-    assert isinstance(found, Absent)
+    assert isinstance(answer, Absent)
 
 
 def test_retries_of_a_ladder_whose_largest_level_dwarfs_the_others_are_found() -> None:
-    found = assess(counted(0.1, sent=(300, 600, 1_200, 2_400, 5_000, 50_000)))
+    answer = assess(counted(0.1, sent=(300, 600, 1_200, 2_400, 5_000, 50_000)))
 
-    assert isinstance(found, Finding)
-    assert found.grade is Grade.PROBABLE
+    assert isinstance(answer, Finding)
+    assert answer.grade is Grade.PROBABLE
 
 
 def test_the_interval_of_the_share_holds_it_where_one_trial_dwarfs_the_others() -> None:
     covered = 0
     for seed in range(100):
-        found = assess(counted(0.1, sent=(300, 600, 1_200, 2_400, 5_000, 50_000), seed=seed))
-        assert isinstance(found, Finding)
-        told = next(e for e in found.evidence if e.signal == "excess.share")
-        assert told.low is not None
-        assert told.high is not None
-        covered += told.low < 0.1 < told.high
+        answer = assess(counted(0.1, sent=(300, 600, 1_200, 2_400, 5_000, 50_000), seed=seed))
+        assert isinstance(answer, Finding)
+        shown = next(e for e in answer.evidence if e.signal == "excess.share")
+        assert shown.low is not None
+        assert shown.high is not None
+        covered += shown.low < 0.1 < shown.high
 
     assert covered >= 90  # of 95 in a hundred; nine tenths and less by chance once in thirty times
 
 
 def test_five_trials_leave_open_what_the_others_say_without_the_largest() -> None:
-    found = assess(counted(0.1, sent=SENT[:5]))
+    answer = assess(counted(0.1, sent=SENT[:5]))
 
-    assert isinstance(found, Finding)
-    assert found.grade is Grade.SUSPECTED
+    assert isinstance(answer, Finding)
+    assert answer.grade is Grade.SUSPECTED
 
 
 def test_a_surplus_of_the_whole_record_is_folded_under_them() -> None:
@@ -110,26 +110,26 @@ def test_a_surplus_of_the_whole_record_is_folded_under_them() -> None:
 
 
 def test_visits_beside_retries_are_split_off() -> None:
-    found = assess(counted(0.10, visits_per_s=4.0))
+    answer = assess(counted(0.10, visits_per_s=4.0))
 
-    assert isinstance(found, Finding)
-    told = next(e for e in found.evidence if e.signal == "excess.share")
-    assert told.value == pytest.approx(0.10, rel=0.15)
+    assert isinstance(answer, Finding)
+    shown = next(e for e in answer.evidence if e.signal == "excess.share")
+    assert shown.value == pytest.approx(0.10, rel=0.15)
 
 
 def test_visits_at_a_constant_rate_are_no_retries() -> None:
-    found = assess(counted(0.0, visits_per_s=5.0))
+    answer = assess(counted(0.0, visits_per_s=5.0))
 
-    assert isinstance(found, Absent)
-    assert "counted" in found.reason
+    assert isinstance(answer, Absent)
+    assert "counted" in answer.reason
 
 
 @pytest.mark.parametrize("share", [1.0, 2.0])
 def test_several_requests_by_design_are_a_whole_number(share: float) -> None:
-    found = assess(counted(share))
+    answer = assess(counted(share))
 
-    assert isinstance(found, Absent)
-    assert "whole number" in found.reason
+    assert isinstance(answer, Absent)
+    assert "whole number" in answer.reason
 
 
 @pytest.mark.parametrize(("share", "fires"), [(0.02, True), (0.005, False)])
@@ -143,10 +143,10 @@ def test_few_trials_or_one_load_decide_nothing() -> None:
 
 
 def test_without_a_counter_nothing_is_assessed() -> None:
-    found = assess(facts(curve(step(1, 100.0, 0.01))))
+    answer = assess(facts(curve(step(1, 100.0, 0.01))))
 
-    assert isinstance(found, NotAssessed)
-    assert "--metrics" in found.reason
+    assert isinstance(answer, NotAssessed)
+    assert "--metrics" in answer.reason
 
 
 def test_chance_finds_none_where_nobody_asks_again() -> None:

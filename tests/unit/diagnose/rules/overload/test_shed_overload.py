@@ -1,4 +1,4 @@
-"""A service that refuses early is told from one that is broken, and from one whose requests wait in vain."""
+"""A service that refuses early, a broken one, and one whose requests wait in vain."""
 
 from __future__ import annotations
 
@@ -46,18 +46,18 @@ def level(
 
 def shedding(*, top: dict[str, Any] | None = None) -> Curve:
     """Users who pause for 50 ms: more than 16 of them find no room at times."""
-    calm = (level(4, 0.0), level(16, 0.0))
-    return curve(*calm, level(24, 1 / 3, **(top or {})), level(48, 2 / 3, **(top or {})), think=0.05)
+    light = (level(4, 0.0), level(16, 0.0))
+    return curve(*light, level(24, 1 / 3, **(top or {})), level(48, 2 / 3, **(top or {})), think=0.05)
 
 
 def test_a_part_that_breaks_on_the_way_refuses_as_much_at_every_load_from_then_on() -> None:
     """One of three replicas dies between 8 users and 16: what the others do grows with the load."""
     levels = [level(8, 0.0), level(16, 1 / 3), level(32, 1 / 3), level(64, 1 / 3)]
 
-    found = assess(facts(curve(*levels)))
+    answer = assess(facts(curve(*levels)))
 
-    assert isinstance(found, Absent)
-    assert "for each success" in found.reason
+    assert isinstance(answer, Absent)
+    assert "for each success" in answer.reason
 
 
 @pytest.mark.parametrize(("first", "fires"), [(0.58, True), (0.59, False)])
@@ -72,56 +72,56 @@ def test_refusals_for_each_success_grow_by_the_root_of_the_load_at_least(first: 
     "before", [level(16, 0.04), level(32, 0.33, rate=160.0)]
 )  # hardly refused any; hardly less offered
 def test_one_level_that_is_refused_some_leaves_open_whether_a_part_broke(before: Step) -> None:
-    found = assess(facts(curve(level(4, 0.0), before, level(40, 0.6, rate=160.0))))
+    answer = assess(facts(curve(level(4, 0.0), before, level(40, 0.6, rate=160.0))))
 
-    assert isinstance(found, Finding)
-    assert [rival.ruled_out for rival in found.counter if rival.rival == "a part that broke"] == [None]
+    assert isinstance(answer, Finding)
+    assert [rival.ruled_out for rival in answer.counter if rival.rival == "a part that broke"] == [None]
 
 
 def test_refusing_early_is_found_and_to_be_kept() -> None:
-    found = assess(facts(shedding()))
+    answer = assess(facts(shedding()))
 
-    assert isinstance(found, Finding)
-    assert [rival.ruled_out for rival in found.counter if rival.rival == "a part that broke"] == [True]
-    assert found.grade is Grade.PROBABLE  # whether a 503 says when to come again is not recorded
-    assert found.impact == pytest.approx(2 / 3)
-    assert found.advice.startswith("Keep it")
-    assert "67 %" in found.statement
-    assert len(found.statement) <= 90
-    assert all(len(e.chip) <= 32 for e in found.evidence)
+    assert isinstance(answer, Finding)
+    assert [rival.ruled_out for rival in answer.counter if rival.rival == "a part that broke"] == [True]
+    assert answer.grade is Grade.PROBABLE  # whether a 503 says when to come again is not recorded
+    assert answer.impact == pytest.approx(2 / 3)
+    assert answer.advice.startswith("Keep it")
+    assert "67 %" in answer.statement
+    assert len(answer.statement) <= 90
+    assert all(len(e.chip) <= 32 for e in answer.evidence)
 
 
 def test_the_longer_curve_speaks() -> None:
     short = replace(curve(level(4, 0.0), level(8, 0.9, rate=40.0)), label="short")
     long = replace(shedding(), label="long")
 
-    found = assess(facts(short, long))
+    answer = assess(facts(short, long))
 
-    assert isinstance(found, Finding)
-    assert found.curves == ("long",)
+    assert isinstance(answer, Finding)
+    assert answer.curves == ("long",)
 
 
 def test_the_same_share_at_every_load_is_a_broken_part() -> None:
-    found = assess(facts(curve(*[level(n, 0.12) for n in (4, 16, 32)])))
+    answer = assess(facts(curve(*[level(n, 0.12) for n in (4, 16, 32)])))
 
-    assert isinstance(found, Absent)
-    assert "12 %" in found.reason
+    assert isinstance(answer, Absent)
+    assert "12 %" in answer.reason
 
 
 @pytest.mark.parametrize(("lowest", "fires"), [(0.25, True), (0.26, False)])
 def test_the_share_must_double_with_the_load(lowest: float, fires: bool) -> None:
-    found = assess(facts(curve(level(4, lowest), level(16, 0.3), level(32, 0.5, rate=160.0))))
+    answer = assess(facts(curve(level(4, lowest), level(16, 0.3), level(32, 0.5, rate=160.0))))
 
-    assert isinstance(found, Finding if fires else Absent)
+    assert isinstance(answer, Finding if fires else Absent)
 
 
 def test_few_answers_at_the_lowest_level_may_hide_the_same_share() -> None:
-    calm = level(4, 0.0, statuses=((200, 200),))  # none of 200: with 99 % confidence at most 2.6 %
+    light = level(4, 0.0, statuses=((200, 200),))  # none of 200: with 99 % confidence at most 2.6 %
 
-    found = assess(facts(curve(calm, level(32, 0.05))))
+    answer = assess(facts(curve(light, level(32, 0.05))))
 
-    assert isinstance(found, Finding)
-    assert found.grade is Grade.SUSPECTED
+    assert isinstance(answer, Finding)
+    assert answer.grade is Grade.SUSPECTED
 
 
 @pytest.mark.parametrize(("response", "fires"), [(1.49 * WORK, True), (1.51 * WORK, False)])
@@ -135,17 +135,17 @@ def test_throughput_must_be_kept(rate: float, fires: bool) -> None:
 
 
 def test_errors_that_come_after_waiting_are_no_refusals() -> None:
-    found = assess(facts(shedding(top={"late": 2.0})))
+    answer = assess(facts(shedding(top={"late": 2.0})))
 
-    assert isinstance(found, Absent)
-    assert "2" in found.reason
+    assert isinstance(answer, Absent)
+    assert "2" in answer.reason
 
 
 def test_one_level_alone_is_no_more_than_a_suspicion() -> None:
-    found = assess(facts(curve(level(32, 0.5))))
+    answer = assess(facts(curve(level(32, 0.5))))
 
-    assert isinstance(found, Finding)
-    assert found.grade is Grade.SUSPECTED
+    assert isinstance(answer, Finding)
+    assert answer.grade is Grade.SUSPECTED
 
 
 def test_a_limiter_that_answers_429_is_none() -> None:
@@ -161,6 +161,6 @@ def test_a_load_without_statuses_is_not_assessed() -> None:
 
 
 def test_refusals_that_were_too_short_to_measure_are_not_assessed() -> None:
-    found = assess(facts(curve(step(4, 40.0, WORK, statuses=((200, 90), (503, 10))))))
+    answer = assess(facts(curve(step(4, 40.0, WORK, statuses=((200, 90), (503, 10))))))
 
-    assert isinstance(found, NotAssessed)
+    assert isinstance(answer, NotAssessed)

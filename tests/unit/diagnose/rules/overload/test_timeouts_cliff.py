@@ -1,4 +1,4 @@
-"""Errors after a time that somebody set: told from refusals, from slow errors and from single faults."""
+"""Errors after a configured time, as against refusals, slow errors and single faults."""
 
 from __future__ import annotations
 
@@ -25,22 +25,23 @@ def failing(
     **more: Any,
 ) -> Curve:
     mode = FailureMode("b", outcome, status, round(share * ISSUED), median, pile, success)
-    calm = step(1, 20.0, 0.05, issued=ISSUED)
-    return curve(calm, step(64, 25.0, 0.8, failures=(mode,), issued=ISSUED, **more), think=0.0)
+    light = step(1, 20.0, 0.05, issued=ISSUED)
+    return curve(light, step(64, 25.0, 0.8, failures=(mode,), issued=ISSUED, **more), think=0.0)
 
 
 def test_errors_after_a_second_are_a_time_out_with_that_time_claimed() -> None:
-    found = assess(facts(failing()))
+    answer = assess(facts(failing()))
 
-    assert isinstance(found, Finding)
-    assert found.grade is Grade.STRONG
-    time = next(e for e in found.evidence if e.signal == "errors.time")
+    assert isinstance(answer, Finding)
+    assert answer.grade is Grade.STRONG
+    time = next(e for e in answer.evidence if e.signal == "errors.time")
     assert time.value == 1.004
-    assert (time.low, time.high) == (pytest.approx(0.954), 1.004)  # a request alone takes 50 ms
-    assert found.impact == pytest.approx(0.05)
-    assert "p95" in found.advice
-    assert len(found.statement) <= 90
-    assert all(len(e.chip) <= 32 for e in found.evidence)
+    assert time.low == pytest.approx(0.954)
+    assert time.high == 1.004  # a request alone takes 50 ms
+    assert answer.impact == pytest.approx(0.05)
+    assert "p95" in answer.advice
+    assert len(answer.statement) <= 90
+    assert all(len(e.chip) <= 32 for e in answer.evidence)
 
 
 @pytest.mark.parametrize(
@@ -52,17 +53,17 @@ def test_a_time_that_people_set_lies_within_two_percent(seconds: float, usual: f
 
 
 def test_errors_after_any_other_time_are_silent() -> None:
-    found = assess(facts(failing(median=1.31)))
+    answer = assess(facts(failing(median=1.31)))
 
-    assert isinstance(found, Absent)
-    assert "1.31" in found.reason
+    assert isinstance(answer, Absent)
+    assert "1.31" in answer.reason
 
 
 @pytest.mark.parametrize(("pile", "grade"), [(0.9, Grade.STRONG), (0.5, Grade.PROBABLE), (0.49, None)])
 def test_they_pile_up(pile: float, grade: Grade | None) -> None:
-    found = assess(facts(failing(pile=pile)))
+    answer = assess(facts(failing(pile=pile)))
 
-    assert (found.grade if isinstance(found, Finding) else None) is grade
+    assert (answer.grade if isinstance(answer, Finding) else None) is grade
 
 
 @pytest.mark.parametrize(("share", "fires"), [(0.001, True), (0.0009, False)])
@@ -81,28 +82,28 @@ def test_in_a_queue_successes_take_their_work_on_top_of_the_time_out() -> None:
     mode = FailureMode("b", "unexpected_status", 504, 500, 0.501, 1.0, 0.699)
     levels = (step(1, 5.0, 0.2, issued=ISSUED), step(16, 5.0, 0.69, failures=(mode,), issued=ISSUED))
 
-    found = assess(facts(curve(*levels, think=0.0)))
+    answer = assess(facts(curve(*levels, think=0.0)))
 
-    assert isinstance(found, Finding)
-    assert found.grade is Grade.STRONG
+    assert isinstance(answer, Finding)
+    assert answer.grade is Grade.STRONG
 
 
 def test_without_a_lighter_load_the_time_that_was_set_has_no_lower_bound() -> None:
     built = failing()
 
-    found = assess(facts(curve(built.steps[1], think=0.0)))
+    answer = assess(facts(curve(built.steps[1], think=0.0)))
 
-    assert isinstance(found, Finding)
-    time = next(e for e in found.evidence if e.signal == "errors.time")
+    assert isinstance(answer, Finding)
+    time = next(e for e in answer.evidence if e.signal == "errors.time")
     assert (time.low, time.high) == (None, 1.004)
 
 
 def test_what_the_client_gives_up_is_one_after_whatever_time() -> None:
-    found = assess(facts(failing(median=7.77, status=0, outcome="timeout", pile=0.3)))
+    answer = assess(facts(failing(median=7.77, status=0, outcome="timeout", pile=0.3)))
 
-    assert isinstance(found, Finding)
-    assert found.grade is Grade.STRONG
-    assert "given up by the client after 7.77 s" in found.statement
+    assert isinstance(answer, Finding)
+    assert answer.grade is Grade.STRONG
+    assert "given up by the client after 7.77 s" in answer.statement
 
 
 def test_a_broken_connection_is_none() -> None:
@@ -110,10 +111,10 @@ def test_a_broken_connection_is_none() -> None:
 
 
 def test_without_times_an_error_is_no_more_than_a_suspicion() -> None:
-    found = assess(facts(failing(median=None, pile=None)))
+    answer = assess(facts(failing(median=None, pile=None)))
 
-    assert isinstance(found, Finding)
-    assert found.grade is Grade.SUSPECTED
+    assert isinstance(answer, Finding)
+    assert answer.grade is Grade.SUSPECTED
 
 
 def test_a_slow_path_that_ends_well_is_none() -> None:
@@ -126,10 +127,10 @@ def test_what_became_of_requests_must_be_known() -> None:
 
 
 def test_one_trial_is_probable() -> None:
-    found = assess(facts(failing(trials=1)))
+    answer = assess(facts(failing(trials=1)))
 
-    assert isinstance(found, Finding)
-    assert found.grade is Grade.PROBABLE
+    assert isinstance(answer, Finding)
+    assert answer.grade is Grade.PROBABLE
 
 
 @pytest.mark.parametrize(("before", "fires"), [(0.5, False), (1.002, True)])
@@ -139,6 +140,6 @@ def test_errors_at_the_end_of_whole_requests_take_as_long_as_successes(before: f
     built = failing(success=0.98)
     calmer = step(32, 25.0, 0.5, failures=(mode,), issued=ISSUED)
 
-    found = assess(facts(curve(built.steps[0], calmer, built.steps[1], think=0.0)))
+    answer = assess(facts(curve(built.steps[0], calmer, built.steps[1], think=0.0)))
 
-    assert isinstance(found, Finding if fires else Absent)
+    assert isinstance(answer, Finding if fires else Absent)

@@ -37,7 +37,7 @@ def quota(
 
 
 def throttled(*, trials: int = 3, watch: QuotaWatch | None = None, **last: object) -> Curve:
-    """A request takes 2 ms of CPU and the quota bears 200 a second: 0.4 cores by 2 ms."""
+    """A request takes 2 ms of CPU and the quota allows 200 per second: 0.4 cores by 2 ms."""
     host = {"host_cpu": estimate(0.6, unit="cores")}
     steps = [
         step(1, 150.0, 0.004, trials=trials, quotas=(quota(0.0, used=0.3, held=0.001),), **host),

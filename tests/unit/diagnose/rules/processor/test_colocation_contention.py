@@ -43,21 +43,21 @@ def test_four_shared_cores_count_like_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("own", "said"),
+    ("own", "text"),
     [
         (OwnCores(1, 0.85, 0.21), "85 % busy"),  # something is left
         (
             OwnCores(1, 0.99, 0.09),
             "takes 9.0 % of them, and sends late without a core for 0 %",
         ),  # too little to matter
-        (OwnCores(1, 0.99, 0.80), "take 19 %"),  # the kernel's network work beside a generator alone
+        (OwnCores(1, 0.99, 0.80), "take 19 %"),  # the kernel's network work next to a generator alone
     ],
 )
-def test_each_threshold_keeps_it_silent(own: OwnCores, said: str) -> None:
+def test_each_threshold_keeps_it_silent(own: OwnCores, text: str) -> None:
     answer = assess(facts(full(own), cores=1))
 
     assert isinstance(answer, Absent)
-    assert said in answer.reason
+    assert text in answer.reason
 
 
 def test_a_service_that_never_waits_for_a_core_is_not_hindered() -> None:
@@ -105,7 +105,7 @@ def test_where_waiting_was_not_read_it_is_suspected_at_most() -> None:
 
 @pytest.mark.parametrize(("lab", "explains"), [(0.26, True), (0.24, False)])
 def test_a_generator_that_takes_little_explains_no_full_cores(lab: float, explains: bool) -> None:
-    """A third of what the others take: 0.26 beside 0.73, and not 0.24 beside 0.75."""
+    """A third of what the others take: 0.26 next to 0.73, and not 0.24 next to 0.75."""
     finding = assess(facts(full(OwnCores(1, 0.99, lab)), cores=1))
 
     assert isinstance(finding, Finding)
@@ -116,7 +116,7 @@ def test_throughput_that_still_grows_is_not_short_of_cores() -> None:
     built = full()
     rates = (1_000.0, 1_800.0, 3_000.0)
     growing = tuple(
-        replace(one, throughput_trials=(rate,) * 3) for one, rate in zip(built.steps, rates, strict=True)
+        replace(level, throughput_trials=(rate,) * 3) for level, rate in zip(built.steps, rates, strict=True)
     )
 
     answer = assess(facts(replace(built, steps=growing), cores=1))
@@ -127,10 +127,10 @@ def test_throughput_that_still_grows_is_not_short_of_cores() -> None:
 
 @pytest.mark.parametrize("more", [0, 1, 20])
 def test_cases_in_which_nothing_is_wrong_make_the_one_at_fault_no_better(more: int) -> None:
-    """21 % is at stake on one curve, however many a study has beside it."""
-    calm = [curve(*full(OwnCores(1, 0.3, 0.1)).steps, label=f"calm {n}") for n in range(more)]
+    """21 % is at stake on one curve, however many others a study has."""
+    quiet = [curve(*full(OwnCores(1, 0.3, 0.1)).steps, label=f"quiet {n}") for n in range(more)]
 
-    finding = assess(facts(*calm, full(), cores=1))
+    finding = assess(facts(*quiet, full(), cores=1))
 
     assert isinstance(finding, Finding)
     assert finding.impact == pytest.approx(0.21)

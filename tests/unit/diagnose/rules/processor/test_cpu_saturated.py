@@ -29,7 +29,7 @@ WORK_S = 0.02
 def full(
     *, cores: float = 2.0, trials: int = 3, own: bool = True, work_s: float = WORK_S, **last: Any
 ) -> Curve:
-    """Threads that compute 20 ms a request on so many cores: X = min(N, cores) / D."""
+    """Threads that compute 20 ms per request on so many cores: X = min(N, cores) / D."""
     steps = []
     for users in (1, 4, 16):
         busy = min(float(users), cores)
@@ -61,7 +61,7 @@ def test_full_cores_are_found_with_the_cpu_time_of_a_request() -> None:
     finding = found(ask(full()))
 
     assert finding.grade is Grade.STRONG
-    assert finding.statement == "All 2 cores are used at 100 /s: 19.8 ms of CPU a request"  # 2 / 0.02 s
+    assert finding.statement == "All 2 cores are used at 100 /s: 19.8 ms of CPU per request"  # 2 / 0.02 s
     work = next(e for e in finding.evidence if e.signal == "work.cpu")
     assert work.value == pytest.approx(0.0198)
     assert "each brings 50.5 /s" in finding.advice  # 1 / 0.0198 s
@@ -163,9 +163,9 @@ def test_more_event_loops_than_cores_wait_for_them_and_the_cores_come_first() ->
 def test_loops_that_are_blocked_elsewhere_too_are_not_folded_under_the_cores() -> None:
     crowded = tuple(process(0.5, waiting=0.48, label=f"p{i}") for i in range(4))
     many = replace(blocked(0.2, k=2, processes=crowded), label="k=4", cores_allotted=2.0)
-    one = replace(blocked(0.2), cores_allotted=2.0)
+    loop = replace(blocked(0.2), cores_allotted=2.0)
 
-    verdict = diagnose.assess(facts(one, many, cores=2))
+    verdict = diagnose.assess(facts(loop, many, cores=2))
 
     assert {f.rule for f in verdict.findings if f.explained_by is None} >= {ID, "eventloop.blocked"}
 

@@ -27,19 +27,19 @@ def test_a_loop_that_computes_is_found_with_its_rate_and_what_a_probe_pays() -> 
 
     assert finding.rule == ID
     assert finding.grade is Grade.STRONG
-    assert "5.00 /s a process" in finding.statement  # 1 / 0.2 s
+    assert "5.00 /s per process" in finding.statement  # 1 / 0.2 s
     assert "a takes 3.65 s" in finding.statement  # 20 / 5 - 0.15 - 0.2 of waiting, + 2 ms
     assert len(finding.statement) <= 90
 
 
 def test_users_a_process_bears_are_demand_plus_think_over_demand() -> None:
-    assert "From 1.8 users a process on" in found(assess(facts(blocked(0.2)))).explanation  # 0.35 / 0.2
+    assert "From 1.8 users per process on" in found(assess(facts(blocked(0.2)))).explanation  # 0.35 / 0.2
 
 
 def test_two_processes_bear_twice_as_many_and_each_is_named() -> None:
     finding = found(assess(facts(blocked(0.2, k=2))))
 
-    assert "From 1.8 users a process on" in finding.explanation
+    assert "From 1.8 users per process on" in finding.explanation
     assert "each of 2 working processes" in finding.evidence[0].text
 
 
@@ -77,13 +77,16 @@ def test_more_processes_than_cores_share_them_and_are_occupied_all_the_same() ->
     ("why", "bent"),
     [
         ("occupied 0.02", {"processes": (process(0.02),)}),  # a lock, or a pool of threads that wait
-        ("hot threads a process: 8", {"processes": (process(0.95, hot=8),)}),  # threads that share the cores
+        (
+            "hot threads per process: 8",
+            {"processes": (process(0.95, hot=8),)},
+        ),  # threads that share the cores
         ("0.09 of what", {"probes": (probe(0.002 + 0.09 * 3.65, delayed=0.9),)}),  # the kernel switches
         ("30 % of probes", {"probes": (probe(1.5, delayed=0.3),)}),  # pauses hold up few
         ("sent late", {"probes": (probe(3.65, late=True),)}),
     ],
 )
-def test_a_near_miss_stays_silent_and_says_the_number(why: str, bent: dict[str, object]) -> None:
+def test_a_near_miss_stays_silent_and_says_the_number(why: str, bent: dict[str, Any]) -> None:
     answer = assess(facts(blocked(0.2, **bent)))
 
     assert isinstance(answer, Absent)
@@ -135,7 +138,7 @@ def test_a_generator_that_waited_for_a_core_but_sent_in_time_is_ruled_out() -> N
 def test_a_missing_signal_is_named_with_how_to_get_it(missing: str, bent: dict[str, Any]) -> None:
     whole = blocked(0.2)
 
-    answer = assess(facts(replace(whole, steps=tuple(replace(one, **bent) for one in whole.steps))))
+    answer = assess(facts(replace(whole, steps=tuple(replace(level, **bent) for level in whole.steps))))
 
     assert isinstance(answer, NotAssessed)
     assert missing in answer.reason
@@ -155,13 +158,13 @@ def test_unread_threads_leave_it_suspected_and_the_words_say_may() -> None:
 
 
 def test_the_curve_with_the_fewest_processes_speaks_and_the_scope_names_all() -> None:
-    one = blocked(0.2)
+    single = blocked(0.2)
     two = replace(blocked(0.2, k=2), label="k=2")
 
-    finding = found(assess(facts(two, one)))
+    finding = found(assess(facts(two, single)))
 
     assert finding.curves == ("k=2", "k=1")
-    assert "5.00 /s a process" in finding.statement
+    assert "5.00 /s per process" in finding.statement
 
 
 @pytest.mark.parametrize(("second", "kind"), [(0.19, Finding), (0.21, Absent), (None, Absent)])
@@ -181,9 +184,9 @@ def test_a_probe_that_was_sent_in_time_speaks_before_a_late_one() -> None:
 
 
 def test_nothing_is_said_of_ends_that_nobody_knows() -> None:
-    one = process(1.0)
+    busy = process(1.0)
     single = replace(
-        one, occupied=Estimate("o", "cores", 1.0, None, None, 1, 0, "difference of two readings")
+        busy, occupied=Estimate("o", "cores", 1.0, None, None, 1, 0, "difference of two readings")
     )
 
     text = found(assess(facts(blocked(0.2, processes=(single,))))).evidence[0].text
@@ -193,9 +196,9 @@ def test_nothing_is_said_of_ends_that_nobody_knows() -> None:
 
 def test_a_level_at_which_no_probe_waited_is_not_told_as_endless() -> None:
     built = blocked(0.2, passes=2.0)
-    calm = replace(built.steps[1], probes=(probe(0.001, idle=0.002),))
+    quiet = replace(built.steps[1], probes=(probe(0.001, idle=0.002),))
 
-    finding = found(assess(facts(replace(built, steps=(built.steps[0], calm, built.steps[2])))))
+    finding = found(assess(facts(replace(built, steps=(built.steps[0], quiet, built.steps[2])))))
 
     assert any("queue 2.0 times" in text for text in finding.unknown)
     assert not any("inf" in text for text in finding.unknown)

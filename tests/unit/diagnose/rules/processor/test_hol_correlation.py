@@ -23,7 +23,7 @@ from tests.unit.diagnose.build import (
 
 
 def line(slope: float = 0.2, *, explained: float = 0.9, **more: Any) -> Curve:
-    """A loop that computes 0.2 s a request, five a second."""
+    """A loop that computes 0.2 s per request, five per second."""
     watch = AheadWatch("a", estimate(slope), explained, 900, 8.0)
     return replace(blocked(0.2, **more), ahead=watch)
 

@@ -54,7 +54,7 @@ def test_threads_that_fill_the_services_own_core_wait_for_each_other(used: float
     """Of its one core it lacks 0.11 or 0.09; a program is busy on the other one all the time."""
     full = (process(used, waiting=6.0, hot=8),)
     built = replace(beside(1.0, 1.0, 1.0), cores_allotted=1.0, shares_cores=False)
-    steps = tuple(replace(one, processes=full) for one in built.steps)
+    steps = tuple(replace(level, processes=full) for level in built.steps)
 
     assert isinstance(assess(facts(replace(built, steps=steps), cores=2)), Finding) is is_found
 
@@ -176,20 +176,20 @@ def test_an_unwatched_machine_is_not_assessed() -> None:
 
 def test_one_bad_trial_of_three_is_told_beside_the_mean() -> None:
     built = beside(0.01, 0.01, steal=0.60)
-    built = replace(built, steps=tuple(replace(one, steal_mean=0.20) for one in built.steps))
+    built = replace(built, steps=tuple(replace(level, steal_mean=0.20) for level in built.steps))
 
-    found = assess(facts(built))
+    answer = assess(facts(built))
 
-    assert isinstance(found, Finding)
-    assert found.statement == "Other machines on this host took 20 % of its time"
-    assert "60 % in the worst" in found.explanation
+    assert isinstance(answer, Finding)
+    assert answer.statement == "Other machines on this host took 20 % of its time"
+    assert "60 % in the worst" in answer.explanation
 
 
 def test_time_that_others_took_of_one_trial_alone_explains_no_plateau() -> None:
     built = beside(0.01, 0.01, steal=0.12)
-    built = replace(built, steps=tuple(replace(one, steal_mean=0.04) for one in built.steps))
+    built = replace(built, steps=tuple(replace(level, steal_mean=0.04) for level in built.steps))
 
-    found = assess(facts(built))
+    answer = assess(facts(built))
 
-    assert isinstance(found, Finding)
-    assert not found.explains_others
+    assert isinstance(answer, Finding)
+    assert not answer.explains_others

@@ -9,7 +9,7 @@ import pytest
 
 from loadlens import diagnose
 from loadlens.diagnose.rules.processor.loop_multipass import ID, assess_after
-from loadlens.model.facts import ConnectionWatch, Curve, Gauge, Places, Times
+from loadlens.model.facts import ConcurrencyLimit, ConnectionWatch, Curve, Gauge, Times
 from loadlens.model.finding import Absent, Finding, Grade, NotAssessed
 from tests.unit.diagnose.build import (
     after_loops,
@@ -27,9 +27,9 @@ KEPT = ConnectionWatch(opened=20, closed_by_server=0, answered=2000)
 def crossing(
     passes: float, *, opened: ConnectionWatch | None = KEPT, line: float | None = 0.0, **more: Any
 ) -> Curve:
-    """A loop that requests cross so often as a probe; connections last, and nobody waits for a lock."""
+    """A loop that requests cross as often as a probe; connections last, and no request waits for a lock."""
     built = blocked(0.2, think=0.0, passes=passes, **more)
-    built = replace(built, steps=tuple(replace(one, connections=opened) for one in built.steps))
+    built = replace(built, steps=tuple(replace(level, connections=opened) for level in built.steps))
     return built if line is None else with_line(built, line)
 
 
@@ -45,7 +45,7 @@ def test_requests_that_wait_twice_as_long_as_a_probe_cross_the_loop_twice() -> N
     evidence = finding.evidence[0]
     assert evidence.low == 2.0
     assert evidence.high is None  # users in step hide crossings
-    assert evidence.value == evidence.low  # a bound, and no number beside it
+    assert evidence.value == evidence.low  # a bound, and no other number
 
 
 def test_more_waits_than_two_are_more_crossings_at_least() -> None:
@@ -59,8 +59,8 @@ def test_more_waits_than_two_are_more_crossings_at_least() -> None:
 def keeping(built: Curve) -> Curve:
     """The same with a probe that keeps its connection."""
     kept = tuple(
-        replace(one, probes=tuple(replace(p, fresh_connections=False) for p in one.probes))
-        for one in built.steps
+        replace(level, probes=tuple(replace(p, fresh_connections=False) for p in level.probes))
+        for level in built.steps
     )
     return replace(built, steps=kept)
 
@@ -68,8 +68,8 @@ def keeping(built: Curve) -> Curve:
 def with_line(built: Curve, waiting: float, kind: Any = "lock") -> Curve:
     """The same with a gauge of who waits elsewhere."""
     held = Gauge("h", estimate(0.8, unit="requests"), 1.0)
-    line = Places(kind, held, Gauge("w", estimate(waiting, unit="requests"), waiting))
-    return replace(built, steps=tuple(replace(one, places=(line,)) for one in built.steps))
+    line = ConcurrencyLimit(kind, held, Gauge("w", estimate(waiting, unit="requests"), waiting))
+    return replace(built, steps=tuple(replace(level, places=(line,)) for level in built.steps))
 
 
 @pytest.mark.parametrize(("waiting", "kind"), [(7.9, Finding), (8.5, Absent)])
@@ -91,7 +91,7 @@ def test_without_gauges_another_line_is_not_excluded() -> None:
     assert found(ask(crossing(2.0, line=None))).grade is Grade.PROBABLE
 
 
-@pytest.mark.parametrize("passes", [0.67, 1.0, 1.1])  # one crossing beside a probe of 1.5, of 1; and noise
+@pytest.mark.parametrize("passes", [0.67, 1.0, 1.1])  # one crossing against a probe of 1.5, of 1; and noise
 def test_one_crossing_is_silent(passes: float) -> None:
     answer = ask(crossing(passes))
 
@@ -107,8 +107,8 @@ def test_an_interval_that_reaches_one_leaves_it_suspected() -> None:
     built = crossing(1.2)
     wide = estimate(0.002 + 0.8 / 1.2, half=0.5), estimate(0.002 + 3.8 / 1.2, half=0.5)
     steps = tuple(
-        replace(one, probes=(replace(one.probes[0], response=Times(mean, mean, mean)),))
-        for one, mean in zip(built.steps[1:], wide, strict=True)
+        replace(level, probes=(replace(level.probes[0], response=Times(mean, mean, mean)),))
+        for level, mean in zip(built.steps[1:], wide, strict=True)
     )
 
     assert found(ask(replace(built, steps=(built.steps[0], *steps)))).grade is Grade.SUSPECTED
@@ -139,7 +139,7 @@ def test_requests_that_open_connections_cross_the_loop_for_that() -> None:
 def test_uncounted_connections_and_an_unmeasured_start_leave_it_probable() -> None:
     assert found(ask(crossing(2.0, opened=None))).grade is Grade.PROBABLE
     whole = crossing(2.0)
-    later = tuple(replace(one, load=one.load * 2) for one in whole.steps)
+    later = tuple(replace(level, load=level.load * 2) for level in whole.steps)
     assert found(ask(replace(whole, steps=later))).grade is Grade.PROBABLE
 
 
@@ -157,7 +157,7 @@ def test_without_a_blocked_loop_there_is_nothing_to_queue_behind() -> None:
 def test_without_a_probe_it_is_not_assessed() -> None:
     whole = crossing(2.0)
 
-    answer = ask(replace(whole, steps=tuple(replace(one, probes=()) for one in whole.steps)))
+    answer = ask(replace(whole, steps=tuple(replace(level, probes=()) for level in whole.steps)))
 
     assert isinstance(answer, NotAssessed)
     assert "needs a probe" in answer.reason
@@ -183,9 +183,9 @@ def test_it_is_no_surer_than_the_blocked_loop_that_it_needs() -> None:
 
 def test_a_level_at_which_no_probe_waits_counts_for_nothing() -> None:
     built = crossing(2.0)
-    calm = replace(built.steps[1], probes=(probe(0.001, idle=0.002),))
+    quiet = replace(built.steps[1], probes=(probe(0.001, idle=0.002),))
 
-    answer = ask(replace(built, steps=(built.steps[0], calm, built.steps[2])))
+    answer = ask(replace(built, steps=(built.steps[0], quiet, built.steps[2])))
 
     assert isinstance(answer, NotAssessed)
     assert "1 level of load" in answer.reason

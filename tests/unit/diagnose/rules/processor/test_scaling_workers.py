@@ -1,4 +1,4 @@
-"""How capacity grows with the processes that work: foretold from the fewer, held against the most."""
+"""Growth of capacity with the working processes: predicted from fewer, compared with the most."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.unit.diagnose.build import (
 
 
 def of(k: int, *, work_s: float = 0.2, think: float = 0.15, **more: Any) -> Curve:
-    """So many event loops that compute 0.2 s a request: 5 a second each, knee at 1.75 users each."""
+    """So many event loops that compute 0.2 s per request: 5 a second each, knee at 1.75 users each."""
     built = blocked(work_s, think=think, k=k, **more)
     full = replace(built.steps[-1], load=80.0)
     return replace(built, label=f"many={k}", shares_cores=False, steps=(*built.steps, full))
@@ -39,10 +39,10 @@ def test_two_processes_do_twice_what_one_does() -> None:
     assert ratio.value == pytest.approx(2.0)
     assert ratio.low is not None
     assert ratio.low < 2.0 < (ratio.high or 0.0)
-    assert "Plan 4.00 /s a process" in finding.advice  # 0.8 x 5
+    assert "Plan 4.00 /s per process" in finding.advice  # 0.8 x 5
 
 
-def test_the_largest_is_foretold_from_all_that_are_smaller() -> None:
+def test_the_largest_is_predicted_from_all_that_are_smaller() -> None:
     finding = found(assess(facts(of(4), of(1), of(2))))
 
     assert finding.statement.startswith("4 processes do 4.00 times what 1 does")
@@ -63,44 +63,44 @@ def test_twice_the_processes_are_predicted_up_to_the_cores() -> None:
 def test_more_processes_than_cores_do_what_the_cores_do() -> None:
     crowded = replace(of(4), cores_allotted=2.0)
     half = tuple(
-        replace(one, throughput_trials=tuple(min(10.0, x) for x in one.throughput_trials))
-        for one in crowded.steps
+        replace(level, throughput_trials=tuple(min(10.0, x) for x in level.throughput_trials))
+        for level in crowded.steps
     )
-    one = replace(of(1), cores_allotted=2.0)
+    level = replace(of(1), cores_allotted=2.0)
 
-    finding = found(assess(facts(one, replace(crowded, steps=half))))
+    finding = found(assess(facts(level, replace(crowded, steps=half))))
 
     assert "2.00 times" in finding.statement
     assert "The 2 cores are the bound there" in finding.explanation
 
 
-def test_cores_that_fewer_processes_would_use_better_are_not_foretold_by_the_largest_itself() -> None:
-    """Four take 0.25 s of CPU a request where one takes 0.2: 8 a second of two cores, 10 are foretold."""
+def test_cores_that_fewer_processes_would_use_better_are_not_predicted_by_the_largest_itself() -> None:
+    """Four take 0.25 s of CPU per request where one takes 0.2: 8 a second of two cores, 10 are predicted."""
     dearer = replace(of(4), cores_allotted=2.0, work=estimate(0.25), work_all=estimate(0.25))
     steps = tuple(
-        replace(one, throughput_trials=tuple(min(8.0, x) for x in one.throughput_trials))
-        for one in dearer.steps
+        replace(level, throughput_trials=tuple(min(8.0, x) for x in level.throughput_trials))
+        for level in dearer.steps
     )
 
     answer = assess(facts(replace(of(1), cores_allotted=2.0), replace(dearer, steps=steps)))
 
     assert isinstance(answer, Absent), answer
-    assert "10.0 /s foretold of 4 from fewer, 8.00 /s measured" in answer.reason
+    assert "10.0 /s predicted for 4 from fewer, 8.00 /s measured" in answer.reason
 
 
 @pytest.mark.parametrize(("rate", "expected"), [(9.2, Finding), (8.8, Absent), (11.3, Absent)])  # of 10
 def test_a_prediction_that_misses_by_more_than_a_tenth_is_silent(rate: float, expected: type) -> None:
     two = of(2)
     steps = tuple(
-        replace(one, throughput_trials=tuple(min(rate, x * rate / 10) for x in one.throughput_trials))
-        for one in two.steps
+        replace(level, throughput_trials=tuple(min(rate, x * rate / 10) for x in level.throughput_trials))
+        for level in two.steps
     )
 
     answer = assess(facts(of(1), replace(two, steps=steps)))
 
     assert isinstance(answer, expected), answer
     if isinstance(answer, Absent):
-        assert "10.0 /s foretold of 2 from fewer" in answer.reason
+        assert "10.0 /s predicted for 2 from fewer" in answer.reason
 
 
 def test_a_load_that_never_filled_the_larger_one_says_so() -> None:
@@ -115,9 +115,9 @@ def test_a_load_that_never_filled_the_larger_one_says_so() -> None:
 @pytest.mark.parametrize(("resent", "expected"), [(193, NotAssessed), (192, Finding)])
 def test_a_lower_bound_of_what_fewer_can_do_foretells_nothing(resent: int, expected: type) -> None:
     """A request takes 20 / 5 - 0.15 s: a twentieth of that is 0.1925 s, of 1 s for each that is dropped."""
-    one = of(1)
+    single = of(1)
     watch = connections(1_000, 1_000, connects=1_000, resent=resent)
-    dropped = replace(one, steps=(*one.steps[:-1], replace(one.steps[-1], connections=watch)))
+    dropped = replace(single, steps=(*single.steps[:-1], replace(single.steps[-1], connections=watch)))
 
     answer = assess(facts(dropped, of(2)))
 
@@ -182,10 +182,10 @@ def test_another_service_that_is_as_busy_is_no_worker() -> None:
 
 @pytest.mark.parametrize(("other", "kind"), [("x", Finding), ("y", NotAssessed)])
 def test_curves_that_differ_in_two_factors_are_not_compared(other: str, kind: type) -> None:
-    one = replace(of(1), levels=(("a", "1"), ("b", "x")))
+    first = replace(of(1), levels=(("a", "1"), ("b", "x")))
     two = replace(of(2), levels=(("a", "2"), ("b", other)))
 
-    assert isinstance(assess(facts(one, two)), kind)
+    assert isinstance(assess(facts(first, two)), kind)
 
 
 def test_a_prediction_is_no_surer_than_the_model() -> None:

@@ -24,7 +24,8 @@ def test_a_replica_with_most_of_the_turns_that_is_full_is_found() -> None:
     assert finding.grade is Grade.STRONG
     assert finding.statement == "One of 3 replicas gets 60 % of the requests, 1.80 times the mean"
     uneven = finding.evidence[0]
-    assert (uneven.signal, uneven.value) == ("backends.max-over-mean", pytest.approx(1.8))  # 3 x 0.6
+    assert uneven.signal == "backends.max-over-mean"
+    assert uneven.value == pytest.approx(1.8)  # 3 x 0.6
     assert "540 /s instead of 300 /s" in finding.advice  # 300 by 1.8
 
 
@@ -134,7 +135,7 @@ def test_where_more_users_still_bring_more_no_limit_was_seen() -> None:
     ("light", "full"),
     [
         ((0.0004, 0.0004, 0.0004), (0.004, 0.0004, 0.0004)),  # within a step of the clock
-        (LIGHT, (0.25, None, None)),  # whether the others wait as well nobody saw
+        (LIGHT, (0.25, None, None)),  # whether the others wait as well was not seen
     ],
 )
 def test_times_that_cannot_be_compared_leave_it_suspected(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -24,7 +25,7 @@ from tests.unit.diagnose.waiting import (
 # 20 ms held: 50/s; at 32 users the response takes 0.64 s, and 50 x (0.64 - 0.03) = 30.5 wait.
 
 
-def found(*curves: object) -> Finding:
+def assessed(*curves: object) -> Finding:
     answer = db_lock.assess(facts(*curves))  # type: ignore[arg-type]
     assert isinstance(answer, Finding)
     return answer
@@ -37,7 +38,7 @@ def silence(*curves: object) -> str:
 
 
 def test_a_lock_that_is_always_held_with_a_line_before_it_is_the_limit() -> None:
-    finding = found(waiting(0.02, told="lock"))
+    finding = assessed(waiting(0.02, exports="lock"))
 
     assert finding.grade is Grade.PROBABLE  # how busy disks were is not known
     assert finding.statement == "One lock, held 20.0 ms each, lets 50.0 /s through; 30.5 wait for it"
@@ -51,20 +52,21 @@ def test_a_lock_that_is_always_held_with_a_line_before_it_is_the_limit() -> None
 
 
 def test_other_names_and_times_give_the_same_finding() -> None:
-    before = found(waiting(0.02, told="lock"))
+    before = assessed(waiting(0.02, exports="lock"))
 
-    assert found(renamed(waiting(0.02, told="lock"))).grade is before.grade
-    slow = found(waiting(0.2, base_s=0.1, told="lock"))
-    assert (slow.grade, slow.impact) == (before.grade, pytest.approx(before.impact))
+    assert assessed(renamed(waiting(0.02, exports="lock"))).grade is before.grade
+    slow = assessed(waiting(0.2, base_s=0.1, exports="lock"))
+    assert slow.grade is before.grade
+    assert slow.impact == pytest.approx(before.impact)
 
 
 def test_two_holders_are_no_lock() -> None:
-    assert "locks_held 2" in silence(with_places(waiting(told=""), places("lock", 2.0, 5.0, None, LOCK)))
+    assert "locks_held 2" in silence(with_places(waiting(exports=""), places("lock", 2.0, 5.0, None, LOCK)))
 
 
 @pytest.mark.parametrize(("held", "waiters"), [(0.8, 5.0), (1.0, 0.4)])
 def test_a_lock_that_is_often_free_or_has_no_line_does_not_limit(held: float, waiters: float) -> None:
-    assert silence(with_places(waiting(told=""), places("lock", held, waiters, None, LOCK)))
+    assert silence(with_places(waiting(exports=""), places("lock", held, waiters, None, LOCK)))
 
 
 def test_a_lock_at_which_few_of_those_who_wait_do_so_is_suspected() -> None:
@@ -72,14 +74,14 @@ def test_a_lock_at_which_few_of_those_who_wait_do_so_is_suspected() -> None:
     built = with_places(waiting(0.02), places("lock", 1.0, 3.0, None, LOCK))
     full = places("threads", 4.0, None, 4, THREADS)
 
-    finding = found(built)
+    finding = assessed(built)
 
     assert finding.grade is Grade.SUSPECTED
     assert any("9.8 % of those who wait" in e.text for e in finding.evidence)
-    assert found(with_places(built, full)).grade is Grade.PROBABLE
+    assert assessed(with_places(built, full)).grade is Grade.PROBABLE
 
 
-def looked_through(built: Curve, **more: object) -> Curve:
+def looked_through(built: Curve, **more: Any) -> Curve:
     """The first and the last byte were timed, the machine and its storage watched."""
     top = built.steps[-1]
     quick = replace(top.classes[0], transfer=estimate(0.0001))
@@ -92,7 +94,7 @@ def looked_through(built: Curve, **more: object) -> Curve:
     [
         (0.08, None, Grade.STRONG),
         (0.12, None, Grade.PROBABLE),  # some task waits for storage: the holder may
-        (0.02, 0.9, Grade.STRONG),  # a device writes back what nobody waits for
+        (0.02, 0.9, Grade.STRONG),  # a device writes back what no task waits for
         (None, 0.05, Grade.STRONG),
         (None, 0.5, Grade.PROBABLE),
         (None, None, Grade.PROBABLE),
@@ -103,7 +105,7 @@ def test_a_disk_behind_the_lock_is_ruled_out_where_hardly_anything_waits_for_sto
 ) -> None:
     watch = storage(waiting=waits, stalled=None, busy=busy)
 
-    finding = found(looked_through(waiting(0.02, told="lock"), storage=watch))
+    finding = assessed(looked_through(waiting(0.02, exports="lock"), storage=watch))
 
     assert finding.grade is grade
     assert bool(finding.unknown) is (grade is Grade.PROBABLE)
@@ -116,28 +118,29 @@ def test_holders_that_are_known_badly_are_not_clear(half: float, grade: Grade) -
     rough = replace(lock, held=replace(lock.held, mean=estimate(1.0, half=half)))
     built = with_places(waiting(0.02), rough)
 
-    assert found(looked_through(built, storage=storage(waiting=0.0))).grade is grade
+    assert assessed(looked_through(built, storage=storage(waiting=0.0))).grade is grade
 
 
 def test_how_long_it_is_held_is_known_no_better_than_answers_are_counted() -> None:
     """Trials of 2 s at 50/s that all count 100: one more or less at an end is 1 %."""
-    built = waiting(0.02, told="lock")
+    built = waiting(0.02, exports="lock")
     same = replace(built.steps[-1], throughput=estimate(50.0, unit="1/s", half=0.0), issued=300)
     held = built.steps[-1].places[0]
     sure = replace(same, places=(replace(held, held=replace(held.held, mean=estimate(1.0, half=0.0))),))
 
-    finding = found(replace(built, steps=(*built.steps[:-1], sure)))
+    finding = assessed(replace(built, steps=(*built.steps[:-1], sure)))
 
     hold = next(e for e in finding.evidence if e.signal == "lock.hold")
-    assert (hold.low, hold.high) == (pytest.approx(1 / 50.5), pytest.approx(1 / 49.5))
+    assert hold.low == pytest.approx(1 / 50.5)
+    assert hold.high == pytest.approx(1 / 49.5)
 
 
 def test_without_a_plateau_there_is_nothing_to_explain() -> None:
-    assert "no plateau" in silence(waiting(0.02, size=64, told="lock"))
+    assert "no plateau" in silence(waiting(0.02, size=64, exports="lock"))
 
 
 def test_a_loop_that_computes_is_no_lock() -> None:
-    reason = silence(waiting(told="lock", cpu=0.95))
+    reason = silence(waiting(exports="lock", cpu=0.95))
 
     assert "computes" in reason
 
@@ -145,11 +148,11 @@ def test_a_loop_that_computes_is_no_lock() -> None:
 def test_full_cores_are_no_lock_and_waiting_for_a_core_counts() -> None:
     busy = (process(1.0, waiting=2.0, hot=8),)
 
-    assert "3.00 of 4 cores" in silence(waiting(told="lock", processes=busy))
+    assert "3.00 of 4 cores" in silence(waiting(exports="lock", processes=busy))
 
 
 def test_a_full_machine_may_be_the_limit() -> None:
-    reason = silence(waiting(told="lock", host_cpu=estimate(3.8, unit="cores")))
+    reason = silence(waiting(exports="lock", host_cpu=estimate(3.8, unit="cores")))
 
     assert reason == "k=1: full machine, 3.80 of 4 cores are used"
 
@@ -157,7 +160,7 @@ def test_a_full_machine_may_be_the_limit() -> None:
 def test_holders_that_wait_in_a_further_line_are_not_the_cause() -> None:
     inner = places("pool", 0.5, 0.6, 8, POOL)
 
-    assert "another line behind it" in silence(with_places(waiting(told="lock"), inner))
+    assert "another line behind it" in silence(with_places(waiting(exports="lock"), inner))
 
 
 def test_threads_that_are_full_of_those_who_wait_for_it_do_not_stand_against_it() -> None:
@@ -167,36 +170,36 @@ def test_threads_that_are_full_of_those_who_wait_for_it_do_not_stand_against_it(
     def threads(finding: Finding) -> bool | None:
         return next(r.ruled_out for r in finding.counter if r.rival == "full threads")
 
-    assert threads(found(with_places(waiting(told="lock"), full))) is True
-    assert threads(found(with_places(waiting(told="lock"), others))) is None
+    assert threads(assessed(with_places(waiting(exports="lock"), full))) is True
+    assert threads(assessed(with_places(waiting(exports="lock"), others))) is None
 
 
 def test_a_database_that_counts_others_among_the_holders_leaves_it_suspected() -> None:
     lock = replace(places("lock", 4.0, 20.0, None, LOCK), held_is_at_most=True)
-    one = replace(places("lock", 1.2, 20.0, None, LOCK), held_is_at_most=True)
+    single = replace(places("lock", 1.2, 20.0, None, LOCK), held_is_at_most=True)
 
-    assert found(with_places(waiting(), lock)).grade is Grade.SUSPECTED
-    assert found(with_places(waiting(), one)).grade is Grade.PROBABLE
-    nobody = replace(places("lock", 0.5, 20.0, None, LOCK), held_is_at_most=True)
-    assert "locks_held 0.5" in silence(with_places(waiting(), nobody))  # not even all that could be
+    assert assessed(with_places(waiting(), lock)).grade is Grade.SUSPECTED
+    assert assessed(with_places(waiting(), single)).grade is Grade.PROBABLE
+    unheld = replace(places("lock", 0.5, 20.0, None, LOCK), held_is_at_most=True)
+    assert "locks_held 0.5" in silence(with_places(waiting(), unheld))  # not even all that could be
 
 
 def test_a_lock_without_a_gauge_of_its_line_is_suspected() -> None:
-    assert found(with_places(waiting(), places("lock", 1.0, None, None, LOCK))).grade is Grade.SUSPECTED
+    assert assessed(with_places(waiting(), places("lock", 1.0, None, None, LOCK))).grade is Grade.SUSPECTED
 
 
 def test_a_name_without_a_word_for_it_is_a_lock_when_it_has_one_place() -> None:
-    finding = found(with_places(waiting(), places("unknown", 1.0, 30.0, 1, POOL)))
+    finding = assessed(with_places(waiting(), places("unknown", 1.0, 30.0, 1, POOL)))
 
     assert finding.rule == "db.lock"
 
 
 def test_pools_alone_and_no_gauges_leave_it_open() -> None:
-    for built in (waiting(), waiting(told="pool")):
+    for built in (waiting(), waiting(exports="pool")):
         answer = db_lock.assess(facts(built))
         assert isinstance(answer, NotAssessed)
         assert "no gauge of a lock" in answer.reason
 
 
 def test_one_trial_a_level_is_enough_to_say_it() -> None:
-    assert found(waiting(0.02, told="lock", trials=1)).grade is Grade.PROBABLE
+    assert assessed(waiting(0.02, exports="lock", trials=1)).grade is Grade.PROBABLE

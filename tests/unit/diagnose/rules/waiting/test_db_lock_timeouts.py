@@ -7,14 +7,14 @@ from dataclasses import replace
 import pytest
 
 from loadlens.diagnose.rules.waiting.db_lock_timeouts import assess
-from loadlens.model.facts import Curve
+from loadlens.model.facts import ConcurrencyLimit, Curve, Step
 from loadlens.model.finding import Absent, Finding, Grade, NotAssessed
 from tests.unit.diagnose.build import LOCKED, curve, facts, failing, step
 from tests.unit.diagnose.waiting import LOCK, POOL, places
 
 
-def with_last(last: object) -> Curve:
-    return curve(step(1, 4.5, 0.2), last)  # type: ignore[arg-type]
+def with_last(last: Step) -> Curve:
+    return curve(step(1, 4.5, 0.2), last)
 
 
 def test_errors_that_pile_at_a_time_out_with_a_log_line_are_probable_and_no_more() -> None:
@@ -52,7 +52,7 @@ def test_errors_without_pile_at_a_time_out_and_without_log_are_not_called_a_lock
     assert "no line of the log names a lock" in silent.reason
 
 
-def _no_success_near(built):  # type: ignore[no-untyped-def]
+def _no_success_near(built: Step) -> Step:
     return replace(built, failures=tuple(replace(mode, success_median_s=None) for mode in built.failures))
 
 
@@ -122,11 +122,11 @@ def test_without_trials_it_is_not_assessed() -> None:
     assert isinstance(assess(facts()), NotAssessed)
 
 
-def held_up(*told: object, median: float = 0.3, pile: float = 0.9, success: float = 0.28) -> Curve:
-    """Errors after a time that is no usual time-out, beside what gauges tell."""
+def held_up(*shown: ConcurrencyLimit, median: float = 0.3, pile: float = 0.9, success: float = 0.28) -> Curve:
+    """Errors after a time that is no usual time-out, besides what gauges show."""
     last = failing(0.02, median=median, pile=pile)
     modes = tuple(replace(mode, success_median_s=success) for mode in last.failures)
-    return with_last(replace(last, failures=modes, places=told))
+    return with_last(replace(last, failures=modes, places=shown))
 
 
 def test_a_lock_that_its_gauges_show_needs_no_usual_time_out_and_no_log() -> None:
@@ -144,9 +144,11 @@ def test_a_lock_that_its_gauges_show_needs_no_usual_time_out_and_no_log() -> Non
 @pytest.mark.parametrize(
     "lock",
     [places("lock", 0.5, 12.0, None, LOCK), places("lock", 1.0, 0.3, None, LOCK)],
-    ids=["free", "calm"],
+    ids=["free", "not waited for"],
 )
-def test_a_lock_that_is_free_or_not_waited_for_does_not_make_a_time_out_of_any_pile(lock: object) -> None:
+def test_a_lock_that_is_free_or_not_waited_for_does_not_make_a_time_out_of_any_pile(
+    lock: ConcurrencyLimit,
+) -> None:
     assert isinstance(assess(facts(held_up(lock))), Absent)
 
 

@@ -24,10 +24,10 @@ from tests.unit.diagnose.waiting import (
 
 
 def pool(**more: object) -> Curve:
-    return waiting(0.02, size=4, **{"told": "pool", **more})  # type: ignore[arg-type]
+    return waiting(0.02, size=4, **{"exports": "pool", **more})  # type: ignore[arg-type]
 
 
-def found(built: Curve) -> Finding:
+def assessed(built: Curve) -> Finding:
     answer = db_pool.assess(facts(built))
     assert isinstance(answer, Finding)
     return answer
@@ -40,7 +40,7 @@ def silence(built: Curve) -> str:
 
 
 def test_a_pool_whose_places_are_all_taken_with_a_line_is_the_limit() -> None:
-    finding = found(pool())
+    finding = assessed(pool())
 
     assert finding.grade is Grade.PROBABLE  # first and last bytes were not timed
     assert finding.statement == "The pool is full: 4 connections carry 200 /s; 26 requests wait for one"
@@ -70,61 +70,59 @@ def test_it_is_strong_when_every_rival_was_looked_at() -> None:
     quick = replace(top.classes[0], transfer=estimate(0.0001))
     seen = replace(top, classes=(quick,), host_cpu=estimate(0.3, unit="cores"))
 
-    assert found(replace(built, steps=(*built.steps[:-1], seen))).grade is Grade.STRONG
+    assert assessed(replace(built, steps=(*built.steps[:-1], seen))).grade is Grade.STRONG
 
 
 def test_other_names_give_the_same_finding() -> None:
-    assert found(renamed(pool())).grade is found(pool()).grade
+    assert assessed(renamed(pool())).grade is assessed(pool()).grade
 
 
 @pytest.mark.parametrize(("taken", "waiters"), [(3.5, 26.0), (4.0, 0.4)])
 def test_a_pool_with_a_free_place_or_no_line_does_not_limit(taken: float, waiters: float) -> None:
-    assert silence(with_places(pool(told=""), places("pool", taken, waiters, 4, POOL)))
+    assert silence(with_places(pool(exports=""), places("pool", taken, waiters, 4, POOL)))
 
 
 def test_a_pool_at_which_few_of_those_who_wait_do_so_is_suspected() -> None:
     """200/s x (0.16 - 0.03) s: 26 wait somewhere, 12 or 14 of them here."""
 
     def line(waiters: float) -> Curve:
-        return with_places(pool(told=""), places("pool", 4.0, waiters, 4, POOL))
+        return with_places(pool(exports=""), places("pool", 4.0, waiters, 4, POOL))
 
-    assert found(line(12.0)).grade is Grade.SUSPECTED
-    assert found(line(14.0)).grade is Grade.PROBABLE
+    assert assessed(line(12.0)).grade is Grade.SUSPECTED
+    assert assessed(line(14.0)).grade is Grade.PROBABLE
 
 
 @pytest.mark.parametrize(("then", "is_bound"), [(4, True), (3, False)])
 def test_a_most_that_grows_with_the_users_is_a_mark_and_no_bound(then: int, is_bound: bool) -> None:
     """5 users ask 167/s, 32 get 200/s: the last level alone is the plateau. 4 are taken, of 4 so far."""
-    built = pool(told="", users=(1, 5, 32))
+    built = pool(exports="", users=(1, 5, 32))
     below = replace(built.steps[1], places=(places("pool", 3.3, 0.0, then, POOL),))
     top = replace(built.steps[2], places=(places("pool", 4.0, 26.0, 4, POOL),))
 
-    grade = found(replace(built, steps=(built.steps[0], below, top))).grade
+    grade = assessed(replace(built, steps=(built.steps[0], below, top))).grade
 
     assert grade is (Grade.PROBABLE if is_bound else Grade.SUSPECTED)
 
 
 def test_an_ample_pool_is_silent() -> None:
-    built = waiting(0.02, base_s=0.01, size=2000, told="pool")
+    built = waiting(0.02, base_s=0.01, size=2000, exports="pool")
 
     assert "no plateau" in silence(built)
 
 
 def test_a_pool_of_one_is_a_pool_and_a_lock_none() -> None:
-    one = waiting(0.02, size=1, told="pool")
+    single = waiting(0.02, size=1, exports="pool")
 
-    assert found(one).statement.startswith("The pool is full: 1 connection carries 50.0 /s")
-    assert isinstance(db_lock.assess(facts(one)), NotAssessed)
-    assert isinstance(db_pool.assess(facts(waiting(0.02, told="lock"))), NotAssessed)
+    assert assessed(single).statement.startswith("The pool is full: 1 connection carries 50.0 /s")
+    assert isinstance(db_lock.assess(facts(single)), NotAssessed)
+    assert isinstance(db_pool.assess(facts(waiting(0.02, exports="lock"))), NotAssessed)
 
 
 def test_without_a_bound_a_number_that_stays_the_same_while_more_ask_is_the_size() -> None:
     built = pool()
-    unbounded = tuple(
-        replace(one, places=tuple(replace(p, bound=None) for p in one.places)) for one in built.steps
-    )
+    unbounded = tuple(replace(s, places=tuple(replace(p, bound=None) for p in s.places)) for s in built.steps)
 
-    finding = found(replace(built, steps=unbounded))
+    finding = assessed(replace(built, steps=unbounded))
 
     size = next(e for e in finding.evidence if e.signal == "pool.size")
     assert size.value == 4.0
@@ -132,10 +130,10 @@ def test_without_a_bound_a_number_that_stays_the_same_while_more_ask_is_the_size
 
 
 def test_a_number_that_grows_with_the_load_is_no_bound() -> None:
-    built = pool(told="")
+    built = pool(exports="")
     marks = tuple(
-        replace(one, places=(places("pool", n, 5.0, n, POOL),))  # "max" follows what was ever active
-        for n, one in zip((1, 2, 4, 8, 16, 32), built.steps, strict=True)
+        replace(s, places=(places("pool", n, 5.0, n, POOL),))  # "max" follows what was ever active
+        for n, s in zip((1, 2, 4, 8, 16, 32), built.steps, strict=True)
     )
 
     assert "it still grows" in silence(replace(built, steps=marks))
@@ -149,11 +147,11 @@ def test_a_lock_at_which_all_its_holders_are_is_the_cause() -> None:
 
 
 def test_a_lock_that_few_of_its_holders_want_is_not() -> None:
-    assert found(with_places(pool(), places("lock", 0.3, 0.6, None, LOCK))).grade is Grade.PROBABLE
+    assert assessed(with_places(pool(), places("lock", 0.3, 0.6, None, LOCK))).grade is Grade.PROBABLE
 
 
 def test_threads_in_front_are_full_of_those_who_wait_for_it() -> None:
-    finding = found(with_places(pool(), places("threads", 30.0, None, 30, THREADS)))
+    finding = assessed(with_places(pool(), places("threads", 30.0, None, 30, THREADS)))
 
     assert next(r.ruled_out for r in finding.counter if r.rival == "full threads") is True
 
@@ -163,7 +161,7 @@ def test_a_connection_that_is_held_longer_than_a_request_takes_alone_leaves_open
     first = built.steps[0]
     quick = replace(first, response=replace(first.response, mean=estimate(0.015)))
 
-    finding = found(replace(built, steps=(quick, *built.steps[1:])))
+    finding = assessed(replace(built, steps=(quick, *built.steps[1:])))
 
     slow = next(r for r in finding.counter if r.rival == "something slow behind it")
     assert slow.ruled_out is None
@@ -186,7 +184,7 @@ def test_full_cores_are_no_pool() -> None:
 
 
 def test_without_gauges_of_a_pool_it_is_open_and_says_what_would_decide() -> None:
-    answer = db_pool.assess(facts(pool(told="threads")))
+    answer = db_pool.assess(facts(pool(exports="threads")))
 
     assert isinstance(answer, NotAssessed)
     assert "how many wait would decide" in answer.reason

@@ -12,14 +12,14 @@ from loadlens.diagnose.rules.waiting import downstream_serialised
 from loadlens.model.facts import Curve, FailureMode, QuotaWatch, Step
 from loadlens.model.finding import Absent, Estimate, Finding, Grade, NotAssessed
 from tests.unit.diagnose.build import UNWATCHED, blocked, estimate, facts, process
-from tests.unit.diagnose.waiting import calm, renamed, waiting
+from tests.unit.diagnose.waiting import probe, renamed, waiting
 
 
 def answer(built: Curve) -> Finding | Absent | NotAssessed:
     return downstream_serialised.assess_after(facts(built), [])
 
 
-def found(built: Curve) -> Finding:
+def assessed(built: Curve) -> Finding:
     finding = answer(built)
     assert isinstance(finding, Finding)
     return finding
@@ -31,13 +31,13 @@ def silence(built: Curve) -> str:
     return absent.reason
 
 
-def with_probe(built: Curve, mean: float = 0.002, **probe: Any) -> Curve:
-    steps = tuple(replace(one, probes=(calm(mean, **probe),)) for one in built.steps)
+def with_probe(built: Curve, mean: float = 0.002, **more: Any) -> Curve:
+    steps = tuple(replace(s, probes=(probe(mean, **more),)) for s in built.steps)
     return replace(built, steps=steps)
 
 
 def test_a_probe_that_does_not_wait_beside_a_full_service_that_does_not_compute() -> None:
-    finding = found(waiting(0.02))
+    finding = assessed(waiting(0.02))
 
     assert finding.grade is Grade.PROBABLE
     expected = "Requests wait in a line behind the service: 50.0 /s, 1.5 at work at once"  # 50/s x 30 ms
@@ -46,22 +46,22 @@ def test_a_probe_that_does_not_wait_beside_a_full_service_that_does_not_compute(
 
 
 def test_from_outside_the_whole_machine_speaks_for_the_cpu() -> None:
-    assert found(waiting(0.02, watched=False)).grade is Grade.PROBABLE
-    busy = found(waiting(0.02, watched=False, cpu=1.0))  # somebody computes, nobody knows who
+    assert assessed(waiting(0.02, watched=False)).grade is Grade.PROBABLE
+    busy = assessed(waiting(0.02, watched=False, cpu=1.0))  # a process computes, which one is not known
     assert busy.grade is Grade.SUSPECTED
 
 
 def test_elsewhere_nothing_is_known_of_the_cpu() -> None:
     away = replace(waiting(0.02, watched=False), is_here=False)
 
-    assert found(away).grade is Grade.SUSPECTED
+    assert assessed(away).grade is Grade.SUSPECTED
 
 
 def test_other_names_and_times_give_the_same_finding() -> None:
-    before = found(waiting(0.02))
+    before = assessed(waiting(0.02))
 
-    assert found(renamed(waiting(0.02))).grade is before.grade
-    assert found(waiting(0.2, base_s=0.1)).impact == pytest.approx(before.impact)
+    assert assessed(renamed(waiting(0.02))).grade is before.grade
+    assert assessed(waiting(0.2, base_s=0.1)).impact == pytest.approx(before.impact)
 
 
 def test_a_probe_that_waits_with_the_load_is_behind_the_same_line() -> None:
@@ -75,7 +75,7 @@ def test_probes_that_wait_a_little_are_held_up_and_decide_nothing(coupling: floa
 
 def test_the_lowest_level_of_the_plateau_decides_where_threads_fill_up_later() -> None:
     built = waiting(0.02)
-    late = replace(built.steps[-1], probes=(calm(0.4, delayed=1.0),))
+    late = replace(built.steps[-1], probes=(probe(0.4, delayed=1.0),))
 
     assert isinstance(answer(replace(built, steps=(*built.steps[:-1], late))), Finding)
 
@@ -94,7 +94,7 @@ def test_cpu_that_was_not_read_is_no_room() -> None:
     """A trial shorter than two readings: the process is known, what it computed is not."""
     unread = replace(process(0.05), cpu=UNWATCHED, occupied=UNWATCHED)
 
-    finding = found(waiting(0.02, processes=(process(0.05), unread)))
+    finding = assessed(waiting(0.02, processes=(process(0.05), unread)))
 
     assert finding.grade is Grade.SUSPECTED
     assert any("the CPU of 1 of 2 processes was not read" in e.text for e in finding.evidence)
@@ -102,14 +102,14 @@ def test_cpu_that_was_not_read_is_no_room() -> None:
 
 @pytest.mark.parametrize(("used", "grade"), [(0.8, Grade.PROBABLE), (1.0, Grade.SUSPECTED)])
 def test_a_full_thread_may_hide_among_helpers(used: float, grade: Grade) -> None:
-    """A quarter of 4 cores: a loop beside its collector, or threads of which a lock lets one compute."""
+    """A quarter of 4 cores: a loop next to its collector, or threads of which a lock lets one compute."""
     built = waiting(0.02, processes=(process(used, hot=8),))
 
-    assert found(built).grade is grade
+    assert assessed(built).grade is grade
 
 
 def test_a_process_that_computes_on_several_cores_hides_no_full_thread() -> None:
-    assert found(waiting(0.02, processes=(process(1.6, hot=8),))).grade is Grade.PROBABLE
+    assert assessed(waiting(0.02, processes=(process(1.6, hot=8),))).grade is Grade.PROBABLE
 
 
 def test_a_quota_that_stops_the_service_is_no_line() -> None:
@@ -180,7 +180,7 @@ def test_fast_errors_that_were_there_without_load_turn_nobody_away() -> None:
 
 @pytest.mark.parametrize(("size", "grade"), [(16_000.0, Grade.PROBABLE), (17_000.0, Grade.SUSPECTED)])
 def test_large_answers_that_were_not_timed_may_fill_a_link(size: float, grade: Grade) -> None:
-    assert found(waiting(0.02, answer_bytes=size)).grade is grade
+    assert assessed(waiting(0.02, answer_bytes=size)).grade is grade
 
 
 def test_large_answers_that_came_at_once_fill_no_link() -> None:
@@ -188,7 +188,7 @@ def test_large_answers_that_came_at_once_fill_no_link() -> None:
     quick = replace(built.steps[-1].classes[0], transfer=estimate(0.001))
     timed = replace(built, steps=(*built.steps[:-1], replace(built.steps[-1], classes=(quick,))))
 
-    assert found(timed).grade is Grade.STRONG
+    assert assessed(timed).grade is Grade.STRONG
 
 
 def test_answers_that_take_their_time_on_the_way_are_no_line() -> None:
@@ -201,7 +201,7 @@ def test_answers_that_take_their_time_on_the_way_are_no_line() -> None:
 
 
 def test_what_a_gauge_names_is_found_by_its_name_alone() -> None:
-    verdict = diagnose.assess(facts(waiting(0.02, size=4, told="pool")))
+    verdict = diagnose.assess(facts(waiting(0.02, size=4, exports="pool")))
 
     named = {finding.rule: finding for finding in verdict.findings}
     assert "db.pool" in named
@@ -215,7 +215,7 @@ def test_a_blocked_loop_is_no_line_behind_the_service() -> None:
 
 
 def test_without_a_probe_or_with_one_that_asks_what_the_load_asks_it_is_open() -> None:
-    none = replace(waiting(0.02), steps=tuple(replace(one, probes=()) for one in waiting(0.02).steps))
+    none = replace(waiting(0.02), steps=tuple(replace(s, probes=()) for s in waiting(0.02).steps))
     same = with_probe(waiting(0.02), request="POST /b")
 
     for built, words in ((none, "needs a probe:"), (same, "of another kind")):
@@ -233,4 +233,4 @@ def test_a_service_that_still_grows_has_no_line() -> None:
 
 
 def test_one_trial_a_level_is_enough_to_say_it() -> None:
-    assert found(waiting(0.02, trials=1)).grade is Grade.PROBABLE
+    assert assessed(waiting(0.02, trials=1)).grade is Grade.PROBABLE

@@ -1,4 +1,4 @@
-"""Time before the handler: client and server beside each other; shares are by hand."""
+"""Time before the handler: times of client and server compared; shares are by hand."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ def gapped(inside_s: float = 0.03, *, counted: float | None = 8.0, way_s: float 
     """The service says what its handlers take, and how many are inside at the highest load."""
     built = waiting(**{"hold_s": 0.03 + way_s, "base_s": 0.0, "size": 8, "coupling": 1.0, **more})
     steps = []
-    for one in built.steps:
-        told = Estimate("handler_seconds", "s", inside_s, inside_s * 0.98, inside_s * 1.02, 3, 500, "built")
-        classes = tuple(replace(c, inside=told) for c in one.classes)
-        steps.append(replace(one, classes=classes))
+    for level in built.steps:
+        shown = Estimate("handler_seconds", "s", inside_s, inside_s * 0.98, inside_s * 1.02, 3, 500, "built")
+        classes = tuple(replace(c, inside=shown) for c in level.classes)
+        steps.append(replace(level, classes=classes))
     if counted is not None:
         steps[-1] = replace(steps[-1], places=(places("requests", counted, None, None, REQUESTS),))
     return replace(built, steps=tuple(steps))
 
 
-def found(built: Curve) -> Finding:
+def assessed(built: Curve) -> Finding:
     answer = outside_handler_wait.assess(facts(built))
     assert isinstance(answer, Finding)
     return answer
@@ -57,7 +57,7 @@ def silence(built: Curve) -> str:
 
 
 def test_three_quarters_before_the_handler_are_found() -> None:
-    finding = found(gapped())
+    finding = assessed(gapped())
 
     assert finding.grade is Grade.PROBABLE  # first and last bytes were not timed
     assert finding.statement == "75 % of the time passes before the handler: 90.0 ms of 120 ms"
@@ -70,7 +70,7 @@ def test_three_quarters_before_the_handler_are_found() -> None:
 
 
 def test_other_names_give_the_same_finding() -> None:
-    assert found(renamed(gapped())).grade is found(gapped()).grade
+    assert assessed(renamed(gapped())).grade is assessed(gapped()).grade
 
 
 @pytest.mark.parametrize(("inside_s", "is_found"), [(0.066, True), (0.068, False)])
@@ -117,7 +117,7 @@ def test_of_several_gauges_of_requests_the_outermost_counts() -> None:
 
 
 def test_without_a_gauge_the_number_inside_stays_the_same() -> None:
-    finding = found(gapped(counted=None))
+    finding = assessed(gapped(counted=None))
 
     assert any("throughput x time inside: 8 at 16, 8 at 32" in e.text for e in finding.evidence)
     assert finding.grade is Grade.PROBABLE
@@ -128,7 +128,7 @@ def test_a_number_inside_that_still_grows_leaves_it_suspected() -> None:
     last = built.steps[-1]
     slower = replace(last.classes[0], inside=estimate(0.045))
 
-    assert found(replace(built, steps=(*built.steps[:-1], replace(last, classes=(slower,))))).grade is (
+    assert assessed(replace(built, steps=(*built.steps[:-1], replace(last, classes=(slower,))))).grade is (
         Grade.SUSPECTED
     )
 
@@ -165,8 +165,8 @@ def test_large_answers_leave_a_full_link_open_unless_threads_are_full() -> None:
     large = gapped(answer_bytes=20_000.0)
     full = with_places(large, places("threads", 8.0, None, 8, THREADS))
 
-    assert found(large).grade is Grade.SUSPECTED
-    assert found(full).grade is Grade.PROBABLE
+    assert assessed(large).grade is Grade.SUSPECTED
+    assert assessed(full).grade is Grade.PROBABLE
 
 
 def test_a_level_without_the_time_inside_is_passed_over() -> None:
@@ -175,7 +175,7 @@ def test_a_level_without_the_time_inside_is_passed_over() -> None:
     untold = replace(last.classes[0], inside=NotMeasured("inside", "no times"))
     shorter = replace(built, steps=(*built.steps[:-1], replace(last, classes=(untold,))))
 
-    assert "At 32 users clients wait" in found(shorter).explanation
+    assert "At 32 users clients wait" in assessed(shorter).explanation
 
 
 @pytest.mark.parametrize(("resent", "is_found"), [(44, True), (46, False)])

@@ -16,8 +16,8 @@ from tests.unit.diagnose.waiting import (
     LOCK,
     POOL,
     THREADS,
-    calm,
     places,
+    probe,
     renamed,
     waiting,
     with_places,
@@ -27,19 +27,21 @@ from tests.unit.diagnose.waiting import (
 
 
 def threads(**more: Any) -> Curve:
-    return waiting(**{"hold_s": 0.03, "base_s": 0.0, "size": 8, "coupling": 1.0, "told": "threads", **more})
+    return waiting(
+        **{"hold_s": 0.03, "base_s": 0.0, "size": 8, "coupling": 1.0, "exports": "threads", **more}
+    )
 
 
 def with_threads(built: Curve, counts: tuple[int, ...]) -> Curve:
     """Threads of the only process at each level."""
     steps = tuple(
-        replace(one, processes=tuple(replace(p, threads=float(count)) for p in one.processes))
-        for one, count in zip(built.steps, counts, strict=True)
+        replace(s, processes=tuple(replace(p, threads=float(count)) for p in s.processes))
+        for s, count in zip(built.steps, counts, strict=True)
     )
     return replace(built, steps=steps)
 
 
-def found(built: Curve) -> Finding:
+def assessed(built: Curve) -> Finding:
     answer = threads_pool_limit.assess(facts(built))
     assert isinstance(answer, Finding)
     return answer
@@ -52,7 +54,7 @@ def silence(built: Curve) -> str:
 
 
 def test_busy_threads_at_their_bound_while_everything_waits_are_the_limit() -> None:
-    finding = found(threads())
+    finding = assessed(threads())
 
     assert finding.grade is Grade.PROBABLE  # first and last bytes were not timed
     assert finding.statement == "All 8 threads are taken: 267 /s, every further request waits for one"
@@ -63,14 +65,14 @@ def test_busy_threads_at_their_bound_while_everything_waits_are_the_limit() -> N
 
 
 def test_other_names_and_times_give_the_same_finding() -> None:
-    before = found(threads())
+    before = assessed(threads())
 
-    assert found(renamed(threads())).grade is before.grade
-    assert found(threads(hold_s=0.3)).impact == pytest.approx(before.impact)
+    assert assessed(renamed(threads())).grade is before.grade
+    assert assessed(threads(hold_s=0.3)).impact == pytest.approx(before.impact)
 
 
 def test_without_a_gauge_threads_that_no_longer_grow_say_so() -> None:
-    finding = found(with_threads(threads(told=""), (4, 5, 7, 11, 11, 11)))
+    finding = assessed(with_threads(threads(exports=""), (4, 5, 7, 11, 11, 11)))
 
     assert finding.grade is Grade.PROBABLE
     size = next(e for e in finding.evidence if e.signal == "pool.size")
@@ -82,27 +84,27 @@ def test_without_a_gauge_threads_that_no_longer_grow_say_so() -> None:
 def test_large_answers_leave_a_full_link_open_where_no_gauge_counts_threads() -> None:
     counts = (4, 5, 7, 11, 11, 11)
 
-    assert found(with_threads(threads(told="", answer_bytes=16_000.0), counts)).grade is Grade.PROBABLE
-    assert found(with_threads(threads(told="", answer_bytes=17_000.0), counts)).grade is Grade.SUSPECTED
-    assert found(threads(answer_bytes=17_000.0)).grade is Grade.PROBABLE
+    assert assessed(with_threads(threads(exports="", answer_bytes=16_000.0), counts)).grade is Grade.PROBABLE
+    assert assessed(with_threads(threads(exports="", answer_bytes=17_000.0), counts)).grade is Grade.SUSPECTED
+    assert assessed(threads(answer_bytes=17_000.0)).grade is Grade.PROBABLE
 
 
 def test_a_single_thread_is_found_as_well() -> None:
-    finding = found(with_threads(threads(size=1, told=""), (3, 3, 3, 3, 3, 3)))
+    finding = assessed(with_threads(threads(size=1, exports=""), (3, 3, 3, 3, 3, 3)))
 
     assert finding.statement == "Threads are all taken: 1 at once, 33.3 /s, every further request waits"
 
 
 def test_a_thread_for_each_request_is_no_limit() -> None:
-    assert "35 threads at 32 users" in silence(with_threads(threads(told=""), (4, 5, 7, 11, 19, 35)))
+    assert "35 threads at 32 users" in silence(with_threads(threads(exports=""), (4, 5, 7, 11, 19, 35)))
 
 
 def test_more_at_once_than_there_are_threads_are_admitted_by_something_else() -> None:
-    assert "1 threads" in silence(with_threads(threads(told=""), (1,) * 6))
+    assert "1 threads" in silence(with_threads(threads(exports=""), (1,) * 6))
 
 
 def test_many_idle_threads_leave_it_suspected() -> None:
-    assert found(with_threads(threads(size=2, told=""), (60,) * 6)).grade is Grade.SUSPECTED
+    assert assessed(with_threads(threads(size=2, exports=""), (60,) * 6)).grade is Grade.SUSPECTED
 
 
 def limited(places_at_once: float, counts: tuple[int, ...]) -> Curve:
@@ -116,12 +118,12 @@ def limited(places_at_once: float, counts: tuple[int, ...]) -> Curve:
     [(1.2, Grade.SUSPECTED), (1.05, Grade.PROBABLE), (1.9, Grade.PROBABLE), (2.4, Grade.SUSPECTED)],
 )
 def test_a_limiter_before_everything_lets_through_any_number(at_once: float, grade: Grade) -> None:
-    """60/s x 20 ms is 1.2 at once, beside three steady threads; threads at work are a whole number."""
-    assert found(limited(at_once, (3,) * 6)).grade is grade
+    """60/s x 20 ms is 1.2 at once, next to three steady threads; threads at work are a whole number."""
+    assert assessed(limited(at_once, (3,) * 6)).grade is grade
 
 
 def test_threads_that_were_begun_with_the_load_and_stay_are_a_number_of_their_own() -> None:
-    assert found(limited(1.2, (3, 4, 4, 4, 4, 4))).grade is Grade.PROBABLE
+    assert assessed(limited(1.2, (3, 4, 4, 4, 4, 4))).grade is Grade.PROBABLE
 
 
 def test_a_number_at_work_that_is_known_badly_agrees_with_any_and_is_not_clear() -> None:
@@ -133,18 +135,18 @@ def test_a_number_at_work_that_is_known_badly_agrees_with_any_and_is_not_clear()
     sure = replace(built, steps=(*built.steps[:-1], gauged))
     first = replace(sure.steps[0], response=times(0.03, half=0.6))
 
-    assert found(sure).grade is Grade.STRONG
-    assert found(replace(sure, steps=(first, *sure.steps[1:]))).grade is Grade.PROBABLE
+    assert assessed(sure).grade is Grade.STRONG
+    assert assessed(replace(sure, steps=(first, *sure.steps[1:]))).grade is Grade.PROBABLE
 
 
-def test_one_thread_is_told_as_one() -> None:
-    assert found(threads(size=1)).statement == (
+def test_one_thread_is_named_as_one() -> None:
+    assert assessed(threads(size=1)).statement == (
         "The only thread is taken: 33.3 /s, every further request waits for it"
     )
 
 
 def test_from_outside_it_is_suspected() -> None:
-    assert found(threads(told="", watched=False)).grade is Grade.SUSPECTED
+    assert assessed(threads(exports="", watched=False)).grade is Grade.SUSPECTED
 
 
 def test_a_probe_that_does_not_wait_stands_against_it() -> None:
@@ -156,7 +158,7 @@ def test_a_probe_that_does_not_wait_stands_against_it() -> None:
 def test_threads_that_fill_up_behind_a_small_pool_are_not_the_cause() -> None:
     """The probe waits at the highest level alone; 2 places of 24 threads: 2 at once."""
     built = waiting(0.03, base_s=0.0, size=2, users=(1, 2, 4, 8, 16, 32))
-    last = replace(built.steps[-1], probes=(calm(0.3, delayed=1.0),))
+    last = replace(built.steps[-1], probes=(probe(0.3, delayed=1.0),))
     full = replace(built, steps=(*built.steps[:-1], last))
 
     reason = silence(with_places(full, places("threads", 24, None, 24, THREADS)))
@@ -172,31 +174,33 @@ def test_a_line_behind_the_threads_is_the_cause(line: Any) -> None:
 
 
 def test_a_pool_behind_without_a_line_is_not() -> None:
-    assert found(with_places(threads(), places("pool", 3, 0.0, 20, POOL))).grade is Grade.PROBABLE
+    assert assessed(with_places(threads(), places("pool", 3, 0.0, 20, POOL))).grade is Grade.PROBABLE
 
 
 def test_busy_threads_of_which_few_are_at_work_by_littles_law_wait_for_something() -> None:
-    built = threads(size=2, told="")
+    built = threads(size=2, exports="")
     crowded = with_places(built, places("threads", 24, None, 24, THREADS))
 
     assert "throughput x time alone is 2" in silence(crowded)
 
 
 def test_free_threads_do_not_limit() -> None:
-    assert "threads_busy 6" in silence(with_places(threads(told=""), places("threads", 6, None, 8, THREADS)))
+    assert "threads_busy 6" in silence(
+        with_places(threads(exports=""), places("threads", 6, None, 8, THREADS))
+    )
 
 
 def test_busy_threads_that_stay_the_same_are_no_bound_without_a_line_of_their_own() -> None:
-    """Something in front lets 267/s through: 8 are busy all over the plateau, of nobody knows how many."""
+    """Something in front lets 267/s through: 8 are busy all over the plateau, of an unknown number."""
 
-    def told(queued: float | None) -> Curve:
-        built = threads(told="")
+    def shown(queued: float | None) -> Curve:
+        built = threads(exports="")
         busy = (places("threads", 8.0, queued, None, THREADS),)
-        return replace(built, steps=tuple(replace(one, places=busy) for one in built.steps))
+        return replace(built, steps=tuple(replace(s, places=busy) for s in built.steps))
 
-    assert found(told(None)).grade is Grade.SUSPECTED
-    assert found(told(0.0)).grade is Grade.SUSPECTED
-    assert found(told(20.0)).grade is Grade.PROBABLE
+    assert assessed(shown(None)).grade is Grade.SUSPECTED
+    assert assessed(shown(0.0)).grade is Grade.SUSPECTED
+    assert assessed(shown(20.0)).grade is Grade.PROBABLE
 
 
 def test_a_blocked_loop_and_full_cores_are_no_lack_of_threads() -> None:
@@ -207,17 +211,17 @@ def test_a_blocked_loop_and_full_cores_are_no_lack_of_threads() -> None:
 
 def test_a_gauge_alone_is_enough_where_no_probe_could_tell() -> None:
     built = threads()
-    alone = replace(built, steps=tuple(replace(one, probes=()) for one in built.steps))
+    alone = replace(built, steps=tuple(replace(s, probes=()) for s in built.steps))
 
-    finding = found(alone)
+    finding = assessed(alone)
 
     assert finding.grade is Grade.PROBABLE
     assert any(r.rival == "line behind the threads" and r.ruled_out is None for r in finding.counter)
 
 
 def test_with_neither_probe_nor_gauge_it_is_open() -> None:
-    built = threads(told="")
-    alone = replace(built, steps=tuple(replace(one, probes=()) for one in built.steps))
+    built = threads(exports="")
+    alone = replace(built, steps=tuple(replace(s, probes=()) for s in built.steps))
 
     answer = threads_pool_limit.assess(facts(alone))
 

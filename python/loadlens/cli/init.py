@@ -1,0 +1,182 @@
+"""`loadlens init URL`: a commented study to start from."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from http.client import HTTPException
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from loadlens.cli.options import argument, option, verb
+from loadlens.errors import TestbedError, UsageError
+
+if TYPE_CHECKING:
+    from loadlens.draft import Draft
+
+KINDS: Final = ("har", "openapi", "curl", "postman", "wrk.lua")
+PROBE_S: Final = 5.0  # longest wait for the one request to the URL
+
+
+@dataclass(frozen=True, slots=True)
+class InitOptions:
+    """Options of `init`."""
+
+    url: str | None = argument("[URL]", "The service, with a path: http://127.0.0.1:8080/orders.", None)
+    file: str | None = argument("[FILE]", "What --from reads; - for standard input.", None)
+    kind: str | None = option(
+        "--from KIND",
+        "Take the requests from FILE: har, openapi, curl, postman or wrk.lua. A URL before FILE is the "
+        "server to use. Example: --from har shop.har",
+    )
+    start: str | None = option(
+        "--start CMD",
+        "Let the study start the service with CMD, which listens on $port; the port of URL is replaced by "
+        "it. Example: --start 'python -m app --port 8080'",
+    )
+    out: str = option(
+        "-o --out FILE", "Write the study to FILE; - for standard output. Default: study.yaml.", "study.yaml"
+    )
+    force: bool = option("--force", "Overwrite FILE.")
+
+
+@verb(InitOptions)
+def init(given: InitOptions) -> None:
+    """Write a commented study for a URL, or from requests that you have, to run as it is.
+
+    The URL is asked once. Secrets in the requests become environment variables; what cannot be converted is
+    listed at the head of the study.
+    """
+    from loadlens.draft import usable
+    from loadlens.draft.write import text_of
+
+    if given.kind is None and given.file is not None:
+        raise UsageError("a FILE without --from", hint=f"--from {'|'.join(KINDS)} {given.file}")
+    draft = usable(draft_of(given))
+    notes: list[str] = []
+    if given.start is not None:
+        draft = _started(draft, given.start, Path(given.out).parent if given.out != "-" else Path())
+    elif given.kind is None:
+        draft, notes = _asked(draft)
+    save(text_of(draft, notes=notes), given.out, force=given.force)
+    for name, what in draft.variables.items():
+        sys.stderr.write(f"loadlens: export {name} before the study runs: {what}\n")
+    for sentence in draft.left_out:
+        sys.stderr.write(f"loadlens: left out: {sentence}\n")
+
+
+def save(text: str, out: str, *, force: bool) -> None:
+    """Write a study, or print it.
+
+    Raises:
+        UsageError: The file stands already, or cannot be written.
+    """
+    if out == "-":
+        print(text, end="")
+        return
+    try:
+        with Path(out).open("w" if force else "x", encoding="utf-8") as stream:
+            stream.write(text)
+    except FileExistsError:
+        raise UsageError(f"{out} exists", where="--out", hint="another -o FILE, or --force") from None
+    except OSError as fault:
+        raise UsageError(f"cannot write {out!r}: {fault.strerror}", where="--out") from None
+    file = shlex.quote(out)
+    sys.stderr.write(f"wrote {out}; next: loadlens check {file}, then loadlens run {file} --quick\n")
+
+
+def draft_of(given: InitOptions) -> Draft:
+    """Read what the study is to be written from.
+
+    Raises:
+        UsageError: It cannot be read, or is not of its kind.
+    """
+    from loadlens.draft import Draft, Request, curl, har, openapi, postman, wrk_script
+
+    url, file = given.url, given.file
+    if given.kind is not None and file is None:
+        url, file = None, url
+    if url is not None and "://" not in url:
+        url = f"http://{url}"
+    if given.kind is None:
+        if url is None:
+            raise UsageError(
+                "what is the URL of the service?", hint="loadlens init http://127.0.0.1:8080/path"
+            )
+        return Draft((Request("GET", url),), source=f"loadlens init {url}")
+    if given.kind not in KINDS:
+        raise UsageError(f"unknown kind {given.kind!r}", where="--from", hint=" or ".join(KINDS))
+    if file is None:
+        raise UsageError("--from without its FILE", hint=f"loadlens init --from {given.kind} FILE")
+    if given.kind == "wrk.lua":
+        if url is None:
+            raise UsageError("a script of wrk needs a URL", hint=f"loadlens init URL --from wrk.lua {file}")
+        return wrk_script.read(Path(file), url)
+    try:
+        text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8-sig")
+    except (OSError, ValueError) as fault:
+        raise UsageError(f"cannot read {file!r}: {fault}", where="--from") from None
+    source = "standard input" if file == "-" else file
+    try:
+        if given.kind == "openapi":
+            return openapi.read(text, source, url)
+        draft = {"har": har.read, "curl": curl.read, "postman": postman.read}[given.kind](text, source)
+    except (AttributeError, KeyError, TypeError, ValueError) as fault:  # not of the shape that the format has
+        raise UsageError(f"not {given.kind}: {type(fault).__name__}: {fault}", where=source) from None
+    return draft if url is None else _moved(draft, url)
+
+
+def _moved(draft: Draft, url: str) -> Draft:
+    """The draft with another server."""
+    from loadlens.draft import origin_of, path_of
+
+    origin = origin_of(url)
+    moved = (replace(each, url=origin + path_of(each.url)) for each in draft.requests)
+    return replace(draft, requests=tuple(moved))
+
+
+def _asked(draft: Draft) -> tuple[Draft, list[str]]:
+    """The draft of a URL that answers, and what it answered."""
+    from loadlens import http_client
+    from loadlens.draft import origin_of, path_of
+    from loadlens.model.workload import Tls
+
+    url = draft.requests[0].url
+    parts = urlsplit(origin_of(url))
+    secured = Tls() if parts.scheme == "https" else None
+    try:
+        port = parts.port or (443 if secured else 80)
+        status = http_client.status(
+            parts.hostname or "", port, "GET", path_of(url), (), secured, within_s=PROBE_S
+        )
+    except (OSError, HTTPException, ValueError) as fault:
+        reason = getattr(fault, "strerror", None) or str(fault) or type(fault).__name__
+        hint = "start the service first, or let the study start it: --start CMD"
+        raise TestbedError(f"no answer from {url}: {reason.lower()}", hint=hint) from None
+    notes = [f"It answered {status} when this file was written."]
+    if 300 <= status < 400:
+        notes.append("That is a redirect, which is not followed: load the page that it leads to.")
+    return replace(draft, requests=(replace(draft.requests[0], status=status),)), notes
+
+
+def _started(draft: Draft, command: str, folder: Path) -> Draft:
+    """The draft with a service that runs the command, on the port that the study chooses."""
+    from loadlens.draft import origin_of, path_of
+
+    port = str(urlsplit(origin_of(draft.requests[0].url)).port or 80)
+    words = command.replace(f":{port}", ":$port").split(" ")
+    start = " ".join("$port" if word == port else word.replace(f"={port}", "=$port") for word in words)
+    service: dict[str, Any] = {"start": start}
+    if "$port" not in start:
+        service["env"] = {"PORT": "$port"}
+    where = os.path.relpath(Path.cwd(), folder.resolve())
+    if where != ".":
+        service["dir"] = where
+    reads = [request for request in draft.requests if request.method == "GET" and "{{" not in request.url]
+    ready: Mapping[str, str] = {"get": path_of(reads[0].url).replace("$", "$$") if reads else "/"}
+    service["ready"] = ready
+    return replace(draft, blocks={**draft.blocks, "services": {"app": service}, "entry": "app"})

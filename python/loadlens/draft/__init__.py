@@ -1,0 +1,168 @@
+"""Drafts of studies: requests from a URL, a HAR file, OpenAPI, curl, Postman or wrk, as a commented study.
+
+Each reader gives a `Draft`: requests as they would be sent, and what it could not convert. Secrets are
+taken out here, once for all of them; `write.py` makes the text. Nothing here needs more than the core.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+from urllib.parse import quote, urlsplit
+
+from loadlens.errors import UsageError
+
+METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE")
+_ENGINES: Final = ("host", "content-length", "connection", "transfer-encoding", "expect")
+_SECRET: Final = (
+    r"(?:[\w-]*(?:passw|passwd|secret|token|api[-_]?key|access[-_]?key|signature|credential)[\w-]*)"
+)
+_SECRET_HEADER: Final = re.compile(
+    rf"(?i)(?:proxy-)?authorization|cookie|[\w-]*(?:auth|session)[\w-]*|{_SECRET}"
+)
+_IN_JSON: Final = re.compile(rf'(?i)("({_SECRET})"\s*:\s*")((?:[^"\\]|\\.)*)(?=")')
+_IN_FORM: Final = re.compile(rf"(?i)((?:^|[?&])({_SECRET})=)([^&#\s]*)")
+_FILLED: Final = re.compile(r"\s*\{\{[^{}]*\}\}\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request as it would be sent: templates such as `{{uuid}}` may stand in its texts."""
+
+    method: str
+    url: str
+    headers: tuple[tuple[str, str], ...] = ()
+    body: str | None = None
+    status: int | None = None  # of the answer that it had
+    user: tuple[str, str] | None = None  # name and password of basic credentials
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """Requests and notes that a study is written from."""
+
+    requests: tuple[Request, ...]
+    left_out: tuple[str, ...] = ()  # what could not be converted, one sentence each
+    source: str = ""  # for the head of the file
+    load: Mapping[str, str] = field(default_factory=dict)  # keys and values as written; empty: the default
+    blocks: Mapping[str, Any] = field(default_factory=dict)  # further keys at the top: services, tls, feeds
+    variables: Mapping[str, str] = field(default_factory=dict)  # of the environment, and what each holds
+
+
+def origin_of(url: str) -> str:
+    """Scheme, host and port of a URL.
+
+    Raises:
+        UsageError: It is no http or https URL.
+    """
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname if parts.scheme in ("http", "https") else None
+    except ValueError:
+        host = None
+    if not host:
+        raise UsageError(f"not an http or https URL: {url!r}", hint="loadlens init http://127.0.0.1:8080")
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+
+
+def path_of(url: str) -> str:
+    """Return the path and query of a URL."""
+    rest = url[len(re.match(r"[a-z]+://[^/?#]*", url)[0]) :].partition("#")[0]  # type: ignore[index]
+    return rest if rest.startswith("/") else f"/{rest}"
+
+
+def usable(draft: Draft) -> Draft:
+    """The draft with what a study can hold: one origin, known methods, no secrets.
+
+    Raises:
+        UsageError: There is no request left.
+    """
+    origins = Counter(origin_of(request.url) for request in draft.requests)
+    entry = max(origins, key=lambda origin: origins[origin], default="")
+    left_out, requests = Counter[str](), []
+    variables, secrets = dict(draft.variables), dict[str, str]()
+    for request in draft.requests:
+        origin = origin_of(request.url)
+        if origin != entry:
+            left_out[f"requests to {origin}: a study has one entry"] += 1
+        elif request.method not in METHODS:
+            left_out[f"{request.method} requests: a step is one of {', '.join(METHODS)}"] += 1
+        elif request.body is not None and re.search(r"\{\{(?!\s*\w+[^{}]*\}\})", request.body):
+            left_out["requests with {{ in the body, which is a template here: use file: BODY"] += 1
+        else:
+            requests.append(_without_secrets(request, variables, secrets))
+    if not requests:
+        reasons = "; ".join((*left_out, *draft.left_out)) or "it is empty"
+        raise UsageError(f"no request in {draft.source or 'the input'} can be used: {reasons}")
+    sentences = [f"{number} {text}" for text, number in left_out.items()]
+    return replace(
+        draft, requests=tuple(requests), left_out=(*draft.left_out, *sentences), variables=variables
+    )
+
+
+def _without_secrets(request: Request, variables: dict[str, str], secrets: dict[str, str]) -> Request:
+    """The request with `{{env NAME}}` for each secret; the engine's own headers are left to it."""
+
+    def variable(name: str, secret: str, what: str) -> str:
+        plain = key = re.sub(r"\W+", "_", name).strip("_").upper()
+        number = 1
+        while secrets.setdefault(key, secret) != secret:  # another secret of this name
+            number += 1
+            key = f"{plain}_{number}"
+        variables.setdefault(key, what)
+        return f"{{{{env {key}}}}}"
+
+    def hidden(kind: str) -> Callable[[re.Match[str]], str]:
+        def replaced(match: re.Match[str]) -> str:
+            is_filled = not match[3] or _FILLED.fullmatch(match[3])
+            return (
+                match[0] if is_filled else match[1] + variable(match[2], match[3], f"`{match[2]}` in {kind}")
+            )
+
+        return replaced
+
+    headers = []
+    for name, value in request.headers:
+        if name.lower() in _ENGINES or name.startswith(":"):
+            continue
+        if _SECRET_HEADER.fullmatch(name) and not _FILLED.fullmatch(value):
+            value = variable(name, value, f"the header {name}")
+        headers.append((name, value))
+    user = request.user
+    if user is not None:
+        user = (user[0], variable("password", user[1], f"the password of {user[0]}"))
+    body = request.body
+    if body is not None:
+        body = _IN_JSON.sub(hidden("a body"), body)
+        body = _IN_FORM.sub(hidden("a body"), body) if not body.lstrip().startswith(("{", "[")) else body
+    return replace(
+        request,
+        url=_IN_FORM.sub(hidden("a URL"), request.url),
+        headers=tuple(headers),
+        user=user,
+        body=body,
+    )
+
+
+def query_of(pairs: Iterable[tuple[str, str]]) -> str:
+    """Encode fields for a query or a form; templates stay as they are."""
+    return "&".join(f"{quote(n, safe='')}={v if '{{' in v else quote(v, safe='')}" for n, v in pairs)
+
+
+def json_in(text: str, what: str) -> dict[str, Any]:
+    """Read a JSON object.
+
+    Raises:
+        UsageError: It is none.
+    """
+    try:
+        content = json.loads(text)
+    except ValueError as fault:
+        raise UsageError(f"not JSON: {fault}", where=what) from None
+    if not isinstance(content, dict):
+        raise UsageError("not a JSON object", where=what)
+    return content

@@ -1,0 +1,110 @@
+"""The text of a study: block style, comments where a reader would ask, values quoted where YAML needs it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from loadlens.draft import Draft, Request, origin_of, path_of
+
+MODELINE: Final = "# yaml-language-server: $schema="
+SCHEMA_FILE: Final = "loadlens.schema.json"
+LADDER: Final = "[1, 4, 16]"
+_PLAIN: Final = re.compile(r"[A-Za-z/$][\w/.,;:%+?=&$()-]*(?: [\w/.,;:%+?=&$()*-]+)*|\d+(?:\.\d+)?[a-z/]*")
+_WORDS: Final = ("true", "false", "null", "yes", "no", "on", "off")
+
+
+def text_of(draft: Draft, *, notes: Sequence[str] = ()) -> str:
+    """The study.
+
+    Args:
+        draft: Usable requests.
+        notes: Remarks for the head of the file.
+    """
+    lines = [
+        f"{MODELINE}{SCHEMA_FILE}",
+        f"# From {draft.source}. `loadlens check FILE` shows what will run, `loadlens run FILE` runs it.",
+        f"# For completion in an editor: loadlens schema > {SCHEMA_FILE}",
+        *(f"# {note}" for note in notes),
+        *(f"# Export {name} first: {what}." for name, what in draft.variables.items()),
+        *(f"# Left out: {sentence}." for sentence in draft.left_out),
+    ]
+    blocks = dict(draft.blocks)
+    lines += _block({key: blocks.pop(key) for key in ("services",) if key in blocks}, "")
+    lines += _block({"entry": blocks.pop("entry", origin_of(draft.requests[0].url))}, "")
+    lines += [*_block(blocks, ""), "scenarios:", "  session:  # what each user does, in this order"]
+    names: dict[str, int] = {}
+    for request in draft.requests:
+        lines += _step(request, names)
+    lines += ["load:"]
+    if draft.load:
+        lines += _block(draft.load, "  ")
+    else:
+        lines += [
+            f"  users: {LADDER}  # each waits for its answers; a list is run level by level",
+            "  # rate: 50/s  # instead of users: arrivals that do not wait for answers",
+            "  # think: 1s  # pause of a user before the next round",
+            "  # duration: 20s",
+        ]
+    lines += [
+        "# probes:  # a cheap request alongside the load: who else waits?",
+        "#   health:",
+        "#     get: /health",
+        "# objectives:  # exit code 99 if missed",
+        "#   - metric: response_time.p99",
+        "#     below: 200ms",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _step(request: Request, names: dict[str, int]) -> list[str]:
+    path = path_of(request.url)
+    name = f"{request.method} {re.sub(r'[?].*', '', path)}"[:70]
+    names[name] = names.get(name, 0) + 1
+    step: dict[str, Any] = {
+        "name": _literal(name if names[name] == 1 else f"{name} {names[name]}"),
+        request.method.lower(): _literal(path),
+    }
+    if request.headers:
+        step["headers"] = {header: _literal(value) for header, value in request.headers}
+    if request.user is not None:
+        step["auth"] = {"basic": {"user": _literal(request.user[0]), "password": request.user[1]}}
+    if request.body is not None:
+        step["body"] = _literal(request.body)
+    if request.status is not None and not 300 <= request.status < 400:
+        step["expect"] = str(request.status)
+    first, *others = _block(step, "      ")
+    return [f"    - {first.lstrip()}", *others]
+
+
+def _block(content: Mapping[str, Any], indent: str) -> list[str]:
+    """Lines of a mapping; strings are values as the study reads them."""
+    lines = []
+    for key, value in content.items():
+        if isinstance(value, Mapping):
+            lines += [f"{indent}{_quoted(key)}:", *_block(value, f"{indent}  ")]
+        else:
+            lines.append(f"{indent}{_quoted(key)}: {_quoted(str(value))}")
+    return lines
+
+
+def _literal(text: str) -> str:
+    """Double every dollar, which would begin a name."""
+    return text.replace("$", "$$")
+
+
+def _quoted(text: str) -> str:
+    """A scalar as YAML writes it: a list of levels and plain words bare, everything else as JSON."""
+    is_levels = re.fullmatch(r"\[[\w., :/]+\]", text)
+    if is_levels or (
+        _PLAIN.fullmatch(text) and text.lower() not in _WORDS and not re.search(r":( |$)", text)
+    ):
+        return text
+    # NEL, LS and PS are line breaks of YAML 1.1, and DEL and C1 are not printable.
+    return re.sub(
+        "[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]",
+        lambda match: f"\\u{ord(match[0]):04x}",
+        json.dumps(text, ensure_ascii=False),
+    )

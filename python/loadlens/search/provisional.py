@@ -1,0 +1,124 @@
+"""Judgements while a search goes on: a provisional line after each level, and whether the answer is certain.
+
+A judgement is what the final answer would say of the trials so far: the same rules on the same record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from loadlens import diagnose
+from loadlens.diagnose.rules.capacity_limits import healthy, saturation_plateau
+from loadlens.estimate.saturation import GAIN_PER_DOUBLING
+from loadlens.measure import whole_run
+from loadlens.measure.source import TrialSource
+from loadlens.measure.trial import TrialMeasures
+from loadlens.model.facts import Curve, Step
+from loadlens.model.finding import Estimate, Figure, Finding, Grade
+from loadlens.model.notes import NOTES
+from loadlens.model.study import Window
+from loadlens.present import words
+from loadlens.present.numbers import short
+from loadlens.record import open_run
+from loadlens.search.answer import Reach, main_curve, reach_of, root_of
+
+NO_CAUSE: Final = frozenset({healthy.ID, saturation_plateau.ID})  # that throughput stops, and not why
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The verdict on the trials so far."""
+
+    cause: str | None  # rule of the limit, at least probable; none: no cause is named
+    claims: frozenset[str]  # rules of findings that are at least probable, notes left out
+    suspected: frozenset[str]
+    capacity: Figure
+    line: str  # for the user
+
+
+@dataclass(slots=True)
+class Judge:
+    """Judges a growing record; each trial is measured once."""
+
+    path: Path
+    _known: dict[tuple[int, int], TrialMeasures] = field(default_factory=dict)
+
+    def judge(self, *, probe_is_load: bool) -> Judgement:
+        """Return the verdict on the trials that are sealed."""
+        facts = whole_run.measured(open_run(self.path), self._measure).facts
+        findings = diagnose.assess(facts).findings
+        curve = main_curve(facts, findings)
+        reach = reach_of(curve, probe_is_load=probe_is_load)
+        root = root_of(findings)
+        weighty = [finding for finding in findings if finding.rule not in NOTES]
+        return Judgement(
+            cause=None if root is None or root.rule in NO_CAUSE else root.rule,
+            claims=frozenset(f.rule for f in weighty if f.grade >= Grade.PROBABLE),
+            suspected=frozenset(f.rule for f in weighty if f.grade < Grade.PROBABLE),
+            capacity=reach.capacity,
+            line=_line(curve, reach, root, facts.cores),
+        )
+
+    def _measure(self, trial: TrialSource, window: Window) -> TrialMeasures:
+        key = trial.position, trial.began_unix_ns
+        if key not in self._known:
+            self._known[key] = whole_run.of_trial(trial, window)
+        return self._known[key]
+
+
+def is_certain(judgements: Sequence[Judgement]) -> bool:
+    """Return whether further trials would hardly change the answer.
+
+    The last two judgements, with a trial or a pair of repeats between them, name the same cause and the same
+    findings, nothing is merely suspected, and each capacity lies within the interval of the other, which is
+    no wider than the growth that the climb would still follow.
+    """
+    if len(judgements) < 2:
+        return False
+    before, now = judgements[-2:]
+    return (
+        now.cause is not None
+        and (now.cause, now.claims) == (before.cause, before.claims)
+        and not now.suspected
+        and _agree(before.capacity, now.capacity)
+    )
+
+
+def _agree(before: Figure, now: Figure) -> bool:
+    if not isinstance(before, Estimate) or not isinstance(now, Estimate):
+        return False
+    if before.low is None or before.high is None or now.low is None or now.high is None:
+        return False
+    return (
+        before.low <= now.point <= before.high
+        and now.low <= before.point <= now.high
+        and now.high - now.low <= 2 * GAIN_PER_DOUBLING * now.point
+    )
+
+
+def _line(curve: Curve | None, reach: Reach, root: Finding | None, cores: int) -> str:
+    """Return throughput, response time and CPU of the highest level, and the verdict so far."""
+    if curve is None or not curve.steps:
+        return "no level of load could be measured yet"
+    top = curve.steps[-1]
+    parts = [f"{_short(top.throughput)} with {words.users(top.load)}", f"mean {_short(top.response.mean)}"]
+    parts += _busy(top, cores)
+    if root is not None:
+        return f"{', '.join(parts)}. {root.statement} ({root.grade.word})"
+    capacity = reach.capacity
+    if isinstance(capacity, Estimate):
+        return f"{', '.join(parts)}. Capacity {short(capacity)}; its cause is not known yet"
+    return f"{', '.join(parts)}. The capacity is not reached yet"
+
+
+def _busy(step: Step, cores: int) -> list[str]:
+    if not step.processes:
+        return []
+    return [f"the service uses {step.server_cores:.2f} of {words.plural(cores, 'core')}"]
+
+
+def _short(figure: Figure) -> str:
+    return short(figure) if isinstance(figure, Estimate) else "?"

@@ -1,0 +1,151 @@
+"""The readings of one trial as series: one for each metric and set of labels."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from loadlens.estimate import within_trial
+from loadlens.estimate.interval import Floats, Insufficient, Interval
+from loadlens.model.readings import Metric
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Measured = Interval | Insufficient  # a value of one trial, or why there is none
+NOT_READ: Final = Insufficient("not read in the measured part")
+SCRAPE: Final = "scrape"  # the monitor whose metrics have the names that services export
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Series:
+    """Readings of one metric with one set of labels, in order of time."""
+
+    seconds: Floats  # since t0
+    values: Floats
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    def between(self, begin: float, end: float) -> Series:
+        """Return the readings within a part, both edges included."""
+        inside = (self.seconds >= begin) & (self.seconds <= end)
+        return Series(self.seconds[inside], self.values[inside], self.labels)
+
+    def rate(self, begin: float, end: float) -> Measured:
+        """Return the growth per second of a counter over a part, from its growth between readings."""
+        part = self.between(begin, end)
+        if part.seconds.size < 2:
+            return Insufficient(f"{part.seconds.size} readings in the measured part, needs 2")
+        growth, lengths = np.diff(part.values), np.diff(part.seconds)
+        if np.any(growth < 0):
+            return Insufficient("the counter went back: the process was replaced")
+        mean = within_trial.mean(growth, lengths)
+        if isinstance(mean, Interval):
+            return mean
+        point = float(growth.sum() / lengths.sum())
+        return Interval(point, None, None, float(growth.size), "difference of two readings")
+
+    def last_before(self, when: float) -> float | None:
+        """Return the last reading up to a moment; none if there is none."""
+        place = int(np.searchsorted(self.seconds, when, side="right"))
+        return float(self.values[place - 1]) if place else None
+
+    def at(self, moments: Floats) -> Floats:
+        """Return the last reading up to each moment; 0 before the first, for counters that begin later."""
+        place = np.searchsorted(self.seconds, moments, side="right") - 1
+        return np.where(place >= 0, self.values[np.maximum(place, 0)], 0.0)
+
+
+def added(parts: Sequence[Series]) -> Series | None:
+    """Return the sum of series over the moments at which all of them were read; none of no series."""
+    if not parts:
+        return None
+    seconds = parts[0].seconds
+    for part in parts[1:]:
+        seconds = np.intersect1d(seconds, part.seconds)
+    values = [part.values[np.searchsorted(part.seconds, seconds)] for part in parts]
+    return Series(seconds, np.sum(values, axis=0))
+
+
+def total(parts: Sequence[Series], moments: Floats | None = None) -> Series | None:
+    """Return counters added up, each 0 before its first reading; none of no series.
+
+    Args:
+        parts: The counters.
+        moments: Seconds since t0 at which to add; every moment of any of the counters by default.
+    """
+    if not parts:
+        return None
+    if moments is None:
+        moments = np.unique(np.concatenate([part.seconds for part in parts]))
+    return Series(moments, np.sum([part.at(moments) for part in parts], axis=0))
+
+
+def level(values: Floats) -> Interval:
+    """Return the mean of readings at equal distances."""
+    mean = within_trial.mean(values, np.ones(values.size))
+    point = float(values.mean())
+    return mean if isinstance(mean, Interval) else Interval(point, None, None, 1.0, "mean of readings")
+
+
+def of_time(share: Measured) -> Measured:
+    """Return a share of the time, at most 1: a late reading must not make more than all of it."""
+    if not isinstance(share, Interval):
+        return share
+    high = None if share.high is None else min(1.0, share.high)
+    return Interval(min(1.0, share.point), share.low, high, share.independent, share.method)
+
+
+class Readings:
+    """Every series of a trial; readings without a value are left out."""
+
+    def __init__(self, table: pl.DataFrame) -> None:
+        """Take the rows of the record: time_ns, source, metric, labels (JSON text), unit, value."""
+        self.table = table
+        self._read: dict[str, Mapping[str, Sequence[Series]]] = {}  # by monitor
+
+    def _of_monitor(self, monitor: str) -> Mapping[str, Sequence[Series]]:
+        """By metric, in order of their first reading; without the buckets of histograms, most of a page."""
+        if monitor in self._read:
+            return self._read[monitor]
+        import polars as pl
+
+        by_metric: dict[str, list[Series]] = {}
+        if not self.table.is_empty():
+            is_bucket = pl.col("metric").str.ends_with("_bucket")
+            rows = self.table.filter(
+                (pl.col("source") == monitor) & pl.col("value").is_not_null() & ~is_bucket
+            )
+            groups = rows.sort("time_ns", maintain_order=True).group_by(
+                ["metric", "labels"], maintain_order=True
+            )
+            for (metric, text), part in groups:
+                seconds = part["time_ns"].to_numpy().astype(np.float64) / 1e9
+                values = part["value"].to_numpy().astype(np.float64)
+                labels = {name: str(value) for name, value in json.loads(str(text or "{}")).items()}
+                by_metric.setdefault(str(metric), []).append(Series(seconds, values, labels))
+        self._read[monitor] = by_metric
+        return by_metric
+
+    def of(self, metric: Metric, **labels: str) -> Sequence[Series]:
+        """Return the series of a metric that have these labels."""
+        every = self._of_monitor(metric.monitor).get(metric.name, ())
+        return [series for series in every if labels.items() <= series.labels.items()] if labels else every
+
+    def one(self, metric: Metric, **labels: str) -> Series | None:
+        """Return the first series of a metric that has these labels; none if it was not read."""
+        return next(iter(self.of(metric, **labels)), None)
+
+    def monitored(self, monitor: str) -> Iterator[tuple[str, Series]]:
+        """Yield each series of a monitor with the name of its metric."""
+        for metric, every in self._of_monitor(monitor).items():
+            for series in every:
+                yield metric, series
+
+    def exported(self, metric: str, service: str | None = None) -> Sequence[Series]:
+        """Return the series that services export under a name, of one service or of all."""
+        every = self._of_monitor(SCRAPE).get(metric, ())
+        return [series for series in every if service is None or series.labels.get("service") == service]

@@ -1,0 +1,79 @@
+"""Notes keys that the format does not have, before anything else is judged.
+
+A key that was clearly meant as another is then read as that one, so that its absence, and what that
+would break, is no second fault. The file is refused in any case.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from loadlens.study.parse.keys_load import Item
+from loadlens.study.parse.placeholders import did_you_mean, nearest
+from loadlens.study.parse.schema import At, Block, Many, Named, Shape, Short
+from loadlens.study.tree import Node, Row, Tree
+from loadlens.units import shown
+
+# Words of other tools: whose, and what they are here (the first that the block has).
+FOREIGN: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
+    "vus": ("k6", ("users",)),
+    "target": ("Artillery", ("entry",)),
+    "baseUrl": ("Gatling", ("entry",)),
+    "url": ("k6", ("entry", "get")),
+    "host": ("Locust", ("entry",)),
+    "arrivalRate": ("Artillery", ("rate",)),
+    "rps": ("k6", ("rate",)),
+    "maxVUs": ("k6", ("max_in_flight",)),
+    "spawn_rate": ("Locust", ("ramp",)),
+    "wait_time": ("Locust", ("think",)),
+    "sleep": ("k6", ("think",)),
+    "thresholds": ("k6", ("objectives",)),
+    "flow": ("Artillery", ("scenarios",)),
+    "capture": ("Artillery", ("extract",)),
+    "checks": ("k6", ("check",)),
+    "matrix": ("GitHub Actions", ("factors",)),
+    "strategy": ("GitHub Actions", ("factors",)),
+    "depends_on": ("Docker Compose", ("after",)),
+    "healthcheck": ("Docker Compose", ("ready",)),
+    "command": ("Docker Compose", ("start",)),
+    "environment": ("Docker Compose", ("env",)),
+    "working_dir": ("Docker Compose", ("dir",)),
+    "scale": ("Docker Compose", ("replicas",)),
+}
+# Ours take another form of value than the word in FOREIGN: it cannot be read in their place.
+_OTHER_FORM: Final = ("thresholds", "healthcheck", "strategy", "flow", "capture", "checks", "spawn_rate")
+
+
+def note(shape: Shape, node: Node | None, at: At) -> None:
+    """Note every unknown key in a node and below, and read it as what it was meant for."""
+    if isinstance(shape, Many):
+        items = node.items if isinstance(node, Row) else ()
+        for index, item in enumerate(items):
+            note(shape.item, item, at.item(index))
+        if isinstance(node, Tree):
+            note(shape.item, node, at)
+    elif isinstance(shape, Short):
+        note(shape.block, node, at)
+    elif isinstance(shape, Item):
+        note(shape.block_of(node), node, at)
+    elif isinstance(node, Tree) and isinstance(shape, Named):
+        for name, item in node.items.items():
+            note(shape.item, item, at.of(node, name))
+    elif isinstance(node, Tree) and isinstance(shape, Block):
+        for name in [name for name in node.items if name not in {**shape.keys, **shape.refused}]:
+            _note_key(shape, node, name, at)
+        for name, item in node.items.items():
+            if name in shape.keys:
+                note(shape.keys[name].shape, item, at.of(node, name))
+
+
+def _note_key(block: Block, node: Tree, name: str, at: At) -> None:
+    tool, words = FOREIGN.get(name, ("", ()))
+    allowed = [*block.keys, *block.refused]
+    foreign = next((word for word in words if word in block.keys), None)
+    meant = foreign or nearest(name, allowed)
+    hint = f"{tool} calls it {name}; here: {foreign}" if foreign else did_you_mean(name, allowed)
+    at.of(node, name).fault(node.key_lines[name], f"unknown key {shown(name)}", hint)
+    if meant is not None and meant not in node.items and (not foreign or name not in _OTHER_FORM):
+        node.origins[meant] = at.of(node, name).key
+        node.items[meant], node.key_lines[meant] = node.items.pop(name), node.key_lines[name]

@@ -1,0 +1,132 @@
+"""Processes that listen on a port, against processes that do so."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from loadlens.machine.listening_sockets import Listening, listening_on
+
+LOOPBACK = ipaddress.ip_address("127.0.0.1")
+LISTEN = """
+import os, socket, sys, time
+family = socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET
+own = socket.create_server((sys.argv[1], int(sys.argv[2])), family=family)
+if sys.argv[3:] and sys.argv[3] != "fork":
+    with open("/proc/self/comm", "w") as name:
+        name.write(sys.argv[3])
+if sys.argv[3:] == ["fork"]:
+    if not os.fork():
+        time.sleep(60)
+print(own.getsockname()[1], flush=True)
+sys.stdin.read()
+if sys.argv[3:] == ["fork"]:
+    os.killpg(0, 9)
+"""
+
+
+@contextmanager
+def listener(*arguments: str, before: tuple[str, ...] = ()) -> Iterator[tuple[int, int]]:
+    """Run a process that listens; yield its pid and its port."""
+    command = [*before, sys.executable, "-c", LISTEN, *arguments]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            yield process.pid, int(process.stdout.readline())
+        finally:
+            process.stdin.close()
+
+
+def pids(discovered: Listening) -> list[int]:
+    return [process.pid for process in discovered.processes]
+
+
+def test_the_process_that_listens_is_found_by_its_port() -> None:
+    with listener("127.0.0.1", "0") as (pid, port):
+        discovered = listening_on({LOOPBACK}, port)
+
+    assert pids(discovered) == [pid]
+    assert discovered.is_open
+    assert discovered.hidden_users == ()
+    assert discovered.processes[0].name.startswith("python")
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+def test_a_process_that_listens_on_all_addresses_is_found(host: str) -> None:
+    with listener(host, "0") as (pid, port):
+        assert pids(listening_on({LOOPBACK}, port)) == [pid]
+
+
+def test_of_two_processes_on_a_port_the_one_with_the_exact_address_gets_the_connections() -> None:
+    with listener("127.0.0.2", "0") as (_, port), listener("127.0.0.1", str(port)) as (pid, _):
+        assert pids(listening_on({LOOPBACK}, port)) == [pid]
+
+
+def test_a_worker_that_inherits_the_socket_is_part_of_its_parent() -> None:
+    with listener("127.0.0.1", "0", "fork") as (pid, port):
+        assert pids(listening_on({LOOPBACK}, port)) == [pid]
+
+
+def test_an_ancestor_of_this_program_is_not_taken_for_the_service() -> None:
+    code = (
+        "import ipaddress, sys; from loadlens.machine.listening_sockets import listening_on;"
+        "discovered = listening_on({ipaddress.ip_address('127.0.0.1')}, int(sys.argv[1]));"
+        "print(discovered.is_open, discovered.processes)"
+    )
+    with socket.create_server(("127.0.0.1", 0)) as own:
+        port = own.getsockname()[1]
+        done = subprocess.run([sys.executable, "-c", code, str(port)], capture_output=True, text=True)
+
+    assert done.stdout.split() == ["True", "()"], done.stderr
+
+
+def test_a_port_without_a_listener_is_not_open() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as own:
+        port = own.getsockname()[1]
+
+    assert listening_on({LOOPBACK}, port) == Listening()
+
+
+def test_a_program_that_passes_connections_on_is_not_taken_for_the_service() -> None:
+    with listener("127.0.0.1", "0", "kubectl") as (pid, port):
+        discovered = listening_on({LOOPBACK}, port)
+
+    assert discovered.processes == ()
+    assert discovered.forwarder is not None
+    assert (discovered.forwarder.pid, discovered.forwarder.name) == (pid, "kubectl")
+
+
+@pytest.mark.skipif(
+    os.geteuid() != 0 or not shutil.which("unshare") or not shutil.which("ip"),
+    reason="a network of its own needs root, unshare and ip",
+)
+def test_behind_the_port_proxy_of_docker_the_process_in_the_container_is_found() -> None:
+    # docker-proxy has the container's address among its options; a namespace with it is the container
+    in_container = (
+        "unshare",
+        "--net",
+        "sh",
+        "-c",
+        'ip addr add 10.99.0.7/32 dev lo; ip link set lo up; exec "$@"',
+        "x",
+    )
+    options = ("-proto", "tcp", "-container-ip", "10.99.0.7", "-container-port", "8099")
+    with (
+        listener("0.0.0.0", "8099", before=in_container) as (pid, _),
+        listener("127.0.0.1", "0", "docker-proxy", *options) as (_, port),
+    ):
+        discovered = listening_on({LOOPBACK}, port)
+
+    assert pids(discovered) == [pid]
+    assert discovered.forwarder is None

@@ -1,0 +1,176 @@
+"""Discovery of a search, at a service that writes down every request."""
+
+from __future__ import annotations
+
+import http.server
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+
+import pytest
+
+from loadlens.machine import listening_sockets
+from loadlens.machine.listening_sockets import Listening, Process
+from loadlens.model.topology import Outside
+from loadlens.model.workload import Step
+from loadlens.search import step_cases
+from loadlens.search.discovery import NO_SUCH_PATH, Discovered, discover, lines, with_probe
+from loadlens.search.ladder import Bounds
+from loadlens.search.step_cases import Aim, Find
+
+METRICS = "# TYPE hits_total counter\nhits_total 5\n# TYPE threads gauge\nthreads 7\n"
+PAGE = "<!doctype html>\n<html><body>all pages are this one</body></html>\n"
+EVERYTHING = Find(processes=True, metrics=True, probe=True)
+WORK = Step("/work", "GET", "/work?n=1", (("X-Key", "1"),))
+
+
+@contextmanager
+def service(pages: Mapping[str, str], default: str | None = None) -> Iterator[tuple[Aim, list[str]]]:
+    """An aim at a service with these pages (elsewhere the default, or 404), and the requests it received."""
+    received: list[str] = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def send_error(self, code: int, *_: object, **__: object) -> None:
+            received.append(f"{self.command} {self.path}")
+            super().send_error(code)
+
+        def do_GET(self) -> None:
+            received.append(f"{self.command} {self.path}")
+            page = pages.get(self.path, default)
+            body = (page or "").encode()
+            self.send_response(404 if page is None else 200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            if self.command == "GET":
+                self.wfile.write(body)
+
+        do_HEAD = do_GET  # noqa: N815  # other methods get 501
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield aim_at(server.server_port), received
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def aim_at(port: int, **more: object) -> Aim:
+    aim = Aim(
+        origin=f"http://127.0.0.1:{port}",
+        tls=None,
+        steps=(WORK,),
+        probe=None,
+        outside=Outside("service", "127.0.0.1", True, (("http", port),)),
+        services=(),
+        timeout_ns=10_000_000_000,
+        bounds=Bounds(90.0, 20_000.0, 1024),
+        seed=7,
+        find=EVERYTHING,
+    )
+    return replace(aim, **more)  # type: ignore[arg-type]
+
+
+def candidates(discovered: Discovered) -> list[tuple[str, str]]:
+    return [(step.method, step.path) for step in discovered.aim.candidates]
+
+
+def test_process_metrics_and_cheap_requests_of_a_service_are_found() -> None:
+    pages = {"/work?n=1": "done", "/healthz": "ok", "/metrics": METRICS}
+    with service(pages) as (aim, _):
+        discovered = discover(aim)
+
+    assert discovered.aim.outside.pids == (os.getpid(),)
+    assert discovered.aim.outside.scrape is not None
+    assert discovered.aim.outside.scrape.path == "/metrics"
+    assert candidates(discovered) == [("GET", "/healthz"), ("GET", NO_SUCH_PATH), ("HEAD", "/work?n=1")]
+    assert discovered.parts[0].startswith(f"process {os.getpid()} (")
+    assert discovered.parts[1] == "metrics at /metrics (2 metrics)"
+    assert discovered.missing == ()
+
+
+def test_each_path_is_asked_once_with_a_method_that_changes_nothing_and_counted() -> None:
+    with service({}) as (aim, received):
+        discovered = discover(aim)
+
+    assert sorted(received) == sorted(set(received))
+    assert {request.partition(" ")[0] for request in received} == {"GET", "HEAD"}
+    assert discovered.requests == len(received) == 8
+    assert not any("/work" in request for request in received if request.startswith("GET"))
+
+
+def test_a_service_that_is_posted_to_gets_no_head_of_that_url() -> None:
+    with service({"/work?n=1": "done"}) as (aim, received):
+        discover(replace(aim, steps=(replace(WORK, method="POST"),)))
+
+    assert not any(request.startswith("HEAD") for request in received)
+
+
+def test_a_page_that_answers_every_path_is_neither_metrics_nor_a_missing_path() -> None:
+    with service({}, default=PAGE) as (aim, _):
+        discovered = discover(aim)
+
+    assert discovered.aim.outside.scrape is None
+    assert "no metrics in the Prometheus text format" in discovered.missing[0]
+    assert ("GET", NO_SUCH_PATH) not in candidates(discovered)
+
+
+def test_nothing_is_asked_for_what_is_not_wanted() -> None:
+    with service({"/metrics": METRICS}) as (aim, received):
+        discovered = discover(replace(aim, find=Find()))
+
+    assert received == []
+    assert discovered == Discovered(replace(aim, find=Find()))
+
+
+def test_a_service_elsewhere_is_asked_nothing_and_that_is_said() -> None:
+    with service({"/metrics": METRICS}) as (aim, received):
+        discovered = discover(replace(aim, outside=replace(aim.outside, is_here=False)))
+
+    assert received == []
+    assert "on another machine" in discovered.missing[0]
+    assert discovered.aim.outside.pids == ()
+
+
+@pytest.mark.parametrize(
+    ("listening", "words"),
+    [
+        (Listening(is_open=True, hidden_users=(0,)), "it belongs to user root (sudo)"),
+        (Listening(is_open=True, forwarder=Process(7, "ssh")), "ssh (7) passes connections on"),
+        (Listening(is_open=True), "this program was started by it"),
+        (Listening(), "none is seen on this machine"),
+    ],
+)
+def test_a_process_that_is_not_watched_is_said_with_the_reason(
+    monkeypatch: pytest.MonkeyPatch, listening: Listening, words: str
+) -> None:
+    monkeypatch.setattr(listening_sockets, "listening_on", lambda addresses, port: listening)
+
+    discovered = discover(aim_at(8080, find=Find(processes=True)))
+
+    assert discovered.aim.outside.pids == ()
+    assert words in discovered.missing[0]
+
+
+def test_what_was_found_is_one_line_with_its_flags_and_the_rest_another() -> None:
+    health = Step("/health", "GET", "/health")
+    aim = aim_at(8080, candidates=(health,))
+    discovered = Discovered(aim, ("process 7 (app)",), ("no metrics",), ("--no-pid",))
+
+    baseline = step_cases.choose(aim, {"/work": 0.012, "/health": 0.0004})
+    alone = step_cases.choose(aim, {"/work": 0.012, "/health": 0.0090})
+
+    assert list(lines(with_probe(discovered, baseline))) == [
+        (
+            "found process 7 (app); probe GET /health: 400 µs where the load's request takes 12.0 ms "
+            "(off: --no-pid --no-probe)"
+        ),
+        "not found: no metrics",
+    ]
+    assert "at most half as long" in list(lines(with_probe(discovered, alone)))[1]

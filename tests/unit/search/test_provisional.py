@@ -1,0 +1,64 @@
+"""Judgements while a search goes on: whether the answer is certain, and the line for the user."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from loadlens.model.finding import Estimate, Figure, Undecided
+from loadlens.search.provisional import Judgement, is_certain
+
+
+def capacity(point: float, low: float | None, high: float | None) -> Estimate:
+    return Estimate("capacity", "1/s", point, low, high, 3, 500, "by hand")
+
+
+SURE = Judgement(
+    cause="db.lock",
+    claims=frozenset({"db.lock", "saturation.plateau"}),
+    suspected=frozenset(),
+    capacity=capacity(100.0, 95.0, 105.0),
+    line="",
+)
+
+
+def test_two_judgements_that_agree_are_certain_and_one_is_not() -> None:
+    assert is_certain([SURE, SURE])
+    assert is_certain([replace(SURE, cause=None), SURE, SURE])
+    assert not is_certain([SURE])
+    assert not is_certain([])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"cause": "db.pool"},
+        {"cause": None},  # that throughput stops is no cause
+        {"claims": SURE.claims | {"pause.periodic"}},
+        {"suspected": frozenset({"mixture.slow-path"})},
+    ],
+)
+def test_another_cause_a_new_finding_or_a_suspicion_is_not_certain(change: dict[str, object]) -> None:
+    changed = replace(SURE, **change)  # type: ignore[arg-type]
+
+    assert not is_certain([SURE, changed])
+    assert not is_certain([replace(SURE, cause=None), replace(SURE, cause=None)])
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "agree"),
+    [
+        (capacity(100.0, 95.0, 105.0), capacity(104.0, 99.0, 109.0), True),
+        (capacity(100.0, 95.0, 105.0), capacity(106.0, 99.0, 109.0), False),  # outside the first
+        (capacity(100.0, 80.0, 120.0), capacity(106.0, 101.0, 111.0), False),  # outside the second
+        (capacity(100.0, 80.0, 120.0), capacity(100.0, 89.0, 110.0), False),  # 21 % wide, 20 are allowed
+        (capacity(100.0, 80.0, 120.0), capacity(100.0, 91.0, 110.0), True),
+        (capacity(100.0, 95.0, None), capacity(100.0, 95.0, 105.0), False),  # a lower bound
+        (Undecided("capacity", "1/s", "not reached"), capacity(100.0, 95.0, 105.0), False),
+    ],
+)
+def test_each_capacity_must_lie_in_the_narrow_interval_of_the_other(
+    before: Figure, now: Figure, agree: bool
+) -> None:
+    assert is_certain([replace(SURE, capacity=before), replace(SURE, capacity=now)]) is agree
