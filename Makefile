@@ -6,6 +6,7 @@
 # make bench  cost and truth beside other load generators
 # make catalogue  diagnoses services whose flaw is known, and says how often that was right
 # make docs   regenerates the reference pages and the drawings
+# make site   builds the documentation as a site, into site/
 # make lock   pins the Python packages of pyproject.toml again (requirements/)
 # make audit  licences and known vulnerabilities of dependencies, as far as their databases can be reached
 # make coverage  lines and branches of the Python package that its fast tests reach
@@ -24,7 +25,7 @@ ifneq ($(DEFAULT_TOOLCHAIN),)
 export RUSTUP_TOOLCHAIN := $(DEFAULT_TOOLCHAIN)
 endif
 
-.PHONY: demo test test-slow test-all check studies bench catalogue docs size lock audit coverage hooks install tools clean
+.PHONY: demo test test-slow test-all check studies bench catalogue docs site size lock audit coverage hooks install tools clean
 
 demo: install
 	@$(VENV)/bin/loadlens run studies/register --quick
@@ -57,6 +58,12 @@ catalogue: tools
 docs: install
 	@$(PYTHON) tools/docs.py
 	@$(PYTHON) tools/drawings.py
+
+# Needs no engine. A dead link or anchor is an error; the navigation is made from docs/index.md.
+site:
+	@test -x $(PYTHON) || python3 -m venv $(VENV)
+	@$(LOCKED) requirements/site.txt
+	@NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --quiet --strict
 
 # pyproject.toml says what is needed, the lock which versions; `make lock` after a change of pyproject.toml,
 # `make lock UPGRADE=--upgrade` for the newest versions.

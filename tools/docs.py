@@ -5,6 +5,8 @@ docs/reference/findings.md                   from the docstrings of the rules
 docs/reference/cli.md                        from the help texts
 docs/reference/monitors/NAME.md              its table from model/readings.py; the rest is written by hand
 docs/glossary.md                             from the words that reports use
+
+`make site` takes its table of contents, llms.txt and llms-full.txt from here, all made from docs/index.md.
 """
 
 from __future__ import annotations
@@ -14,13 +16,15 @@ import json
 import re
 import sys
 import textwrap
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from loadlens.model.readings import Metric
 
-DOCS = Path(__file__).parent.parent / "docs"
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
 NOTE = "<!-- made by `make docs`; edit {source} instead -->\n\n"
 
 FINDINGS_HEAD = """# Findings
@@ -121,6 +125,51 @@ def _metrics_table(metrics: tuple[Metric, ...]) -> str:
     rows = [("metric", "unit", "kind", "what", "read from"), ("---",) * 5]
     rows += [(f"`{m.name}`", m.unit, m.kind, m.what.replace("|", "\\|"), f"`{m.source}`") for m in metrics]
     return "".join(f"| {' | '.join(row if has_source else row[:4])} |\n" for row in rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A page that docs/index.md links."""
+
+    title: str
+    path: Path
+    about: str
+
+    @property
+    def uri(self) -> str:
+        """Return its path in the site: that in docs/, or for others that from the root, in lower case."""
+        if self.path.is_relative_to(DOCS):
+            return self.path.relative_to(DOCS).as_posix()
+        return self.path.relative_to(ROOT).as_posix().lower().replace("/readme.md", ".md")
+
+
+def contents() -> dict[str, list[Entry]]:
+    """Return the sections of docs/index.md with the pages that their lists link: `- [title](path): about`."""
+    sections: dict[str, list[Entry]] = {}
+    _, *parts = re.split(r"^## (.+)\n", (DOCS / "index.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    for head, text in zip(parts[::2], parts[1::2], strict=True):
+        rows = re.findall(r"^- \[(.+)\]\((\S+\.md)\): (.+(?:\n  .+)*)", text, re.MULTILINE)
+        sections[head] = [Entry(title, (DOCS / path).resolve(), about) for title, path, about in rows]
+    return sections
+
+
+def llms() -> str:
+    """Return llms.txt: the table of contents for programs that read, in the form of llmstxt.org."""
+    intro = (DOCS / "index.md").read_text(encoding="utf-8").split("\n\n")[1]
+    parts = [f"# Loadlens\n\n> {' '.join(intro.split())}\n"]
+    for head, entries in contents().items():
+        rows = (f"- [{e.title}]({e.uri}): {' '.join(e.about.split())}\n" for e in entries)
+        parts.append(f"\n## {head}\n\n{''.join(rows)}")
+    return "".join(parts)
+
+
+def llms_full() -> str:
+    """Return every page of the table of contents in one file."""
+    entries = [entry for section in contents().values() for entry in section]
+    return (
+        "\n\n".join(f"<!-- {e.uri} -->\n\n{e.path.read_text(encoding='utf-8').strip()}" for e in entries)
+        + "\n"
+    )
 
 
 def pages() -> dict[Path, str]:

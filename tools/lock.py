@@ -19,6 +19,7 @@ PACKAGE = ["pyproject.toml", "--extra", "lab", "--group", "build"]
 LOCKS = {
     "requirements/dev.txt": [*PACKAGE, "--extra", "dev"],
     "requirements/run.txt": [*PACKAGE, "--constraint", "requirements/dev.txt"],
+    "requirements/site.txt": ["--group", "site", "--constraint", "requirements/dev.txt"],
     "requirements/wheel.txt": ["--group", "wheel"],
 }
 

@@ -14,7 +14,12 @@ ROOT = Path(__file__).parents[2]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 EXTRAS, GROUPS = PYPROJECT["project"]["optional-dependencies"], PYPROJECT["dependency-groups"]
 TO_RUN = [*PYPROJECT["project"]["dependencies"], *EXTRAS["lab"], *GROUPS["build"]]
-WANTED = {"run.txt": TO_RUN, "dev.txt": [*TO_RUN, *EXTRAS["dev"]], "wheel.txt": GROUPS["wheel"]}
+WANTED = {
+    "run.txt": TO_RUN,
+    "dev.txt": [*TO_RUN, *EXTRAS["dev"]],
+    "wheel.txt": GROUPS["wheel"],
+    "site.txt": GROUPS["site"],
+}
 
 
 def locked(name: str) -> dict[str, str]:
@@ -35,6 +40,12 @@ def test_every_requirement_is_locked_at_a_version_that_it_allows(name: str, want
 
 def test_running_and_developing_use_the_same_versions() -> None:
     assert locked("run.txt").items() <= locked("dev.txt").items()
+
+
+def test_building_the_site_changes_no_package_of_the_environment() -> None:
+    dev, site = locked("dev.txt"), locked("site.txt")
+
+    assert {name: site[name] for name in site.keys() & dev.keys()}.items() <= dev.items()
 
 
 @pytest.mark.parametrize("name", WANTED)
