@@ -12,7 +12,7 @@
   grid    POST, TLS and new connections at other connection counts, about 12 min
   soak    half an hour of `hit` at 10,000/s: memory, descriptors, threads and rate; only when it is named
   cost    your own choice of --cases and --peers
-  page    docs/benchmarks.md and its chart, from the newest data
+  page    docs/benchmarks.md, its appendix and its chart, from the newest data
 
 Peers are looked for in --peers-dir (or $LOADLENS_PEERS) and on PATH; what is missing is skipped aloud.
 """

@@ -9,7 +9,7 @@ from benches import laws, truth
 from benches.cost import Row
 from benches.estimates import Middle, middle
 from benches.results import Claim, Results
-from benches.works import WORKS
+from benches.works import WORKS, title
 
 OURS = "loadlens"
 ROUNDS = 8  # fewer are shown and not judged as met
@@ -93,11 +93,11 @@ def judged(value: Middle, at_most: float) -> str:
 
 
 def _cost(rows: Sequence[Row]) -> Iterator[Verdict]:
-    titles = {work.name: work for work in WORKS}
+    works = {work.name: work for work in WORKS}
     for bar in COST:
-        name, limit = f"CPU per request, {bar.work}", f"≤ {bar.at_most:.2f} × {bar.to}"
+        name, limit = f"CPU per request: {title(works[bar.work])}", f"≤ {bar.at_most:.2f} × {bar.to}"
         row = next((row for row in rows if row.work == bar.work and row.generator == OURS), None)
-        assert bar.to in ("floor", titles[bar.work].peer)
+        assert bar.to in ("floor", works[bar.work].peer)
         ratio = None
         if row is not None:
             ratio = row.to_floor if bar.to == "floor" else row.to_peer

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from benches.cost import Row
-from benches.works import Work
+from benches.works import Work, title
 from loadlens.present import tokens
 from loadlens.present.charts import SCHEMA, parts
 
@@ -96,15 +96,3 @@ def _point(row: Row) -> dict[str, Any]:
     kind = "ours" if row.generator == OURS else "limit" if row.generator == LIMIT else "others"
     low, high = row.to_peer.low, row.to_peer.high
     return {"name": row.generator, "value": row.to_peer.value, "low": low, "high": high, "kind": kind}
-
-
-def title(work: Work) -> str:
-    """A piece of work in words."""
-    count = "1 connection" if work.connections == 1 else f"{work.connections:,} connections"
-    if work.kind == "flow":
-        return f"Flow of five steps, {count}"
-    if work.kind == "post":
-        return f"POST with two random numbers, {count}"
-    if work.is_fresh:
-        return f"A new connection for each request, {work.connections:,} at once"
-    return f"GET over TLS, {count}" if work.is_tls else f"GET, {count}"

@@ -1,8 +1,9 @@
-"""The tables of docs/benchmarks.md: its prose is written by hand, what stands between markers is data."""
+"""The data of docs/benchmarks.md and its appendix, between markers; the prose there is written by hand."""
 
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -13,12 +14,15 @@ from benches.estimates import Middle
 from benches.generators import GENERATORS
 from benches.measuring import ROOT
 from benches.results import Claim, Results
-from benches.works import FLOW, FRESH, GET, POST, TLS, WORKS, Work, chosen
+from benches.works import FLOW, FRESH, GET, POST, TLS, WORKS, Work, chosen, title
 
 DOCS = ROOT / "docs"
-PAGE, CHART = "benchmarks.md", "images/benchmarks.svg"
+PAGE, APPENDIX, CHART = "benchmarks.md", "appendix/benchmarks.md", "images/benchmarks.svg"
 ALONE = "–"  # not measured, or it cannot do it
+FEWEST = 3  # rounds below which a generator is not compared
+TOO_FEW = f"fewer than {FEWEST} rounds"
 CHARTED = ("get-1", "get-100", "get-1000", "post-100", "tls-100", "fresh-100", "flow-100")
+AT_100 = chosen(("get-100", "post-100", "tls-100", "fresh-100", "flow-100"))
 GROUPS: Sequence[tuple[str, Sequence[Work]]] = (
     ("GET", GET),
     ("POST with two random numbers", POST),
@@ -29,24 +33,29 @@ GROUPS: Sequence[tuple[str, Sequence[Work]]] = (
 
 
 def write(results: Results, docs: Path = DOCS) -> list[Path]:
-    """Write page and chart again; gives what was written."""
+    """Write both pages and the chart again; gives what was written."""
     rows = summary(results, WORKS, GENERATORS)
-    page, picture = docs / PAGE, docs / CHART
-    page.write_text(filled(page.read_text(), results))
+    page, appendix, picture = docs / PAGE, docs / APPENDIX, docs / CHART
+    for path, text in zip(
+        (page, appendix), filled(page.read_text(), appendix.read_text(), results), strict=True
+    ):
+        path.write_text(text)
     picture.parent.mkdir(parents=True, exist_ok=True)
-    picture.write_text(chart.svg(rows, chosen(CHARTED)))
-    return [page, picture]
+    picture.write_text(chart.svg([row for row in rows if is_compared(row)], chosen(CHARTED)))
+    return [page, appendix, picture]
 
 
-def filled(text: str, results: Results) -> str:
-    """The page with every block made from the data.
+def filled(page: str, appendix: str, results: Results) -> tuple[str, str]:
+    """Both pages with every block made from the data.
 
     Raises:
-        ValueError: A marker names no block, or a block has no marker.
+        ValueError: A marker names no block, or a block has no marker, or several.
     """
     rows = summary(results, WORKS, GENERATORS)
     blocks: dict[str, Callable[[], str]] = {
+        "result": lambda: result(results, rows),
         "picture": lambda: picture(rows),
+        "at_100": lambda: at_100(rows),
         "environment": lambda: environment(results),
         "bars": lambda: bars(results, rows),
         "cost": lambda: cost_tables(rows),
@@ -54,15 +63,69 @@ def filled(text: str, results: Results) -> str:
         "truth": lambda: truth_tables(results.claims),
         "commands": lambda: commands(results),
     }
-    marked = re.findall(r"<!-- data: (\w+) -->", text)
+    marked = re.findall(r"<!-- data: (\w+) -->", page + appendix)
     if sorted(marked) != sorted(blocks):
         raise ValueError(f"markers {sorted(marked)}, blocks {sorted(blocks)}")
-    for name, block in blocks.items():
-        begin, end = f"<!-- data: {name} -->", "<!-- end -->"
-        pattern = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)
-        made = f"{begin}\n\n{block().strip()}\n\n{end}"
-        text = pattern.sub(lambda _, made=made: made, text)  # type: ignore[misc]
-    return text
+    made = {name: block().strip() for name, block in blocks.items()}
+    place = re.compile(r"(<!-- data: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+    return tuple(  # type: ignore[return-value]
+        place.sub(lambda at: f"{at[1]}\n{made[at[2]]}\n\n{at[3]}", text) for text in (page, appendix)
+    )
+
+
+def is_compared(row: Row) -> bool:
+    """True if a generator has enough rounds to be compared with its peer."""
+    return row.to_peer is not None and row.to_peer.rounds >= FEWEST
+
+
+def result(results: Results, rows: Sequence[Row]) -> str:
+    """The answer in a few lines: our cost per request, and the limits that are met and missed."""
+    ours = {row.work: row for row in rows if row.generator == "loadlens" and is_compared(row)}
+    lines = ["CPU time per request of Loadlens at 100 connections, with 95 % intervals:", ""]
+    for work in AT_100:
+        if work.name in ours:
+            ratio = _times(ours[work.name].to_peer)
+            lines.append(f"- {title(work, is_counted=False)}: {ratio} times that of {work.peer}.")
+    judged = [verdict for verdict in verdicts(results, rows) if verdict.verdict]
+    missed = [f"{verdict.name} ({verdict.bar})" for verdict in judged if "missed" in verdict.verdict]
+    lines += ["", f"Of {len(judged)} limits that Loadlens is held to, {len(judged) - len(missed)} are met."]
+    if missed:
+        lines.append(f"Missed: {'; '.join(missed)}.")
+    return "\n".join(lines)
+
+
+def at_100(rows: Sequence[Row]) -> str:
+    """One table: each generator's CPU time per request as a multiple of the peer's, at 100 connections."""
+    works = [work for work in AT_100 if any(row.work == work.name for row in rows)]
+    if not works:
+        return "Not measured yet."
+    at = {(row.work, row.generator): row.to_peer for row in rows if is_compared(row)}
+    heads = [f"{title(work, is_counted=False)}, × {work.peer}" for work in works]
+    lines = [
+        "CPU time per request at 100 connections, as a multiple of the peer's in the same rounds:",
+        "",
+        f"| | {' | '.join(heads)} |",
+        "| --- |" + " ---: |" * len(heads),
+    ]
+    for name, generator in GENERATORS.items():
+        cells = []
+        for work in works:
+            ratio = at.get((work.name, name))
+            note = ", fixed body" if ratio and work.kind == "post" and not generator.has_random_body else ""
+            cells.append("1" if name == work.peer else f"{_times(ratio)}{note}" if ratio else ALONE)
+        if any(cell != ALONE for cell in cells):
+            lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _times(ratio: Middle | None) -> str:
+    """`0.70 (0.58–0.83)`, or without the interval where there is none."""
+    if ratio is None:
+        return ALONE
+    digits = 2 if ratio.value < 10 else 0
+    ends = (f"{end:.{digits}f}" for end in (ratio.low, ratio.high) if end is not None)
+    interval = "–".join(ends)
+    return f"{ratio.value:.{digits}f}" + (f" ({interval})" if interval else "")
 
 
 def picture(rows: Sequence[Row]) -> str:
@@ -71,37 +134,51 @@ def picture(rows: Sequence[Row]) -> str:
 
 
 def environment(results: Results) -> str:
-    """The machine and versions of the measurement, and the disturbance during it."""
+    """The machine, the versions, and the disturbance during the measurement, as a list."""
     about = results.machine
     first, last = results.sets[0]["began"], results.sets[-1].get("ended", results.sets[-1]["began"])
     virtual = "virtual " if about["hypervisor"] else ""
-    lines = [
-        f"Measured {first} to {last}, commit {results.subject['commit']}, release build.",
-        (
-            f"{about['processors']} {virtual}processors ({about['processor']}), {about['memory_gib']} GiB, "
-            f"{about['distribution']}, kernel {about['kernel']}, {about['congestion_control']}, loopback."
-        ),
-    ]
-    waits = sorted(cost.marginal.waited for cost in results.cost if cost.left_out is None)
-    if waits:
-        middle, most = waits[len(waits) // 2], waits[-1]
-        lines.append(
-            f"Some task of the machine waited for a processor during {middle:.0%} of a measurement in the "
-            f"median and {most:.0%} at most (pressure stall information; threads of a generator that share "
-            "its core count too)."
-        )
-        most_stolen = max(cost.marginal.stolen for cost in results.cost if cost.left_out is None)
-        lines.append(f"The machine's host gave at most {most_stolen:.0%} of its processor time to others.")
     left_out = sum(cost.left_out is not None for cost in results.cost)
     failed = sum(len(series.get("failed", ())) for series in results.sets)
-    lines.append(f"{len(results.cost)} measurements, {left_out} of them left out; {failed} runs failed.")
+    lines = [
+        f"**When**: {first} to {last}, commit {results.subject['commit']}, release build.",
+        (
+            f"**Machine**: {about['processors']} {virtual}processors ({about['processor']}), "
+            f"{about['memory_gib']} GiB, {about['distribution']}, kernel {about['kernel']}, "
+            f"{about['congestion_control']}, loopback."
+        ),
+        f"**Amount**: {len(results.cost)} measurements, {left_out} of them left out; {failed} runs failed.",
+        *_disturbance(results),
+    ]
     if counts := books(results):
-        lines.append(counts)
+        lines.append(f"**Counts**: {counts}")
     versions: dict[str, str] = {}
     for series in results.sets:
         versions |= {name: version for name, version in series["versions"].items() if version}
-    lines.append(f"Versions: {'; '.join(version for version in versions.values())}.")
-    return "\n".join(lines)
+    lines.append(f"**Versions**: {'; '.join(versions.values())}.")
+    return "\n".join(
+        textwrap.fill(
+            f"- {line}", 100, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+        )
+        for line in lines
+    )
+
+
+def _disturbance(results: Results) -> list[str]:
+    """Return the time tasks waited for a processor, and the time that the host gave to other machines."""
+    kept = [cost.marginal for cost in results.cost if cost.left_out is None]
+    if not kept:
+        return []
+    waits = sorted(used.waited for used in kept)
+    stolen = max(used.stolen for used in kept)
+    return [
+        (
+            f"**Disturbance**: some task of the machine waited for a processor during "
+            f"{waits[len(waits) // 2]:.0%} of a measurement in the median and {waits[-1]:.0%} at most "
+            "(pressure stall information; threads of a generator that share its core count too). The "
+            f"machine's host gave at most {stolen:.0%} of its processor time to others."
+        )
+    ]
 
 
 def books(results: Results) -> str:
@@ -129,13 +206,21 @@ def bars(results: Results, rows: Sequence[Row]) -> str:
 
 def cost_tables(rows: Sequence[Row]) -> str:
     """CPU per request by group of works: the ratio to the peer with its interval, and microseconds."""
-    return _tables(rows, lambda row: f"{_ratio(row.to_peer)}{row.cpu_us.value:.1f} µs", "CPU per request")
+
+    def cell(row: Row) -> str:
+        if row.cpu_us.rounds < FEWEST:
+            return TOO_FEW
+        return f"{_ratio(row.to_peer)}{row.cpu_us.value:.1f} µs"
+
+    return _tables(rows, cell, "CPU per request")
 
 
 def rate_tables(rows: Sequence[Row]) -> str:
     """Requests per second, and how busy both sides were."""
 
     def cell(row: Row) -> str:
+        if row.requests_per_s.rounds < FEWEST:
+            return TOO_FEW
         return f"{row.requests_per_s.value / 1e3:.1f}k ({row.busy_generator:.2f}/{row.busy_server:.2f})"
 
     return _tables(rows, cell, "requests/s (share of a core used by generator/server)")
@@ -144,7 +229,7 @@ def rate_tables(rows: Sequence[Row]) -> str:
 def _tables(rows: Sequence[Row], cell: Callable[[Row], str], what: str) -> str:
     at = {(row.work, row.generator): row for row in rows}
     parts = []
-    for title, works in GROUPS:
+    for group, works in GROUPS:
         measured = [work for work in works if any(row.work == work.name for row in rows)]
         if not measured:
             continue
@@ -152,7 +237,7 @@ def _tables(rows: Sequence[Row], cell: Callable[[Row], str], what: str) -> str:
         heads = [
             head.replace("1 connections", "1 connection") if head[:2] == "1 " else head for head in heads
         ]
-        lines = [f"**{title}**, {what}:", "", f"| | {' | '.join(heads)} |", "| --- |" + " --- |" * len(heads)]
+        lines = [f"**{group}**, {what}:", "", f"| | {' | '.join(heads)} |", "| --- |" + " --- |" * len(heads)]
         for name, generator in GENERATORS.items():
             if not any((work.name, name) in at for work in measured):
                 continue

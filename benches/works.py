@@ -53,3 +53,17 @@ def chosen(patterns: Iterable[str], works: Sequence[Work] = WORKS) -> list[Work]
         names = ", ".join(work.name for work in works)
         raise ValueError(f"no such case: {', '.join(idle)}; there are {names}")
     return [work for work in works if any(fnmatch(work.name, pattern) for pattern in patterns)]
+
+
+def title(work: Work, *, is_counted: bool = True) -> str:
+    """A piece of work in words, with the number of its connections or without."""
+    count = "1 connection" if work.connections == 1 else f"{work.connections:,} connections"
+    if work.is_fresh:
+        what, count = "A new connection for each request", f"{work.connections:,} at once"
+    elif work.kind == "flow":
+        what = "Flow of five steps"
+    elif work.kind == "post":
+        what = "POST with two random numbers"
+    else:
+        what = "GET over TLS" if work.is_tls else "GET"
+    return f"{what}, {count}" if is_counted else what

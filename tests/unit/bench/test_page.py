@@ -10,7 +10,6 @@ from benches.bars import judged, verdicts
 from benches.cost import summary
 from benches.estimates import Middle
 from benches.generators import GENERATORS
-from benches.measuring import ROOT
 from benches.results import Claim, Limit, newest, read
 from benches.works import WORKS
 
@@ -82,14 +81,28 @@ def test_a_figure_beyond_the_jump_or_none_misses_the_bar(p99_s: float | None, me
 
 
 def test_the_page_has_a_place_for_each_block_and_keeps_its_prose() -> None:
-    text = (page.DOCS / page.PAGE).read_text()
+    main, appendix = ((page.DOCS / name).read_text() for name in (page.PAGE, page.APPENDIX))
 
-    made = page.filled(text, results(*ROUNDS))
+    lead, tables = page.filled(main, appendix, results(*ROUNDS))
 
-    assert made.startswith("# What a request costs")
-    assert "| CPU per request, get-100 | ≤ 1.12 × floor | 1.20 × (1.20–1.20) | **missed** |" in made
+    assert lead.startswith("# What a request costs")
+    assert "- GET: 0.75 (0.75–0.75) times that of wrk." in lead
+    assert "Missed: CPU per request: GET, 100 connections (≤ 1.12 × floor)" in lead
+    missed = "| CPU per request: GET, 100 connections | ≤ 1.12 × floor | 1.20 × (1.20–1.20) | **missed** |"
+    assert missed in tables
     with pytest.raises(ValueError, match="markers"):
-        page.filled(text.replace("data: bars", "data: bears"), results())
+        page.filled(main, appendix.replace("data: bars", "data: bears"), results())
+
+
+def test_two_rounds_are_no_comparison() -> None:
+    # A tool that broke off in all other rounds once stretched every panel of the picture to 10,000 times.
+    broken = [cost("locust", 80_000.0, number=number) for number in range(2)]
+    rows = summary(results(*ROUNDS, *broken), WORKS, GENERATORS)
+
+    assert "| loadlens | 0.75 (0.75–0.75) |" in page.at_100(rows)
+    assert "locust" not in page.at_100(rows)
+    assert "| locust | fewer than 3 rounds |" in page.cost_tables(rows)
+    assert [row.generator for row in rows if page.is_compared(row)] == ["loadlens", "floor", "wrk"]
 
 
 def test_the_picture_follows_the_page_into_the_dark() -> None:
@@ -105,6 +118,6 @@ def test_the_published_page_is_the_one_that_the_published_data_make() -> None:
     path = newest()
     if path is None:
         pytest.skip("no data are published")
-    text = (ROOT / "docs" / "benchmarks.md").read_text()
+    texts = tuple((page.DOCS / name).read_text() for name in (page.PAGE, page.APPENDIX))
 
-    assert page.filled(text, read(path)) == text, "run `python -m benches page`"
+    assert page.filled(*texts, read(path)) == texts, "run `python -m benches page`"
