@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
 from benches.cost import Row
 from benches.works import Work, title
 from loadlens.present import tokens
-from loadlens.present.charts import SCHEMA, parts
+from loadlens.present.charts import SCHEMA, parts, standalone_svg
 
 WIDTH_PX, ROW_PX, NAMES_PX = 640, 17, 90
 OURS, LIMIT = "loadlens", "floor"
@@ -25,18 +24,8 @@ SLOTS = [
 
 
 def svg(rows: Sequence[Row], works: Sequence[Work]) -> str:
-    """A picture that is read on light and on dark pages alike.
-
-    It is drawn once, with the light colours, and brings the rules by which a browser recolours it.
-    """
-    import vl_convert
-
-    drawn: str = vl_convert.vegalite_to_svg(json.dumps(spec(rows, works)))
-    light, dark = tokens.css_variables("light"), tokens.css_variables("dark")
-    themes = f":root{{{light}}}@media(prefers-color-scheme:dark){{:root{{{dark}}}}}"
-    style = f"<style>{themes}{tokens.css_chart_rules('svg')}</style>"
-    head, end, rest = drawn.partition(">")
-    return f"{head}{end}{style}{rest}\n"
+    """A picture that is read on light and on dark pages alike."""
+    return standalone_svg(spec(rows, works))
 
 
 def spec(rows: Sequence[Row], works: Sequence[Work]) -> dict[str, Any]:

@@ -10,7 +10,7 @@
     python -m catalogue list                      all families
     python -m catalogue show db-lock/3/flawed     the setup of a service, and its true numbers
     python -m catalogue serve db-lock/1/repaired  start a service (here with the fix applied) until Ctrl-C
-    python -m catalogue page                      write the tables of docs/explain/catalogue.md again
+    python -m catalogue page                      write the tables of docs/explain and docs/appendix again
 
 Each diagnosis is stored in catalogue/results when it is made, and its record in --records; an interrupted run
 continues where it stopped. --anew also measures services that are stored already. `judge` measures nothing:

@@ -1,22 +1,25 @@
-"""The catalogue's tables as Markdown, and the page of the documentation that shows the latest ones."""
+"""The catalogue's tables as Markdown, and the two pages of the documentation that show the latest ones."""
 
 from __future__ import annotations
 
+import re
 import statistics
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from catalogue import chart
 from catalogue.cases import Share, case_of
 from catalogue.families import FAMILIES
 from catalogue.numbers import FIX_NEAR, NEAR, FixScore, NumberScore
-from catalogue.rows import Split, latest, of_latest_budget
+from catalogue.rows import FIRST_SEED, Row, file_of, latest, of_latest_budget, read
 from catalogue.running import ROOT
 from catalogue.scoring import GRADES, RuleScore, Scores, score
 
-PAGE: Final = ROOT / "docs" / "explain" / "catalogue.md"
+DOCS: Final = ROOT / "docs"
+PAGE, APPENDIX, PICTURE = "explain/catalogue.md", "appendix/catalogue.md", "images/catalogue.svg"
 QUIET_BELOW: Final = 0.05  # proportion of the processors that other programs use
-BEGIN, END = "<!-- begin: made by `python -m catalogue page` -->", "<!-- end -->"
 
 
 def existing_rules() -> list[str]:
@@ -162,13 +165,12 @@ def _short(share: Share) -> str:
 
 
 def _confusion(scores: Scores) -> list[str]:
-    """Tabulate the true cause by row and the cause named first by column."""
-    named = sorted({first for _, first in scores.confusion})
-    causes = sorted({cause for cause, _ in scores.confusion})
-    lines = [f"| true cause / named first | {' | '.join(named)} |", "| --- " * (len(named) + 1) + "|"]
-    for cause in causes:
-        counts = (str(scores.confusion.get((cause, first), 0) or "") for first in named)
-        lines.append(f"| {cause} | {' | '.join(counts)} |")
+    """List by true cause which causes were named first, and how often."""
+    lines = ["| true cause | named first |", "| --- | --- |"]
+    for cause in sorted({cause for cause, _ in scores.confusion}):
+        named = {first: count for (true, first), count in scores.confusion.items() if true == cause}
+        ordered = sorted(named.items(), key=lambda item: (-item[1], item[0]))
+        lines.append(f"| {cause} | {', '.join(f'{first} {count}' for first, count in ordered)} |")
     return [*lines, ""]
 
 
@@ -248,13 +250,99 @@ def fixes_table() -> str:
     return "\n".join(lines) + "\n"
 
 
-def write(page: Path = PAGE) -> None:
-    """Put the families and the latest tables into the page; text outside the marks is written by hand."""
-    text = page.read_text()
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    parts = ["\n## The families\n", families_table(), "\n## Families with a fix\n", fixes_table()]
-    splits: dict[Split, str] = {"hold-out": "Hold-out seeds", "development": "Development seeds"}
-    for split, title in splits.items():
-        parts += [f"\n## {title}\n", table(of_latest_budget(latest(split)))]
-    page.write_text(before + BEGIN + "\n" + "\n".join(parts) + "\n" + END + after)
+def first_look() -> list[Row]:
+    """Return the answers about the first hold-out seed as given on the day when it was measured."""
+    rows = of_latest_budget(read(file_of("hold-out")))
+    return [row for row in rows if row["seed"] == FIRST_SEED["hold-out"]]
+
+
+def headline(scores: Scores) -> str:
+    """Return the result in two sentences."""
+    true, met, left = scores.precision, scores.recall, scores.twins_with_claims
+    low, high = (f"{100 * end:.1f}" for end in true.interval)
+    return (
+        f"On services that no rule was tuned on, **{true.part} of {true.whole} claims were true** (95 % "
+        f"interval {low} to {high}\N{NO-BREAK SPACE}%), {met.part} of {met.whole} required findings were "
+        f"made, and {left.part or 'none'} of {left.whole} services without the flaw got a false finding. "
+        "This is the first look: each answer as it was given when the service was measured. The services "
+        "are the project's own."
+    )
+
+
+def main_shares(scores: Scores) -> list[tuple[str, Share]]:
+    """Return the shares that the page leads with; for all of them more is better."""
+    quiet = scores.twins_with_claims
+    capacity = next((number.near for number in scores.numbers if number.name == "capacity"), Share(0, 0))
+    return [
+        ("claims that are true", scores.precision),
+        ("required findings that were made", scores.recall),
+        ("right cause named first", scores.first_cause),
+        ("no false finding without a flaw", Share(quiet.whole - quiet.part, quiet.whole)),
+        (f"capacities within {100 * NEAR:g} %", capacity),
+        ("intervals that hold the truth", scores.covered),
+        (f"fixes predicted within {100 * FIX_NEAR:g} %", scores.fixes.near),
+    ]
+
+
+def score_table(first: Scores, today: Scores) -> str:
+    """Return the main shares at the first look and with today's rules."""
+    lines = [
+        "| | first look | 95 % interval | today's rules | 95 % interval |",
+        "| --- | ---: | ---: | ---: | ---: |",
+    ]
+    for (what, then), (_, now) in zip(main_shares(first), main_shares(today), strict=True):
+        lines.append(f"| {what} | {_counted(then)} | {_counted(now)} |")
+    return "\n".join(lines)
+
+
+def _counted(share: Share) -> str:
+    """Return `181 of 182 | 97.0 to 99.9 %`."""
+    low, high = share.interval
+    return f"{share.part} of {share.whole} | {100 * low:.1f} to {100 * high:.1f} %"
+
+
+def scope(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return what was measured at the first look, when, and how busy the machine was."""
+    began = sorted(row["began"][:10] for row in rows if row.get("began"))
+    days = " and ".join(dict.fromkeys(began[:1] + began[-1:]))
+    sentences = _subjects(rows, scores_of(rows))
+    return textwrap.fill(f"Measured on {days}. {sentences} The rows do not record the machine.", 100)
+
+
+def filled(page: str, appendix: str) -> tuple[str, str]:
+    """Return both pages with every block made from the latest rows.
+
+    Raises:
+        ValueError: A marker names no block, or a block has no marker, or several.
+    """
+    looked, today = first_look(), of_latest_budget(latest("hold-out"))
+    first, now = scores_of(looked), scores_of(today)
+    blocks = {
+        "result": textwrap.fill(headline(first), 100, break_on_hyphens=False),
+        "picture": f"![{'; '.join(f'{what}: {s.part} of {s.whole}' for what, s in main_shares(first))}]"
+        f"(../{PICTURE})",
+        "score": score_table(first, now),
+        "scope": scope(looked),
+        "families": f"## The families\n\n{families_table()}",
+        "fixes": f"## Families with a fix\n\n{fixes_table()}",
+        "hold_out": f"## Hold-out seeds\n\n{table(today)}",
+        "development": f"## Development seeds\n\n{table(of_latest_budget(latest('development')))}",
+    }
+    marked = re.findall(r"<!-- data: (\w+) -->", page + appendix)
+    if sorted(marked) != sorted(blocks):
+        raise ValueError(f"markers {sorted(marked)}, blocks {sorted(blocks)}")
+    place = re.compile(r"(<!-- data: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+    filled_page, filled_appendix = (
+        place.sub(lambda at: f"{at[1]}\n{blocks[at[2]].strip()}\n\n{at[3]}", text)
+        for text in (page, appendix)
+    )
+    return filled_page, filled_appendix
+
+
+def write(docs: Path = DOCS) -> None:
+    """Put the latest tables and the picture into both pages; text outside the marks is written by hand."""
+    page, appendix = docs / PAGE, docs / APPENDIX
+    texts = filled(page.read_text(), appendix.read_text())
+    for path, text in zip((page, appendix), texts, strict=True):
+        path.write_text(text)
+    (docs / PICTURE).write_text(chart.svg(main_shares(scores_of(first_look()))))

@@ -420,3 +420,22 @@ def test_a_repaired_service_counts_for_nothing_but_its_fix() -> None:
     assert summary.cases == 0
     assert summary.precision == Share(0, 0)
     assert summary.recall == Share(0, 0)
+
+
+# --- the page ----------------------------------------------------------------------------------------------
+
+
+def test_the_published_pages_are_those_that_the_published_rows_make() -> None:
+    texts = tuple((page.DOCS / name).read_text() for name in (page.PAGE, page.APPENDIX))
+
+    assert page.filled(*texts) == texts, "run `python -m catalogue page`"
+    with pytest.raises(ValueError, match="markers"):
+        page.filled(texts[0], texts[1].replace("data: fixes", "data: mixes"))
+
+
+def test_the_confusions_are_listed_by_true_cause_with_the_most_frequent_answer_first() -> None:
+    named = case("db-lock", finding("db.lock"))
+
+    lines = page._confusion(score([named, named, case("db-lock")], EXISTING))
+
+    assert "| db.lock | db.lock 2, none named 1 |" in lines

@@ -111,6 +111,15 @@ def svg(chart: Chart, theme: tokens.Theme = "light", *, width: int = WIDTH_PX) -
     return _drawn(json.dumps(spec(chart, theme, width=width)))
 
 
+def standalone_svg(spec: Mapping[str, Any]) -> str:
+    """A picture in light colours that brings the rules by which a browser recolours it on a dark page."""
+    drawn = _drawn(json.dumps(spec))
+    light, dark = tokens.css_variables("light"), tokens.css_variables("dark")
+    themes = f":root{{{light}}}@media(prefers-color-scheme:dark){{:root{{{dark}}}}}"
+    head, end, rest = drawn.partition(">")
+    return f"{head}{end}<style>{themes}{tokens.css_chart_rules('svg')}</style>{rest}\n"
+
+
 @lru_cache(maxsize=64)  # the page and its Markdown twin show the same pictures
 def _drawn(content: str) -> str:
     import vl_convert
