@@ -426,7 +426,7 @@ def test_a_repaired_service_counts_for_nothing_but_its_fix() -> None:
 
 
 def test_the_published_pages_are_those_that_the_published_rows_make() -> None:
-    texts = tuple((page.DOCS / name).read_text() for name in (page.PAGE, page.APPENDIX))
+    texts = (page.DOCS / page.PAGE).read_text(), (page.DOCS / page.APPENDIX).read_text()
 
     assert page.filled(*texts) == texts, "run `python -m catalogue page`"
     with pytest.raises(ValueError, match="markers"):

@@ -118,6 +118,6 @@ def test_the_published_page_is_the_one_that_the_published_data_make() -> None:
     path = newest()
     if path is None:
         pytest.skip("no data are published")
-    texts = tuple((page.DOCS / name).read_text() for name in (page.PAGE, page.APPENDIX))
+    texts = (page.DOCS / page.PAGE).read_text(), (page.DOCS / page.APPENDIX).read_text()
 
     assert page.filled(*texts, read(path)) == texts, "run `python -m benches page`"
