@@ -3,6 +3,7 @@
 docs/reference/study.md, study.schema.json   from the keys of the study file
 docs/reference/findings.md                   from the docstrings of the rules
 docs/reference/cli.md                        from the help texts
+wheel/data/share/man/man1/loadlens.1         from the same
 docs/reference/monitors/NAME.md              its table from model/readings.py; the rest is written by hand
 docs/glossary.md                             from the words that reports use
 
@@ -21,10 +22,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from loadlens.cli import help_page
+    from loadlens.cli.options import Example
     from loadlens.model.readings import Metric
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
+MANUAL = ROOT / "wheel" / "data" / "share" / "man" / "man1" / "loadlens.1"  # maturin's data folder: wheel/
 NOTE = "<!-- made by `make docs`; edit {source} instead -->\n\n"
 
 FINDINGS_HEAD = """# Findings
@@ -66,24 +72,85 @@ def _findings_index() -> str:
 
 
 def cli_page() -> str:
-    """Every verb with its arguments and options."""
-    import typer
-
-    from loadlens.cli import app
-
+    """Every verb with its examples, arguments and options."""
     parts = [NOTE.format(source="python/loadlens/cli/VERB.py"), "# The command line\n"]
-    for name, verb in sorted(typer.main.get_command(app).commands.items()):  # type: ignore[attr-defined]
-        parts.append(f"\n## loadlens {name}\n\n{textwrap.dedent(verb.help or '').strip()}\n\n")
-        parts.append("| | |\n| --- | --- |\n")
-        for param in verb.params:
-            opts = ", ".join(f"`{opt}`" for opt in (*param.opts, *param.secondary_opts))
-            value = f" {param.metavar}" if param.metavar and param.param_type_name == "option" else ""
-            shown = opts if param.param_type_name == "option" else f"`{param.metavar or param.name.upper()}`"
-            parts.append(
-                f"| {shown}{value} | {(getattr(param, 'help', '') or '').replace('|', chr(92) + '|')} |\n"
-            )
+    for name, page in sorted(_help_pages().items()):
+        title = f"loadlens {name}".strip()
+        parts.append(f"\n## {title}\n\n" + "\n\n".join(page.paragraphs) + "\n")
+        if page.examples:
+            shown = "\n".join(f"{each.command}  # {each.says}" for each in page.examples)
+            parts.append(f"\n```\n{shown}\n```\n")
+        for section in page.sections:
+            parts.append(f"\n**{section.title}**\n\n| | |\n| --- | --- |\n")
+            for entry in section.entries:
+                text = entry.text.replace("|", "\\|")
+                parts.append(f"| {_marked(entry.names)} | {text} |\n")
         parts += _other_flags(name)
     return "".join(parts)
+
+
+def _help_pages() -> dict[str, help_page.Page]:
+    """Return the help of the program, under an empty name, and of each verb."""
+    import typer
+
+    from loadlens.cli import app, help_page
+
+    group = typer.main.get_command(app)
+    verbs = group.commands.items()  # type: ignore[attr-defined]
+    return {"": help_page.page_of(group, "")} | {
+        name: help_page.page_of(verb, name) for name, verb in verbs if not verb.hidden
+    }
+
+
+def _marked(names: str) -> str:
+    """Set flags as code: `-c`, `--connections` N."""
+    flags, _, value = names.rpartition(" ") if names.startswith("-") and " " in names else (names, "", "")
+    if value.startswith("-"):
+        flags, value = names, ""
+    return ", ".join(f"`{flag}`" for flag in flags.split(", ")) + (f" {value}" if value else "")
+
+
+def manual_page() -> str:
+    """Return the page of `man loadlens`: the same text as the help of all verbs."""
+    pages = _help_pages()
+    program = pages.pop("")
+    lines = [
+        '.\\" made by `make docs`; edit python/loadlens/cli/VERB.py instead',
+        '.TH LOADLENS 1 "" Loadlens "Loadlens"',
+        ".SH NAME",
+        f"loadlens \\- {_roff(program.paragraphs[0].rstrip('.'))}",
+        ".SH SYNOPSIS",
+        *(f".B {_roff(page.usage.removeprefix('Usage: '))}\n.br" for page in pages.values()),
+        ".SH DESCRIPTION",
+        *_roff_paragraphs(program.paragraphs[1:]),
+        *_roff_examples(program.examples),
+    ]
+    for name, page in pages.items():
+        lines += [f'.SH "LOADLENS {name.upper()}"', *_roff_paragraphs(page.paragraphs)]
+        lines += _roff_examples(page.examples)
+        for section in page.sections:
+            lines.append(f'.SS "{section.title}"')
+            for entry in section.entries:
+                lines += [".TP", f".B {_roff(entry.names)}", _roff(entry.text) or "\\&"]
+    exits = (DOCS / "reference" / "exit-codes.md").read_text(encoding="utf-8")
+    lines.append('.SH "EXIT STATUS"')
+    for code, when in re.findall(r"(?m)^\| (\d+) \| (.+) \|$", exits):
+        lines += [".TP", f".B {code}", _roff(re.sub(r"[`]", "", when))]
+    return "\n".join(lines) + "\n"
+
+
+def _roff_paragraphs(paragraphs: Sequence[str]) -> list[str]:
+    return [line for text in paragraphs for line in (".PP", _roff(text))]
+
+
+def _roff_examples(examples: Sequence[Example]) -> list[str]:
+    return [line for each in examples for line in (".TP", f".B {_roff(each.command)}", _roff(each.says))]
+
+
+def _roff(text: str) -> str:
+    """Text in which roff sees no command."""
+    plain = text.replace("\\", "\\e").replace("-", "\\-").replace("`", "")
+    return f"\\&{plain}" if plain.startswith((".", "'")) else plain
 
 
 def _other_flags(verb: str) -> list[str]:
@@ -183,6 +250,7 @@ def pages() -> dict[Path, str]:
         + "\n",
         DOCS / "reference" / "findings.md": findings_page(),
         DOCS / "reference" / "cli.md": cli_page(),
+        MANUAL: manual_page(),
         DOCS / "glossary.md": glossary_page(),
     } | {DOCS / "reference" / "monitors" / f"{name}.md": monitor_page(name) for name in MONITORS}
 
@@ -190,7 +258,7 @@ def pages() -> dict[Path, str]:
 def stale() -> list[str]:
     """Names of the pages that are not what the code says."""
     return [
-        str(path.relative_to(DOCS))
+        str(path.relative_to(ROOT))
         for path, text in pages().items()
         if not path.exists() or path.read_text(encoding="utf-8") != text
     ]
@@ -200,7 +268,7 @@ def main() -> int:
     """Write the pages, or with `--check` only compare."""
     if "--check" in sys.argv[1:]:
         old = stale()
-        print("\n".join(f"stale: docs/{name}; run `make docs`" for name in old))
+        print("\n".join(f"stale: {name}; run `make docs`" for name in old))
         return 1 if old else 0
     for path, text in pages().items():
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -5,6 +5,7 @@ What the service under test does wrong is data and never ends up here; what the 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum
 
 
@@ -104,3 +105,37 @@ class RecordError(LoadlensError):
     """A record that cannot be read or written."""
 
     code = ExitCode.RECORD
+
+
+def nearest(written: str, names: Sequence[str]) -> str | None:
+    """Return the word within two edits (insert, delete, change, swap neighbours), the closest first."""
+    best: tuple[int, str] | None = None
+    for word in names:
+        if abs(len(word) - len(written)) > 2 or len(written) > 80:
+            continue
+        edits = _edits(written.lower(), word.lower())
+        if edits <= 2 and edits < max(len(word), len(written)) and (best is None or edits < best[0]):
+            best = (edits, word)
+    return None if best is None else best[1]
+
+
+def _edits(a: str, b: str) -> int:
+    """Optimal string alignment distance (Damerau 1964, without edits inside a swap)."""
+    before: list[int] = []
+    row = list(range(len(b) + 1))
+    for i, char in enumerate(a, 1):
+        row, before, above = [i], row, before
+        for j, other in enumerate(b, 1):
+            cost = min(row[j - 1] + 1, before[j] + 1, before[j - 1] + (char != other))
+            if i > 1 and j > 1 and char == b[j - 2] and a[i - 2] == other:
+                cost = min(cost, above[j - 2] + 1)
+            row.append(cost)
+    return row[-1]
+
+
+def did_you_mean(written: str, names: Sequence[str]) -> str:
+    """Return a hint: the nearest word as a question, or all words."""
+    near = nearest(written, names)
+    if near is not None:
+        return f"did you mean {near}?"
+    return f"one of {', '.join(names)}" if names else "remove it, there is none to name"

@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
+import click
 import typer
 
-from loadlens.cli import check, doctor, explain, hit, init, report, run, schema
+from loadlens.cli import check, doctor, explain, hit, init, mistakes, report, run, schema
+from loadlens.cli.command import Verb, Verbs
 from loadlens.cli.lab import needing_lab
+from loadlens.cli.options import Example
 from loadlens.errors import ExitCode, LoadlensError
 from loadlens_compat import letters
 from loadlens_compat.ab.verb import ab
@@ -27,31 +31,47 @@ LAB_VERBS: Final = {
     "show": report.show,
 }
 
+# Groups of the list of verbs.
+URLS: Final = "A URL"
+STUDIES: Final = "A study"
+OTHERS: Final = "Flags and output of other tools"
+SETUP: Final = "This machine"
+
 app = typer.Typer(
     name="loadlens",
-    no_args_is_help=True,
+    cls=Verbs,
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("hit")(hit.hit)
-app.command("ab", context_settings=letters.UNREAD)(ab)
-app.command("hey", context_settings=letters.UNREAD)(hey)
-app.command("wrk", context_settings=letters.UNREAD)(wrk)
-for name, command in LAB_VERBS.items():
-    app.command(name)(needing_lab(command))
-app.command("check")(check.check)
-app.command("init")(init.init)
-app.command("schema")(schema.schema)
-app.command("doctor")(doctor.doctor)
 
 
-@app.command("version")
+def _add(name: str, group: str, command: Callable[..., None], **more: Any) -> None:
+    run = needing_lab(command) if name in LAB_VERBS else command
+    app.command(name, cls=Verb, rich_help_panel=group, **more)(run)
+
+
+_add("hit", URLS, hit.hit)
+_add("explain", URLS, explain.explain)
+_add("init", STUDIES, init.init)
+_add("check", STUDIES, check.check)
+_add("run", STUDIES, run.run)
+_add("show", STUDIES, report.show)
+_add("report", STUDIES, report.report)
+_add("schema", STUDIES, schema.schema)
+for _name, _tool in (("wrk", wrk), ("ab", ab), ("hey", hey)):
+    _add(_name, OTHERS, _tool, context_settings=letters.UNREAD)
+_add("doctor", SETUP, doctor.doctor)
+
+
 def version() -> None:
     """Print the version of Loadlens and of its engine."""
     from loadlens import __version__, engine
 
     print(f"loadlens {__version__} (engine {engine.version()})")
+
+
+_add("version", SETUP, version)
 
 
 def _version_and_exit(is_asked: bool) -> None:
@@ -71,7 +91,18 @@ def _options(
         help="Print the version and exit.",
     ),
 ) -> None:
-    """See what your service does under load, and why."""
+    """See what your service does under load, and why.
+
+    A URL alone means `hit`. `loadlens VERB --help` shows the options of a verb.
+    """
+
+
+_options.examples = (  # type: ignore[attr-defined]
+    Example("loadlens http://127.0.0.1:8080/", "how fast is it?"),
+    Example("loadlens explain http://127.0.0.1:8080/", "what limits it, and why?"),
+    Example("loadlens init http://127.0.0.1:8080/", "write a study to start from"),
+    Example("loadlens run study.yaml", "run it: trials, record, report"),
+)
 
 
 def main() -> None:
@@ -80,6 +111,9 @@ def main() -> None:
         # An interrupt that no verb took comes back as its exit code.
         code = app(standalone_mode=False)
         sys.exit(code if isinstance(code, int) else int(ExitCode.OK))
+    except click.ClickException as fault:
+        sys.stderr.write(f"loadlens: {mistakes.error_of(fault)}\n")
+        sys.exit(int(ExitCode.USAGE))
     except LoadlensError as fault:
         sys.stderr.write(f"loadlens: {fault}\n")
         sys.exit(int(fault.code))
@@ -92,10 +126,6 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(int(ExitCode.OK))
     except Exception as fault:
-        shown = getattr(fault, "show", None)  # a usage fault of the command line
-        if shown is not None:
-            shown()
-            sys.exit(int(ExitCode.USAGE))
         if os.environ.get("LOADLENS_DEBUG"):
             raise
         sys.stderr.write(

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from loadlens.cli.options import VARIANTS, argument, option, verb
+from loadlens.cli.options import VARIANTS, Example, argument, option, verb
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,11 @@ class CheckOptions:
     verbose: bool = option("-v --verbose", "Print the order of every block.")
 
 
-@verb(CheckOptions)
+@verb(
+    CheckOptions,
+    Example("loadlens check study.yaml", "cases, duration, remarks"),
+    Example("loadlens check study.yaml --set users=5", "with another value"),
+)
 def check(given: CheckOptions) -> None:
     """Show the cases of a study, their order and duration, and the faults of its design.
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from loadlens.cli.options import argument, option, verb
+from loadlens.cli.options import Example, argument, option, verb
 from loadlens.errors import EngineError, ExitCode
 
 if TYPE_CHECKING:
@@ -52,7 +52,12 @@ class DoctorOptions:
     as_json: bool = option("--json", "Print one line of JSON instead (docs/reference/doctor-json.md).")
 
 
-@verb(DoctorOptions)
+@verb(
+    DoctorOptions,
+    Example("loadlens doctor", "some 20 s of measuring"),
+    Example("loadlens doctor --no-measure", "only look"),
+    Example("loadlens doctor studies/register", "with what a study needs"),
+)
 def doctor(given: DoctorOptions) -> None:
     """Report what would distort measurements on this machine, and what the generator can do on it.
 

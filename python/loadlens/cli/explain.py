@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 from loadlens.cli import preflight
 from loadlens.cli.explain_options import ExplainFlags, aim_of
 from loadlens.cli.hit import target_of
-from loadlens.cli.options import verb
+from loadlens.cli.options import Example, verb
 from loadlens.errors import ExitCode, UsageError
+from loadlens.present import terminal
 
 if TYPE_CHECKING:
     from loadlens.run.progress import Progress
@@ -23,7 +24,12 @@ if TYPE_CHECKING:
 STUDY_FILE = "study.yaml"
 
 
-@verb(ExplainFlags)
+@verb(
+    ExplainFlags,
+    Example("loadlens explain http://127.0.0.1:8080/", "watches what listens there"),
+    Example("loadlens explain URL --start 'node app.js'", "starts and ends the service"),
+    Example("loadlens explain studies/register", "the quick profile of a study"),
+)
 def explain(given: ExplainFlags) -> None:
     """Find what limits a service: the limit, its evidence, the capacity, what to do, what is not known.
 
@@ -133,7 +139,7 @@ def _of_path(path: Path, out: Path | None, show: _Show) -> ExitCode:
         try:
             with ExitStack() as drawing:
                 progress: Progress = Silent() if show.is_silent else PlainPrinter()
-                if not show.is_silent and sys.stderr.isatty():
+                if not show.is_silent and terminal.can_draw(sys.stderr):
                     progress = drawing.enter_context(run_view())
                 run_study(study, record, progress=progress)
         except Stopped as stopped:
@@ -158,6 +164,6 @@ def _listener(show: _Show, title: str, budget_s: float, drawing: ExitStack) -> P
 
     if show.is_silent:
         return Silent()
-    if sys.stderr.isatty():
+    if terminal.can_draw(sys.stderr):
         return drawing.enter_context(explain_view(title, budget_s))
     return PlainPrinter(shows_valid_trials=False)  # a provisional line follows each

@@ -16,7 +16,7 @@ from loadlens.cli import answers, preflight
 from loadlens.cli.hit_feeds import feeds_of
 from loadlens.cli.hit_load import load_of, quantity
 from loadlens.cli.hit_options import HitOptions
-from loadlens.cli.options import verb
+from loadlens.cli.options import Example, verb
 from loadlens.errors import ExitCode, UsageError
 from loadlens.model.workload import (
     Auth,
@@ -33,14 +33,20 @@ from loadlens.model.workload import (
     Target,
     Tls,
 )
-from loadlens.present import load_text
+from loadlens.present import load_text, terminal
 
 if TYPE_CHECKING:
     from loadlens.model.study import Objective
     from loadlens.run.external import Driver
 
 
-@verb(HitOptions)
+@verb(
+    HitOptions,
+    Example("loadlens hit http://127.0.0.1:8080/", "10 users for 10 s"),
+    Example("loadlens hit URL -r 500 -d 1m", "500 requests/s, whatever the answers"),
+    Example("loadlens hit URL -X POST -b '{\"id\": {{int 1 9}}}'", "a body that changes"),
+    Example("loadlens hit URL --objective 'p99<200ms'", "exit 99 if missed"),
+)
 def hit(given: HitOptions) -> None:
     """Load one URL, and report the result and how far to trust it.
 
@@ -99,7 +105,7 @@ def _run(plan: Plan, given: HitOptions, objectives: tuple[Objective, ...]) -> Ex
 
     driver = None if given.driver is None else _driver(given.driver)
     is_silent = given.quiet or given.as_json or driver is not None
-    is_shown = sys.stderr.isatty() and not is_silent
+    is_shown = terminal.can_draw(sys.stderr) and not is_silent
     with HitView(load_in_words(plan), shown=is_shown, has_lines=not is_silent) as view:
         caution = None if is_silent else view.caution
         done = run_hit(
@@ -123,7 +129,6 @@ def _run(plan: Plan, given: HitOptions, objectives: tuple[Objective, ...]) -> Ex
         print_driven(result, plan, record=done.record, quiet=given.quiet)
     else:
         from loadlens.report.write.terminal.hit_summary import Screen, print_hit
-        from loadlens.report.write.terminal.printing import terminal_width
 
         screen = Screen(
             objectives=judged,
@@ -132,7 +137,7 @@ def _run(plan: Plan, given: HitOptions, objectives: tuple[Objective, ...]) -> Ex
             record=done.record,
             quiet=given.quiet,
             verbose=given.verbose,
-            width=terminal_width(),
+            width=terminal.width(),
         )
         print_hit(result, plan, screen)
     if done.exit_code is not ExitCode.OK:

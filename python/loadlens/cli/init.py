@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from loadlens.cli.options import argument, option, verb
+from loadlens.cli.options import Example, argument, option, verb
 from loadlens.errors import TestbedError, UsageError
 
 if TYPE_CHECKING:
@@ -44,7 +44,11 @@ class InitOptions:
     force: bool = option("--force", "Overwrite FILE.")
 
 
-@verb(InitOptions)
+@verb(
+    InitOptions,
+    Example("loadlens init http://127.0.0.1:8080/orders", "writes study.yaml"),
+    Example("loadlens init --from har shop.har", "from requests of a browser"),
+)
 def init(given: InitOptions) -> None:
     """Write a commented study for a URL, or from requests that you have, to run as it is.
 

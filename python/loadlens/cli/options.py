@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import Field, field, fields
+from dataclasses import Field, dataclass, field, fields
 from typing import Any, Final, TypeVar, get_args, get_origin, get_type_hints
 
 import typer
@@ -12,19 +12,26 @@ import typer
 Options = TypeVar("Options")
 
 
-def option(spec: str, help: str, default: Any = None, **more: Any) -> Any:
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A command as typed, and a few words on what it does."""
+
+    command: str
+    says: str
+
+
+def option(spec: str, help: str, default: Any = None, *, group: str | None = None, **more: Any) -> Any:
     """Declare an option by its flags and placeholder, `-c --connections N`; a switch has no placeholder.
 
-    A field with the type `tuple[..., ...]` makes the option repeatable.
+    A field with the type `tuple[..., ...]` makes the option repeatable. Help lists options by group.
     """
     *flags, last = spec.split()
     metavar: str | None = last
     if last.startswith("-"):
         flags, metavar, default = [*flags, last], None, bool(default)
     shown = None if default == () else default
-    return field(
-        default=default, metadata={"typer": typer.Option(shown, *flags, metavar=metavar, help=help, **more)}
-    )
+    declared = typer.Option(shown, *flags, metavar=metavar, help=help, rich_help_panel=group, **more)
+    return field(default=default, metadata={"typer": declared})
 
 
 def argument(metavar: str, help: str, default: Any = ...) -> Any:
@@ -35,7 +42,9 @@ def argument(metavar: str, help: str, default: Any = ...) -> Any:
     )
 
 
-def verb(options: type[Options]) -> Callable[[Callable[[Options], None]], Callable[..., None]]:
+def verb(
+    options: type[Options], *examples: Example
+) -> Callable[[Callable[[Options], None]], Callable[..., None]]:
     """Return a decorator that turns a function of its options into a command for typer."""
 
     def command_of(run: Callable[[Options], None]) -> Callable[..., None]:
@@ -49,6 +58,7 @@ def verb(options: type[Options]) -> Callable[[Callable[[Options], None]], Callab
         command.__name__, command.__doc__ = run.__name__, run.__doc__
         parameters = [_parameter(each, hints[each.name]) for each in fields(options)]  # type: ignore[arg-type]
         command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        command.examples = examples  # type: ignore[attr-defined]
         return command
 
     return command_of

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from loadlens.cli.options import argument, option, verb
+from loadlens.cli.options import Example, argument, option, verb
 
 if TYPE_CHECKING:
     from loadlens.model.report import Report
@@ -27,7 +27,10 @@ class ReportOptions:
     )
 
 
-@verb(ReportOptions)
+@verb(
+    ReportOptions,
+    Example("loadlens report runs/register-2c90", "writes report.html and report.md"),
+)
 def report(given: ReportOptions) -> None:
     """Write the report of a run again, as report.html and report.md in its record.
 
@@ -52,7 +55,10 @@ class ShowOptions:
     run: Path = argument(*RUN)
 
 
-@verb(ShowOptions)
+@verb(
+    ShowOptions,
+    Example("loadlens show runs/register-2c90", "answer and findings"),
+)
 def show(given: ShowOptions) -> None:
     """Print the answer and the findings of a run."""
     from loadlens import record

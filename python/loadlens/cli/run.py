@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loadlens.cli.options import VARIANTS, argument, option, verb
+from loadlens.cli.options import VARIANTS, Example, argument, option, verb
 from loadlens.errors import ExitCode, UsageError
+from loadlens.present import terminal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -44,7 +45,12 @@ class RunOptions:
     quiet: bool = option("-q --quiet", "Show no progress.")
 
 
-@verb(RunOptions)
+@verb(
+    RunOptions,
+    Example("loadlens run study.yaml", "every trial of the study"),
+    Example("loadlens run study.yaml --quick", "a first look"),
+    Example("loadlens run study.yaml --resume", "go on after Ctrl-C"),
+)
 def run(given: RunOptions) -> None:
     """Run a study and leave its record and report.
 
@@ -156,7 +162,7 @@ def _run(study: Study, record: Path, *, resume: bool, quiet: bool) -> Path:
 
         return held_out.predict(held, slugs)
 
-    if quiet or not sys.stderr.isatty():
+    if quiet or not terminal.can_draw(sys.stderr):
         progress = Silent() if quiet else PlainPrinter()
         return run_study(study, record, resume=resume, progress=progress, predict=predict)
     with run_view() as view:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from loadlens.cli.options import verb
+from loadlens.cli.options import Example, verb
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,7 +12,10 @@ class SchemaOptions:
     """Options of `schema`: none."""
 
 
-@verb(SchemaOptions)
+@verb(
+    SchemaOptions,
+    Example("loadlens schema > loadlens.schema.json", "the first line of a study refers to it"),
+)
 def schema(given: SchemaOptions) -> None:
     """Print the JSON Schema of study files, for completion and checks in an editor.
 

@@ -11,13 +11,13 @@ from typing import Any
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 
-from loadlens.errors import DefinitionError, DefinitionErrors, ExitCode
+from loadlens.errors import DefinitionError, DefinitionErrors, ExitCode, nearest
 from loadlens.study import lint, parse, plan
 from loadlens.study.definition import Definition, Faults
 from loadlens.study.parse import reference
 from loadlens.study.parse import yaml_tree as study_yaml
 from loadlens.study.parse.keys_study import STUDY
-from loadlens.study.parse.placeholders import Name, nearest, split
+from loadlens.study.parse.placeholders import Name, split
 from loadlens.study.parse.schema import Block, Many, Named
 from loadlens.study.tree import Leaf, Node, Tree, at
 from tests.unit.study.plain_tree import plain

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from loadlens.errors import did_you_mean, nearest
 from loadlens.model.topology import METRICS_PORT, Entry
 from loadlens.model.workload import LOAD
 from loadlens.study.definition import Place
 from loadlens.study.parse.placeholders import (
     TESTBED_NAMES,
-    did_you_mean,
     level_lines,
     literal,
     names_in,
-    nearest,
     steps_in,
 )
 from loadlens.study.parse.schema import At

@@ -10,9 +10,9 @@ import re
 from typing import Any, Final
 
 from loadlens import units
+from loadlens.errors import nearest
 from loadlens.model.profile import Leg, ReplayText
 from loadlens.model.workload import Think
-from loadlens.study.parse import placeholders
 from loadlens.units import UnitError, shown
 
 MOST_LEGS: Final = 10_000
@@ -97,7 +97,7 @@ def _unknown_law(written: str, bounds: list[Any], what: str) -> UnitError:
     times = ",".join(str(bound) for bound in bounds if bound not in (None, ""))
     if written.lower() in _FIXED:
         return UnitError(message, times or "150ms")
-    nearest_law = _ALSO_CALLED.get(written.lower()) or placeholders.nearest(written, tuple(_BOUNDS))
+    nearest_law = _ALSO_CALLED.get(written.lower()) or nearest(written, tuple(_BOUNDS))
     if nearest_law is None:
         return UnitError(message, _PAUSE_EXAMPLE)
     fits = len(times.split(",")) == len(_BOUNDS[nearest_law]) and times

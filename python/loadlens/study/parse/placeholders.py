@@ -8,10 +8,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from loadlens.errors import nearest
 from loadlens.model.topology import Scalar
 from loadlens.study.definition import Faults, Place
 from loadlens.study.tree import Leaf, Node, Row, Tree, at, items_at
@@ -220,37 +221,3 @@ def as_text(value: Scalar) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)
-
-
-def nearest(written: str, names: Sequence[str]) -> str | None:
-    """The names word within two edits (insert, delete, change, swap neighbours), the closest first."""
-    best: tuple[int, str] | None = None
-    for word in names:
-        if abs(len(word) - len(written)) > 2 or len(written) > 80:
-            continue
-        edits = _edits(written.lower(), word.lower())
-        if edits <= 2 and edits < max(len(word), len(written)) and (best is None or edits < best[0]):
-            best = (edits, word)
-    return None if best is None else best[1]
-
-
-def _edits(a: str, b: str) -> int:
-    """Optimal string alignment distance (Damerau 1964, without edits inside a swap)."""
-    before: list[int] = []
-    row = list(range(len(b) + 1))
-    for i, char in enumerate(a, 1):
-        row, before, above = [i], row, before
-        for j, other in enumerate(b, 1):
-            cost = min(row[j - 1] + 1, before[j] + 1, before[j - 1] + (char != other))
-            if i > 1 and j > 1 and char == b[j - 2] and a[i - 2] == other:
-                cost = min(cost, above[j - 2] + 1)
-            row.append(cost)
-    return row[-1]
-
-
-def did_you_mean(written: str, names: Sequence[str]) -> str:
-    """A hint: the nearest word as a question, or the words that there are."""
-    near = nearest(written, names)
-    if near is not None:
-        return f"did you mean {near}?"
-    return f"one of {', '.join(names)}" if names else "remove it, there is none to name"

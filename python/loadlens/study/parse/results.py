@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from loadlens import units
+from loadlens.errors import did_you_mean
 from loadlens.model.study import Claim, Compared, Objective, Published, Query, ReportSettings
 from loadlens.promql.syntax import WHOLE_RANGE
 from loadlens.study.definition import Place
 from loadlens.study.objectives import bound_of
-from loadlens.study.parse.placeholders import did_you_mean
 from loadlens.study.parse.schema import MISSING, At, Fields
 from loadlens.study.tree import Tree
 from loadlens.units import UnitError, shown

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from loadlens.errors import did_you_mean, nearest
 from loadlens.study.parse.keys_load import Item
-from loadlens.study.parse.placeholders import did_you_mean, nearest
 from loadlens.study.parse.schema import At, Block, Many, Named, Shape, Short
 from loadlens.study.tree import Node, Row, Tree
 from loadlens.units import shown

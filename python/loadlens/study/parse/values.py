@@ -10,6 +10,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from loadlens import promql, units
+from loadlens.errors import nearest
 from loadlens.model.study import METRICS, Edge
 from loadlens.model.topology import Entry, Scalar
 from loadlens.model.workload import Auth, Bounds, Connection
@@ -146,7 +147,7 @@ def _choice(*names: str, later: tuple[str, ...] = ()) -> Callable[[Any], str]:
         allowed = ", ".join(names)
         if isinstance(value, str) and value in later:
             raise UnitError(f"{value} is not supported yet; supported: {allowed}", allowed)
-        near = placeholders.nearest(value, [*names, *later]) if isinstance(value, str) else None
+        near = nearest(value, [*names, *later]) if isinstance(value, str) else None
         question = f"; did you mean {near}?" if near else ""
         raise UnitError(f"{shown(value)} is none of {allowed}{question}", near or names[0])
 
@@ -290,7 +291,7 @@ def _scalar(value: Any) -> Scalar:
 def _metric(value: Any) -> str:
     if isinstance(value, str) and value in METRICS:
         return value
-    near = placeholders.nearest(value, METRICS) if isinstance(value, str) else None
+    near = nearest(value, METRICS) if isinstance(value, str) else None
     question = f"; did you mean {near}?" if near else ""
     raise UnitError(f"{shown(value)} is no metric{question}", near or "response_time.mean, failed.share")
 

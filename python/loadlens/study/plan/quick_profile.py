@@ -7,13 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from loadlens.errors import UsageError
+from loadlens.errors import UsageError, did_you_mean
 from loadlens.model.topology import Scalar
 from loadlens.study.definition import Definition, Experiment, Faults, HoldOut, Level
 from loadlens.study.parse import experiments_of
 from loadlens.study.parse.keys_load import LOAD
 from loadlens.study.parse.keys_study import QUICK
-from loadlens.study.parse.placeholders import did_you_mean
 from loadlens.study.parse.schema import At
 from loadlens.study.tree import Leaf, Node, Row, Tree, items_at, row_at
 from loadlens.study.tree import at as node_at

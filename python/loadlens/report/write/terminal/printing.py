@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
-from loadlens.present import words
+from loadlens.present import terminal, words
 
 WIDTH = 80
 LABEL = 11  # columns of "because", "not" ...
@@ -40,13 +38,6 @@ def labelled(label: str, parts: Iterable[str], *, indent: str = "", most: int | 
             label = ""
 
 
-def terminal_width() -> int:
-    """Return the columns for text on stdout: those of the terminal from 60 to 120, elsewhere 80."""
-    if not sys.stdout.isatty():
-        return WIDTH
-    return min(max(shutil.get_terminal_size((WIDTH, 24)).columns, 60), 120)
-
-
 def cut_to_width(text: str) -> str:
     """Return a line that fits, cut at its end."""
     return text if len(text) <= WIDTH else f"{text[: WIDTH - 1]}…"
@@ -58,7 +49,7 @@ def as_ascii(text: str) -> str:
 
 
 def print_lines(lines: Sequence[str], *, headings: Sequence[int] = ()) -> None:
-    """Print lines on stdout; glyphs are coloured and headings bold when that is a terminal.
+    """Print lines on stdout; glyphs are coloured and headings bold where stdout shows colours.
 
     Args:
         lines: Final text without control characters.
@@ -69,7 +60,7 @@ def print_lines(lines: Sequence[str], *, headings: Sequence[int] = ()) -> None:
         text.encode(sys.stdout.encoding or "ascii")
     except UnicodeEncodeError:
         text = as_ascii(text)
-    if not sys.stdout.isatty() or os.environ.get("NO_COLOR"):
+    if not terminal.has_colour():
         print(text)
         return
     from rich.console import Console
@@ -86,4 +77,6 @@ def print_lines(lines: Sequence[str], *, headings: Sequence[int] = ()) -> None:
         starts.append(starts[-1] + len(line) + 1)
     for number in headings:
         styled.stylize("bold", starts[number], starts[number + 1])
-    Console(theme=Theme(tokens.rich_styles()), highlight=False).print(styled, soft_wrap=True)
+    Console(theme=Theme(tokens.rich_styles()), highlight=False, force_terminal=True).print(
+        styled, soft_wrap=True
+    )

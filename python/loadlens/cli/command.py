@@ -1,0 +1,96 @@
+"""Reading of the command line: a URL alone means `hit`, mistakes are errors of our own, help has groups."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any, Final
+
+import click
+from typer.core import TyperCommand, TyperGroup
+
+from loadlens.cli import foreign, help_page, mistakes
+from loadlens.errors import UsageError
+
+_URL: Final = re.compile(
+    r"[a-z][a-z0-9+.-]*://.*|"  # a scheme
+    r"(localhost|[\w-]+(\.[\w-]+)*\.[a-z]{2,}|\d+(\.\d+){3}|\[[0-9a-f:]+\])(:\d+)?([/?].*)?|"  # a host
+    r"[\w.-]+:\d+([/?].*)?",  # a host and its port
+    re.IGNORECASE,
+)
+_STUDY_ENDINGS: Final = (".yaml", ".yml")
+
+
+class Verb(TyperCommand):
+    """One verb."""
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the verb's help page."""
+        help_page.write(ctx, formatter)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the words after the verb."""
+        if not ctx.ignore_unknown_options:
+            mistakes.refuse_single_dash(args, self, ctx.info_name or "")
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as fault:
+            fault.ctx = fault.ctx or ctx  # click's parser does not know its verb
+            raise
+
+
+class Verbs(TyperGroup):
+    """The program: its verbs, and what is read as a verb."""
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of verbs."""
+        help_page.write(ctx, formatter)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the words of the command line, of which the first may be a URL or an option of `hit`."""
+        return super().parse_args(ctx, _with_verb(args, self))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the verb and the words after it.
+
+        Raises:
+            UsageError: There is no such verb.
+        """
+        if args[0] not in self.commands:
+            raise UsageError(f"no verb {args[0]!r}", hint=_instead(args[0], list(self.commands)))
+        return super().resolve_command(ctx, args)
+
+    def _main_shell_completion(
+        self, ctx_args: Any, prog_name: str, complete_var: str | None = None
+    ) -> None:  # typer's own has no options of `loadlens completion`
+        click.Group._main_shell_completion(self, ctx_args, prog_name, complete_var)
+
+
+def _with_verb(words: list[str], group: click.Group) -> list[str]:
+    """Put the verb in front that was meant: `hit` before a URL, the verb of `help VERB` before --help."""
+    if not words:
+        return ["--help"]
+    if words[0] == "help":
+        return [*words[1:2], "--help"]
+    own = {name for param in group.params for name in param.opts} | {"-h", "--help"}
+    is_option = words[0].startswith("-") and words[0] not in own
+    if _is_url(words[0]) or (is_option and any("://" in word for word in words)):
+        return ["hit", *words]
+    return words
+
+
+def _is_url(word: str) -> bool:
+    return _URL.fullmatch(word) is not None and not Path(word).exists() and not word.endswith(_STUDY_ENDINGS)
+
+
+def _instead(word: str, verbs: list[str]) -> str:
+    if word.endswith(_STUDY_ENDINGS) or (Path(word) / "study.yaml").exists():
+        return f"loadlens run {word}, or loadlens check {word}"
+    if Path(word).is_dir():
+        from loadlens.record import is_record
+
+        if is_record(Path(word)):
+            return f"loadlens show {word}"
+    return foreign.verb_hint(word, verbs)

@@ -1,0 +1,168 @@
+"""Flags and verbs of other tools, and what they are here. `study.parse.unknown_keys` has the keys of studies.
+
+A hint reads `TOOL calls it FLAG; here: ...`, which errors print without `try`. It is shown for verbs that
+have every option named after `here:`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from loadlens.errors import nearest
+
+# The option that a hint repeats often.
+_FORM: Final = "-b 'name=value' -H 'Content-Type: application/x-www-form-urlencoded'"
+_LEVELS: Final = "percentiles are shown, all of them with -v"
+_NO_REDIRECTS: Final = "redirects are never followed"
+_HTTP_1: Final = "HTTP/1.1 only"
+
+# Flag, tools, and what to write here.
+FLAGS: Final = (
+    # Length and size of the load.
+    ("-z", "hey and oha", "-d 10s"),
+    ("--run-time", "Locust", "-d 1m"),
+    ("--time", "siege", "-d 10s"),
+    ("--timelimit", "ab", "-d 10s"),
+    ("--vus", "k6", "-c 50"),
+    ("--users", "Locust", "-c 50"),
+    ("--concurrency", "ab and siege", "-c 50"),
+    ("--clients", "others", "-c 50"),
+    ("--max-workers", "vegeta", "-c 50"),
+    ("--workers", "vegeta and autocannon", "-c 50 for users, -t 2 for threads"),
+    ("--iterations", "k6", "-n 1000"),
+    ("--amount", "autocannon", "-n 1000"),
+    ("-R", "wrk2 and autocannon", "-r 500"),
+    ("--rps", "k6", "-r 500"),
+    ("--qps", "others", "-r 500"),
+    ("--query-per-second", "oha", "-r 500"),
+    ("--overall-rate", "autocannon", "-r 500"),
+    ("--script", "wrk", "--feed for data; loadlens wrk -s FILE for its scripts"),
+    ("--stage", "k6", "--stages 30s:50,10s:0"),
+    ("--spawn-rate", "Locust", "--ramp 10s"),
+    ("--burst-rate", "oha", "--bursts 1s:500/s,9s"),
+    ("--burst-delay", "oha", "--bursts 1s:500/s,9s"),
+    # Requests.
+    ("--request", "curl", "-X POST"),
+    ("--user-agent", "curl and k6", "-H 'User-Agent: ...'"),
+    ("--host", "Locust", "the URL; for the header -H 'Host: ...'"),
+    ("--content-type", "others", "-H 'Content-Type: ...'"),
+    ("--accept", "others", "-H 'Accept: ...'"),
+    ("--referer", "curl", "-H 'Referer: ...'"),
+    ("--cookie", "curl", "-H 'Cookie: NAME=VALUE', or --cookies to keep those of the service"),
+    ("-C", "ab", "-H 'Cookie: NAME=VALUE'"),
+    ("--user", "curl", "--auth basic:USER:NAME, with the password in the variable NAME"),
+    ("-D", "hey and oha", "-f FILE"),
+    ("-p", "ab", "-f FILE"),
+    ("-F", "curl", _FORM),
+    ("--form", "curl", _FORM),
+    ("--data-raw", "curl", "-b TEXT"),
+    ("--data-binary", "curl", "-f FILE"),
+    ("--data-urlencode", "curl", "-b TEXT, already encoded"),
+    ("-I", "curl", "-X HEAD"),
+    ("--head", "curl", "-X HEAD"),
+    # Connections and TLS.
+    ("--disable-keepalive", "hey and oha", "--connection new"),
+    ("--no-connection-reuse", "k6", "--connection new"),
+    ("--keepalive", "vegeta", "connections are kept; --connection new for new ones"),
+    ("--insecure-skip-tls-verify", "k6", "-k"),
+    ("--connect-to", "curl and oha", "--resolve HOST:PORT:ADDRESS"),
+    ("--connect-timeout", "curl", "--timeout 10s, which includes connecting"),
+    ("--max-time", "curl", "--timeout 10s for a request, -d 10s for the load"),
+    ("--disable-compression", "hey and oha", "nothing is compressed without -H 'Accept-Encoding: gzip'"),
+    ("--http2", "curl and oha", _HTTP_1),
+    ("--http-version", "oha", _HTTP_1),
+    ("--h2", "hey", _HTTP_1),
+    ("--pipelining", "autocannon", "one request at a time on a connection"),
+    ("--disable-redirects", "hey", _NO_REDIRECTS),
+    ("--redirects", "vegeta", _NO_REDIRECTS),
+    ("--max-redirects", "k6", _NO_REDIRECTS),
+    # Output.
+    ("-l", "bombardier and autocannon", _LEVELS),
+    ("--latency", "wrk", _LEVELS),
+    ("--latencies", "bombardier", _LEVELS),
+    ("--latency-correction", "oha", "-r 500, where times run from when a request was due"),
+    ("--csv", "Locust", "--out csv=FILE"),
+    ("--html", "Locust", "--out md=FILE"),
+    ("--summary-export", "k6", "--out json=FILE"),
+    ("--output", "others", "--out json=FILE"),
+    ("--output-format", "oha", "--out json=FILE"),
+    ("--format", "others", "--out json=FILE"),
+    ("--no-tui", "oha", "-q"),
+    ("--silent", "curl", "-q"),
+    ("--headless", "Locust", "there is no web page to switch off"),
+    ("--threshold", "k6", "--objective 'p99<200ms'"),
+    ("--thresholds", "k6", "--objective 'p99<200ms'"),
+    ("--fail", "curl", "--objective 'failed<1%'"),
+    ("--urls-from-file", "oha", "--targets FILE"),
+    ("--file", "siege", "--targets FILE"),
+)
+# Letters with several meanings, as sentences.
+LETTERS: Final = {
+    "-u": "k6 and Locust set users with -u, curl credentials; here: -c 50, or --auth basic:USER:NAME",
+    "-w": "autocannon sets threads with -w, curl a format; here: -t 2 for threads, -c 50 for users",
+    "-i": "k6 sets iterations with -i, curl shows headers; here: -n 1000",
+    "-a": "autocannon sets requests with -a, hey credentials; here: -n 1000, or --auth basic:USER:NAME",
+    "-s": "k6 sets stages with -s, wrk a script; here: --stages 30s:50,10s:0, or loadlens wrk -s FILE",
+    "-T": "hey and ab set the content type with -T; here: -H 'Content-Type: ...'",
+    "-A": "curl sets the user agent with -A, hey Accept; here: -H 'User-Agent: ...', -H 'Accept: ...'",
+    "-L": "wrk shows percentiles with -L, curl follows redirects; here: percentiles are shown, redirects not"
+    " followed",
+    "-e": "ab writes CSV with -e, k6 sets variables; here: --out csv=FILE",
+    "-P": "ab sets credentials of a proxy with -P; here: --auth basic:USER:NAME for those of the service",
+}
+# What a verb that chooses the load itself has instead.
+_CHOSEN: Final = "`explain` chooses the load itself; here: {}"
+SEARCHING: Final = {
+    flag: _CHOSEN.format(here)
+    for here, flags in (
+        ("--budget 60s", "-d --duration -z --run-time --time -n --iterations"),
+        ("--max-users 50", "-c --connections -u --vus --users --concurrency"),
+        ("--rate-cap 500", "-r --rate -R --rps --qps --stages --ramp"),
+    )
+    for flag in flags.split()
+}
+VERBS: Final = (
+    ("attack", "vegeta", "loadlens hit URL"),
+    ("bench", "others", "loadlens hit URL"),
+    ("load", "others", "loadlens hit URL"),
+    ("test", "others", "loadlens hit URL, or loadlens run STUDY"),
+    ("new", "k6", "loadlens init URL"),
+    ("inspect", "k6", "loadlens check STUDY"),
+    ("validate", "others", "loadlens check STUDY"),
+    ("diagnose", "others", "loadlens explain URL"),
+    ("profile", "others", "loadlens explain URL"),
+)
+_OPTION: Final = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]*")
+
+
+def _sentence(name: str, tools: str, here: str) -> str:
+    calls = "call" if " and " in tools or tools == "others" else "calls"
+    return f"{tools} {calls} it {name}; here: {here}"
+
+
+HINTS: Final = {flag: _sentence(flag, tools, here) for flag, tools, here in FLAGS} | LETTERS
+_VERB_HINTS: Final = {verb: _sentence(verb, tools, here) for verb, tools, here in VERBS}
+
+
+def hint_of(flag: str, options: list[str]) -> str | None:
+    """Return what a flag of another tool is in a verb with these options; none if it has nothing like it."""
+    for table in (HINTS, SEARCHING):
+        hint = table.get(flag)
+        if hint is not None and all(word in options for word in named(hint)):
+            return hint
+    return None
+
+
+def named(hint: str) -> list[str]:
+    """Return the options that a hint names as ours."""
+    plain = re.sub(r"'[^']*'|loadlens [^,;]*", "", hint.partition("; here: ")[2])
+    return _OPTION.findall(plain)
+
+
+def verb_hint(word: str, verbs: list[str]) -> str:
+    """Return what to type instead of a verb that does not exist."""
+    if word in _VERB_HINTS:
+        return _VERB_HINTS[word]
+    near = nearest(word, verbs)
+    return f"did you mean {near}?" if near is not None else "loadlens --help, which lists the verbs"
