@@ -1,7 +1,7 @@
 """Write the generated reference pages again, or say which are stale (`--check`).
 
 docs/reference/study.md, study.schema.json   from the keys of the study file
-docs/reference/findings.md                   from the docstrings of the rules
+docs/reference/findings.md                   from the docstrings of the rules and tools/symptoms.toml
 docs/reference/cli.md                        from the help texts
 wheel/data/share/man/man1/loadlens.1         from the same
 docs/reference/monitors/NAME.md              its table from model/readings.py; the rest is written by hand
@@ -17,9 +17,11 @@ import json
 import re
 import sys
 import textwrap
+import tomllib
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,40 +37,73 @@ NOTE = "<!-- made by `make docs`; edit {source} instead -->\n\n"
 
 FINDINGS_HEAD = """# Findings
 
-A rule sees measured facts and no name of a study, service, endpoint or factor. It answers with a finding,
-with what rules it out, or with what was missing to look. Grades: **confirmed** (the knob was changed and the
-predicted change was seen; no rule gives it yet), **strong** (every signal passes with its interval, every
-rival was looked at and excluded), **probable** (every signal passes; a rival could not be excluded),
-**suspected** (a necessary signal is missing).
+What you may see, and what it can be. A finding in a report or an answer links here.
+
+A rule sees measured facts and no name of a study, service, endpoint or factor. It answers with a
+finding, with what rules it out, or with what was missing to decide. Grades say how sure it is:
+
+- **strong**: every signal passes with its interval, and every rival was examined and excluded;
+- **probable**: every signal passes; a rival could not be excluded;
+- **suspected**: a necessary signal is missing;
+- **confirmed**: the cause was changed and the predicted change was seen. No rule gives it yet.
+
+A *note* says how far figures go, and nothing about what limits the service. It is never the answer.
 """
+FIRST = ("Do", "Means", "Confirm")  # heads of a rule's docstring that are not folded
 
 
 def findings_page() -> str:
-    """Every rule with the page that its docstring is."""
+    """Every rule with the page that its docstring is, by the symptom that a reader sees."""
     from loadlens import diagnose
 
+    symptoms = tomllib.loads((ROOT / "tools" / "symptoms.toml").read_text(encoding="utf-8"))["symptom"]
+    rules = {rule.ID: rule for rule in diagnose.PAGES}
+    listed = Counter(name for symptom in symptoms for name in symptom["findings"])
+    faults = [name for name in rules if name not in listed]
+    faults += [name for name, count in listed.items() if name not in rules or count > 1]
+    if faults:
+        raise SystemExit(f"tools/symptoms.toml must list each rule once: {', '.join(sorted(faults))}")
     parts = [
-        NOTE.format(source="python/loadlens/diagnose/rules/ROOM/NAME.py"),
+        NOTE.format(source="python/loadlens/diagnose/rules/ROOM/NAME.py, tools/symptoms.toml"),
         FINDINGS_HEAD,
-        _findings_index(),
+        _symptoms_index(symptoms),
     ]
-    for rule in diagnose.PAGES:
-        parts.append(f"\n## {rule.ID}\n\n{textwrap.dedent(rule.__doc__ or '').strip()}\n")
+    for symptom in symptoms:
+        parts.append(f"\n## {symptom['title']}\n\n{symptom['see']}\n")
+        if symptom.get("also"):
+            parts.append(f"See also {', '.join(map(_link, symptom['also']))}.\n")
+        parts += [_finding(rules[name], seen) for name, seen in symptom["findings"].items()]
     return "".join(parts)
 
 
-def _findings_index() -> str:
-    """One row a rule, in the order in which they are asked."""
-    from loadlens import diagnose
+def _symptoms_index(symptoms: list[dict[str, Any]]) -> str:
+    """One row per symptom with the findings that can cause it."""
+    rows = []
+    for symptom in symptoms:
+        anchor = re.sub(r"[^\w\- ]", "", symptom["title"].lower()).replace(" ", "-")
+        names = ", ".join(map(_link, [*symptom["findings"], *symptom.get("also", ())]))
+        rows.append(f"| [{symptom['title']}](#{anchor}) | {names} |\n")
+    return f"\n| you see | it can be |\n| --- | --- |\n{''.join(rows)}"
+
+
+def _link(rule: str) -> str:
+    """Link a rule to its part of the page."""
+    anchor = re.sub(r"[^\w-]", "", rule)
+    return f"[{rule}](#{anchor})"
+
+
+def _finding(rule: Any, seen: str) -> str:
+    """Put what a reader sees and can do first, and fold how it is decided."""
     from loadlens.model.notes import NOTES
 
-    rows = []
-    for rule in diagnose.PAGES:
-        anchor = re.sub(r"[^\w-]", "", rule.ID)
-        kind = "note" if rule.ID in NOTES else ""
-        rows.append(f"| [{rule.ID}](#{anchor}) | {rule.TITLE} | {kind} |\n")
-    head = "A note says how far figures go and nothing of what limits the service: it is never the answer."
-    return f"\n{head}\n\n| rule | it finds | |\n| --- | --- | --- |\n{''.join(rows)}"
+    lead, *heads = re.split(r"\n\n(?=\*\*)", textwrap.dedent(rule.__doc__ or "").strip())
+    by_head = {head[2 : head.index(".**")]: head for head in heads}
+    first = [by_head.pop(name) for name in FIRST]
+    note = " *A note.*" if rule.ID in NOTES else ""
+    shown = "\n\n".join([f"{lead}{note}", textwrap.fill(f"**You see.** {seen}", 110), *first])
+    folded = "\n\n".join(by_head.values())
+    details = f"<details><summary>How it is decided</summary>\n\n{folded}\n\n</details>\n" if folded else ""
+    return f"\n### {rule.ID}\n\n{shown}\n\n{details}"
 
 
 def cli_page() -> str:
