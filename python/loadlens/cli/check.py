@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from loadlens.cli.options import VARIANTS, Example, argument, option, verb
+from loadlens.cli.report import RUNS
+from loadlens.cli.run import planned_study
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +42,12 @@ def check(given: CheckOptions) -> None:
     says which.
     Faults of the file are all shown with their lines, and exit 2. Remarks on the design exit 0.
     """
-    from loadlens.cli.run import RUNS, planned_study
+    planned = planned_study(given.study, quick=given.quick, settings=given.overrides, variants=given.variants)
     from loadlens.report.write.terminal.printing import print_lines
     from loadlens.report.write.terminal.study_overview import study_lines
     from loadlens.run import past_durations
     from loadlens.study import lint, plan
 
-    planned = planned_study(given.study, quick=given.quick, settings=given.overrides, variants=given.variants)
     lines, headings = study_lines(
         planned,
         plan.order(planned),

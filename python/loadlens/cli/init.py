@@ -7,7 +7,6 @@ import shlex
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
@@ -145,6 +144,8 @@ def _moved(draft: Draft, url: str) -> Draft:
 
 def _asked(draft: Draft) -> tuple[Draft, list[str]]:
     """The draft of a URL that answers, and what it answered."""
+    from http.client import HTTPException
+
     from loadlens import http_client
     from loadlens.draft import origin_of, path_of
     from loadlens.model.workload import Tls

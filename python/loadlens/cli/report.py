@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from loadlens.cli.options import Example, argument, option, verb
+from loadlens.errors import RecordError, nearest
 
 if TYPE_CHECKING:
     from loadlens.model.report import Report
+    from loadlens.record import RunRecord
 
+RUNS: Final = Path("runs")
 RUN: Final = ("RUN", "A record. Example: runs/register-2c90")
 
 
@@ -37,11 +40,11 @@ def report(given: ReportOptions) -> None:
     Reads the record and nothing else: the services need not exist any more.
     """
     if given.as_json:
-        from loadlens import record
+        held = opened(given.run)
         from loadlens.report import build
         from loadlens.report.write.json import report_as_json
 
-        print(report_as_json(build.report(record.open_run(given.run))))
+        print(report_as_json(build.report(held)))
         return
     _, files = write_report(given.run, explore=given.explore)
     for path in files:
@@ -61,11 +64,38 @@ class ShowOptions:
 )
 def show(given: ShowOptions) -> None:
     """Print the answer and the findings of a run."""
-    from loadlens import record
+    held = opened(given.run)  # before the packages of a report are loaded
     from loadlens.report import build
     from loadlens.report.write.terminal import print_report
 
-    print_report(build.report(record.open_run(given.run)))
+    print_report(build.report(held))
+
+
+def opened(path: Path) -> RunRecord:
+    """Open a record, without loading anything that a wrong name would not need.
+
+    Raises:
+        RecordError: There is none; the hint names one that is there.
+    """
+    from loadlens import record
+
+    if path.is_dir():
+        return record.open_run(path)
+    names = {other.name: other for folder in (path.parent, RUNS) for other in _records(folder)}
+    near = nearest(path.name, list(names))
+    hint = "loadlens run STUDY, which makes one"
+    if near is not None:
+        hint = f"did you mean {names[near]}?"
+    elif names:
+        latest = max(names.values(), key=lambda other: other.stat().st_mtime)
+        hint = f"{latest}, the latest" if len(names) > 1 else str(latest)
+    raise RecordError(f"there is no record {path}", hint=hint)
+
+
+def _records(folder: Path) -> list[Path]:
+    from loadlens.record import is_record
+
+    return [path for path in folder.iterdir() if is_record(path)] if folder.is_dir() else []
 
 
 def write_report(run: Path, *, explore: bool = False) -> tuple[Report, tuple[Path, ...]]:
@@ -74,11 +104,12 @@ def write_report(run: Path, *, explore: bool = False) -> tuple[Report, tuple[Pat
     Returns:
         The report, and the paths of its two files; the pictures of the Markdown report are next to it.
     """
+    held = opened(run)
     from loadlens import record
     from loadlens.report import build
     from loadlens.report.write import html, markdown
 
-    made = build.report(record.open_run(run))
+    made = build.report(held)
     page = record.write_report(run, record.REPORT_HTML, html.page(made, explore=explore))
     texts = {name: record.write_report(run, name, content) for name, content in markdown.files(made).items()}
     return made, (page, texts[record.REPORT_MARKDOWN])

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from loadlens.cli.options import VARIANTS, Example, argument, option, verb
-from loadlens.errors import ExitCode, UsageError
+from loadlens.cli.report import RUNS
+from loadlens.errors import ExitCode, UsageError, nearest
 from loadlens.present import terminal
 
 if TYPE_CHECKING:
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
     from loadlens.model.workload import Plan
     from loadlens.record import RunRecord
 
-RUNS = Path("runs")
 STUDY_FILE = "study.yaml"
 WATCH_S = 0.5  # how long other programs are watched before the start
 
@@ -63,7 +64,7 @@ def run(given: RunOptions) -> None:
     from loadlens.run.interrupts import Stopped
 
     planned = planned_study(given.study, quick=given.quick, settings=given.settings, variants=given.variants)
-    secret_variables.refuse_missing(planned, str(_study_file(given.study)))
+    secret_variables.refuse_missing(planned, str(study_file(given.study)))
     record = _record_folder(planned, given.out, resume=given.resume)
     if not given.quiet:
         _warn(planned)
@@ -85,13 +86,14 @@ def planned_study(
     """Read and plan the study of a file or folder with these settings."""
     import shutil
 
+    path = study_file(file)  # before what plans a study is loaded
     from loadlens import engine
     from loadlens.run.external import cannot_do
     from loadlens.study import parse, plan
 
     overrides = dict(plan.parse_override(text) for text in settings)
     return plan.plan(
-        parse.read(_study_file(file)),
+        parse.read(path),
         overrides=overrides,
         quick=quick,
         templates=engine,
@@ -102,8 +104,24 @@ def planned_study(
     )
 
 
-def _study_file(path: Path) -> Path:
-    return path / STUDY_FILE if path.is_dir() else path
+def study_file(path: Path) -> Path:
+    """Return the file of a study, given by itself or by its folder; `-` is standard input.
+
+    Raises:
+        UsageError: There is none; the hint names what is there.
+    """
+    file = path / STUDY_FILE if path.is_dir() else path
+    if str(path) == "-" or file.exists():
+        return file
+    if re.match(r"https?:/", str(path)):
+        url = str(path).replace(":/", "://")
+        raise UsageError(f"a URL is no study: {url}", hint=f"loadlens hit {url}, or loadlens explain {url}")
+    if path.is_dir():
+        raise UsageError(f"there is no {STUDY_FILE} in {path}", hint=f"the file itself: {path}/NAME.yaml")
+    folder = path.parent
+    near = nearest(path.name, [other.name for other in folder.iterdir()] if folder.is_dir() else [])
+    hint = f"did you mean {folder / near}?" if near is not None else "loadlens init URL, which writes one"
+    raise UsageError(f"there is no study {path}", hint=hint)
 
 
 def _variant(text: str) -> tuple[str, str]:

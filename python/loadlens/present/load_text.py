@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from loadlens.model.facts import Curve, Step
+from typing import TYPE_CHECKING
+
 from loadlens.model.profile import Profile
 from loadlens.model.workload import Closed, Open, Think
 from loadlens.present import words
 from loadlens.units import duration_text
+
+if TYPE_CHECKING:
+    from loadlens.model.facts import Curve, Step
 
 MOST_SEGMENTS = 4  # that are named one by one
 

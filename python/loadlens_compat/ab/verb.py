@@ -19,7 +19,8 @@ from loadlens_compat import layouts
 from loadlens_compat.letters import Flag, getopt, literal, refuse, usage, whole
 
 if TYPE_CHECKING:
-    from loadlens_compat.ab import AbFigures, Shown
+    from loadlens_compat.ab.figures import AbFigures
+    from loadlens_compat.ab.layout import Shown
     from loadlens_compat.logged import Logged
 
 TIMED_REQUESTS: Final = 50_000  # what -t implies
@@ -281,7 +282,7 @@ class Progress:
 
 
 def _drive(asked: Options, plan: Plan, path: str) -> ExitCode:
-    from loadlens_compat.ab import figures_of
+    from loadlens_compat.ab.figures import figures_of
     from loadlens_compat.logged import run_logged
 
     for file, flag in ((asked.rows, "-g"), (asked.served, "-e")):
@@ -320,7 +321,7 @@ def writable(file: Path, flag: str) -> None:
 
 
 def _write_files(asked: Options, figures: AbFigures, logged: Logged) -> None:
-    from loadlens_compat.ab import percentile_file, request_file
+    from loadlens_compat.ab.files import percentile_file, request_file
 
     if asked.served is not None and figures.complete:
         _write(asked.served, percentile_file(figures.totals_us))
@@ -339,7 +340,7 @@ def _write(file: Path, lines: Iterator[str]) -> None:
 
 
 def _shown(asked: Options, plan: Plan, path: str, result: Mapping[str, Any]) -> Shown:
-    from loadlens_compat.ab import Shown
+    from loadlens_compat.ab.layout import Shown
 
     target = plan.streams[0].target
     sessions = (result["streams"][0]["tls"] or {}).get("sessions") or {}
@@ -371,8 +372,8 @@ def _print(asked: Options, plan: Plan, figures: AbFigures, shown: Shown, logged:
     from html import escape
 
     from loadlens.report.write.terminal.printing import print_lines
-    from loadlens_compat.ab import html, text
-    from loadlens_compat.ab.html import Attributes
+    from loadlens_compat.ab.html import Attributes, html
+    from loadlens_compat.ab.layout import text
 
     own = layouts.own_account(plan, logged.done.result, _notes(asked, plan, figures))
     if asked.is_html:

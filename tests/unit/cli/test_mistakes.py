@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -111,3 +113,23 @@ def test_a_url_alone_means_hit(
 
     assert code == 3, message
     assert "nothing is listening on " in message
+
+
+HEAVY = ("numpy", "scipy", "polars", "jinja2", "vl_convert", "rich", "ruamel", "loadlens.report.build")
+
+
+@pytest.mark.parametrize(
+    "words", ["show nope", "report nope", "run nope", "check nope", "hti", "hit -z 3", "hit"]
+)
+def test_a_refusal_loads_nothing_that_it_does_not_need(words: str, tmp_path: Path) -> None:
+    code = (
+        "import sys\nfrom loadlens.cli import main\n"
+        "try: main()\nexcept SystemExit as ended: code = ended.code\n"
+        f"print(code, [name for name in {HEAVY!r} if name in sys.modules])"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words.split()], capture_output=True, text=True, cwd=tmp_path, check=True
+    )
+
+    assert done.stdout in ("2 []\n", "5 []\n")

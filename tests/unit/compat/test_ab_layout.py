@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from loadlens.model.trial import Outcome
-from loadlens_compat.ab import Shown, figures_of, percentile_file, request_file, text
-from loadlens_compat.ab.figures import Spread, spread
+from loadlens_compat.ab.figures import Spread, figures_of, spread
+from loadlens_compat.ab.files import percentile_file, request_file
+from loadlens_compat.ab.layout import Shown, text
 from loadlens_compat.logged import Request
 from tests.unit.report.write import hit_result
 
