@@ -1,7 +1,8 @@
-"""Write the results of a run into its study's README, between the marks `figures` and `end of figures`.
+"""Write the results of a run into its study: one table into README.md, all of them into results.md.
 
-Time and place, the answer, the findings, the claims, published and measured figures, and the comparisons
-of the study: all from the record, nothing by hand, so that it can be repeated.
+README.md gets time and place, the answer and the published claims, between the marks `figures` and `end of
+figures`. results.md gets these, the findings, published and measured figures and the comparisons of the
+study. All of it comes from the record, nothing by hand, so that it can be repeated.
 
     python tools/figures.py STUDY [RECORD] [--print]
 
@@ -14,6 +15,7 @@ import argparse
 import datetime
 import re
 import sys
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -37,20 +39,24 @@ def main() -> int:
     )
     parser.add_argument("study", metavar="STUDY", help="a folder of studies/")
     parser.add_argument("record", nargs="?", type=Path, metavar="RECORD", help="default: the latest in runs/")
-    parser.add_argument("--print", action="store_true", help="print them and do not change the README")
+    parser.add_argument("--print", action="store_true", help="print the results and write nothing")
     asked = parser.parse_args()
+    folder = ROOT / "studies" / asked.study
+    readme, results = folder / "README.md", folder / "results.md"
     try:
         record = open_run(asked.record or _latest(asked.study))
-        text = "\n".join(lines(record, build.report(record))).strip() + "\n"
+        report = build.report(record)
+        everything = page(asked.study, record, report)
         if asked.print:
-            print(text, end="")
+            print(everything, end="")
             return 0
-        readme = ROOT / "studies" / asked.study / "README.md"
-        readme.write_text(filled(readme.read_text(encoding="utf-8"), text), encoding="utf-8")
+        short = "\n".join(summary(record, report)).strip() + "\n"
+        readme.write_text(filled(readme.read_text(encoding="utf-8"), short), encoding="utf-8")
+        results.write_text(everything, encoding="utf-8")
     except (LoadlensError, OSError) as fault:
         print(fault, file=sys.stderr)
         return 2
-    print(readme)
+    print(f"{readme}\n{results}")
     return 0
 
 
@@ -75,13 +81,29 @@ def filled(readme: str, text: str) -> str:
     return MARKED.sub(lambda place: f"{place[1]}\n{text}\n{place[2]}", readme)
 
 
+def summary(record: RunRecord, report: Report) -> Iterator[str]:
+    """Yield what a README shows: time and place, the answer, and one table with the published claims."""
+    parts = [_when(record, report), *report.conditions]
+    yield textwrap.fill(f"{escaped('; '.join(parts))}. [Every result](results.md).", 100)
+    yield ""
+    yield from _answer(report)
+    if report.published is not None and report.published.claims:
+        yield from table_lines(cells.claims(report.published.claims))
+
+
+def page(study: str, record: RunRecord, report: Report) -> str:
+    """Return results.md."""
+    note = f"<!-- made by `python tools/figures.py {study} RECORD`; not edited by hand -->"
+    head = f"# {study}: every result of a full run"
+    return f"{note}\n\n{head}\n\n" + "\n".join(lines(record, report)).strip() + "\n"
+
+
 def lines(record: RunRecord, report: Report) -> Iterator[str]:
     """Yield time and place, the findings, and the comparison with the published figures."""
-    yield f"{_where_and_when(record, report)}"
+    parts = [_when(record, report), *report.conditions, *(badge.text for badge in report.badges)]
+    yield f"{escaped('; '.join(parts))}."
     yield ""
-    for sentence in report.answer:
-        yield f"> {escaped(sentence)}"
-    yield ""
+    yield from _answer(report)
     for finding in report.findings:
         statement = f"{escaped(finding.statement)} ({escaped(finding.scope)})"
         yield f"- **{finding.grade.word}** {code(finding.rule)}: {statement}"
@@ -100,19 +122,22 @@ def lines(record: RunRecord, report: Report) -> Iterator[str]:
             yield from folded(chart.headline, table_lines(cells.table_view(table)))
 
 
-def _where_and_when(record: RunRecord, report: Report) -> str:
-    """One sentence: `A full run of 48 trials (16 cases, all valid) on 2 cores of X on 22 November 2026`."""
+def _answer(report: Report) -> Iterator[str]:
+    """Yield the answer as a quotation with a line per sentence."""
+    for sentence in report.answer:
+        yield textwrap.fill(escaped(sentence), 100, initial_indent="> ", subsequent_indent="> ")
+    yield ""
+
+
+def _when(record: RunRecord, report: Report) -> str:
+    """Return `A full run of 16 cases on 22 November 2026; 58 min from the first trial to the last`."""
     began = min(trial.began_unix_ns for trial in record.trials if trial.began_unix_ns)
     took_s = (max(trial.ended_unix_ns for trial in record.trials) - began) / 1e9
     on = datetime.datetime.fromtimestamp(began / 1e9, tz=datetime.UTC)
     kind = "quick" if record.study.get("quick") else "full"
-    parts = [
-        f"A {kind} run of {words.plural(len(report.details), 'case')} on {on.day} {on:%B %Y}",
-        f"{numbers.duration(took_s)} from the first trial to the last",
-        *report.conditions,
-        *(badge.text for badge in report.badges),
-    ]
-    return f"{escaped('; '.join(parts))}."
+    cases = words.plural(len(report.details), "case")
+    took = numbers.duration(took_s)
+    return f"A {kind} run of {cases} on {on.day} {on:%B %Y}; {took} from the first trial to the last"
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What `tools/figures.py` puts into a study's README, from a record that an earlier version wrote."""
+"""What `tools/figures.py` puts into a study's folder, from a record that an earlier version wrote."""
 
 from __future__ import annotations
 
@@ -39,8 +39,18 @@ def test_the_figures_say_when_where_and_what_was_answered(tool: ModuleType) -> N
     record = open_run(RECORD)
     report = build.report(record)
 
-    text = "\n".join(tool.lines(record, report))
+    everything, short = "\n".join(tool.lines(record, report)), "\n".join(tool.summary(record, report))
 
-    assert text.startswith("A full run of 2 cases on ")
-    assert "3 of 4 trials valid" in text
-    assert all(f"> {sentence[:20]}" in text for sentence in report.answer)
+    for text in (everything, short):
+        assert text.startswith("A full run of 2 cases on ")
+        assert all(f"> {sentence[:20]}" in text for sentence in report.answer)
+    assert "3 of 4 trials valid" in everything
+    assert "[Every result](results.md)." in " ".join(short.split())
+
+
+@pytest.mark.parametrize("study", ["balance", "items", "register", "sso", "sum"])
+def test_a_study_is_read_in_two_minutes_and_keeps_its_tables_elsewhere(study: str) -> None:
+    folder = ROOT / "studies" / study
+
+    assert len((folder / "README.md").read_text().splitlines()) <= 120
+    assert (folder / "results.md").read_text().startswith(f"<!-- made by `python tools/figures.py {study} ")
