@@ -14,6 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from loadlens.model.plain import read
+from loadlens.model.recorded import PlannedCase
 from loadlens.model.study import Case, Level, PlannedTrial, Study
 from loadlens.model.topology import Entry
 from loadlens.model.workload import Closed, Connection, Plan, Scenario, Step, Stream, Target
@@ -43,6 +45,12 @@ def case(slug: str = "alone-users-1", *, users: int = 1, **changes: Any) -> Case
         "trials": 2,
     }
     return Case(**(settings | changes))
+
+
+def planned_case(slug: str = "rush", **content: object) -> PlannedCase:
+    """A case as a record keeps it."""
+    load = {"scenarios": (), "workload": {"kind": "closed", "users": 1}, "connection": {}}
+    return read(PlannedCase, {"slug": slug, **load, **content})
 
 
 def study(cases: Sequence[Case] | None = None, **changes: Any) -> Study:

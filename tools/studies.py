@@ -173,15 +173,13 @@ def look(study: Study, record: RunRecord) -> tuple[list[str], str]:
     """Return the faults in the structure and the counts of a record, and a short summary of the run."""
     report = build.report(record)
     planned = {(trial.case.slug, trial.block) for trial in plan.order(study)}
-    tried = {(str(trial.case["slug"]), trial.block) for trial in record.trials}
+    tried = {(trial.case.slug, trial.block) for trial in record.trials}
     complete = {
-        (str(trial.case["slug"]), trial.block)
-        for trial in record.trials
-        if trial.status is TrialStatus.COMPLETE
+        (trial.case.slug, trial.block) for trial in record.trials if trial.status is TrialStatus.COMPLETE
     }
     faults = [f"never tried: {slug}" for slug, _ in sorted(planned - tried)]
     faults += [
-        f"{trial.case['name']}: {trial.status} without a reason"
+        f"{trial.case.name}: {trial.status} without a reason"
         for trial in record.trials
         if trial.status is not TrialStatus.COMPLETE and not trial.reasons
     ]
@@ -189,9 +187,9 @@ def look(study: Study, record: RunRecord) -> tuple[list[str], str]:
     faults += list(record.damage)
     faults += broken_books(report)
     invalid = [
-        f"{trial.case['name']}: {'; '.join(trial.reasons)}"
+        f"{trial.case.name}: {'; '.join(trial.reasons)}"
         for trial in record.trials
-        if (str(trial.case["slug"]), trial.block) not in complete
+        if (trial.case.slug, trial.block) not in complete
     ]
     words = f"{len(complete)} of {len(planned)} trials valid, {claims(report)}"
     return faults, "\n         ".join((words, *(f"invalid: {reason}" for reason in invalid)))

@@ -126,5 +126,5 @@ def assert_sound(record: RunRecord, but: Collection[str] = ()) -> None:
         else:
             assert trial.samples().height >= 0
             assert trial.status in (TrialStatus.ABORTED, TrialStatus.INVALID)
-    complete = [(t.case["slug"], t.block) for t in record.trials if t.status is TrialStatus.COMPLETE]
+    complete = [(t.case.slug, t.block) for t in record.trials if t.status is TrialStatus.COMPLETE]
     assert len(complete) == len(set(complete)), "a planned trial was completed twice"

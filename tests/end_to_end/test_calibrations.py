@@ -65,7 +65,7 @@ def test_a_value_is_found_out_once_a_run_and_stands_in_commands_and_record(folde
     assert asked == ["3 hello False [0]"]
     assert (folder / "asked").read_text().splitlines() == asked
     for trial in (*record.trials, *resumed.trials):
-        assert trial.services[0]["command"][-2:] == ["--work", "300"]
+        assert trial.services[0].command[-2:] == ("--work", "300")
     (kept,) = record.environment["calibrated"]
     assert (kept["service"], kept["name"], kept["value"]) == ("api", "work", 300)
     assert resumed.environment["calibrated"] == [kept]
@@ -79,7 +79,7 @@ def test_a_command_with_a_factor_in_it_is_run_for_each_of_its_texts(folder: Path
     record = run(folder)
 
     assert [line.split()[0] for line in (folder / "asked").read_text().splitlines()] == ["3", "4"]
-    works = {trial.case["params"]["rounds"]: trial.services[0]["command"][-1] for trial in record.trials}
+    works = {trial.case.params["rounds"]: trial.services[0].command[-1] for trial in record.trials}
     assert works == {3: "300", 4: "400"}
 
 

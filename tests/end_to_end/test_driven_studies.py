@@ -115,7 +115,7 @@ def origin_counts(folder: Path, driver: str) -> dict[str, Any]:
 @pytest.mark.parametrize("driver", ["loadlens", *NEEDED, *OTHERS])
 def test_requests_match_those_of_the_origin(done: tuple[Path, Any], driver: str) -> None:
     folder, _ = done
-    trial = next(t for t in open_run(folder / "run").trials if t.case["levels"]["driver"] == driver)
+    trial = next(t for t in open_run(folder / "run").trials if t.case.levels["driver"] == driver)
     counts = origin_counts(folder, driver)
 
     assert trial.status is TrialStatus.COMPLETE, trial.reasons

@@ -92,18 +92,16 @@ def test_the_prediction_is_written_before_the_first_trial_of_its_case_begins(run
     events = [(e["event"], e.get("case")) for e in run.events()]
 
     assert events.index(("predicted", slug)) < events.index(("trial_started", slug))
-    began = [trial.began_unix_ns for trial in run.trials if trial.case["slug"] == slug]
+    began = [trial.began_unix_ns for trial in run.trials if trial.case.slug == slug]
     assert run.predictions[slug]["made_unix_ns"] < min(began)
-    assert all(trial.case["held_out"] for trial in run.trials if trial.case["slug"] == slug)
+    assert all(trial.case.held_out for trial in run.trials if trial.case.slug == slug)
 
 
 def test_it_rests_on_the_other_cases_alone(run: RunRecord) -> None:
     (content,) = run.predictions.values()
 
     assert content["undecided"] is None
-    assert {i["case"] for i in content["inputs"]} == {
-        t.case["slug"] for t in run.trials if not t.case["held_out"]
-    }
+    assert {i["case"] for i in content["inputs"]} == {t.case.slug for t in run.trials if not t.case.held_out}
 
 
 def test_it_knows_what_the_service_is(run: RunRecord) -> None:

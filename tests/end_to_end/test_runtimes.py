@@ -134,7 +134,7 @@ def test_samples_fall_into_the_trial_and_each_process_has_its_own(run: RunRecord
     rows = trial.readings().filter(source="node", metric="loop_active_s")
     pids = {json.loads(text)["pid"] for text in rows["labels"]}
 
-    assert pids == {str(p["pid"]) for p in trial.services if p["service"] == "app"}
+    assert pids == {str(p.pid) for p in trial.services if p.service == "app"}
     # by another clock they would be days away; services may take a while to come up
     assert -60 < rows["time_ns"].min() / 1e9 < 1.5  # type: ignore[operator]
     assert 5 < rows["time_ns"].max() / 1e9 < 60  # type: ignore[operator]

@@ -10,9 +10,9 @@ from loadlens.measure.case import CaseMeasures
 from loadlens.measure.external_report import AT_THE_END, ExternalReport, driver_of
 from loadlens.measure.services import proxy_counts
 from loadlens.measure.services import request_counters as counted
-from loadlens.measure.source import Json
 from loadlens.measure.trial import TrialMeasures
 from loadlens.model.quality import Count, Counted
+from loadlens.model.recorded import PlannedCase
 from loadlens.model.report import AccountingRow
 from loadlens.model.result import RequestCounts, StreamResult
 
@@ -37,7 +37,7 @@ UNSURE = (
 )
 
 
-def rows(cases: Sequence[CaseMeasures], study: Json) -> tuple[AccountingRow, ...]:
+def rows(cases: Sequence[CaseMeasures]) -> tuple[AccountingRow, ...]:
     """Return the rows of the client, of proxies, of logged paths and of service counters."""
     trials = [trial for case in cases for trial in case.trials if trial.source.result]
     if not trials:
@@ -47,8 +47,8 @@ def rows(cases: Sequence[CaseMeasures], study: Json) -> tuple[AccountingRow, ...
         *_client([trial for trial in trials if driver_of(trial.source.result) is None]),
         *_reported(usable),
         *proxy_counts.accounting(cases),
-        *_paths(usable, study),
-        *_counters(cases, study),
+        *_paths(usable, cases),
+        *_counters(cases),
     )
 
 
@@ -106,19 +106,19 @@ def _reported(trials: Sequence[TrialMeasures]) -> list[AccountingRow]:
     ]
 
 
-def _paths(trials: Sequence[TrialMeasures], study: Json) -> list[AccountingRow]:
+def _paths(trials: Sequence[TrialMeasures], cases: Sequence[CaseMeasures]) -> list[AccountingRow]:
     """Return the lines that the services logged, path by path, against the requests sent there."""
     counted = [trial for trial in trials if trial.served.total]
     if not counted:
         return []
-    ready = _ready_paths(study)
+    ready = {service.ready.path for case in cases for service in case.plan.services if service.ready}
     paths: dict[str, None] = {}
     for trial in counted:
         for stream in trial.streams:
             paths |= {
                 step.path.partition("?")[0]: None for step in stream.plan.steps if "{{" not in step.path
             }
-    proxies = {str(case["slug"]): proxy_counts.names(case) for case in study.get("cases", ())}
+    proxies = {case.slug: proxy_counts.names(case.plan) for case in cases}
     path_rows = [_path_row(path, counted, proxies, is_ready_path=path in ready) for path in paths]
     others = sum(
         part.values.size for t in counted for (path, _), part in t.served.paths.items() if path not in paths
@@ -131,10 +131,10 @@ def _paths(trials: Sequence[TrialMeasures], study: Json) -> list[AccountingRow]:
     return path_rows
 
 
-def counts(cases: Sequence[CaseMeasures], study: Json) -> tuple[Count, ...]:
+def counts(cases: Sequence[CaseMeasures]) -> tuple[Count, ...]:
     """Return the rise of each counter of a service in each trial, and the requests sent meanwhile."""
     by_counter = []
-    for (service, metric), rises in _rises(cases, study).items():
+    for (service, metric), rises in _rises(cases).items():
         steady = [rise for rise in rises if not rise.restarts]
         trials = tuple(
             Counted(
@@ -151,20 +151,19 @@ def counts(cases: Sequence[CaseMeasures], study: Json) -> tuple[Count, ...]:
     return tuple(by_counter)
 
 
-def _counters(cases: Sequence[CaseMeasures], study: Json) -> list[AccountingRow]:
+def _counters(cases: Sequence[CaseMeasures]) -> list[AccountingRow]:
     """Return the rises of the services' counters against the requests sent to them."""
-    return [_counter_row(service, metric, rises) for (service, metric), rises in _rises(cases, study).items()]
+    return [_counter_row(service, metric, rises) for (service, metric), rises in _rises(cases).items()]
 
 
-def _rises(cases: Sequence[CaseMeasures], study: Json) -> dict[tuple[str, str], list[_Counted]]:
+def _rises(cases: Sequence[CaseMeasures]) -> dict[tuple[str, str], list[_Counted]]:
     """Return the rises by service and metric, one per trial that has the counter."""
     rises: dict[tuple[str, str], list[_Counted]] = {}
-    for plan, case in zip(study.get("cases", ()), cases, strict=False):
-        for service, says in counted.services(plan).items():
-            proxy = proxy_counts.before(plan, service)
-            if proxy is None and not _is_reached(service, plan):
+    for case in cases:
+        for service, scrape in counted.scraped(case.plan).items():
+            proxy, metric = proxy_counts.before(case.plan, service), scrape.requests
+            if metric is None or (proxy is None and not _is_reached(service, case.plan)):
                 continue
-            metric = str(says["requests"])
             for trial in case.usable:
                 counter = counted.read(trial, service, metric)
                 # Without a read before the load and one after it, what lies between is not what was sent.
@@ -210,13 +209,12 @@ class _Counted:
         return parts
 
 
-def _is_reached(service: str, plan: Json) -> bool:
+def _is_reached(service: str, plan: PlannedCase) -> bool:
     """True if every request comes to the service: it is the entry, or the entry hands on to it alone."""
-    if (plan.get("outside") or {}).get("name") == service:
+    if plan.outside is not None and plan.outside.name == service:
         return True  # what is at the entry's own address
-    entry = str((plan.get("entry") or {}).get("service") or "")
-    over = next((s.get("over") or () for s in plan.get("services", ()) if s["name"] == entry), ())
-    return service == entry or list(over) == [service]
+    over = next((each.over for each in plan.services if each.name == plan.entry_service), ())
+    return service == plan.entry_service or over == (service,)
 
 
 def _counter_row(service: str, metric: str, rises: Sequence[_Counted]) -> AccountingRow:
@@ -247,12 +245,13 @@ def _path_row(
                     for plan, step in zip(stream.plan.steps, stream.result.steps, strict=False)
                     if plan.path.partition("?")[0] == path
                 ]
-        for proxy in proxies.get(str(trial.source.case["slug"]), ()):
+        for proxy in proxies.get(trial.source.case.slug, ()):
             if (held := proxy_counts.held_back(trial, proxy)) is not None:
                 parts.append(Part(f"held back by {proxy}", -held, 0))
         if is_ready_path:
-            count = _readiness(trial)
-            parts.append(Part("readiness", count or 0, count if count is not None else 1_000))
+            checks = trial.source.idle.readiness_requests
+            least, most = (0, 1_000) if checks is None else (sum(checks.values()),) * 2
+            parts.append(Part("readiness", least, most))
     observed = sum(trial.served.count(path) for trial in trials)
     return _row(f"service, {path}", observed, parts, faulty=sum(t.served.faulty for t in trials))
 
@@ -281,22 +280,6 @@ def _sent(stream: StreamResult, requests: RequestCounts) -> Part:
     if len(stream.steps) > 1:  # errors are counted by stream: any of them may be of this step
         return Part(source, least, requests.issued)
     return Part(source, least, requests.issued - never)
-
-
-def _readiness(trial: TrialMeasures) -> int | None:
-    count = trial.source.idle.get("readiness_requests")
-    if isinstance(count, dict):
-        return sum(int(value) for value in count.values())
-    return int(count) if count is not None else None
-
-
-def _ready_paths(study: Json) -> set[str]:
-    return {
-        str(service["ready"]["path"])
-        for case in study.get("cases", ())
-        for service in case.get("services", ())
-        if service.get("ready")
-    }
 
 
 def _explained(parts: Sequence[Part], unexplained: int, faulty: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -14,9 +14,9 @@ from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.estimate.interval_counts import IntervalCounts
 from loadlens.measure.external_report import NO_RESPONSE, ExternalReport
 from loadlens.measure.figures import estimate
-from loadlens.measure.source import Json
 from loadlens.measure.trial import NO_SUCCESSES, StepMeasures, StreamMeasures, TrialMeasures
 from loadlens.model.finding import Estimate, Figure, NotMeasured, Undecided
+from loadlens.model.recorded import PlannedCase
 from loadlens.present import numbers
 
 Found = Interval | Insufficient
@@ -26,7 +26,7 @@ Found = Interval | Insufficient
 class CaseMeasures:
     """A case with all its trials, the unusable ones too."""
 
-    plan: Json  # the case as planned
+    plan: PlannedCase
     trials: tuple[TrialMeasures, ...]
     _figures: dict[tuple[object, ...], Figure] = field(default_factory=dict, repr=False)
     _whole: dict[str, list[StepMeasures]] = field(default_factory=dict, repr=False)
@@ -34,37 +34,37 @@ class CaseMeasures:
     @property
     def slug(self) -> str:
         """The case's folder name."""
-        return str(self.plan["slug"])
+        return self.plan.slug
 
     @property
     def name(self) -> str:
         """The case's name."""
-        return str(self.plan["name"])
+        return self.plan.name
 
     @property
     def experiment(self) -> str:
         """The experiment that it belongs to."""
-        return str(self.plan["experiment"])
+        return self.plan.experiment
 
     @property
-    def levels(self) -> dict[str, str]:
+    def levels(self) -> Mapping[str, str]:
         """Level of each factor."""
-        return {str(factor): str(level) for factor, level in self.plan["levels"].items()}
+        return self.plan.levels
 
     def is_judged(self, cores: int) -> bool:
         """True if the machine has the cores that the case needs."""
-        needed = self.plan.get("needs_cores")
-        return needed is None or int(needed) <= cores
+        needed = self.plan.needs_cores
+        return needed is None or needed <= cores
 
     @property
     def is_held_out(self) -> bool:
         """True if it was set aside to test predictions on."""
-        return bool(self.plan.get("held_out"))
+        return self.plan.held_out
 
     @property
     def purpose(self) -> str:
         """`load`, or what else it was run for: `look` (the first) or `dense` (for pauses)."""
-        return str(self.plan.get("purpose", "load"))
+        return self.plan.purpose
 
     @cached_property
     def usable(self) -> tuple[TrialMeasures, ...]:

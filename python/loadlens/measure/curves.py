@@ -34,7 +34,7 @@ from loadlens.measure.services.watched import (
     processes_of,
     refusals_of,
 )
-from loadlens.measure.source import Json, factor_names
+from loadlens.measure.source import factor_names
 from loadlens.measure.trial import StreamMeasures
 from loadlens.model.facts import Curve, FailureMode, ProbeWatch, RequestClass, Step, Times
 from loadlens.model.finding import Estimate, Figure, NotMeasured, Undecided
@@ -109,7 +109,7 @@ def gather(cases: Sequence[CaseMeasures]) -> tuple[CurveCases, ...]:
 def load_factor(cases: Sequence[CaseMeasures]) -> str | None:
     """The factor whose levels change how much is asked and nothing else of the load; none: there is none."""
     steady = [case for case in cases if case.reference is not None and case.reference.plan.is_steady]
-    for factor in factor_names([{"levels": case.levels} for case in steady]):
+    for factor in factor_names(case.levels for case in steady):
         groups: dict[tuple[object, ...], list[CaseMeasures]] = {}
         for case in steady:
             rest = tuple((f, level) for f, level in case.levels.items() if f != factor)
@@ -130,7 +130,7 @@ def curve_of(group: CurveCases, cores: int) -> Curve:
     """Return one curve as rules see it."""
     first = group.cases[0].reference
     assert first is not None  # `gather` leaves out cases without figures
-    costliest = _costliest(group)
+    costliest, outside = _costliest(group), group.cases[0].plan.outside
     idle = {name: _probe_idle(group, name) for name in group.cases[0].probe_names}
     work, work_all = cpu_time(group.cases, costliest)
     steps = tuple(_step(case, idle, figures.point(work)) for case in group.cases)
@@ -144,10 +144,10 @@ def curve_of(group: CurveCases, cores: int) -> Curve:
         work_all=work_all,
         costliest=costliest,
         cores_allotted=_cores_allotted(group.cases[0], cores),
-        shares_cores=group.cases[0].usable[0].source.placement.get("shared"),
+        shares_cores=group.cases[0].usable[0].source.placement.shared,
         levels=tuple(group.levels.items()),
         ahead=next((ahead_of(group.cases, name, idle_s) for name, idle_s in idle.items()), None),
-        is_here=bool((group.cases[0].plan.get("outside") or {}).get("is_here", True)),
+        is_here=outside is None or outside.is_here,
     )
 
 
@@ -157,21 +157,16 @@ def _cores_allotted(case: CaseMeasures, cores: int) -> float:
     Where nothing was asked, what processes that ran already are confined to.
     """
     source = case.usable[0].source
-    running = [str(process["service"]) for process in source.services]
+    running = [process.service for process in source.services]
     allotted: set[int] = set()
     quota = 0.0
-    for name, service in (source.placement.get("services") or {}).items():
-        allotted |= set(service.get("cpus") or ())
-        quota += float(service.get("cpu") or 0.0) * max(1, running.count(name))
-    allotted = allotted or _held_cpus(source.placement)
+    for name, service in source.placement.services.items():
+        allotted |= set(service.cpus or ())
+        quota += (service.cpu or 0.0) * max(1, running.count(name))
+    held = [replica.cpus for service in source.placement.services.values() for replica in service.held]
+    if not allotted and all(held):  # as the kernel reported it of every replica
+        allotted = {cpu for cpus in held for cpu in cpus or ()}
     return float(min(x for x in (len(allotted) or cores, quota or cores, cores)))
-
-
-def _held_cpus(placement: Json) -> set[int]:
-    """Return the CPUs on which any replica may run, by the kernel; empty unless known for every replica."""
-    services = (placement.get("services") or {}).values()
-    by_process = [process.get("cpus") for service in services for process in service.get("held") or ()]
-    return {cpu for cpus in by_process for cpu in cpus} if all(by_process) else set()
 
 
 def _costliest(group: CurveCases) -> str:
@@ -297,7 +292,7 @@ def _service_logs(case: CaseMeasures) -> list[str]:
     logs = []
     for trial in case.usable:
         if trial.failures:
-            names = dict.fromkeys(str(service["service"]) for service in trial.source.services)
+            names = dict.fromkeys(process.service for process in trial.source.services)
             logs += [trial.source.log(name) for name in names]
     return logs
 

@@ -76,9 +76,8 @@ def unit_of(metric: str) -> str:
 
 def has_step(case: CaseMeasures, step: str) -> bool:
     """True if a case has a step of that name, in its load or in a probe."""
-    scenarios = list(case.plan.get("scenarios") or ())
-    scenarios += [probe["scenario"] for probe in case.plan.get("probes") or ()]
-    names = {part["name"] for scenario in scenarios for part in scenario["steps"]}
+    scenarios = [*case.plan.scenarios, *(p.scenario for p in case.plan.probes if p.scenario is not None)]
+    names = {part.name for scenario in scenarios for part in scenario.steps}
     if case.reference is not None:
         names |= {part.name for part in case.reference.plan.steps} | set(case.probe_names)
     return step in names

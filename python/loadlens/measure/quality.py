@@ -74,13 +74,12 @@ def _own_cores(trials: Sequence[TrialMeasures]) -> OwnCores | None:
 
 
 def _of_one_trial(trial: TrialMeasures) -> OwnCores | None:
-    placement = trial.source.placement
-    cpus = placement.get("generator_cpus") or placement.get("cores_allowed") or ()
+    cpus = trial.source.placement.own_cpus
     busy = trial.resources.busy_by_cpu
     lab = [p.cpu.point for p in trial.resources.processes if p.is_lab and isinstance(p.cpu, Interval)]
-    if not cpus or not lab or any(int(cpu) not in busy for cpu in cpus):
+    if not cpus or not lab or any(cpu not in busy for cpu in cpus):
         return None
-    return OwnCores(len(cpus), sum(busy[int(cpu)] for cpu in cpus), sum(lab))
+    return OwnCores(len(cpus), sum(busy[cpu] for cpu in cpus), sum(lab))
 
 
 # --- Little's law, time, runs -----------------------------------------------------------------------------

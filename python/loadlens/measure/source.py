@@ -12,6 +12,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from loadlens.errors import RecordError
+from loadlens.model.plain import Unreadable, read
+from loadlens.model.recorded import (
+    Idle,
+    Placement,
+    PlannedStudy,
+    SealedFile,
+    ServiceProcess,
+    TrialCase,
+)
 from loadlens.model.workload import Closed, Open, Plan, Scenario, Stream
 from loadlens.present import load_text
 
@@ -55,7 +65,7 @@ class HistogramRow(Protocol):
 class TrialSource(Protocol):
     """One trial of a record."""
 
-    case: Json
+    case: TrialCase
     entry: str  # the service that the load asks; empty: an address outside
     block: int
     position: int
@@ -63,13 +73,13 @@ class TrialSource(Protocol):
     t0_monotonic_ns: int | None  # when the warm-up began
     status: TrialStatus
     reasons: tuple[str, ...]
-    services: list[Json]
-    placement: Json
+    services: tuple[ServiceProcess, ...]
+    placement: Placement
     environment: Json
-    idle: Json
+    idle: Idle
     leaks: tuple[str, ...]
     notes: tuple[str, ...]
-    digests: dict[str, Json]
+    digests: Mapping[str, SealedFile]
 
     @property
     def name(self) -> str: ...
@@ -104,6 +114,14 @@ class RunSource(Protocol):
     def damage(self) -> tuple[str, ...]: ...
     @property
     def id(self) -> str: ...
+
+
+def study_of(record: RunSource) -> PlannedStudy:
+    """The study of a record as planned."""
+    try:
+        return read(PlannedStudy, record.study)
+    except Unreadable as fault:
+        raise RecordError(f"damaged: {fault}", where="effective.yaml") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +232,6 @@ def _think_per_request(scenarios: Sequence[Scenario], workload: Closed) -> float
     return pauses / sum(scenario.weight * scenario.requests for scenario in scenarios)
 
 
-def factor_names(cases: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Names of the factors of some cases, in the order in which they first appear."""
-    return list(dict.fromkeys(name for case in cases for name in case["levels"]))
+def factor_names(levels: Iterable[Mapping[str, str]]) -> list[str]:
+    """Names of the factors of the levels of some cases, in the order in which they first appear."""
+    return list(dict.fromkeys(name for of_case in levels for name in of_case))

@@ -14,12 +14,13 @@ from loadlens.measure.case import CaseMeasures
 from loadlens.measure.curves import CurveCases, asked_calmly, curve_of, gather
 from loadlens.measure.gates import gates_of
 from loadlens.measure.requests import growth, slow_paths
-from loadlens.measure.source import RunSource, TrialSource
+from loadlens.measure.source import RunSource, TrialSource, study_of
 from loadlens.measure.trial import TrialMeasures, measure
 from loadlens.model.facts import Curve, Facts
+from loadlens.model.plain import read
+from loadlens.model.recorded import Environment
 from loadlens.model.report import AccountingRow
 from loadlens.model.study import Window
-from loadlens.study.plan.reporting import window_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +48,13 @@ def measured(
         record: The record, which may still grow.
         measure_trial: In place of `of_trial`, such as one that remembers the trials of earlier calls.
     """
-    study = record.study
-    window = window_of(study.get("report") or {})
-    trials = [(measure_trial or of_trial)(trial, window) for trial in record.trials]
+    study = study_of(record)
+    trials = [(measure_trial or of_trial)(trial, study.window) for trial in record.trials]
     cases = tuple(
-        CaseMeasures(plan, tuple(t for t in trials if t.source.case["slug"] == plan["slug"]))
-        for plan in study["cases"]
+        CaseMeasures(plan, tuple(t for t in trials if t.source.case.slug == plan.slug))
+        for plan in study.cases
     )
-    machine = record.environment.get("machine") or {}
-    cores = int(machine.get("cores_allowed") or machine.get("cores") or 1)
+    cores = read(Environment, record.environment).cores
     groups = gather(cases)
     looks = [case for group in groups if group.purpose == "dense" for case in group.cases]
     curves = tuple(
@@ -64,9 +63,9 @@ def measured(
     dense = tuple(
         step for group in groups if group.purpose == "dense" for step in curve_of(group, cores).steps
     )
-    rows = accounting.rows(cases, study)
+    rows = accounting.rows(cases)
     gates = gates_of(cases, curves, rows, cores)
-    counts = accounting.counts(cases, study)
+    counts = accounting.counts(cases)
     all_facts = Facts(cores, curves, gates, dense, counts=counts, unloaded=asked_calmly(groups))
     return Measured(cases, groups, curves, rows, all_facts)
 

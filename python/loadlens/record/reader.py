@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from loadlens.errors import RecordError
 from loadlens.model.counters import Counters
 from loadlens.model.plain import Unreadable, read
+from loadlens.model.recorded import Idle, Placement, SealedFile, ServiceProcess, TrialCase
 from loadlens.model.result import EngineResult
 from loadlens.model.topology import Entry
 from loadlens.model.trial import TrialStatus
@@ -41,7 +42,7 @@ class TrialRecord:
     def __init__(self, path: Path, content: Mapping[str, Any], *, sealed: bool) -> None:
         self.path = path
         self.is_sealed = sealed
-        self.case: dict[str, Any] = dict(content["case"])
+        self.case = read(TrialCase, content["case"])
         self.entry = ""  # the service that the load asks, as the study says; empty: an address outside
         self.block: int = content["block"]
         self.attempt: int = content["attempt"]
@@ -52,15 +53,15 @@ class TrialRecord:
         self.result: EngineResult | None = _result_of(content)
         self.t0_unix_ns: int | None = content["t0_unix_ns"]
         self.t0_monotonic_ns: int | None = content["t0_monotonic_ns"]
-        self.services: list[dict[str, Any]] = list(content["services"])
-        self.placement: dict[str, Any] = dict(content["placement"])
+        self.services = read(tuple[ServiceProcess, ...], content["services"])
+        self.placement = read(Placement, content["placement"])
         self.environment: dict[str, Any] = dict(content["environment"])
-        self.idle: dict[str, Any] = dict(content["idle"])
+        self.idle = read(Idle, content["idle"])
         self.leaks: tuple[str, ...] = tuple(content["leaks"])
         self.notes: tuple[str, ...] = tuple(content["notes"])
         self.began_unix_ns: int = content["began_unix_ns"]
         self.ended_unix_ns: int = content["ended_unix_ns"]
-        self.digests: dict[str, dict[str, Any]] = dict(content["digests"])
+        self.digests: Mapping[str, SealedFile] = read(dict[str, SealedFile], content["digests"])
 
     @property
     def name(self) -> str:
@@ -158,7 +159,7 @@ class TrialRecord:
         faults = []
         for name, sealed in self.digests.items():
             try:
-                _check(self.path / name, sealed, content=sealed["bytes"] <= largest)
+                _check(self.path / name, sealed, content=sealed.bytes <= largest)
             except RecordError as fault:
                 faults.append(f"{name}: {fault.message}")
         return tuple(faults)
@@ -206,14 +207,14 @@ def _result_of(content: Mapping[str, Any]) -> EngineResult | None:
     return None if engine is None else EngineResult.from_json(engine)
 
 
-def _check(path: Path, sealed: Mapping[str, Any], *, content: bool) -> None:
+def _check(path: Path, sealed: SealedFile, *, content: bool) -> None:
     """Raise RecordError if a sealed file is gone, or has another length or another content."""
     if not path.is_file():
         raise RecordError("the file is missing", where=str(path))
     size = path.stat().st_size
-    if size != sealed["bytes"]:
-        raise RecordError(f"damaged: {size} bytes, sealed with {sealed['bytes']}", where=str(path))
-    if content and disk.digest_of_file(path) != sealed["sha256"]:
+    if size != sealed.bytes:
+        raise RecordError(f"damaged: {size} bytes, sealed with {sealed.bytes}", where=str(path))
+    if content and disk.digest_of_file(path) != sealed.sha256:
         raise RecordError("damaged: its SHA-256 is not the one it was sealed with", where=str(path))
 
 
@@ -277,7 +278,7 @@ class RunRecord:
 
     def unfinished(self) -> list[dict[str, Any]]:
         """Return the planned trials without a complete attempt: {case, block, position, seed}."""
-        done = {(t.case["slug"], t.block) for t in self.trials if t.status is TrialStatus.COMPLETE}
+        done = {(t.case.slug, t.block) for t in self.trials if t.status is TrialStatus.COMPLETE}
         return [trial for trial in self.study["trials"] if (trial["case"], trial["block"]) not in done]
 
     @property

@@ -34,5 +34,5 @@ def _of(trial: record.TrialRecord) -> PastTrial | None:
         issued = sum(stream.requests.issued for stream in result.streams if stream.role == "load")
     load_s = result.load_s
     took_s = (trial.ended_unix_ns - trial.began_unix_ns) / 1e9
-    slug, experiment = str(trial.case["slug"]), str(trial.case["experiment"])
-    return PastTrial(slug, experiment, issued / load_s, max(0.0, took_s - load_s))
+    case = trial.case
+    return PastTrial(case.slug, case.experiment, issued / load_s, max(0.0, took_s - load_s))

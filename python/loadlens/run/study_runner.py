@@ -203,7 +203,7 @@ class _StudyRun:
             return
         predict, self.predict = self.predict, None
         record = open_run(self.runner.writer.path)
-        begun = {trial.case["slug"] for trial in record.trials}
+        begun = {trial.case.slug for trial in record.trials}
         cases = {case.slug: case.name for case in self.study.cases if case.held_out}
         left = [slug for slug in cases if slug not in begun and slug not in record.predictions]
         if not left:
@@ -245,7 +245,7 @@ class _StudyRun:
         """Learn the durations of the remaining cases from their trials before the resume."""
         cases = {trial.case.slug: trial.case for trial in pending}
         for trial in record.trials:
-            case = cases.get(trial.case["slug"])
+            case = cases.get(trial.case.slug)
             if case is not None and trial.status is TrialStatus.COMPLETE and trial.result is not None:
                 self._learn(case, trial.result.load_s, trial.path)
 

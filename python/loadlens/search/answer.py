@@ -446,12 +446,12 @@ def _rung(curve: Curve, step: Step) -> Rung:
 
 def _ended_early(record: RunRecord, study: _Study) -> list[Rung]:
     """Return levels without a valid trial: what was seen of them, and why no trial is valid."""
-    complete = {trial.case["slug"] for trial in record.trials if trial.status is TrialStatus.COMPLETE}
+    complete = {trial.case.slug for trial in record.trials if trial.status is TrialStatus.COMPLETE}
     loads = {case.slug: case.workload for case in study.cases if case.purpose == "load"}
     last: dict[str, TrialRecord] = {}
     for trial in record.trials:
-        if trial.case["slug"] not in complete and trial.case["slug"] in loads:
-            last[trial.case["slug"]] = trial
+        if trial.case.slug not in complete and trial.case.slug in loads:
+            last[trial.case.slug] = trial
     rungs = []
     for slug, trial in last.items():
         why = "; ".join(trial.reasons) or str(trial.status)
@@ -463,7 +463,7 @@ def _ended_early(record: RunRecord, study: _Study) -> list[Rung]:
             failed = Estimate("failed.share", "share", share, None, None, 1, ended, "exact count")
         rungs.append(
             Rung(
-                curve=str(trial.case["experiment"]),
+                curve=trial.case.experiment,
                 users=loads[slug].users or loads[slug].rate_per_s or 0.0,
                 trials=0,
                 throughput=none,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,8 @@ import numpy as np
 import polars as pl
 
 from loadlens.model.counters import Counters
+from loadlens.model.plain import read
+from loadlens.model.recorded import Idle, Placement, SealedFile, ServiceProcess, TrialCase
 from loadlens.model.result import EngineResult
 from loadlens.model.trial import TrialStatus
 from loadlens.model.workload import Plan
@@ -55,7 +57,7 @@ class Histogram:
 class Trial:
     """One trial, as `store.TrialRecord` shows it."""
 
-    case: Json
+    case: TrialCase
     block: int
     position: int
     planned: Json  # plan.json
@@ -64,14 +66,14 @@ class Trial:
     status: TrialStatus = TrialStatus.COMPLETE
     reasons: tuple[str, ...] = ()
     generator: Json = field(default_factory=dict)
-    services: list[Json] = field(default_factory=list)
-    placement: Json = field(default_factory=lambda: {"shared": True, "services": {}})
+    services: tuple[ServiceProcess, ...] = ()
+    placement: Placement = field(default_factory=lambda: Placement(shared=True))
     entry: str = ""
     environment: Json = field(default_factory=dict)
-    idle: Json = field(default_factory=lambda: {"readiness_requests": 2})
+    idle: Idle = field(default_factory=lambda: Idle(readiness_requests={"web": 2}))
     leaks: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    digests: dict[str, Json] = field(default_factory=dict)
+    digests: Mapping[str, SealedFile] = field(default_factory=dict)
     uncounted: int = 0  # requests that the service did not write down
     further_readings: list[Any] = field(default_factory=list)
     connected: list[Json] = field(default_factory=list)  # rows of its connections; empty: not recorded
@@ -336,20 +338,18 @@ def record(
                 load = Load(n, 0.15 * scale, seconds, 20.0 / scale, seed=1000 * n + 10 * level + block)
                 made.append(
                     Trial(
-                        case={k: case[k] for k in ("slug", "name", "experiment", "levels", "held_out")},
+                        case=read(TrialCase, case),
                         block=block,
                         position=len(made) + 1,
                         planned=_plan(called, load),
                         trace=service(load, level),
                         names=called,
-                        services=[
-                            {"service": called.service, "replica": 1, "pid": 100, "ports": {}, "command": []}
-                        ],
+                        services=(ServiceProcess(called.service, pid=100),),
                     )
                 )
     content = {
         "name": called.study, "question": "What limits it?", "cases": cases, "claims": [], "objectives": [],
-        "trials": [{"case": t.case["slug"], "block": t.block} for t in made], "published": None, "notes": [],
+        "trials": [{"case": t.case.slug, "block": t.block} for t in made], "published": None, "notes": [],
         "quick": trials == 1, "quick_differences": [],
     } | study  # fmt: skip
     machine = {"cores": cores, "cores_allowed": cores, "cpu_model": "simulated"}
@@ -368,7 +368,14 @@ def _case(names: Names, users: int, processes: int) -> Json:
         "held_out": False,
         "needs_cores": None,
         "services": [{"name": names.service, "ready": {"path": names.probe_path}}],
+        "scenarios": [{"name": names.step, "weight": 1.0, "steps": [_step(names)]}],
+        "workload": {"kind": "closed", "users": users},
+        "connection": {"reuse": "new"},
     }
+
+
+def _step(names: Names) -> Json:
+    return {"name": names.step, "method": "POST", "path": names.path}
 
 
 def _plan(names: Names, load: Load) -> Json:

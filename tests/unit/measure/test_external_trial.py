@@ -13,6 +13,7 @@ import pytest
 from loadlens.measure import external_trial, whole_run
 from loadlens.measure.case import CaseMeasures
 from loadlens.measure.metrics import figure_of
+from loadlens.measure.source import study_of
 from loadlens.model.counters import Counters
 from loadlens.model.finding import Estimate, NotMeasured, Undecided
 from loadlens.model.study import METRICS, Edge, Window
@@ -98,7 +99,7 @@ def run_of(*reports: ToolReport, users: Sequence[int] = (20,), driver: str = "si
 
 def case_of(*reports: ToolReport) -> CaseMeasures:
     run = run_of(*reports)
-    return CaseMeasures(run.study["cases"][0], tuple(external_trial.measure(trial) for trial in run.trials))
+    return CaseMeasures(study_of(run).cases[0], tuple(external_trial.measure(trial) for trial in run.trials))
 
 
 def test_figures_of_one_trial_are_those_of_the_report_without_an_interval() -> None:
@@ -278,7 +279,7 @@ def test_a_load_of_ours_beside_one_of_a_program_keeps_its_own_gates_and_curves()
         changed = {"slug": f"by-{case['slug']}", "name": f"by siege {case['name']}"}
         cases.append(case | changed | {"levels": case["levels"] | {"driver": "siege"}})
     for trial in theirs.trials:
-        trial.case = trial.case | {"slug": f"by-{trial.case['slug']}"}
+        trial.case = replace(trial.case, slug=f"by-{trial.case.slug}")
     both = replace(ours, trials=[*ours.trials, *theirs.trials], study=ours.study | {"cases": cases})
 
     facts, made = whole_run.facts(both), build.report(both)

@@ -17,6 +17,8 @@ from loadlens.estimate.interval_counts import counts_from_values
 from loadlens.measure import quality, whole_run
 from loadlens.measure.services import request_counters
 from loadlens.model.facts import Step
+from loadlens.model.plain import read
+from loadlens.model.recorded import Placement
 from loadlens.model.result import ExternalCounts, ExternalError
 from loadlens.signals.read import resources
 from loadlens.signals.read.trial_series import Readings
@@ -48,7 +50,7 @@ def generator_rows(cores: float) -> list[tuple[Any, ...]]:
 
 
 def with_rows(run: Run, rows: list[Any], **placement: Any) -> Run:
-    placed = {"services": {}, "shared": None} | placement
+    placed = read(Placement, placement)
     return replace(
         run, trials=[replace(trial, further_readings=rows, placement=placed) for trial in run.trials]
     )

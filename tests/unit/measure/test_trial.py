@@ -13,6 +13,7 @@ from loadlens.errors import RecordError
 from loadlens.estimate.interval import Interval
 from loadlens.measure.case import CaseMeasures
 from loadlens.measure.metrics import figure_of
+from loadlens.measure.source import study_of
 from loadlens.measure.trial import Grid, TrialMeasures, grid_of, measure
 from loadlens.model.counters import Cell, Counters, Phase, StreamCounters
 from loadlens.model.finding import Estimate
@@ -133,7 +134,7 @@ def test_the_rate_of_short_requests_is_counted() -> None:
 @pytest.mark.parametrize("metric", METRICS)
 def test_every_metric_of_a_study_is_answered(metric: str) -> None:
     run = record(lambda load, _: services.blocking_loop(load), users=(20,), trials=1)
-    case = CaseMeasures(run.study["cases"][0], (measure(run.trials[0]),))
+    case = CaseMeasures(study_of(run).cases[0], (measure(run.trials[0]),))
 
     assert figure_of(case, metric, "order") is not None
     assert figure_of(case, metric, None) is not None
@@ -142,7 +143,7 @@ def test_every_metric_of_a_study_is_answered(metric: str) -> None:
 
 def test_failed_and_unexpected_are_told_apart() -> None:
     run = record(lambda load, _: services.behind_lock(load, timeout_s=2.0), users=(20,), trials=1)
-    case = CaseMeasures(run.study["cases"][0], (measure(run.trials[0]),))
+    case = CaseMeasures(study_of(run).cases[0], (measure(run.trials[0]),))
 
     unexpected, failed = figure_of(case, "unexpected.share", None), figure_of(case, "failed.share", None)
 

@@ -33,7 +33,7 @@ def test_an_old_record_opens_whole(record: RunRecord) -> None:
 
 def test_its_tables_still_hold_what_was_counted(record: RunRecord) -> None:
     """60 requests of two users and 30 of one who look every 100 ms for 3 s; 24 when the lab was killed."""
-    seen = [(t.case["slug"], t.name, t.status.value, t.samples().height) for t in record.trials]
+    seen = [(t.case.slug, t.name, t.status.value, t.samples().height) for t in record.trials]
 
     assert seen == [
         ("alone-users-2", "block-1", "complete", 60),

@@ -209,7 +209,7 @@ def test_an_unsealed_trial_opens_to_its_last_whole_chunk(tmp_path: Path) -> None
     assert trial.status is TrialStatus.ABORTED
     assert trial.reasons == (reader.NOT_SEALED,)
     assert trial.samples().height == 100
-    assert trial.case["slug"] == "alone-users-1"
+    assert trial.case.slug == "alone-users-1"
     assert trial.readings()["time_ns"].to_list() == [-1_000, 2_000]
     assert trial.result is None
 
@@ -762,4 +762,4 @@ def test_a_trial_knows_the_service_that_its_load_asks() -> None:
 
     # By hand from its effective.yaml: `"entry": {"service": "web", ...}` in both cases; trial.json has none.
     assert {trial.entry for trial in record.trials} == {"web"}
-    assert all("entry" not in trial.case for trial in record.trials)
+    assert all(not hasattr(trial.case, "entry") for trial in record.trials)

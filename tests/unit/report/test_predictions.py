@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from loadlens.model.finding import Estimate
+from loadlens.model.plain import read
+from loadlens.model.recorded import TrialCase
 from loadlens.model.report import PredictionSection
 from loadlens.report import build
 from loadlens.whatif import held_out
@@ -28,7 +30,7 @@ def foretold_and_run(work_s: float = 0.2, began: int = MADE + 1) -> records.Run:
     load = Load(10, 0.15, 12.0, 20.0, seed=5)
     run.trials.append(
         records.Trial(
-            case={k: held[k] for k in ("slug", "name", "experiment", "levels", "held_out")},
+            case=read(TrialCase, held),
             block=1,
             position=9,
             planned=records._plan(made.NAMES, load),

@@ -12,6 +12,7 @@ from loadlens.diagnose.rules.network import accept_drops
 from loadlens.measure import whole_run
 from loadlens.model.finding import Estimate, Grade, NotMeasured, Undecided
 from loadlens.model.notes import NOTES
+from loadlens.model.recorded import Bounds, PlacedService, Placement, ServiceProcess
 from loadlens.model.report import Chart, MatrixCell, Report
 from loadlens.model.trial import TrialStatus
 from loadlens.present.charts import columns
@@ -235,8 +236,10 @@ def test_a_run_without_any_trial_still_reports() -> None:
 
 def test_held_out_cases_are_shown_but_no_rule_and_no_curve_uses_them() -> None:
     run = record(lambda load, k: services.blocking_loop(load, processes=k), processes=(1, 2), trials=1)
-    for part in (*run.study["cases"], *(trial.case for trial in run.trials)):
-        part["held_out"] = part["levels"]["processes"] == "2"
+    for case in run.study["cases"]:
+        case["held_out"] = case["levels"]["processes"] == "2"
+    for trial in run.trials:
+        trial.case = replace(trial.case, held_out=trial.case.levels["processes"] == "2")
 
     facts, report = whole_run.facts(run), build.report(run)
 
@@ -359,9 +362,11 @@ def test_one_trial_cannot_contradict_a_claim() -> None:
 def test_a_share_of_cpu_time_counts_once_for_each_replica() -> None:
     run = record(lambda load, _: services.blocking_loop(load), users=(5,), trials=1)
     (trial,) = run.trials
-    trial.placement = {"services": {"web": {"cpu": 0.3, "cpus": None}, "front": {"cpu": None, "cpus": None}}}
-    one = {"service": "web", "replica": 1, "pid": 100, "ports": {}, "command": []}
-    trial.services = [one, {**one, "replica": 2}, {**one, "replica": 3}, {**one, "service": "front"}]
+    trial.placement = Placement(services={"web": PlacedService(cpu=0.3), "front": PlacedService()})
+    trial.services = (
+        *(ServiceProcess("web", replica, pid=100) for replica in (1, 2, 3)),
+        ServiceProcess("front", pid=100),
+    )
 
     (curve,) = whole_run.facts(run).curves
 
@@ -375,8 +380,8 @@ def test_a_share_of_cpu_time_counts_once_for_each_replica() -> None:
 def test_what_ran_already_is_allotted_the_cpus_that_it_may_run_on(held: Any, cores: float) -> None:
     run = record(lambda load, _: services.blocking_loop(load), users=(5,), trials=1)
     (trial,) = run.trials
-    replicas = [{"replica": number, "cpus": cpus} for number, cpus in enumerate(held, 1)]
-    trial.placement = {"services": {"web": {"cpu": None, "cpus": None, "held": replicas}}}
+    replicas = tuple(Bounds(cpus=None if cpus is None else tuple(cpus)) for cpus in held)
+    trial.placement = Placement(services={"web": PlacedService(held=replicas)})
 
     (curve,) = whole_run.facts(run).curves
 

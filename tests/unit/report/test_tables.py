@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from loadlens.model.finding import Estimate, NotMeasured, Undecided
+from loadlens.model.plain import read
+from loadlens.model.recorded import Placement, ServiceProcess
 from loadlens.model.report import CaseDetail, Table
 from loadlens.report import build
 from tests.records import no_times
@@ -111,16 +113,15 @@ def placed(**placement: Any) -> list[dict[str, Any]]:
     made = records.record(well, users=(5,), trials=1)
     asked = {"cpus": None, "cpu": 0.3, "period_s": 0.01, "memory_bytes": 1 << 28}
     (trial,) = made.trials
-    trial.placement = {
+    content = {
         "cores_allowed": [0, 1],
         "generator_threads": 1,
         "generator_cpus": None,
         "services": {"web": asked | {"held": placement.pop("held", [])}},
         "refused": None,
     } | placement
-    trial.services = [
-        {"service": "web", "variant": "small", "replica": 1, "pid": 7, "ports": {}, "command": []}
-    ]
+    trial.placement = read(Placement, content)
+    trial.services = (ServiceProcess("web", variant="small", pid=7),)
     table = build.report(made).setup
     assert table is not None
     return [dict(zip((c.title for c in table.columns), cells, strict=True)) for cells in table.rows]

@@ -24,7 +24,7 @@ class Oracle:
 
     def __call__(self, record: RunRecord, slugs: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
         self.asked.append(list(slugs))
-        self.seen = [(trial.case["slug"], trial.status) for trial in record.trials]
+        self.seen = [(trial.case.slug, trial.status) for trial in record.trials]
         return {slug: {"case": slug, "undecided": "no model", "predicted": []} for slug in slugs}
 
 

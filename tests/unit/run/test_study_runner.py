@@ -387,7 +387,7 @@ def test_every_case_runs_once_a_block_and_is_sealed(tmp_path: Path, scripted: ty
 
     assert record.is_complete
     assert record.damage == ()
-    assert sorted((t.case["levels"]["users"], t.name) for t in record.trials) == [
+    assert sorted((t.case.levels["users"], t.name) for t in record.trials) == [
         ("1", "block-1"),
         ("1", "block-2"),
         ("2", "block-1"),
@@ -416,10 +416,10 @@ def test_books_are_read_before_the_load_and_after_the_drain(
 
     assert scraped.height >= 2
     assert scraped["time_ns"][0] < 0
-    assert trial.idle["before_ns"][0] <= scraped["time_ns"][0] <= trial.idle["before_ns"][1] <= 0
-    assert trial.idle["after_ns"][0] <= scraped["time_ns"][-1] <= trial.idle["after_ns"][1]
+    assert trial.idle.before_ns[0] <= scraped["time_ns"][0] <= trial.idle.before_ns[1] <= 0
+    assert trial.idle.after_ns[0] <= scraped["time_ns"][-1] <= trial.idle.after_ns[1]
     # one readiness request or more, and each scrape counts itself
-    ready = trial.idle["readiness_requests"]["web"]
+    ready = (trial.idle.readiness_requests or {})["web"]
     assert scraped["value"].to_list() == [ready + 1 + i for i in range(scraped.height)]
 
 
@@ -443,7 +443,7 @@ def test_an_invalid_trial_is_repeated_once_at_the_end_of_its_block_and_both_are_
         (2, 1, "complete", False),
     ]
     first = listener.ended[0].planned.case.slug
-    kept = [(t.name, t.status.value) for t in record.trials if t.case["slug"] == first]
+    kept = [(t.name, t.status.value) for t in record.trials if t.case.slug == first]
     assert kept == [("block-1", "invalid"), ("block-1.2", "complete"), ("block-2", "complete")]
 
 
@@ -532,7 +532,7 @@ def test_trials_share_processes_as_far_as_the_study_says(
 ) -> None:
     record = run_tiny(tmp_path, fresh=fresh)
 
-    assert len({t.services[0]["pid"] for t in record.trials}) == processes
+    assert len({t.services[0].pid for t in record.trials}) == processes
     assert all("listening" in t.log("web") for t in record.trials)
     assert all(t.damage() == () for t in record.trials)
 

@@ -100,7 +100,7 @@ def record(
     run.study["seed"] = 1
     wanted = set(measured)
     levels = {c["slug"]: (int(c["levels"][NAMES.factor]), int(c["levels"][NAMES.load_factor])) for c in cases}
-    run.trials = [trial for trial in run.trials if levels[trial.case["slug"]] in wanted]
+    run.trials = [trial for trial in run.trials if levels[trial.case.slug] in wanted]
     return run
 
 

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from loadlens.model.plain import read
+from loadlens.model.recorded import PlannedCase
 from loadlens.whatif.held_out.build import Span, Structure, Values, network_of
 from loadlens.whatif.held_out.parameters import ClassFit, Fit, Parameter, ProbeFit
-from loadlens.whatif.held_out.site import PlannedCase, Site
+from loadlens.whatif.held_out.site import Site
 from loadlens.whatif.queueing import LOAD, Network, NoModel, Times, simulate
 
 

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from loadlens.model.plain import read
+from loadlens.model.recorded import PlannedCase
 from loadlens.model.workload import Connection
-from loadlens.whatif.held_out.site import PlannedCase, site_of, why_not_kin
+from loadlens.whatif.held_out.site import site_of, why_not_kin
 from loadlens.whatif.queueing import NoModel
 
 APP: dict[str, Any] = {

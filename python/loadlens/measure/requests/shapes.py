@@ -90,5 +90,5 @@ def life_of(trial: TrialMeasures) -> str:
     """The processes that a trial met: the same text for trials between which nothing was started anew."""
     source = trial.source
     if source.t0_monotonic_ns is None:
-        return f"{source.case.get('slug')}/{source.name}"
-    return " ".join(sorted(str(service.get("pid")) for service in source.services))
+        return f"{source.case.slug}/{source.name}"
+    return " ".join(sorted(str(process.pid) for process in source.services))

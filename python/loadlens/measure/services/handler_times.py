@@ -16,6 +16,7 @@ import numpy as np
 from loadlens.estimate import within_trial
 from loadlens.estimate.interval import Floats, Insufficient, Interval
 from loadlens.measure.case import CaseMeasures
+from loadlens.measure.services.request_counters import scraped
 from loadlens.measure.trial import TrialMeasures
 from loadlens.model.finding import Figure
 from loadlens.signals.read.trial_series import SCRAPE, Readings, Series, total
@@ -28,9 +29,7 @@ _PLACEHOLDER: Final = re.compile(r"^(\{.*\}|:.+|<.*>|\*)$")  # of a path: /order
 
 def mean_time(case: CaseMeasures, path: str) -> Figure | None:
     """Return the mean time of a path over the trials of a case; none when no counter has it."""
-    outside = case.plan.get("outside")
-    services = [*(case.plan.get("services") or ()), *([outside] if outside else [])]
-    if not any(service.get("scrape") for service in services):
+    if not scraped(case.plan):
         return None
     where = path.partition("?")[0]
     by_name: dict[str, list[tuple[Interval, int]]] = {}

@@ -14,8 +14,8 @@ from loadlens.estimate.reconciliation import Part, reconcile
 from loadlens.measure.case import CaseMeasures
 from loadlens.measure.external_report import AT_THE_END
 from loadlens.measure.figures import exact
-from loadlens.measure.source import Json
 from loadlens.measure.trial import TrialMeasures
+from loadlens.model.recorded import PlannedCase
 from loadlens.model.report import AccountingRow, Cell, Column, Table
 from loadlens.model.topology import PROXY_PREFIX
 from loadlens.present import words
@@ -67,15 +67,15 @@ class ProxyCounts:
         return round(sum(self.rises.get(key, 0.0) for key in wanted))
 
 
-def names(plan: Json) -> tuple[str, ...]:
+def names(plan: PlannedCase) -> tuple[str, ...]:
     """Return the names of the fault proxies of a case."""
-    return tuple(str(s["name"]) for s in plan.get("services") or () if s.get("use") == "fault-proxy")
+    return tuple(service.name for service in plan.services if service.use == "fault-proxy")
 
 
-def before(plan: Json, service: str) -> str | None:
+def before(plan: PlannedCase, service: str) -> str | None:
     """Return the fault proxy that all requests to a service pass; none if there is none."""
-    fronts = [str(s["name"]) for s in plan.get("services") or () if service in (s.get("over") or ())]
-    is_entry = service == str((plan.get("entry") or {}).get("service") or "")
+    fronts = [each.name for each in plan.services if service in each.over]
+    is_entry = service == plan.entry_service
     return fronts[0] if len(fronts) == 1 and not is_entry and fronts[0] in names(plan) else None
 
 
@@ -177,7 +177,7 @@ def accounting(cases: Sequence[CaseMeasures]) -> list[AccountingRow]:
     """Return, for each proxy that is the entry, its requests and answers against those of the client."""
     seen: dict[str, list[tuple[TrialMeasures, ProxyCounts]]] = {}
     for case in cases:
-        entry = str((case.plan.get("entry") or {}).get("service") or "")
+        entry = case.plan.entry_service
         if entry in names(case.plan):
             by_trial = [
                 (trial, counts) for trial in case.usable if (counts := read(trial, entry)) is not None

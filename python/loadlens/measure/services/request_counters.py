@@ -12,10 +12,11 @@ import numpy as np
 from loadlens.estimate import within_trial
 from loadlens.estimate.interval import Floats
 from loadlens.measure.case import CaseMeasures
-from loadlens.measure.source import Json
 from loadlens.measure.trial import TrialMeasures
 from loadlens.model.finding import Figure
 from loadlens.model.readings import ScrapeMetrics
+from loadlens.model.recorded import PlannedCase
+from loadlens.model.topology import Scrape
 from loadlens.signals.read.trial_series import SCRAPE, Readings, Series, total
 
 SECONDS = {"s": 1.0, "ms": 1e-3}
@@ -55,11 +56,12 @@ class Counter:
         return int((np.diff(self.values) < 0).sum())
 
 
-def services(case: Json) -> dict[str, Mapping[str, str]]:
-    """Return the scrape settings of the services that name a counter of their requests."""
-    all_services = [*(case.get("services") or ()), *([case["outside"]] if case.get("outside") else [])]
-    scrapes = {str(service["name"]): service["scrape"] for service in all_services if service.get("scrape")}
-    return {name: scrape for name, scrape in scrapes.items() if scrape.get("requests")}
+def scraped(case: PlannedCase) -> dict[str, Scrape]:
+    """Return the scrape settings of each service that has some."""
+    scrapes = {service.name: service.scrape for service in case.services}
+    if case.outside is not None:
+        scrapes[case.outside.name] = case.outside.scrape
+    return {name: scrape for name, scrape in scrapes.items() if scrape is not None}
 
 
 def read(trial: TrialMeasures, service: str, metric: str) -> Counter | None:
@@ -120,14 +122,14 @@ def scrapes(trial: TrialMeasures, service: str) -> int:
 
 def mean_time(case: CaseMeasures, metric: str) -> Figure | None:
     """Mean time of all answers as the entry's service counted it; none when none does."""
-    entry = str((case.plan.get("entry") or {}).get("service") or "")
-    says = services(case.plan).get(entry)
-    if metric != "server_time.mean" or says is None or not says.get("time"):
+    entry = case.plan.entry_service
+    scrape = scraped(case.plan).get(entry)
+    if metric != "server_time.mean" or scrape is None or not scrape.requests or not scrape.time:
         return None
-    factor = SECONDS[says.get("time_in") or "s"]
+    factor = SECONDS[scrape.time_in]
     means, samples = [], []
     for trial in case.usable:
-        requests, time = (read(trial, entry, says[name]) for name in ("requests", "time"))
+        requests, time = (read(trial, entry, name) for name in (scrape.requests, scrape.time))
         if requests is None or time is None or trial.grid is None:
             continue
         first, last = _around(requests.seconds, trial)

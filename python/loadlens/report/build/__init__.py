@@ -126,7 +126,7 @@ def _pairs(run: Measured) -> Sequence[tuple[CurveCases, Curve]]:
 def _digests(cases: Sequence[CaseMeasures]) -> tuple[tuple[str, str], ...]:
     """The digest of each trial's plan."""
     return tuple(
-        (f"{case.slug}/{trial.source.name} plan.json", str(digest["sha256"]))
+        (f"{case.slug}/{trial.source.name} plan.json", digest.sha256)
         for case in cases
         for trial in case.trials
         if (digest := trial.source.digests.get("plan.json")) is not None

@@ -16,10 +16,11 @@ from loadlens.measure.figures import exact, figure
 from loadlens.measure.metrics import inside
 from loadlens.measure.services import proxy_counts
 from loadlens.measure.services.watched import own_cores, server_cores
-from loadlens.measure.source import Json, StreamPlan
+from loadlens.measure.source import StreamPlan
 from loadlens.measure.trial import StreamMeasures, TrialMeasures
 from loadlens.model.finding import Estimate, Figure, NotMeasured
 from loadlens.model.readings import ProcMetrics
+from loadlens.model.recorded import PlannedCase
 from loadlens.model.report import CaseDetail, Chart, Column, Table, TrialRow
 from loadlens.model.result import Generator
 from loadlens.model.trial import Outcome
@@ -80,7 +81,7 @@ def detail(case: CaseMeasures, cores: float, brief: Brief, *, is_open: bool) -> 
 
 def _columns(case: CaseMeasures) -> tuple[Column, ...]:
     """Return the columns of trials; another program has service times only, and no lateness."""
-    return COLUMNS if case.plan.get("driver") is None else DRIVEN_COLUMNS
+    return COLUMNS if case.plan.driver is None else DRIVEN_COLUMNS
 
 
 def plan_in_words(case: CaseMeasures) -> str:
@@ -88,7 +89,7 @@ def plan_in_words(case: CaseMeasures) -> str:
     load = case.reference
     if load is None:
         return f"{case.name}: {case.why_nothing()}"
-    parts = [", ".join(step.request for step in load.plan.steps), _load_words(load.plan, case.plan)]
+    parts = [", ".join(step.request for step in load.plan.steps), _load_words(load.plan)]
     for trial in case.usable[:1]:
         result = trial.source.result
         measured_s, warmup_s = (
@@ -119,7 +120,7 @@ def _ceiling_words(generators: Sequence[Generator]) -> list[str]:
     return [f"generator at {100 * share:.0f} % of its ceiling with this load, about {most}"]
 
 
-def _load_words(plan: StreamPlan, case: Json) -> str:
+def _load_words(plan: StreamPlan) -> str:
     if not plan.is_closed:
         return f"open loop, {plan.shape or f'{plan.load:g} requests/s'}"
     think = f", {numbers.with_unit(plan.think_s, 's')} of thinking" if plan.think_s else ""
@@ -139,17 +140,17 @@ def _trial_row(case: CaseMeasures, trial: TrialMeasures) -> TrialRow:
         status=str(trial.source.status),
         position=trial.source.position,
         note=note,
-        figures=_trial_figures(trial),
+        figures=_trial_figures(case, trial),
     )
 
 
-def _trial_figures(trial: TrialMeasures) -> tuple[Figure, ...]:
+def _trial_figures(case: CaseMeasures, trial: TrialMeasures) -> tuple[Figure, ...]:
     load = trial.load
     if load is None:
         reason = trial.reasons[0] if trial.reasons else "it never ran"
         return tuple(NotMeasured(column.title, reason) for column in COLUMNS)
     if trial.external is not None:
-        return _external_figures(trial, load, trial.external.name)
+        return _external_figures(case.plan, trial, load, trial.external.name)
     steps = load.all_steps()
     samples = int(steps.ok.sum())
     cpu = server_cores(trial)
@@ -166,9 +167,11 @@ def _trial_figures(trial: TrialMeasures) -> tuple[Figure, ...]:
     )
 
 
-def _external_figures(trial: TrialMeasures, load: StreamMeasures, program: str) -> tuple[Figure, ...]:
+def _external_figures(
+    plan: PlannedCase, trial: TrialMeasures, load: StreamMeasures, program: str
+) -> tuple[Figure, ...]:
     """One trial of a load that another program made."""
-    case = CaseMeasures({}, (trial,))
+    case = CaseMeasures(plan, (trial,))
     cpu, own = server_cores(trial), own_cores(trial)
     return (
         case.throughput,
@@ -238,7 +241,7 @@ def _log_tail(case: CaseMeasures) -> str:
     for trial in case.trials:
         if trial.is_usable and not trial.failures:
             continue
-        names = dict.fromkeys(str(service["service"]) for service in trial.source.services)
+        names = dict.fromkeys(process.service for process in trial.source.services)
         text = "\n".join(log_lines.tail(trial.source.log(name)) for name in names).strip()
         if text:
             return text

@@ -78,7 +78,7 @@ def _of_experiment(
 
 def _axes(cases: Sequence[CaseMeasures]) -> tuple[str, str]:
     """The factor of the rows and that of the columns; the load, if it varies, stands in the columns."""
-    names = factor_names([{"levels": case.levels} for case in cases])
+    names = factor_names(case.levels for case in cases)
     varied = [n for n in names if len({case.levels.get(n) for case in cases if not case.is_held_out}) > 1]
     names = varied or names
     if not names:
@@ -127,10 +127,10 @@ def _metrics(
 def _times(cases: Sequence[CaseMeasures]) -> list[tuple[str, str, str]]:
     """Response times; service times first where another program, which knows no others, made some loads."""
     response = [("mean", "mean", "s"), ("p99", "p99", "s")]
-    if not any(case.plan.get("driver") for case in cases):
+    if not any(case.plan.driver for case in cases):
         return response
     service = [("service_mean", "service time, mean", "s"), ("service_p99", "service time, p99", "s")]
-    return service if all(case.plan.get("driver") for case in cases) else service + response
+    return service if all(case.plan.driver for case in cases) else service + response
 
 
 def cell(case: CaseMeasures, cores: int, compared: Sequence[Comparison] = ()) -> MatrixCell:

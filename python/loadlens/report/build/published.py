@@ -84,7 +84,7 @@ def _case_of(row: Mapping[str, str], cases: Sequence[CaseMeasures]) -> CaseMeasu
 def _same_level(case: CaseMeasures, factor: str, level: object) -> bool:
     own = case.levels.get(factor)
     if own is None:
-        own = str((case.plan.get("params") or {}).get(factor))
+        own = str(case.plan.params.get(factor))
     return own == str(level)
 
 
@@ -135,7 +135,7 @@ def _shape(pair: Pair, reference: Pair | None) -> tuple[str, float | None, str]:
     if isinstance(pair.measured, Undecided):
         return "not measured", None, pair.measured.reason
     if not pair.judged:
-        return "not judged", None, f"needs {pair.case.plan.get('needs_cores')} cores"
+        return "not judged", None, f"needs {pair.case.plan.needs_cores} cores"
     if reference is None or reference is pair:
         return "reference", None, ""
     for figure in (pair.measured, reference.measured):

@@ -20,6 +20,7 @@ from loadlens.measure.source import Json
 from loadlens.measure.trial import TrialMeasures
 from loadlens.model.finding import Figure, NotMeasured
 from loadlens.model.readings import ScrapeMetrics
+from loadlens.model.recorded import PlannedCase
 from loadlens.model.report import Chart, Column, Table
 from loadlens.model.study import Query, Window
 from loadlens.present import numbers
@@ -50,7 +51,7 @@ class Answer:
 class Answers:
     """One trial's answers; nothing is read before something is asked."""
 
-    def __init__(self, trial: TrialMeasures, case: Json, window: Window) -> None:
+    def __init__(self, trial: TrialMeasures, case: PlannedCase, window: Window) -> None:
         self._trial, self._case, self._window = trial, case, window
         self._server: Json = trial.source.answers()
 
@@ -100,7 +101,7 @@ class Answers:
 
     @cached_property
     def _series(self) -> list[promql.Series]:
-        replicas = {s["name"]: int(s.get("replicas") or 1) for s in self._case.get("services", ())}
+        replicas = {service.name: service.replicas for service in self._case.services}
         return list(series_of(self._trial.source.readings(), replicas))
 
 

@@ -6,15 +6,16 @@ trials, warm-up included, and the tables say so.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from statistics import median
 from typing import Any
 
 from loadlens.estimate.interval_counts import IntervalCounts
 from loadlens.measure.case import CaseMeasures, quantile_name
-from loadlens.measure.source import Json
 from loadlens.measure.trial import STEP_PHASES, TrialMeasures
 from loadlens.model.finding import Estimate, Figure, NotMeasured
+from loadlens.model.recorded import Bounds, PlacedService
 from loadlens.model.report import Column, Table
 from loadlens.model.result import CheckResult, GroupRuns
 from loadlens.present import failure_text, numbers, words
@@ -254,62 +255,45 @@ def setup(cases: Sequence[CaseMeasures]) -> Table | None:
 
 def _generator(trial: TrialMeasures) -> Iterator[Row]:
     placement = trial.source.placement
-    threads = placement.get("generator_threads")
-    if trial.external is not None:
-        own = placement.get("generator_cpus")
-        state = "a CPU set of its own" if own else "none asked"
-        cpus = _cpus(own or placement.get("cores_allowed"))
-        yield ("generator", words.plain(trial.external.title), cpus, NO_LIMIT, NO_LIMIT, state)
-    elif threads:
-        own = placement.get("generator_cpus")
-        state = "a CPU set of its own" if own else "none asked"
-        cpus = _cpus(own or placement.get("cores_allowed"))
-        yield ("generator", words.plural(int(threads), "thread"), cpus, NO_LIMIT, NO_LIMIT, state)
+    threads = placement.generator_threads
+    if trial.external is not None or threads:
+        runs = words.plural(threads or 0, "thread")
+        runs = runs if trial.external is None else words.plain(trial.external.title)
+        state = "a CPU set of its own" if placement.generator_cpus else "none asked"
+        yield ("generator", runs, _cpus(placement.own_cpus), NO_LIMIT, NO_LIMIT, state)
 
 
 def _services(case: CaseMeasures, trial: TrialMeasures) -> Iterator[Row]:
-    placed: Json = trial.source.placement.get("services") or {}
-    ran = {str(service["service"]): service.get("variant") for service in trial.source.services}
-    for service in case.plan.get("services", ()):
-        name = str(service["name"])
-        asked: Json = placed.get(name) or {}
-        runs = [f"variant {variant}"] if (variant := ran.get(name) or service.get("variant")) else []
-        runs += [use] if (use := service.get("use", "process")) != "process" else []
-        replicas: Sequence[Json] = asked.get("held") or [{}]
-        for held, count in _alike(replicas):
-            what = name if count == 1 else f"{name}, {count} replicas each"
-            state = _state(asked, held, trial.source.placement.get("refused"), name)
+    placement = trial.source.placement
+    ran = {process.service: process.variant for process in trial.source.services}
+    for service in case.plan.services:
+        name = service.name
+        asked = placement.services.get(name, PlacedService())
+        runs = [f"variant {variant}"] if (variant := ran.get(name) or service.variant) else []
+        runs += [service.use] if service.use != "process" else []
+        for held, count in Counter(asked.held or (None,)).items():  # replicas that are confined alike
             seen = held or asked
-            cpu, memory = seen.get("cpu"), seen.get("memory_bytes")
             yield (
-                what,
+                name if count == 1 else f"{name}, {count} replicas each",
                 ", ".join(runs) or "process",
-                _cpus(seen.get("cpus")),
-                NO_LIMIT if cpu is None else _share_of_cores(float(cpu), asked.get("period_s")),
-                NO_LIMIT if memory is None else numbers.with_unit(float(memory), "bytes"),
-                state,
+                _cpus(seen.cpus),
+                NO_LIMIT if seen.cpu is None else _share_of_cores(seen.cpu, asked.period_s),
+                NO_LIMIT if seen.memory_bytes is None else numbers.with_unit(seen.memory_bytes, "bytes"),
+                _state(asked, held, placement.refused, name),
             )
 
 
-def _alike(replicas: Sequence[Json]) -> list[tuple[Json, int]]:
-    """Replicas that are confined alike, and how many; their groups differ by name alone."""
-    groups: dict[str, tuple[Json, int]] = {}
-    for held in replicas:
-        key = str([held.get(name) for name in BOUNDS])
-        groups[key] = (held, groups.get(key, (held, 0))[1] + 1)
-    return list(groups.values())
-
-
-def _state(asked: Json, held: Json, refused: str | None, name: str) -> str:
+def _state(asked: PlacedService, held: Bounds | None, refused: str | None, name: str) -> str:
     """Return the state of the limits that were asked for."""
-    wanted = [bound for bound in BOUNDS if asked.get(bound) is not None]
+    wanted = [bound for bound in BOUNDS if getattr(asked, bound) is not None]
     if refused is not None and refused.startswith(f"services.{name}.limits"):
         return f"refused: {refused.partition(': ')[2]}"
     if not wanted:
         return "none asked"
-    if not held:
+    if held is None:
         return "asked; whether they held was not recorded"
-    broken = [bound.removesuffix("_bytes") for bound in wanted if not _holds(asked[bound], held.get(bound))]
+    pairs = {bound: (getattr(asked, bound), getattr(held, bound)) for bound in wanted}
+    broken = [bound.removesuffix("_bytes") for bound, pair in pairs.items() if not _holds(*pair)]
     return f"asked and not held: {', '.join(broken)}" if broken else "held"
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from loadlens.estimate import within_trial
 from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.model.readings import CgroupMetrics, Metric
+from loadlens.model.recorded import PlacedService, Placement
 from loadlens.signals.read.resources import Process
 from loadlens.signals.read.trial_series import NOT_READ, Measured, Readings, Series, of_time
 
@@ -39,7 +39,7 @@ class Quota:
 
 
 def read(
-    readings: Readings, begin: float, end: float, processes: Sequence[Process], placement: dict[str, Any]
+    readings: Readings, begin: float, end: float, processes: Sequence[Process], placement: Placement
 ) -> tuple[Quota, ...]:
     """Summarise each group that has a quota over the measured part [begin, end], seconds since t0.
 
@@ -68,16 +68,16 @@ def _one(
     begin: float,
     end: float,
     inside: Sequence[Process],
-    placement: dict[str, Any],
+    placement: Placement,
 ) -> Quota:
-    asked = (placement.get("services") or {}).get(key[0]) or {}
+    asked = placement.services.get(key[0], PlacedService())
     cores, period = (_last(own, m) for m in (CgroupMetrics.cpu_quota_cores, CgroupMetrics.cpu_period_s))
     stopped, held_back = own.get(CgroupMetrics.cpu_throttled_periods), own.get(CgroupMetrics.cpu_throttled_s)
     return Quota(
         service=key[0],
         replica=key[1],
-        cores=cores if cores is not None else asked.get("cpu"),
-        period_s=period if period is not None else asked.get("period_s"),
+        cores=cores if cores is not None else asked.cpu,
+        period_s=period if period is not None else asked.period_s,
         used=_together([process.cpu for process in inside]),
         throttled=NOT_READ
         if stopped is None

@@ -9,10 +9,11 @@ from typing import Final, Literal
 import numpy as np
 
 from loadlens.estimate.interval import Floats
+from loadlens.model.recorded import PlannedCase
 from loadlens.model.workload import Closed, Open, Scenario, Think
 from loadlens.whatif import queueing as net
 from loadlens.whatif.held_out.parameters import Fit, Parameter
-from loadlens.whatif.held_out.site import PlannedCase, Site
+from loadlens.whatif.held_out.site import Site
 
 MACHINE, CPU, HELD, THREADS = "machine", "cpu", "held", "threads"
 MOST_EVENTS: Final = 3_000_000

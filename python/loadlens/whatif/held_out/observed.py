@@ -11,7 +11,8 @@ from loadlens.estimate.interval import Floats, Interval
 from loadlens.estimate.interval_counts import IntervalCounts
 from loadlens.measure.case import CaseMeasures
 from loadlens.measure.trial import StepMeasures, StreamMeasures, TrialMeasures
-from loadlens.whatif.held_out.site import PlannedCase, Site
+from loadlens.model.recorded import PlannedCase
+from loadlens.whatif.held_out.site import Site
 
 MOST_FAILED = 0.05  # of the requests: the times of the others are then not those of the load
 LIGHT = 0.1  # in flight for each that takes requests: below, hardly any request waits

@@ -268,7 +268,7 @@ def _other_cpu(cases: Sequence[Observed]) -> Parameter | None:
     for case in cases:
         for trial, load in zip(case.case.usable, case.case.loads, strict=True):
             others = {p.service for p in trial.resources.processes if not p.is_lab} - {case.site.service}
-            if trial.source.placement.get("shared"):
+            if trial.source.placement.shared:
                 others.add(GENERATOR)
             cores = cores_of(trial, *others)
             if cores is not None and cores > 0 and ended_per_s(load) > 0:

@@ -16,15 +16,15 @@ import numpy as np
 
 from loadlens.errors import LoadlensError
 from loadlens.measure.case import CaseMeasures
-from loadlens.measure.source import RunSource
+from loadlens.measure.source import RunSource, study_of
 from loadlens.measure.trial import measure
 from loadlens.model.plain import read
+from loadlens.model.recorded import Environment, PlannedCase
 from loadlens.model.workload import Closed
-from loadlens.study.plan.reporting import window_of
 from loadlens.whatif.held_out.build import Span, Structure, Values, network_of
 from loadlens.whatif.held_out.observed import MOST_FAILED, Observed
 from loadlens.whatif.held_out.parameters import Fit, fit
-from loadlens.whatif.held_out.site import PlannedCase, Site, site_of, why_not_kin
+from loadlens.whatif.held_out.site import Site, site_of, why_not_kin
 from loadlens.whatif.held_out.structure import MOST_PROBE_MISS, Choice, choose
 from loadlens.whatif.queueing import LOAD, Network, NoModel, StreamTimes, simulate
 
@@ -57,43 +57,24 @@ class Model:
         return network_of(self.case, self.site, structure, values, self.cores, _span(self), seed)
 
 
-@dataclass(frozen=True, slots=True)
-class _Machine:
-    cores: float | None = None
-    cores_allowed: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Environment:
-    machine: _Machine | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Study:
-    cases: tuple[PlannedCase, ...]
-    seed: int | None = None
-
-
 class _Record:
     """A record and its measured cases, each measured once."""
 
     def __init__(self, source: RunSource) -> None:
-        study = read(_Study, source.study)
+        study = study_of(source)
         self.seed = study.seed or 1
         self.cases = {case.slug: case for case in study.cases}
-        machine = read(_Environment, source.environment).machine or _Machine()
-        self.cores = machine.cores_allowed or machine.cores or 1.0
+        self.cores = float(read(Environment, source.environment).cores)
+        self._window = study.window
         self._source = source
         self._measured: dict[str, CaseMeasures] = {}
 
     def observed(self, case: PlannedCase) -> Observed | None:
         """Return a case as measured; none if it was not."""
         if case.slug not in self._measured:
-            window = window_of(self._source.study.get("report") or {})
-            trials = [trial for trial in self._source.trials if trial.case["slug"] == case.slug]
-            plan = next(plan for plan in self._source.study["cases"] if plan["slug"] == case.slug)
-            measures = tuple(measure(trial, window) for trial in trials)
-            self._measured[case.slug] = CaseMeasures(dict(plan), measures)
+            trials = [trial for trial in self._source.trials if trial.case.slug == case.slug]
+            measures = tuple(measure(trial, self._window) for trial in trials)
+            self._measured[case.slug] = CaseMeasures(case, measures)
         if not self._measured[case.slug].loads:
             return None
         try:

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Final
 
-from loadlens.model.topology import Entry, Service
-from loadlens.model.workload import Closed, Connection, Open, Scenario, Step, Think
+from loadlens.model.recorded import PlannedCase
+from loadlens.model.topology import Service
+from loadlens.model.workload import Step, Think
 from loadlens.whatif.queueing import NoModel
 
 PASSING: Final = ("nginx", "fault-proxy")  # they pass requests on
@@ -16,31 +17,6 @@ APART: Final = ("prometheus",)  # no request of the load comes to them
 CHANGEABLE: Final = frozenset(
     {"replicas", "limits", "model", "variant", "ready", "stop", "scrape", "server_times"}
 )
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedProbe:
-    """A probe of a case."""
-
-    name: str
-    workload: Closed | Open
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedCase:
-    """A case in a record, as far as a model depends on it."""
-
-    slug: str
-    scenarios: tuple[Scenario, ...]
-    workload: Closed | Open
-    connection: Connection
-    services: tuple[Service, ...] = ()
-    entry: Entry | None = None
-    probes: tuple[PlannedProbe, ...] = ()
-    warmup_ns: int | None = None
-    duration_ns: int | None = None
-    trials: int = 1
-    held_out: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +49,7 @@ def site_of(case: PlannedCase) -> Site:
         NoModel: The load goes to something that is not started here, or to several services.
     """
     services = {service.name: service for service in case.services}
-    name = None if case.entry is None else case.entry.service
+    name = case.entry_service
     policy = None
     for _ in range(len(services) + 1):
         if name not in services:
@@ -87,7 +63,7 @@ def site_of(case: PlannedCase) -> Site:
             policy = service.policy or "round-robin"
         (name,) = service.over
     return Site(
-        service=str(name),
+        service=name,
         replicas=service.replicas,
         workers=service.model.workers or 1,
         threads=service.model.threads,

@@ -13,6 +13,7 @@ import pytest
 from loadlens.measure.case import CaseMeasures
 from loadlens.measure.services import handler_times
 from loadlens.model.finding import Estimate, Figure
+from tests.records import planned_case
 
 SCHEMA = ["time_ns", "source", "metric", "labels", "unit", "value"]
 WORK = {"uri": "/work"}
@@ -28,7 +29,7 @@ def case(*series: tuple[str, dict[str, str], list[float]], begin: float = 2.0, e
     frame = pl.DataFrame(rows, schema=SCHEMA, orient="row")
     grid = SimpleNamespace(edges_s=np.array([begin, end]))
     trial = SimpleNamespace(is_usable=True, grid=grid, source=SimpleNamespace(readings=lambda: frame))
-    plan = {"services": [{"name": "a", "scrape": {"path": "/metrics"}}]}
+    plan = planned_case(services=[{"name": "a", "scrape": {"path": "/metrics"}}])
     return CaseMeasures(plan, (trial,))  # type: ignore[arg-type]
 
 

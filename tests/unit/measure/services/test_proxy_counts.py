@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,11 +14,12 @@ from loadlens.model.finding import Estimate
 from loadlens.model.plain import read
 from loadlens.model.report import Table
 from loadlens.model.result import StreamResult
+from loadlens.model.topology import Entry, Service
 from loadlens.report.build import report
 from loadlens.report.write import html, markdown
 from loadlens.report.write.json import report_as_json
 from loadlens.report.write.terminal.report_text import report_lines
-from tests.records import request_counts, stream_result
+from tests.records import planned_case, request_counts, stream_result
 from tests.unit.measure.records import Run, record
 from tests.unit.whatif.services import blocking_loop
 
@@ -29,11 +31,10 @@ SCHEMA = {
     "unit": pl.String,
     "value": pl.Float64,
 }
-PLAN: dict[str, Any] = {
-    "slug": "rush",
-    "entry": {"service": "gate"},
-    "services": [{"name": "api", "use": "process"}, {"name": "gate", "use": "fault-proxy", "over": ["api"]}],
-}
+PLAN = planned_case(
+    entry={"service": "gate"},
+    services=[{"name": "api"}, {"name": "gate", "use": "fault-proxy", "over": ["api"]}],
+)
 FIGURES = {  # the same law as in crates/proxy: outcomes add up to the requests
     "requests_total": (2.0, 102.0),
     "forwarded_total": (1.0, 41.0),
@@ -156,13 +157,13 @@ def test_requests_that_nobody_sent_and_answers_that_nobody_got_are_not_explained
 
 
 def test_what_stands_behind_a_proxy_is_reached_through_it_alone() -> None:
-    lb = {"name": "lb", "use": "nginx", "over": ["api"]}
+    lb = Service("lb", use="nginx", over=("api",))
 
     assert proxy_counts.before(PLAN, "api") == "gate"
     assert proxy_counts.before(PLAN, "gate") is None
-    assert proxy_counts.before(PLAN | {"entry": {"service": "api"}}, "api") is None
-    assert proxy_counts.before(PLAN | {"services": [*PLAN["services"], lb]}, "api") is None
-    assert proxy_counts.before({"entry": {"service": "lb"}, "services": [lb]}, "api") is None
+    assert proxy_counts.before(replace(PLAN, entry=Entry("api")), "api") is None
+    assert proxy_counts.before(replace(PLAN, services=(*PLAN.services, lb)), "api") is None
+    assert proxy_counts.before(replace(PLAN, entry=Entry("lb"), services=(lb,)), "api") is None
 
 
 def guarded(counted: float, held: dict[str, tuple[float, float]]) -> Run:

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from loadlens.estimate.interval import Insufficient, Interval
+from loadlens.model.recorded import PlacedService, Placement
 from loadlens.signals.read import quotas
 from loadlens.signals.read.resources import Process
 from loadlens.signals.read.trial_series import Readings
@@ -32,7 +33,7 @@ def readings(*groups: dict[str, Any]) -> Readings:
         for second in range(11):
             for metric, rate in group["rates"].items():
                 rows.append(("cgroup", metric, labels, int(second * 1e9), rate * second))
-            for metric, level in group.get("levels", {}).items():
+            for metric, level in group.get("levels", Placement()).items():
                 rows.append(("cgroup", metric, labels, int(second * 1e9), level))
     columns = ("source", "metric", "labels", "time_ns", "value")
     table = [dict(zip(columns, row, strict=True)) for row in rows]
@@ -45,7 +46,7 @@ SIZE = {"cpu_quota_cores": 0.4, "cpu_period_s": 0.1}
 
 def test_shares_and_rates_are_of_the_measured_part() -> None:
     (quota,) = quotas.read(
-        readings({"rates": STOPPED, "levels": SIZE}), 2.0, 10.0, [process("api", "1", 0.38)], {}
+        readings({"rates": STOPPED, "levels": SIZE}), 2.0, 10.0, [process("api", "1", 0.38)], Placement()
     )
 
     assert (quota.cores, quota.period_s) == (0.4, 0.1)
@@ -55,13 +56,13 @@ def test_shares_and_rates_are_of_the_measured_part() -> None:
 
 
 def test_a_group_without_a_quota_is_none() -> None:
-    assert quotas.read(readings({"rates": {"memory_bytes": 0.0}}), 0.0, 10.0, [], {}) == ()
+    assert quotas.read(readings({"rates": {"memory_bytes": 0.0}}), 0.0, 10.0, [], Placement()) == ()
 
 
 def test_one_group_around_several_replicas_holds_all_of_them() -> None:
     both = [process("api", "1", 0.2), process("api", "2", 0.1), process("db", "1", 0.9)]
 
-    (quota,) = quotas.read(readings({"rates": STOPPED}), 0.0, 10.0, both, {})
+    (quota,) = quotas.read(readings({"rates": STOPPED}), 0.0, 10.0, both, Placement())
 
     assert point(quota.used) == pytest.approx(0.3)
 
@@ -69,13 +70,13 @@ def test_one_group_around_several_replicas_holds_all_of_them() -> None:
 def test_each_replica_has_its_own_where_there_are_several() -> None:
     both = [process("api", "1", 0.2), process("api", "2", 0.1)]
 
-    each = quotas.read(readings({"rates": STOPPED}, {"rates": STOPPED}), 0.0, 10.0, both, {})
+    each = quotas.read(readings({"rates": STOPPED}, {"rates": STOPPED}), 0.0, 10.0, both, Placement())
 
     assert [point(q.used) for q in each] == [0.2, 0.1]
 
 
 def test_an_older_record_says_what_was_asked_for() -> None:
-    asked = {"services": {"api": {"cpu": 0.3, "period_s": 0.01}}}
+    asked = Placement(services={"api": PlacedService(cpu=0.3, period_s=0.01)})
 
     (quota,) = quotas.read(readings({"rates": STOPPED}), 0.0, 10.0, [], asked)
 
@@ -86,6 +87,6 @@ def test_an_older_record_says_what_was_asked_for() -> None:
 def test_periods_in_which_nothing_ran_are_no_share() -> None:
     idle = dict.fromkeys(STOPPED, 0.0)
 
-    (quota,) = quotas.read(readings({"rates": idle}), 0.0, 10.0, [], {})
+    (quota,) = quotas.read(readings({"rates": idle}), 0.0, 10.0, [], Placement())
 
     assert isinstance(quota.throttled, Insufficient)
