@@ -6,6 +6,7 @@ Monitors write these metrics, readers of the record and the fields of the facts 
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
@@ -38,6 +39,35 @@ class Signal:
     join: Literal["most", "least", "sum"] = "most"
     figure: str = ""
     unit: str = ""
+
+
+class _Label:
+    """Value of the label with the attribute's name; empty where a series does not have it."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, labels: Labels, owner: type) -> str:
+        return labels.get(self._name, "")
+
+
+class Labels(dict[str, str]):
+    """Labels of a series: those that our monitors write as attributes; a service's own may be any."""
+
+    service, replica = _Label(), _Label()
+    pid, process, tid, thread = _Label(), _Label(), _Label(), _Label()
+    cpu, device = _Label(), _Label()
+    port, to = _Label(), _Label()
+    state, wait, kind = _Label(), _Label(), _Label()
+    backend, path, status = _Label(), _Label(), _Label()
+    from_s, to_s = _Label(), _Label()
+    why = _Label()
+    area, id = _Label(), _Label()  # of a JVM's memory
+
+    @staticmethod
+    def of(text: str) -> Labels:
+        """Labels from their JSON text, as a record keeps them."""
+        return Labels({name: str(value) for name, value in json.loads(text or "{}").items()})
 
 
 class Table:

@@ -115,7 +115,7 @@ def _scraped(readings: Readings) -> Iterable[_Exported]:
         meaning = meaning_of(metric, own)
         if meaning is None:
             continue
-        place = (series.labels.get("service", ""), metric, tuple(sorted(own.items())))
+        place = (series.labels.service, metric, tuple(sorted(own.items())))
         replicas.setdefault(place, []).append(series)
         exported[place] = _Exported(place[0], _shown(metric, own), other_labels(own), meaning, ())
     for place, gauge in exported.items():
@@ -206,9 +206,9 @@ def _of_databases(readings: Readings, begin: float, end: float) -> Iterable[Gaug
     """Connections that wait for a lock, and those within a transaction that do not: who holds it is one."""
     moments: dict[str, dict[float, list[float]]] = {}
     for series in readings.of(PostgresMetrics.connections):
-        at = moments.setdefault(series.labels["service"], {})
-        is_waiting = series.labels.get("wait") == "Lock"
-        is_within = series.labels.get("state", "").startswith(("active", "idle in transaction"))
+        at = moments.setdefault(series.labels.service, {})
+        is_waiting = series.labels.wait == "Lock"
+        is_within = series.labels.state.startswith(("active", "idle in transaction"))
         part = series.between(begin, end)
         for second, count in zip(part.seconds, part.values, strict=True):
             counts = at.setdefault(float(second), [0.0, 0.0])

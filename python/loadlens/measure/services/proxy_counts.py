@@ -83,7 +83,7 @@ def read(trial: TrialMeasures, proxy: str) -> ProxyCounts | None:
     """Return the counts of a proxy over a whole trial; none if they were not scraped."""
     counts = ProxyCounts(trials=1)
     for metric, series in Readings(trial.source.readings()).monitored(SCRAPE):
-        if not metric.startswith(PROXY_PREFIX) or series.labels.get("service") != proxy:
+        if not metric.startswith(PROXY_PREFIX) or series.labels.service != proxy:
             continue
         labels = [value for name, value in series.labels.items() if name not in ("service", "replica")]
         name = " ".join((metric.removeprefix(PROXY_PREFIX), *labels))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from loadlens.estimate.interval import Floats
 from loadlens.measure.case import CaseMeasures
 from loadlens.measure.trial import TrialMeasures
 from loadlens.model.finding import Figure
-from loadlens.model.readings import ScrapeMetrics
+from loadlens.model.readings import Labels, ScrapeMetrics
 from loadlens.model.recorded import PlannedCase
 from loadlens.model.topology import Scrape
 from loadlens.signals.read.trial_series import SCRAPE, Readings, Series, total
@@ -106,12 +105,8 @@ def is_bracketed(trial: TrialMeasures, service: str) -> bool:
     rows = trial.source.readings().filter(
         (pl.col("source") == SCRAPE) & (pl.col("metric") == ScrapeMetrics.scrape_seconds.name)
     )
-    rows = rows.sort("time_ns")
-    took: dict[str, list[float | None]] = {}
-    for text, value in zip(rows["labels"], rows["value"], strict=True):
-        if json.loads(text).get("service") == service:
-            took.setdefault(text, []).append(value)
-    return all(own[0] is not None and own[-1] is not None for own in took.values())
+    ends = rows.sort("time_ns").group_by("labels").agg(pl.first("value"), pl.last("value").alias("last"))
+    return all(None not in values for text, *values in ends.iter_rows() if Labels.of(text).service == service)
 
 
 def scrapes(trial: TrialMeasures, service: str) -> int:

@@ -14,14 +14,31 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
+from loadlens.model.plain import read
 from loadlens.model.readings import MonitorMetrics
 from loadlens.signals.collect import make
 from loadlens.signals.collect.monitor import NO_LABELS, Monitor, Row, labels, line, reading
 
 _MOST_MISSED_ROWS = 60  # a stop of hours must not become hours of rows
 _WRITE_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """One monitor; its settings stand beside its name."""
+
+    monitor: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Spec:
+    """Monitors to run, as `MonitorSpec.to_json` writes it."""
+
+    interval_s: float
+    sources: tuple[Any, ...]
 
 
 class Sink:
@@ -122,14 +139,14 @@ def _rows(monitor: Monitor, now_ns: int, *, last: bool) -> Iterator[Row]:
 def main() -> None:
     """Take the spec, say `ready` after the first reading, and tick until the lab ends the process."""
     lab_pid = os.getppid()
-    spec: dict[str, Any] = json.loads(_first_line())
+    spec = read(_Spec, json.loads(_first_line()))
     monitors = []
-    for source in spec["sources"]:
-        monitor = make(source["monitor"])
-        monitor.open(source)
+    for source in spec.sources:
+        monitor = make(read(_Source, source).monitor)
+        monitor.open(read(monitor.settings, source))
         monitors.append(monitor)
     gc.freeze()  # what is there now stays: the collector need not look at it again
-    loop = Loop(monitors, Sink(sys.argv[1]), spec["interval_s"], lab_pid)
+    loop = Loop(monitors, Sink(sys.argv[1]), spec.interval_s, lab_pid)
     loop.run(lambda: print("ready", flush=True))
     for monitor in monitors:
         monitor.close()

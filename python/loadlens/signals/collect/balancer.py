@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
+from loadlens.model.plain import read
 from loadlens.model.readings import BalancerMetrics
 from loadlens.signals.collect.monitor import Row, labels, reading
 from loadlens.signals.collect.scene import Scene
@@ -36,6 +37,17 @@ def wanted(scene: Scene) -> Logs | None:
     return Logs(logs) if logs else None
 
 
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """One request, as the balancer wrote it down."""
+
+    backend: str
+    status: int
+    seconds: float
+    backend_s: str | float
+    connect_s: str | float
+
+
 @dataclass(slots=True)
 class _Sums:
     """All requests so far that one backend answered with one status."""
@@ -60,13 +72,14 @@ class BalancerMonitor:
     """The monitor; its rows are cumulative."""
 
     name = "balancer"
+    settings = Logs
 
     def __init__(self) -> None:
         self._logs: tuple[_Log, ...] = ()
 
-    def open(self, spec: Mapping[str, Any]) -> None:
+    def open(self, spec: Logs) -> None:
         """Begin at the beginning of each log."""
-        self._logs = tuple(_Log(log["service"], log["backends"], Tail(log["file"])) for log in spec["logs"])
+        self._logs = tuple(_Log(log.service, log.backends, Tail(log.file)) for log in spec.logs)
 
     def tick(self, now_ns: int, *, last: bool) -> Iterable[Row]:
         """Counts and times of each backend, by status; the last ones are complete."""
@@ -87,22 +100,20 @@ def _add(log: _Log, text: bytes) -> None:
     if not text.strip():
         return
     try:
-        content = json.loads(text)
-        backend = str(content["backend"])
-        key = (log.backends.get(backend, backend or "none"), str(int(content["status"])))
-        seconds = float(content["seconds"])
-        own, connect = _seconds(content["backend_s"]), _seconds(content["connect_s"])
-    except (ValueError, KeyError, TypeError):
+        line = read(_Line, json.loads(text))
+        own, connect = _seconds(line.backend_s), _seconds(line.connect_s)
+    except ValueError:
         log.tail.faulty += 1
         return
+    key = (log.backends.get(line.backend, line.backend or "none"), str(line.status))
     sums = log.sums.setdefault(key, _Sums())
     sums.requests += 1
-    sums.seconds += seconds
+    sums.seconds += line.seconds
     sums.backend_seconds += own
     sums.connect_seconds += connect
 
 
-def _seconds(text: str) -> float:
+def _seconds(text: str | float) -> float:
     """A time as nginx writes it: a dash where there was none, several after tries at several backends."""
     parts = [part.strip() for part in str(text).replace(":", ",").split(",")]
     return sum(float(part) for part in parts if part not in ("", "-"))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
+from loadlens.model.plain import read
 from loadlens.model.readings import BeamMetrics
 from loadlens.signals.collect.monitor import Row, labels, reading
 from loadlens.signals.collect.runtime_samples import Folder, Sample, SampledMonitor, folders
@@ -48,6 +49,7 @@ class BeamMonitor(SampledMonitor):
     """The monitor: a series for each emulator."""
 
     name = "beam"
+    settings = Beams
 
     silent_because = "no emulator took ERL_AFLAGS from its environment, or its sampler could not be compiled"
 
@@ -56,19 +58,42 @@ class BeamMonitor(SampledMonitor):
         return _rows(sample)
 
 
+@dataclass(frozen=True, slots=True)
+class _Content:
+    """A line of `testbed/runtimes/loadlens_runtime.erl`."""
+
+    schedulers: Mapping[str, int]  # by kind
+    busy_s: Mapping[str, float]
+    memory: Mapping[str, int]
+    busiest: float
+    run_queue_mean: float
+    run_queue_max: int
+    late_max_s: float
+    processes: int
+    process_limit: int
+    ports: int
+    gc_runs: int
+    gc_reclaimed: int
+    reductions: int
+    io_in: int
+    io_out: int
+    longest_queue: int
+    cost_s: float
+
+
 def _rows(sample: Sample) -> Iterator[Row]:
-    content, at = sample.content, sample.time_ns
+    content, at = read(_Content, sample.content), sample.time_ns
     own: dict[str, str | int] = {
         "service": sample.folder.service,
         "replica": sample.folder.replica,
         "pid": sample.name,
     }
     text = labels(**own)
-    for kind, count in content["schedulers"].items():
+    for kind, count in content.schedulers.items():
         yield reading(BeamMetrics.schedulers, labels(**own, kind=kind), count, at)
-    for kind, busy_s in content["busy_s"].items():
+    for kind, busy_s in content.busy_s.items():
         yield reading(BeamMetrics.schedulers_busy_s, labels(**own, kind=kind), busy_s, at)
     for kind in _MEMORY:
-        yield reading(BeamMetrics.memory_bytes, labels(**own, kind=kind), content["memory"][kind], at)
+        yield reading(BeamMetrics.memory_bytes, labels(**own, kind=kind), content.memory[kind], at)
     for key, metric in _PLAIN.items():
-        yield reading(metric, text, content[key], at)
+        yield reading(metric, text, getattr(content, key), at)

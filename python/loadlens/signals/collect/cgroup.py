@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar, Final
 
 from loadlens.machine.cgroups import cpu_quota, memory_bound
 from loadlens.model.readings import CgroupMetrics
 from loadlens.signals.collect.monitor import Row, labels, reading
 from loadlens.signals.collect.scene import Scene
+
+_CPU: Final = {"nr_periods": CgroupMetrics.cpu_periods, "nr_throttled": CgroupMetrics.cpu_throttled_periods}
+_THROTTLED: Final = {"throttled_usec": 1e6, "throttled_time": 1e9}  # of version 2 and 1, per second
+_AT_LIMIT: Final = "max"
+_KILLS: Final = "oom_kill"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +47,15 @@ class CgroupMonitor:
     """The monitor. A file that a group does not have yields no row: each controller has files of its own."""
 
     name = "cgroup"
+    settings = Groups
 
     def __init__(self) -> None:
         self._groups: tuple[tuple[Path, str], ...] = ()
 
-    def open(self, spec: Mapping[str, Any]) -> None:
+    def open(self, spec: Groups) -> None:
         """Take the groups of the spec."""
-        groups = (Group(**group) for group in spec["groups"])
         self._groups = tuple(
-            (Path(group.folder), labels(service=group.service, replica=group.replica)) for group in groups
+            (Path(each.folder), labels(service=each.service, replica=each.replica)) for each in spec.groups
         )
 
     def tick(self, now_ns: int, *, last: bool) -> Iterable[Row]:
@@ -65,14 +70,12 @@ class CgroupMonitor:
 
 def _cpu(folder: Path, text: str) -> Iterator[Row]:
     counts = _counts(folder / "cpu.stat")
-    if "nr_periods" not in counts:
+    if not _CPU.keys() <= counts.keys():
         return
-    throttled_s = (
-        counts["throttled_usec"] / 1e6 if "throttled_usec" in counts else counts["throttled_time"] / 1e9
-    )
-    yield reading(CgroupMetrics.cpu_periods, text, counts["nr_periods"])
-    yield reading(CgroupMetrics.cpu_throttled_periods, text, counts["nr_throttled"])
-    yield reading(CgroupMetrics.cpu_throttled_s, text, throttled_s)
+    for name, metric in _CPU.items():
+        yield reading(metric, text, counts[name])
+    throttled_s = [counts[name] / per_s for name, per_s in _THROTTLED.items() if name in counts]
+    yield reading(CgroupMetrics.cpu_throttled_s, text, throttled_s[0])
     quota, period = cpu_quota(folder)
     if quota:
         yield reading(CgroupMetrics.cpu_quota_cores, text, quota / period)
@@ -83,10 +86,10 @@ def _cpu(folder: Path, text: str) -> Iterator[Row]:
 
 
 def _memory(folder: Path, text: str) -> Iterator[Row]:
-    events, control = _counts(folder / "memory.events"), _counts(folder / "memory.oom_control")
+    events = _counts(folder / "memory.events")
     used = _number(folder / "memory.current") or _number(folder / "memory.usage_in_bytes")
-    at_limit = events.get("max", _number(folder / "memory.failcnt"))
-    kills = events.get("oom_kill", control.get("oom_kill"))
+    at_limit = events.get(_AT_LIMIT, _number(folder / "memory.failcnt"))
+    kills = {**_counts(folder / "memory.oom_control"), **events}.get(_KILLS)
     for metric, value in (
         (CgroupMetrics.memory_bytes, used),
         (CgroupMetrics.memory_limit_bytes, memory_bound(folder)),

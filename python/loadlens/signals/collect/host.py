@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from loadlens.model.readings import HostMetrics
 from loadlens.signals.collect.monitor import NO_LABELS, Row, labels, reading
@@ -23,6 +23,11 @@ _CPU_FIELDS = {  # column of /proc/stat
 }
 _NICE = 2  # counts as user time
 _REFAULTS = "workingset_refault"  # one count until 5.8, then one of files and one of the rest
+_SIZES = {  # names in /proc/meminfo
+    "MemTotal": HostMetrics.memory_total_bytes,
+    "MemAvailable": HostMetrics.memory_available_bytes,
+}
+_SWAPPED_IN = "pswpin"
 _PRESSURE = {
     HostMetrics.pressure_cpu_some_s: ("cpu", "some"),
     HostMetrics.pressure_io_some_s: ("io", "some"),
@@ -53,12 +58,13 @@ class HostMonitor:
     """The monitor. A file that the kernel does not offer yields rows without a value."""
 
     name = "host"
+    settings = Host
 
     def __init__(self, proc: str = "/proc", sys: str = "/sys") -> None:
         self._root = proc
         self._devices = f"{sys}/block"
 
-    def open(self, spec: Mapping[str, Any]) -> None:
+    def open(self, spec: Host) -> None:
         """Nothing to take."""
 
     def tick(self, now_ns: int, *, last: bool) -> Iterable[Row]:
@@ -94,12 +100,12 @@ class HostMonitor:
         load = self._lines("loadavg")
         yield reading(HostMetrics.load1, NO_LABELS, float(load[0].split()[0]) if load else None)
         sizes = {line.split(":")[0]: int(line.split()[1]) * 1024 for line in self._lines("meminfo")}
-        yield reading(HostMetrics.memory_total_bytes, NO_LABELS, sizes.get("MemTotal"))
-        yield reading(HostMetrics.memory_available_bytes, NO_LABELS, sizes.get("MemAvailable"))
+        for name, metric in _SIZES.items():
+            yield reading(metric, NO_LABELS, sizes.get(name))
         pages = {name: int(count) for name, count in map(str.split, self._lines("vmstat"))}
         again = [count for name, count in pages.items() if name.startswith(_REFAULTS)]
         yield reading(HostMetrics.memory_refaults, NO_LABELS, sum(again) if again else None)
-        yield reading(HostMetrics.memory_swapped_in, NO_LABELS, pages.get("pswpin"))
+        yield reading(HostMetrics.memory_swapped_in, NO_LABELS, pages.get(_SWAPPED_IN))
 
     def _pressures(self) -> Iterator[Row]:
         totals: dict[tuple[str, str], float] = {}

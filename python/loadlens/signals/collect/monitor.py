@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, NamedTuple, Protocol
 
 from loadlens.model.readings import Metric
@@ -34,8 +34,12 @@ class Monitor(Protocol):
 
     name: str  # the `source` of its rows
 
-    def open(self, spec: Mapping[str, Any]) -> None:
-        """Take what to watch, as JSON values. Raises ValueError or OSError if that cannot be."""
+    @property
+    def settings(self) -> type[Any]:
+        """The dataclass of its settings."""
+
+    def open(self, spec: Any) -> None:
+        """Take what to watch. Raises ValueError or OSError if that cannot be."""
 
     def tick(self, now_ns: int, *, last: bool) -> Iterable[Row]:
         """Read once. `last` is the reading at the end: counters must be complete then."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
@@ -77,6 +77,7 @@ class PostgresMonitor:
     """The monitor; it holds one connection to each server."""
 
     name = "postgres"
+    settings = Databases
 
     def __init__(self) -> None:
         self._databases: tuple[Database, ...] = ()
@@ -84,9 +85,9 @@ class PostgresMonitor:
         self._reported: set[tuple[str, str]] = set()
         self._ticks = 0
 
-    def open(self, spec: Mapping[str, Any]) -> None:
+    def open(self, spec: Databases) -> None:
         """Connections are made at the first tick."""
-        self._databases = tuple(Database(**database) for database in spec["databases"])
+        self._databases = spec.databases
 
     def tick(self, now_ns: int, *, last: bool) -> Iterable[Row]:
         """Every metric of every server once; a server that does not answer has one row without a value."""

@@ -9,10 +9,10 @@ last tick costs one small read and yields no row.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from stat import S_ISREG
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 from loadlens.model.readings import ProcMetrics
 from loadlens.signals.collect.monitor import Row, labels, reading
@@ -125,6 +125,7 @@ class ProcMonitor:
     """The monitor."""
 
     name = "proc"
+    settings = Processes
 
     def __init__(self) -> None:
         self._watched: tuple[Watched, ...] = ()
@@ -136,9 +137,9 @@ class ProcMonitor:
         self._sizes: dict[tuple[int, int], int] = {}  # of files that are appended to, by device and inode
         self._times: dict[tuple[int, int], int] = {}  # of the last change of files that are written elsewhere
 
-    def open(self, spec: Mapping[str, Any]) -> None:
+    def open(self, spec: Processes) -> None:
         """Watch the processes of the spec, and this monitor itself."""
-        self._watched = tuple(Watched(**watched) for watched in spec["processes"])
+        self._watched = spec.processes
         if all(watched.pid != os.getpid() for watched in self._watched):
             self._watched += (Watched("(monitor)", 1, os.getpid(), tree=False),)
         trees = [watched for watched in self._watched if watched.tree]

@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar, Protocol
 
+from loadlens.model.plain import read
 from loadlens.model.readings import MonitorMetrics
 from loadlens.model.topology import Runtime
 from loadlens.signals.collect.monitor import Row, labels, reading
@@ -33,13 +34,18 @@ class Folder:
     folder: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Moment:
+    t: int | None
+
+
 @dataclass(slots=True)
 class Sample:
     """One line of one process."""
 
     folder: Folder
     name: str  # of the file, without its end
-    content: Mapping[str, Any]
+    content: object  # plain data; each runtime has its own
     time_ns: int | None  # CLOCK_MONOTONIC; none: the process has another clock
 
 
@@ -62,8 +68,8 @@ class _Replica:
 class Samples:
     """All new samples at each tick, and once a word about a replica that is silent."""
 
-    def __init__(self, spec: Iterable[Mapping[str, Any]], *, silent_because: str) -> None:
-        self._replicas = tuple(_Replica(Folder(**folder)) for folder in spec)
+    def __init__(self, folders: Iterable[Folder], *, silent_because: str) -> None:
+        self._replicas = tuple(_Replica(folder) for folder in folders)
         self._since_ns = time.monotonic_ns() - _SINCE_NS
         self._silent_after_ns = time.monotonic_ns() + _SILENT_NS
         self._silent_because = silent_because
@@ -92,6 +98,13 @@ class Samples:
                 tail.close()
 
 
+class Folders(Protocol):
+    """Settings of a monitor of samples."""
+
+    @property
+    def folders(self) -> tuple[Folder, ...]: ...
+
+
 class SampledMonitor:
     """A monitor of what processes write down about themselves; each runtime's own reads a sample."""
 
@@ -104,9 +117,9 @@ class SampledMonitor:
         """All metrics of one sample."""
         raise NotImplementedError
 
-    def open(self, spec: Mapping[str, Any]) -> None:
+    def open(self, spec: Folders) -> None:
         """Take the folders of the spec."""
-        self._samples = Samples(spec["folders"], silent_because=self.silent_because)
+        self._samples = Samples(spec.folders, silent_because=self.silent_because)
 
     def tick(self, now_ns: int, *, last: bool) -> Iterable[Row]:
         """Yield the samples since the last tick, each at its own time."""
@@ -135,10 +148,9 @@ def _tails(replica: _Replica) -> Iterator[tuple[str, Tail]]:
 def _sample(folder: Folder, name: str, line: bytes) -> Sample | None:
     try:
         content = json.loads(line)
-        moment = content["t"]
-    except (ValueError, KeyError, TypeError):
+        return Sample(folder, name, content, read(_Moment, content).t)
+    except ValueError:
         return None
-    return Sample(folder, name, content, int(moment) if moment is not None else None)
 
 
 def _silent(folder: Folder, because: str) -> Row:

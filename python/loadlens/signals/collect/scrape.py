@@ -10,14 +10,14 @@ import http.client
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 from urllib.parse import urlsplit
 
 from loadlens import http_client
 from loadlens.model.readings import MonitorMetrics, ScrapeMetrics
-from loadlens.model.workload import PemFile, Tls
+from loadlens.model.workload import Tls
 from loadlens.signals.collect.monitor import Row, labels, reading
 from loadlens.signals.collect.scene import Scene
 
@@ -140,18 +140,18 @@ class ScrapeMonitor:
     """The monitor."""
 
     name = "scrape"
+    settings = Scrapes
 
     def __init__(self) -> None:
         self._scrapers: tuple[_Scraper, ...] = ()
         self._has_ticked = False
 
-    def open(self, spec: Mapping[str, Any]) -> None:
+    def open(self, spec: Scrapes) -> None:
         """One thread a target."""
-        targets = [ScrapeTarget(**{**target, "tls": _tls_of(target)}) for target in spec["targets"]]
-        for target in targets:
+        for target in spec.targets:
             if urlsplit(target.url).scheme != ("http" if target.tls is None else "https"):
                 raise ValueError(f"scrape needs an http URL, or an https one and its tls, got {target.url}")
-        self._scrapers = tuple(_Scraper(target) for target in targets)
+        self._scrapers = tuple(_Scraper(target) for target in spec.targets)
 
     def tick(self, now_ns: int, *, last: bool) -> Iterable[Row]:
         """Ask those that are due; hand out what has come.
@@ -178,17 +178,6 @@ class ScrapeMonitor:
         """End the threads."""
         for scraper in self._scrapers:
             scraper.end()
-
-
-def _tls_of(target: Mapping[str, Any]) -> Tls | None:
-    """As the spec has it: plain data."""
-    plain = target.get("tls")
-    if plain is None:
-        return None
-    files = {
-        name: PemFile(**plain[name]) for name in ("ca", "certificate", "key") if plain.get(name) is not None
-    }
-    return Tls(**{**plain, **files})
 
 
 def _get(target: ScrapeTarget) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from loadlens.model.readings import ServerTimesMetrics
 from loadlens.signals.collect.monitor import Row, labels, reading
@@ -55,13 +55,14 @@ class ServerTimesMonitor:
     """The monitor."""
 
     name = "server_times"
+    settings = Files
 
     def __init__(self) -> None:
         self._tails: tuple[_Tail, ...] = ()
 
-    def open(self, spec: Mapping[str, Any]) -> None:
+    def open(self, spec: Files) -> None:
         """Begin at the beginning of each file: what was served before the first tick belongs to the trial."""
-        self._tails = tuple(_Tail(TimesFile(**file)) for file in spec["files"])
+        self._tails = tuple(_Tail(file) for file in spec.files)
 
     def tick(self, now_ns: int, *, last: bool) -> Iterable[Row]:
         """One row a request; one row that counts the lines that could not be read, if there were any."""

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 from loadlens.model.readings import MonitorMetrics, TcpMetrics
 from loadlens.signals.collect.host import paired
@@ -164,6 +164,7 @@ class TcpMonitor:
     """The monitor."""
 
     name = "tcp"
+    settings = Ports
 
     def __init__(self, proc: str = "/proc") -> None:
         self._net = Path(proc, "net")
@@ -173,10 +174,11 @@ class TcpMonitor:
         self._answers: dict[int, _Answers] = {}
         self._why: str | None = None
 
-    def open(self, spec: Mapping[str, Any]) -> None:
+    def open(self, spec: Ports) -> None:
         """Take the ports of the spec."""
-        ports = [Port(**port) for port in spec["ports"]]
-        self._labels = {p.port: {"service": p.service, "replica": p.replica, "port": p.name} for p in ports}
+        self._labels = {
+            p.port: {"service": p.service, "replica": p.replica, "port": p.name} for p in spec.ports
+        }
 
     def tick(self, now_ns: int, *, last: bool) -> Iterable[Row]:
         """Listeners and the machine's counters; connections when it is time to."""

@@ -74,7 +74,7 @@ def _of_logs(
     by_balancer: dict[str, dict[str, dict[Metric, list[Series]]]] = {}
     for metric in (BalancerMetrics.requests, BalancerMetrics.backend_seconds):
         for series in readings.of(metric):
-            service, backend = series.labels["service"], series.labels["backend"]
+            service, backend = series.labels.service, series.labels.backend
             if backend != NOBODY:
                 by_balancer.setdefault(service, {}).setdefault(backend, {}).setdefault(metric, []).append(
                     series
@@ -120,10 +120,10 @@ def _of_sockets(
     ports: dict[tuple[str, str], dict[str, dict[Metric, Series]]] = {}
     for metric in (TcpMetrics.requests_in, TcpMetrics.answers_seen, TcpMetrics.answer_s, TcpMetrics.busy):
         for series in readings.of(metric):
-            service, port = series.labels["service"], series.labels.get("port", "")
+            service, port = series.labels.service, series.labels.port
             # A port that goes by its number belongs to a process that is not the service's own.
             if service != entry and (entry or port.isdecimal()):
-                replica = ports.setdefault((service, series.labels.get("replica", "")), {})
+                replica = ports.setdefault((service, series.labels.replica), {})
                 replica.setdefault(port, {})[metric] = series
     by_service: dict[str, list[Replica]] = {}
     lengths: dict[str, float] = {}

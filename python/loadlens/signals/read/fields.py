@@ -69,7 +69,7 @@ def _series(signal: Signal, readings: Readings, processes: Sequence[Process]) ->
     """Return the series of the services and the machine; none for a process that was not read."""
     if signal.metric.monitor == ProcMetrics.rss_bytes.monitor:
         return [process.series.get(signal.metric) for process in processes]
-    return [s for s in readings.of(signal.metric) if not s.labels.get("service", "").startswith("(")]
+    return [s for s in readings.of(signal.metric) if not s.labels.service.startswith("(")]
 
 
 def _measured(signal: Signal, series: Sequence[Series | None], begin: float, end: float) -> Measured:

@@ -62,24 +62,24 @@ class Jvm:
         if pools:
             return self._added(pools)
         areas = self.series.get("memory_bytes", ())
-        return self._added([series for series in areas if series.labels.get("area") == "heap"])
+        return self._added([series for series in areas if series.labels.area == "heap"])
 
     def heap_pools(self) -> Iterator[tuple[str, Series]]:
         """Each pool of the heap by its name; none where the metrics do not say what belongs to the heap."""
         for series in self.series.get("memory_bytes", ()):
-            if series.labels.get("area") == "heap" and "id" in series.labels:
-                yield series.labels["id"], series
+            if series.labels.area == "heap" and series.labels.id:
+                yield series.labels.id, series
 
     def outside_the_heap(self) -> Series | None:
         """Bytes of classes, compiled code and the like."""
         areas = self.series.get("memory_bytes", ())
-        return self._added([series for series in areas if series.labels.get("area") == "nonheap"])
+        return self._added([series for series in areas if series.labels.area == "nonheap"])
 
     def threads_by_state(self) -> Iterator[tuple[str, Series]]:
         """Threads that were in each state at some time."""
         for series in self.series.get("threads_in_state", ()):
             if series.values.any():
-                state = series.labels.get("state", "unknown").lower()
+                state = (series.labels.state or "unknown").lower()
                 yield state.replace("-", " ").replace("_", " "), series
 
     def compiling_s(self) -> Series | None:

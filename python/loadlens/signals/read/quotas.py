@@ -53,7 +53,7 @@ def read(
     groups: dict[tuple[str, str], dict[Metric, Series]] = {}
     for metric in _READ:
         for series in readings.of(metric):
-            key = (series.labels.get("service", ""), series.labels.get("replica", ""))
+            key = (series.labels.service, series.labels.replica)
             groups.setdefault(key, {})[metric] = series
     groups = {key: own for key, own in groups.items() if CgroupMetrics.cpu_periods in own}
     return tuple(

@@ -107,18 +107,18 @@ def read(readings: Readings, begin: float, end: float, *, is_driven: bool = Fals
     for metric in METRICS[ProcMetrics.rss_bytes.monitor]:
         for series in readings.of(metric):
             labels = series.labels
-            if "tid" not in labels:
-                key = (labels["service"], labels["replica"], labels["pid"])
+            if not labels.tid:
+                key = (labels.service, labels.replica, labels.pid)
                 own = by_process.setdefault(key, {})
                 own[metric] = _joined(own.get(metric), series)
     threads: dict[str, list[Series]] = {}
     for series in readings.of(ProcMetrics.thread_run_s):
-        threads.setdefault(series.labels["pid"], []).append(series)
+        threads.setdefault(series.labels.pid, []).append(series)
     late = readings.one(MonitorMetrics.tick_late_s)
     used = _busy(readings, ALL)
     soft = _rate(readings.one(HostMetrics.cpu_softirq_s, cpu=ALL), begin, end)
     processors = [
-        int(cpu) for each in readings.of(HostMetrics.cpu_user_s) if (cpu := each.labels["cpu"]).isdecimal()
+        int(cpu) for each in readings.of(HostMetrics.cpu_user_s) if (cpu := each.labels.cpu).isdecimal()
     ]
     by_cpu = {cpu: _rate(_busy(readings, str(cpu)), begin, end) for cpu in processors}
     return Resources(
@@ -157,7 +157,7 @@ def _process(
     waiting = series.get(ProcMetrics.runq_wait_s)
     process = Process(
         *key,
-        name=next(iter(series.values())).labels["process"],
+        name=next(iter(series.values())).labels.process,
         cpu=UNREAD,
         waiting=UNREAD if waiting is None else waiting.rate(begin, end),
         series=series,

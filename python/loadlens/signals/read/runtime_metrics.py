@@ -6,7 +6,6 @@ chart. Counters become rates or shares of their growth; nothing is averaged that
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -18,6 +17,7 @@ from loadlens.model.readings import (
     BalancerMetrics,
     BeamMetrics,
     CgroupMetrics,
+    Labels,
     Metric,
     MonitorMetrics,
     NodeMetrics,
@@ -79,7 +79,7 @@ class _Part:
     """All series of one process, port, group or server, by metric and by the labels that are left."""
 
     name: str
-    labels: Mapping[str, str]
+    labels: Labels
     series: dict[str, list[Series]] = field(default_factory=dict)
 
     def one(self, metric: Metric, **wanted: str) -> Series | None:
@@ -132,7 +132,7 @@ def _parts(readings: Readings) -> dict[str, list[_Part]]:
         for metric, series in _series_of(source, readings):
             own = tuple(series.labels.get(name, "") for name in names)
             part = by_source.setdefault(source, {}).setdefault(
-                own, _Part("", dict(zip(names, own, strict=True)))
+                own, _Part("", Labels(zip(names, own, strict=True)))
             )
             part.series.setdefault(metric, []).append(series)
             part.series[metric].sort(key=lambda series: sorted(series.labels.items()))
@@ -152,9 +152,7 @@ def _named(source: str, parts: Sequence[_Part]) -> list[_Part]:
     """Parts with names that are the same in every trial: processes by how much they did, not by pid."""
     by_replica: dict[tuple[str, str], list[_Part]] = {}
     for part in parts:
-        by_replica.setdefault((part.labels.get("service", ""), part.labels.get("replica", "")), []).append(
-            part
-        )
+        by_replica.setdefault((part.labels.service, part.labels.replica), []).append(part)
     replicas: dict[str, set[str]] = {}
     for service, replica in by_replica:
         replicas.setdefault(service, set()).add(replica)
@@ -164,7 +162,7 @@ def _named(source: str, parts: Sequence[_Part]) -> list[_Part]:
         for rank, part in enumerate(sorted(own, key=lambda p: (-_did(source, p), str(p.labels))), start=1):
             part.name = name if rank == 1 or source == "tcp" else f"{name} #{rank}"
             if source == "tcp" and service and len(own) > 1:
-                part.name = f"{name} port {part.labels['port']}"
+                part.name = f"{name} port {part.labels.port}"
             named.append(part)
     return named
 
@@ -300,7 +298,7 @@ def _lag_quantile(part: _Part, begin: float, end: float, p: float) -> Interval |
         last, first = series.last_before(end), series.last_before(begin)
         grown = (last or 0.0) - (first or 0.0)
         if grown > 0:
-            classes.append((float(series.labels["from_s"]), float(series.labels["to_s"]), grown))
+            classes.append((float(series.labels.from_s), float(series.labels.to_s), grown))
     classes.sort()
     total = sum(count for _, _, count in classes)
     seen = 0.0
@@ -337,7 +335,7 @@ def _beam(part: _Part, begin: float, end: float) -> Iterator[Line]:
 
 def _tcp(part: _Part, begin: float, end: float) -> Iterator[Line]:
     span = _Span(begin, end)
-    if not part.labels["service"]:  # the machine
+    if not part.labels.service:  # the machine
         part.name = "machine"
         yield from span.rate(part, "segments sent again", "1/s", part.one(TcpMetrics.segments_retransmitted))
         yield from span.rate(part, "resets sent", "1/s", part.one(TcpMetrics.resets_sent))
@@ -355,7 +353,7 @@ def _tcp(part: _Part, begin: float, end: float) -> Iterator[Line]:
     )
     moments = part.one(TcpMetrics.connections, state="established")  # each count has this row
     for series in part.each(TcpMetrics.connections):
-        state = series.labels["state"]
+        state = series.labels.state
         if series.values.any():
             panel = "TCP connections, established" if state == "established" else ""
             counts = _counted_at(moments, [series])
@@ -389,7 +387,7 @@ def _postgres(part: _Part, begin: float, end: float) -> Iterator[Line]:
     by_state: dict[str, list[Series]] = {}
     waits: dict[str, list[Series]] = {}
     for series in part.each(PostgresMetrics.connections):
-        state, wait = series.labels.get("state", "unknown"), series.labels.get("wait", "")
+        state, wait = series.labels.state or "unknown", series.labels.wait
         by_state.setdefault(state, []).append(series)
         if state == "active" and wait != "none":
             waits.setdefault(wait, []).append(series)
@@ -485,12 +483,12 @@ def _backends(parts: Sequence[_Part]) -> Iterator[Backend]:
             (BalancerMetrics.connect_seconds, 3),
         ):
             for series in part.each(metric):
-                own = sums.setdefault(series.labels["backend"], [0.0, 0.0, 0.0, 0.0])
+                own = sums.setdefault(series.labels.backend, [0.0, 0.0, 0.0, 0.0])
                 own[column] += float(series.values[-1])
-                if metric is BalancerMetrics.requests and series.labels["status"] >= "500":
+                if metric is BalancerMetrics.requests and series.labels.status >= "500":
                     own[1] += float(series.values[-1])
         for name, (requests, refused, seconds, connect) in sorted(sums.items()):
-            yield Backend(part.labels["service"], name, int(requests), int(refused), seconds, connect)
+            yield Backend(part.labels.service, name, int(requests), int(refused), seconds, connect)
 
 
 def _unread(readings: Readings) -> Iterator[str]:
@@ -502,7 +500,7 @@ def _unread(readings: Readings) -> Iterator[str]:
     is_missed = pl.col("metric") == MonitorMetrics.missed.name
     rows = kept.filter(is_missed & pl.col("labels").str.contains('"why"'))
     for key, group in rows.group_by(["source", "labels"], maintain_order=True):
-        labels = json.loads(str(key[1]))
-        of = f" of {labels['service']}" if "service" in labels else ""
+        labels = Labels.of(str(key[1]))
+        of = f" of {labels.service}" if labels.service else ""
         times = f" ({group.height} times)" if group.height > 1 else ""
-        yield f"{key[0]}{of}: {labels['why']}{times}"
+        yield f"{key[0]}{of}: {labels.why}{times}"

@@ -68,7 +68,7 @@ def read(readings: Readings) -> Served:
     faulty = sum(int(series.values.max()) for series in readings.of(ServerTimesMetrics.faulty_lines))
     paths: dict[tuple[str, str], Series] = {}
     for series in readings.of(ServerTimesMetrics.response_time):
-        key = (series.labels.get("path", "").partition("?")[0], series.labels.get("status", ""))
+        key = (series.labels.path.partition("?")[0], series.labels.status)
         if (before := paths.get(key)) is not None:
             series = Series(
                 np.concatenate([before.seconds, series.seconds]),

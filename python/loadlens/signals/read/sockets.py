@@ -21,10 +21,10 @@ def read(readings: Readings, targets: Sequence[Target] = ()) -> PortsWatch | Non
     there = max((float(series.values.max()) for series in readings.of(TcpMetrics.ports_there)), default=0.0)
     if not there:
         return None
-    rests = {series.labels.get("to"): series for series in readings.of(TcpMetrics.port_rests_s)}
+    rests = {series.labels.to: series for series in readings.of(TcpMetrics.port_rests_s)}
     watches = []
     for taken in readings.of(TcpMetrics.ports_taken):
-        to, rest = taken.labels.get("to", ""), rests.get(taken.labels.get("to"))
+        to, rest = taken.labels.to, rests.get(taken.labels.to)
         is_load = any(_goes_to(target, to) for target in targets)
         rests_s = 0.0 if rest is None else float(rest.values[-1])
         watches.append(PortsWatch(to, is_load, float(taken.values.max()), there, rests_s))

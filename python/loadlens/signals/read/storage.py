@@ -40,7 +40,7 @@ def read(readings: Readings, begin: float, end: float, processes: Sequence[Proce
     if not processes and not any(readings.of(metric) for metric in watched):
         return None
     busy = {
-        series.labels.get("device", ""): rate
+        series.labels.device: rate
         for series in readings.of(HostMetrics.disk_busy_s)
         if isinstance(rate := series.rate(begin, end), Interval)
     }

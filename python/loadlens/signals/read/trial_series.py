@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
@@ -11,7 +10,7 @@ import numpy as np
 
 from loadlens.estimate import within_trial
 from loadlens.estimate.interval import Floats, Insufficient, Interval
-from loadlens.model.readings import Metric
+from loadlens.model.readings import Labels, Metric
 
 if TYPE_CHECKING:
     import polars as pl
@@ -27,7 +26,7 @@ class Series:
 
     seconds: Floats  # since t0
     values: Floats
-    labels: Mapping[str, str] = field(default_factory=dict)
+    labels: Labels = field(default_factory=Labels)
 
     def between(self, begin: float, end: float) -> Series:
         """Return the readings within a part, both edges included."""
@@ -125,8 +124,9 @@ class Readings:
             for (metric, text), part in groups:
                 seconds = part["time_ns"].to_numpy().astype(np.float64) / 1e9
                 values = part["value"].to_numpy().astype(np.float64)
-                labels = {name: str(value) for name, value in json.loads(str(text or "{}")).items()}
-                by_metric.setdefault(str(metric), []).append(Series(seconds, values, labels))
+                by_metric.setdefault(str(metric), []).append(
+                    Series(seconds, values, Labels.of(str(text or "")))
+                )
         self._read[monitor] = by_metric
         return by_metric
 
@@ -148,4 +148,4 @@ class Readings:
     def exported(self, metric: str, service: str | None = None) -> Sequence[Series]:
         """Return the series that services export under a name, of one service or of all."""
         every = self._of_monitor(SCRAPE).get(metric, ())
-        return [series for series in every if service is None or series.labels.get("service") == service]
+        return [series for series in every if service is None or series.labels.service == service]

@@ -13,6 +13,7 @@ from typing import Any
 
 from loadlens.model.topology import Runtime
 from loadlens.signals.collect.monitor import Monitor, Row
+from loadlens.signals.collect.runtime_samples import Folder
 from loadlens.testbed.runtimes import RUNTIMES, environment
 from tests.unit.signals.collect.test_monitor import read
 
@@ -43,7 +44,7 @@ def fresh(folder: Path) -> Path:
 
 def opened(monitor: Monitor, folder: Path) -> Monitor:
     """The monitor on one replica's folder."""
-    monitor.open({"folders": [{"service": "app", "replica": 2, "folder": str(folder)}]})
+    monitor.open(monitor.settings((Folder("app", 2, str(folder)),)))
     return monitor
 
 

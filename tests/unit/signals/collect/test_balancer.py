@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from loadlens.signals.collect.balancer import BalancerMonitor
+from loadlens.signals.collect.balancer import BalancerLog, BalancerMonitor, Logs
 from tests.unit.signals.collect.test_monitor import read, value
 
 BACKENDS = {"127.0.0.1:8001": "app.1", "127.0.0.1:8002": "app.2"}
@@ -21,7 +21,7 @@ def file(tmp_path: Path) -> Path:
 @pytest.fixture
 def monitor(file: Path) -> BalancerMonitor:
     opened = BalancerMonitor()
-    opened.open({"logs": [{"service": "lb", "file": str(file), "backends": BACKENDS}]})
+    opened.open(Logs((BalancerLog("lb", str(file), BACKENDS),)))
     return opened
 
 

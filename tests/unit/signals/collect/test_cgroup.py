@@ -32,7 +32,7 @@ def group(folder: Path, files: dict[str, str]) -> CgroupMonitor:
     for name, content in files.items():
         (folder / name).write_text(content)
     monitor = CgroupMonitor()
-    monitor.open({"groups": [{"service": "api", "replica": 2, "folder": str(folder)}]})
+    monitor.open(Groups((Group("api", 2, str(folder)),)))
     return monitor
 
 

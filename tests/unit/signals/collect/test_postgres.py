@@ -15,7 +15,7 @@ import pytest
 
 from loadlens.model.readings import METRICS
 from loadlens.model.topology import Service
-from loadlens.signals.collect.postgres import PostgresMonitor
+from loadlens.signals.collect.postgres import Database, Databases, PostgresMonitor
 from loadlens.testbed import Testbed
 from tests.end_to_end.testbed_cases import bed_of
 from tests.unit.signals.collect.test_monitor import read, value
@@ -40,7 +40,7 @@ def client(bed: Testbed) -> pg8000.native.Connection:
 
 def test_it_sees_who_waits_for_a_lock_and_what_was_done(bed: Testbed) -> None:
     monitor = PostgresMonitor()
-    monitor.open({"databases": [{"service": "db", "url": bed.databases()["db"]}]})
+    monitor.open(Databases((Database("db", bed.databases()["db"]),)))
     holder, waiter, writer = client(bed), client(bed), client(bed)
     holder.run("create table t (n int)")
     before = read(monitor)
@@ -87,7 +87,7 @@ def test_it_sees_who_waits_for_a_lock_and_what_was_done(bed: Testbed) -> None:
 
 def test_a_server_that_is_gone_gives_a_row_without_a_value(bed: Testbed) -> None:
     monitor = PostgresMonitor()
-    monitor.open({"databases": [{"service": "db", "url": bed.databases()["db"]}]})
+    monitor.open(Databases((Database("db", bed.databases()["db"]),)))
     read(monitor)
     bed.stop()
 
@@ -103,7 +103,7 @@ def test_a_server_that_is_gone_gives_a_row_without_a_value(bed: Testbed) -> None
 
 def test_a_sort_without_memory_for_it_shows_as_temporary_files(bed: Testbed) -> None:
     monitor = PostgresMonitor()
-    monitor.open({"databases": [{"service": "db", "url": bed.databases()["db"]}]})
+    monitor.open(Databases((Database("db", bed.databases()["db"]),)))
     before = read(monitor)
     session = client(bed)
     session.run("set work_mem = '64kB'")

@@ -17,8 +17,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from loadlens.model import plain
 from loadlens.model.readings import METRICS
-from loadlens.signals.collect.proc import ProcMonitor
+from loadlens.signals.collect.proc import Processes, ProcMonitor
 from tests.unit.signals.collect.test_monitor import read, unlisted, value, values
 
 FORKS_ON_SIGNAL = """
@@ -65,7 +66,7 @@ sys.stdin.read()
 
 def watching(*processes: dict[str, object]) -> ProcMonitor:
     monitor = ProcMonitor()
-    monitor.open({"processes": processes})
+    monitor.open(plain.read(Processes, {"processes": processes}))
     return monitor
 
 

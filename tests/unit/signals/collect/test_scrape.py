@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from loadlens.model import plain
 from loadlens.model.readings import METRICS
 from loadlens.model.workload import Tls
 from loadlens.signals.collect import MonitorSpec
@@ -63,11 +64,7 @@ def base() -> Iterator[str]:
 
 def scraping(*urls: str) -> ScrapeMonitor:
     monitor = ScrapeMonitor()
-    targets = [
-        {"service": "api", "replica": number, "url": url, "every_s": 1.0}
-        for number, url in enumerate(urls, 1)
-    ]
-    monitor.open({"targets": targets})
+    monitor.open(Scrapes(tuple(ScrapeTarget("api", number, url) for number, url in enumerate(urls, 1))))
     return monitor
 
 
@@ -157,7 +154,7 @@ def scraped_once(port: int, tls: Tls) -> list[Row]:
     target = ScrapeTarget("api", 1, f"https://127.0.0.1:{port}/metrics", 1.0, tls)
     (spec,) = json.loads(MonitorSpec([Scrapes((target,))]).to_json())["sources"]
     monitor = ScrapeMonitor()
-    monitor.open(spec)
+    monitor.open(plain.read(Scrapes, spec))
     rows = read(monitor, last=True)
     monitor.close()
     return rows

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from loadlens.model.readings import METRICS
-from loadlens.signals.collect.server_times import ServerTimesMonitor
+from loadlens.signals.collect.server_times import Files, ServerTimesMonitor, TimesFile
 from tests.unit.signals.collect.test_monitor import read, unlisted, value, values
 
 
@@ -21,8 +21,7 @@ def file(tmp_path: Path) -> Path:
 @pytest.fixture
 def monitor(file: Path) -> ServerTimesMonitor:
     opened = ServerTimesMonitor()
-    keys = {"path": "path", "status": "status", "seconds": "duration_s"}
-    opened.open({"files": [{"service": "api", "file": str(file), **keys}]})
+    opened.open(Files((TimesFile("api", str(file), "path", "status", "duration_s"),)))
     return opened
 
 

@@ -17,7 +17,7 @@ import pytest
 
 from loadlens.model.readings import METRICS
 from loadlens.signals.collect import tcp
-from loadlens.signals.collect.tcp import TcpMonitor
+from loadlens.signals.collect.tcp import Port, Ports, TcpMonitor
 from tests.calm import where_calm
 from tests.unit.signals.collect.test_monitor import read, value, values
 
@@ -30,11 +30,8 @@ def opened() -> Iterator[ExitStack]:
 
 def monitor_of(*listeners: socket.socket) -> TcpMonitor:
     monitor = TcpMonitor()
-    ports = [
-        {"service": f"s{number}", "replica": 1, "name": "http", "port": listener.getsockname()[1]}
-        for number, listener in enumerate(listeners)
-    ]
-    monitor.open({"ports": ports})
+    ports = [Port(f"s{number}", 1, "http", each.getsockname()[1]) for number, each in enumerate(listeners)]
+    monitor.open(Ports(tuple(ports)))
     return monitor
 
 
@@ -199,7 +196,7 @@ def settings(tmp_path: Path, **kernel: str) -> TcpMonitor:
     for name, text in {"ip_local_port_range": own, "tcp_timestamps": "1", **kernel}.items():
         (folder / name).write_text(text)
     monitor = TcpMonitor(str(tmp_path))
-    monitor.open({"ports": [{"service": "s", "replica": 1, "name": "http", "port": 1}]})
+    monitor.open(Ports((Port("s", 1, "http", 1),)))
     return monitor
 
 

@@ -33,7 +33,7 @@ def readings(*groups: dict[str, Any]) -> Readings:
         for second in range(11):
             for metric, rate in group["rates"].items():
                 rows.append(("cgroup", metric, labels, int(second * 1e9), rate * second))
-            for metric, level in group.get("levels", Placement()).items():
+            for metric, level in group.get("levels", {}).items():
                 rows.append(("cgroup", metric, labels, int(second * 1e9), level))
     columns = ("source", "metric", "labels", "time_ns", "value")
     table = [dict(zip(columns, row, strict=True)) for row in rows]
