@@ -29,7 +29,6 @@ class CaseMeasures:
     plan: PlannedCase
     trials: tuple[TrialMeasures, ...]
     _figures: dict[tuple[object, ...], Figure] = field(default_factory=dict, repr=False)
-    _whole: dict[str, list[StepMeasures]] = field(default_factory=dict, repr=False)
 
     @property
     def slug(self) -> str:
@@ -139,7 +138,7 @@ class CaseMeasures:
     @property
     def issued(self) -> int | None:
         """Requests issued in the measured part of all usable trials; none if it is not known."""
-        counts = [load.counts.get("issued") for load in self.loads]
+        counts = [load.issued for load in self.loads]
         return None if None in counts else sum(count for count in counts if count is not None)
 
     @property
@@ -200,9 +199,11 @@ class CaseMeasures:
     def _steps(self, step: int | None) -> list[StepMeasures]:
         if step is not None:
             return [load.steps[step] for load in self.loads]
-        if "all" not in self._whole:
-            self._whole["all"] = [load.all_steps() for load in self.loads]
-        return self._whole["all"]
+        return self._all_steps
+
+    @cached_property
+    def _all_steps(self) -> list[StepMeasures]:
+        return [load.all_steps() for load in self.loads]
 
     def _remembered(self, key: tuple[object, ...], make: Callable[[], Figure]) -> Figure:
         """Figures are asked for by matrix, curves, charts and details alike."""

@@ -7,17 +7,17 @@ like our engine's, of service time: from when a request was sent.
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 import numpy as np
 
 from loadlens.estimate.interval import Floats, Insufficient
 from loadlens.estimate.interval_counts import IntervalCounts, counts_from_values
 from loadlens.measure.external_report import NO_RESPONSE, ExternalReport, external_report_of
 from loadlens.measure.requests import failures
+from loadlens.measure.requests.log_rows import whole
 from loadlens.measure.source import StepPlan, StreamPlan, TrialSource, streams_of
 from loadlens.measure.trial import (
     STEP_PHASES,
+    TIMEOUT,
     Grid,
     StepMeasures,
     StreamMeasures,
@@ -86,13 +86,13 @@ def _stream(plan: StreamPlan, grid: Grid, source: TrialSource, external: Externa
     step = _of_requests(plan.steps[0], grid, source, external)
     if step is None:
         step = _of_whole(plan.steps[0], grid, external)
-    counts = {name: count for name, count in asdict(external.counts).items() if count is not None}
     return StreamMeasures(
         plan=plan,
         grid=grid,
         steps=(step,),
-        counts=counts,
-        errors={name: error.count for name, error in external.load.errors.items()},
+        due=None,
+        issued=None,
+        timed_out=sum(error.count for name, error in external.load.errors.items() if name == TIMEOUT),
         statuses=external.load.status or {},
         in_flight=Insufficient(external.does_not_say("how many were in flight")),
         phases={kind: _none(grid) for kind in ("connect", "tls", *STEP_PHASES)},
@@ -129,7 +129,7 @@ def _of_requests(
         return None
     names = ("sent_ns", "done_ns", "outcome")
     rows = source.samples(names)
-    sent, done, outcome = (rows[name].to_numpy().astype(np.int64) for name in names)
+    sent, done, outcome = (whole(rows, name) for name in names)
     seconds = (done - sent) / 1e9
     place = np.clip(np.searchsorted(grid.starts_s, done / 1e9, side="right") - 1, 0, grid.size - 1)
     ok = outcome == int(Outcome.OK)

@@ -14,7 +14,7 @@ from loadlens.estimate.interval import Interval
 from loadlens.estimate.interval_counts import IntervalCounts
 from loadlens.estimate.steady_state import Steadiness
 from loadlens.measure.case import CaseMeasures
-from loadlens.measure.trial import StreamMeasures, TrialMeasures
+from loadlens.measure.trial import LAG, StreamMeasures, TrialMeasures
 from loadlens.model.finding import Estimate
 from loadlens.model.quality import (
     CalledFailed,
@@ -28,6 +28,7 @@ from loadlens.model.quality import (
 )
 from loadlens.signals.read.resources import Resources
 
+BY_LENGTH = "length"  # class of failures: answers of another length than the first
 QUOTED = (0.5, 0.9, 0.95, 0.99)  # quantiles that tables and objectives quote
 NEIGHBOUR = 0.02  # how far the neighbours of a quantile lie from it; half of what is above it at most
 WIDE = 2.0  # upper end of an interval over its lower: from here on its neighbours are looked at
@@ -216,12 +217,11 @@ def _omission(case: CaseMeasures) -> Omission | None:
     shortfalls: list[float] = []
     parts = []
     for load in case.loads:
-        lag = load.phases.get("lag")
+        lag = load.phases.get(LAG)
         if load.plan.is_closed or load.external is not None or lag is None or not lag.observed:
             return None
         whole = load.all_steps()
-        due, issued = load.counts.get("due", 0), load.counts.get("issued", 0)
-        shortfalls.append(1 - issued / due if due else 0.0)
+        shortfalls.append(1 - (load.issued or 0) / load.due if load.due else 0.0)
         trial = omitted.omission(whole.response, whole.service)
         if not isinstance(trial, omitted.Omission):
             return None
@@ -251,7 +251,7 @@ def _middle(values: Sequence[float]) -> float | None:
 
 def _called_failed(case: CaseMeasures) -> CalledFailed | None:
     reports = [load.external for load in case.loads if load.external is not None]
-    by_length = sum(t.load.errors["length"].count for t in reports if "length" in t.load.errors)
+    by_length = sum(e.count for t in reports for name, e in t.load.errors.items() if name == BY_LENGTH)
     if not by_length:
         return None
     unexpected = [t.counts.unexpected_status for t in reports]

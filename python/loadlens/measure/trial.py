@@ -54,7 +54,7 @@ from loadlens.signals.read import (
 from loadlens.signals.read.trial_series import Readings
 
 SUCCESS = "ok"
-COUNTED = ("due", "issued", "answered", "ok", "unexpected_status", "check_failed", "dropped", "skipped")
+TIMEOUT = "timeout"  # class of failures
 UNEXPECTED = ("unexpected_status", "check_failed")  # answered, but not as demanded
 FAILED = ("failed",)  # no whole answer came
 STEP_PHASES = ("first_byte", "last_byte")
@@ -141,8 +141,9 @@ class StreamMeasures:
     plan: StreamPlan
     grid: Grid
     steps: tuple[StepMeasures, ...]
-    counts: Mapping[str, int]  # due, issued, answered, ok, ... summed over the measured part
-    errors: Mapping[str, int]  # by class
+    due: int | None  # requests in the measured part; none: not known
+    issued: int | None
+    timed_out: int  # requests that the client gave up
     statuses: Mapping[str, int]
     in_flight: Interval | Insufficient
     phases: Mapping[str, IntervalCounts]  # lag, connect, tls, first_byte, last_byte; of the whole stream
@@ -196,11 +197,6 @@ class StreamMeasures:
     def failed_share(self) -> Interval | Insufficient:
         """Share of the ended requests that did not end as expected."""
         return within_trial.share(self.not_ok, self.ok + self.not_ok)
-
-    @property
-    def timed_out(self) -> int:
-        """Requests that the client gave up."""
-        return self.errors.get("timeout", 0)
 
     def all_steps(self) -> StepMeasures:
         """All steps as one, for the response time of whatever a user asks."""
@@ -410,16 +406,17 @@ def _measure_stream(
 ) -> StreamMeasures:
     rows = counters.of(plan.name, "measure")
     own = [h for h in histograms if h.stream == plan.tag]
-    errors = _summed(row.failed for row in rows)
+    timed_out = sum(row.failed.get(TIMEOUT, 0) for row in rows)
     steps = [_measure_step(step, grid, rows, own) for step in plan.steps]
-    if plan.is_level and not errors.get("timeout") and float(grid.starts_s[0]) > 0:
+    if plan.is_level and not timed_out and float(grid.starts_s[0]) > 0:
         steps = [_without_the_edge(step, grid, all_ended=_all_ended(result)) for step in steps]
     return StreamMeasures(
         plan=plan,
         grid=grid,
         steps=tuple(steps),
-        counts={name: sum(getattr(row, name) for row in rows) for name in COUNTED},
-        errors=errors,
+        due=sum(row.due for row in rows),
+        issued=sum(row.issued for row in rows),
+        timed_out=timed_out,
         statuses=_summed(row.status for row in rows),
         in_flight=_in_flight(grid, rows),
         phases=_phases(own, grid, steps),

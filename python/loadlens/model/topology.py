@@ -254,6 +254,11 @@ class Outside:
     pids: tuple[int, ...] = ()  # processes that run already, each watched with all that it starts
     scrape: Scrape | None = None
 
+    @property
+    def port(self) -> int:
+        """The port of the load; 0: not known."""
+        return self.ports[0][1] if self.ports else 0
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:

@@ -262,9 +262,9 @@ class RunRecord:
         layout.version_of(content, self.path / layout.ENVIRONMENT)
         return content
 
-    def events(self) -> list[dict[str, Any]]:
-        """Return the events in order."""
-        return list(self._events)
+    def events(self, kind: str | None = None) -> list[dict[str, Any]]:
+        """Return the events in order, all or those of one kind."""
+        return [event for event in self._events if kind in (None, event.get("event"))]
 
     @cached_property
     def digest(self) -> str:

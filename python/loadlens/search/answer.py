@@ -133,7 +133,7 @@ def explanation(record: RunRecord, *, is_kept: bool = True) -> Explanation:
         is_kept: True if it stays, so that it may be named.
     """
     diagnosed = diagnosis.diagnosis_of(record)
-    ends = [event for event in record.events() if event.get("event") == EVENT]
+    ends = record.events(EVENT)
     end, study = read(SearchEnd, ends[-1] if ends else {}), read(_Study, record.study)
     facts, verdict = diagnosed.facts, diagnosed.verdict
     curve = main_curve(facts, verdict.findings)

@@ -97,7 +97,7 @@ def _explore(
     with interrupts.allowed():
         preparations = prepare_all(study, cache=cache, on_line=lambda line: progress.tell(Building(line)))
         warnings = [*aim.cautions, *cautions.before([_plan_of(first)])]
-    wrong_pid = pid_check.caution(aim.outside.pids, dict(aim.outside.ports).get("http", 0))
+    wrong_pid = pid_check.caution(aim.outside.pids, aim.outside.port)
     warnings += [wrong_pid] if wrong_pid is not None else []
     for caution in warnings:
         progress.tell(Warned(caution))

@@ -21,6 +21,15 @@ AS_GOOD, SLACK = 1.25, 0.01  # times the best miss, and so much more: models wit
 POLICIES: Final = ("least_connections", "sticky_random", "random")
 
 
+@dataclass(frozen=True, slots=True)
+class Misses:
+    """How far a model is from the measured levels: root mean squares of logarithms; 0: nothing to compare."""
+
+    response: float = 0.0
+    throughput: float = 0.0
+    probe: float = 0.0
+
+
 class NoModel(Exception):
     """Reason why nothing is predicted, in words for people."""
 

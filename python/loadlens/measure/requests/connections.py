@@ -15,6 +15,7 @@ import numpy as np
 from loadlens.estimate import within_trial
 from loadlens.estimate.connection_use import FEWEST_CLOSED, Fairness, fairness
 from loadlens.estimate.interval import Bools, Floats, Insufficient, Interval, Ints
+from loadlens.measure.requests.log_rows import ended, seconds, stands_for, whole
 from loadlens.measure.source import TrialSource
 from loadlens.model.result import StreamResult
 from loadlens.model.trial import Outcome
@@ -68,11 +69,11 @@ def read(source: TrialSource, stream: int, result: StreamResult | None, edges_s:
     first, other = _times(source, stream, edges_s) if closed.height >= FEWEST_CLOSED else (UNKNOWN, UNKNOWN)
     took = _connect_times(rows)
     lasting = _lasting(own, edges_s)
-    counts = lasting["requests"].to_numpy().astype(np.float64)
+    counts = whole(lasting, "requests").astype(np.float64)
     shared = fairness(counts)
     return Connected(
-        requests=closed["requests"].to_numpy().astype(np.int64),
-        age_s=_seconds(closed, "closed_ns") - _seconds(closed, "established_ns"),
+        requests=whole(closed, "requests"),
+        age_s=seconds(closed, "closed_ns") - seconds(closed, "established_ns"),
         connect_s=within_trial.mean(*_one_each(_connect_times(own))),
         first_s=first,
         other_s=other,
@@ -88,16 +89,12 @@ def read(source: TrialSource, stream: int, result: StreamResult | None, edges_s:
     )
 
 
-def _seconds(rows: pl.DataFrame, column: str) -> Floats:
-    return rows[column].to_numpy().astype(np.float64) / 1e9
-
-
 def _connect_times(rows: pl.DataFrame) -> Floats:
     """Seconds until each connection stood; of those that did."""
     import polars as pl
 
     stood = rows.filter(pl.col("established_ns") >= 0)
-    return _seconds(stood, "established_ns") - _seconds(stood, "opened_ns")
+    return seconds(stood, "established_ns") - seconds(stood, "opened_ns")
 
 
 def _one_each(values: Floats) -> tuple[Floats, Floats]:
@@ -108,23 +105,15 @@ def _times(
     source: TrialSource, stream: int, edges_s: Floats
 ) -> tuple[Interval | Insufficient, Interval | Insufficient]:
     """Mean time of the first request of a connection, and of the others."""
-    import polars as pl
-
-    rows = source.samples(OF_FIRST).filter(
-        (pl.col("stream") == stream)
-        & (pl.col("outcome") == int(Outcome.OK))
-        & (pl.col("done_ns") >= round(edges_s[0] * 1e9))
-        & (pl.col("done_ns") <= round(edges_s[-1] * 1e9))
-    )
-    flags = rows["flags"].to_numpy()
-    is_first = (flags & FIRST) == FIRST
+    rows = ended(source, OF_FIRST, edges_s[0], edges_s[-1], stream=stream, outcomes=[Outcome.OK])
+    is_first = (whole(rows, "flags") & FIRST) == FIRST
     return _mean(rows.filter(is_first), edges_s), _mean(rows.filter(~is_first), edges_s)
 
 
 def _mean(rows: pl.DataFrame, edges_s: Floats) -> Interval | Insufficient:
-    done = np.clip(_seconds(rows, "done_ns"), edges_s[0], edges_s[-1])
-    took = _seconds(rows, "done_ns") - _seconds(rows, "sent_ns")
-    each = np.exp2(rows["thinned"].to_numpy().astype(np.float64))  # a row stands for so many
+    done = np.clip(seconds(rows, "done_ns"), edges_s[0], edges_s[-1])
+    took = seconds(rows, "done_ns") - seconds(rows, "sent_ns")
+    each = stands_for(rows)
 
     def by_interval(weights: Floats) -> Floats:
         return np.asarray(np.histogram(done, edges_s, weights=weights)[0], dtype=np.float64)
@@ -153,24 +142,16 @@ def _best_over_worst(
     their requests are counted in the second. Of connections that a few slow requests struck by chance the
     ratio is then about 1.
     """
-    counts = lasting["requests"].to_numpy().astype(np.float64)
+    counts = whole(lasting, "requests").astype(np.float64)
     if shared.best_over_worst < LOOK_AGAIN:
         return _ratio(counts, counts)
-    import polars as pl
-
     begin, end = float(edges_s[0]), float(edges_s[-1])
-    rows = source.samples(OF_SHARES).filter(
-        (pl.col("stream") == stream)
-        & (pl.col("outcome") == int(Outcome.OK))
-        & (pl.col("done_ns") >= round(begin * 1e9))
-        & (pl.col("done_ns") <= round(end * 1e9))
-    )
-    is_early = _seconds(rows, "done_ns") < (begin + end) / 2
-    each = np.exp2(rows["thinned"].to_numpy().astype(np.float64))
-    wanted = lasting["connection"].to_numpy()
-    place = np.searchsorted(np.sort(wanted), rows["connection"].to_numpy())
-    place = np.minimum(place, wanted.size - 1)
-    is_own = np.sort(wanted)[place] == rows["connection"].to_numpy()
+    rows = ended(source, OF_SHARES, begin, end, stream=stream, outcomes=[Outcome.OK])
+    is_early = seconds(rows, "done_ns") < (begin + end) / 2
+    each, met = stands_for(rows), whole(rows, "connection")
+    wanted = np.sort(whole(lasting, "connection"))
+    place = np.minimum(np.searchsorted(wanted, met), wanted.size - 1)
+    is_own = wanted[place] == met
 
     def of(half: Bools) -> Floats:
         kept = half & is_own

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from loadlens.estimate.interval import Floats
+from loadlens.measure.requests.log_rows import ANSWERED, ended, is_thinned, seconds, stands_for, whole
 from loadlens.measure.source import StreamPlan, TrialSource
 from loadlens.model.result import EngineResult
 from loadlens.model.trial import Outcome
 
 if TYPE_CHECKING:
-    import polars as pl
+    pass
 
 COLUMNS = ("stream", "step", "outcome", "status", "due_ns", "sent_ns", "done_ns", "thinned")
 OF_AB = ("stream", "step", "outcome", "done_ns", "body_bytes", "thinned")
-NOT_ENDED = (Outcome.IN_FLIGHT, Outcome.WAITING, Outcome.DROPPED)
-ANSWERED = (Outcome.OK, Outcome.UNEXPECTED_STATUS, Outcome.CHECK_FAILED)
-NOT_FAILURES = (Outcome.OK, Outcome.IN_FLIGHT, Outcome.WAITING, Outcome.DROPPED)
+NOT_ENDED = {Outcome.IN_FLIGHT, Outcome.WAITING, Outcome.DROPPED}
+NOT_FAILURES = {Outcome.OK, *NOT_ENDED}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,42 +39,28 @@ class Failure:
 
 def read(source: TrialSource, plans: Sequence[StreamPlan], begin: float, end: float) -> tuple[Failure, ...]:
     """Gather the failures of the measured part from the sample log; counts allow for thinning."""
-    import polars as pl
-
     if source.result is None or not _has_failures(source.result):
         return ()
-    rows = source.samples(COLUMNS).filter(
-        ~pl.col("outcome").is_in([int(outcome) for outcome in NOT_FAILURES])
-        & (pl.col("done_ns") >= round(begin * 1e9))
-        & (pl.col("done_ns") <= round(end * 1e9))
-    )
+    rows = ended(source, COLUMNS, begin, end, outcomes=set(Outcome) - NOT_FAILURES)
     failures = []
     for key, part in rows.group_by(["stream", "step", "outcome", "status"], maintain_order=True):
         stream, step, outcome, status = (int(str(field)) for field in key)
-        thinned = part["thinned"].to_numpy().astype(np.int64)
-        done = part["done_ns"].to_numpy().astype(np.float64)
-        due = _due(part)
+        done, due = whole(part, "done_ns"), whole(part, "due_ns")
+        # What made the load may not know when a request was due.
+        due = np.where(due < 0, whole(part, "sent_ns"), due)
         failures.append(
             Failure(
                 stream=plans[stream].name,
                 step=plans[stream].steps[step].name,
                 outcome=Outcome(outcome).name.lower(),
                 status=status,
-                count=int(np.left_shift(1, thinned).sum()),
-                seconds=None if thinned.any() else (done - due) / 1e9,
+                count=int(stands_for(part).sum()),
+                seconds=None if is_thinned(part) else (done - due) / 1e9,
                 first_s=float(done.min()) / 1e9,
                 last_s=float(done.max()) / 1e9,
             )
         )
     return tuple(sorted(failures, key=lambda f: -f.count))
-
-
-def _due(rows: pl.DataFrame) -> Floats:
-    """Return when each request was due; when it was sent where what made the load knows no due times (-1)."""
-    due = rows["due_ns"].to_numpy().astype(np.float64)
-    if (due >= 0).all():
-        return due
-    return np.where(due < 0, rows["sent_ns"].to_numpy().astype(np.float64), due)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,24 +86,16 @@ def as_ab_counts(source: TrialSource, stream: int, step: int | None, edges: Floa
         Failed and ended requests by interval, shape (intervals,); none when the sample log was thinned, which
         leaves the first answer out.
     """
-    import polars as pl
-
-    rows = source.samples(OF_AB).filter(
-        (pl.col("stream") == stream)
-        & ~pl.col("outcome").is_in([int(outcome) for outcome in NOT_ENDED])
-        & (pl.col("done_ns") >= round(edges[0] * 1e9))
-        & (pl.col("done_ns") <= round(edges[-1] * 1e9))
-    )
-    if step is not None:
-        rows = rows.filter(pl.col("step") == step)
-    if (rows["thinned"] > 0).any():
+    outcomes = set(Outcome) - NOT_ENDED
+    rows = ended(source, OF_AB, edges[0], edges[-1], stream=stream, step=step, outcomes=outcomes)
+    if is_thinned(rows):
         return None
     rows = rows.sort("done_ns")
-    is_answered = rows["outcome"].is_in([int(outcome) for outcome in ANSWERED]).to_numpy()
-    lengths = rows["body_bytes"].to_numpy()
+    is_answered = np.isin(whole(rows, "outcome"), ANSWERED)
+    lengths = whole(rows, "body_bytes")
     first = lengths[is_answered][:1]
     is_failed = ~is_answered | (lengths != (first[0] if first.size else 0))
-    done_s = np.clip(rows["done_ns"].to_numpy().astype(np.float64) / 1e9, edges[0], edges[-1])
+    done_s = np.clip(seconds(rows, "done_ns"), edges[0], edges[-1])
     totals, _ = np.histogram(done_s, edges)
     hits, _ = np.histogram(done_s[is_failed], edges)
     answered = lengths[is_answered]

@@ -12,6 +12,7 @@ from loadlens.errors import RecordError
 from loadlens.estimate.interval import Floats, Insufficient, Ints
 from loadlens.estimate.separation import FEWEST_PROBES, slope_error, waits_for_those_ahead
 from loadlens.measure.case import CaseMeasures
+from loadlens.measure.requests.log_rows import is_thinned, whole
 from loadlens.measure.trial import TrialMeasures
 from loadlens.model.facts import AheadWatch
 from loadlens.model.finding import Estimate, Undecided
@@ -117,7 +118,7 @@ def met(
 
     asked = []
     for part in samples(OF_PROBES):
-        if (part["thinned"] > 0).any():
+        if is_thinned(part):
             return None
         asked.append(
             part.filter(
@@ -129,18 +130,18 @@ def met(
         )
     if not sum(part.height for part in asked):
         return None
-    when, done = (pl.concat(asked)[name].to_numpy().astype(np.int64) for name in ("due_ns", "done_ns"))
+    when, done = (whole(pl.concat(asked), name) for name in ("due_ns", "done_ns"))
     moments = np.unique(when)
     change = np.zeros(moments.size + 1, dtype=np.int64)
     for part in samples(OF_LOAD):
         own = part.filter((pl.col("stream") == load) & (pl.col("sent_ns") >= 0))
         ended = own.filter(pl.col("done_ns") >= 0)  # the others are under way for ever
-        change += _before(own["sent_ns"], moments) - _before(ended["done_ns"], moments)
+        change += _before(whole(own, "sent_ns"), moments) - _before(whole(ended, "done_ns"), moments)
     under_way = np.cumsum(change)[np.searchsorted(moments, when)]
     return Met(under_way.astype(np.float64), (done - when) / 1e9)
 
 
-def _before(ns: pl.Series, moments: Ints) -> Ints:
+def _before(ns: Ints, moments: Ints) -> Ints:
     """Count what comes up to each moment and after the one before, shape (moments + 1,)."""
-    place = np.searchsorted(moments, ns.to_numpy().astype(np.int64), side="left")
+    place = np.searchsorted(moments, ns, side="left")
     return np.bincount(place, minlength=moments.size + 1)

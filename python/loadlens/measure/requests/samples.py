@@ -18,6 +18,7 @@ from loadlens.estimate.interval import Bools, Floats, Insufficient, Ints
 from loadlens.estimate.interval_counts import IntervalCounts
 from loadlens.measure.figures import figure
 from loadlens.measure.requests.kept import Requests, StepRows, counted, step_rows
+from loadlens.measure.requests.log_rows import ANSWERED, is_thinned
 from loadlens.measure.source import StreamPlan, TrialSource
 from loadlens.model.counters import Counters
 from loadlens.model.shapes import Took
@@ -30,7 +31,6 @@ MOST_ROWS = 4_000_000
 COLUMNS = ("due_ns", "done_ns", "first_ns", "stream", "step", "outcome", "flags", "thinned")
 IN_SECONDS = ("due_ns", "done_ns")
 FIRST = 1  # flag of the first request of its connection
-ANSWERED = (Outcome.OK, Outcome.UNEXPECTED_STATUS, Outcome.CHECK_FAILED)
 MANY_USERS = 8  # fewer may all be on a slow path at once, and then only probes say that the service lives
 OF_THEIR_RATE = 0.5  # of a closed load's answers: what is left where half of the users are on such a path
 FLOOR_S = 0.05  # a machine that others use too stops everything for as long now and then
@@ -144,13 +144,14 @@ class _Columns:
     """The columns that are looked at, as arrays."""
 
     def __init__(self, parts: Mapping[str, list[np.ndarray]]) -> None:
-        self.due_s: Floats = _joined(parts["due_ns"])
-        self.done_s: Floats = _joined(parts["done_ns"])  # below 0: it did not end
-        self.first_ns: Ints = _joined(parts["first_ns"])
-        self.stream: Ints = _joined(parts["stream"])
-        self.step: Ints = _joined(parts["step"])
-        self.outcome: Ints = _joined(parts["outcome"])
-        self.is_first: Bools = (_joined(parts["flags"]) & FIRST) > 0
+        joined = (_joined(parts[name]) for name in COLUMNS)
+        self.due_s: Floats = next(joined)
+        self.done_s: Floats = next(joined)  # below 0: it did not end
+        self.first_ns: Ints = next(joined)
+        self.stream: Ints = next(joined)
+        self.step: Ints = next(joined)
+        self.outcome: Ints = next(joined)
+        self.is_first: Bools = (next(joined) & FIRST) > 0
 
     def took_s(self, which: Bools | Ints) -> Floats:
         """From due to done, of some requests."""
@@ -171,12 +172,12 @@ def _columns(samples: Samples) -> _Columns | None:
     """The columns of a log that holds every request; times in seconds."""
     parts: dict[str, list[np.ndarray]] = {name: [] for name in COLUMNS}
     for part in samples():
-        if (part["thinned"] > 0).any():
+        if is_thinned(part):
             return None
         for name in COLUMNS:
             values = part[name].to_numpy()
             parts[name].append(_seconds(values) if name in IN_SECONDS else values)
-    return _Columns(parts) if sum(part.size for part in parts["due_ns"]) else None
+    return _Columns(parts) if sum(part.size for part in parts[COLUMNS[0]]) else None
 
 
 def _joined(parts: list[np.ndarray]) -> Any:

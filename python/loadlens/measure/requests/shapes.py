@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from loadlens.estimate.interval import Floats
 from loadlens.estimate.interval_counts import pooled
 from loadlens.measure.case import CaseMeasures
 from loadlens.measure.requests import samples
 from loadlens.measure.requests.kept import counted
+from loadlens.measure.requests.log_rows import whole
 from loadlens.measure.requests.samples import Rows
 from loadlens.measure.trial import TrialMeasures
 from loadlens.model.readings import ScrapeMetrics
@@ -78,7 +81,7 @@ def _scrapes_s(trial: TrialMeasures) -> tuple[float, ...]:
     rows = trial.source.readings().filter(
         (pl.col("source") == SCRAPE) & (pl.col("metric") == ScrapeMetrics.scrape_seconds.name)
     )
-    return tuple(zero_s(trial) + float(at) / 1e9 for at in rows["time_ns"].unique().sort())
+    return tuple(zero_s(trial) + float(at) / 1e9 for at in np.unique(whole(rows, "time_ns")))
 
 
 def zero_s(trial: TrialMeasures) -> float:

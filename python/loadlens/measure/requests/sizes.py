@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from loadlens.estimate.interval import Floats
-from loadlens.measure.requests.failures import ANSWERED
+from loadlens.measure.requests.log_rows import ANSWERED, ended, seconds, stands_for, whole
 from loadlens.measure.source import TrialSource
 
 COLUMNS = ("stream", "step", "outcome", "done_ns", "body_bytes", "thinned")
@@ -31,19 +31,9 @@ def read(source: TrialSource, stream: int, step: int | None, edges: Floats) -> S
         step: Of one step, or of all.
         edges: Of the intervals, seconds since t0; shape (intervals + 1,).
     """
-    import polars as pl
-
-    rows = source.samples(COLUMNS).filter(
-        (pl.col("stream") == stream)
-        & pl.col("outcome").is_in([int(outcome) for outcome in ANSWERED])
-        & (pl.col("done_ns") >= round(edges[0] * 1e9))
-        & (pl.col("done_ns") <= round(edges[-1] * 1e9))
-    )
-    if step is not None:
-        rows = rows.filter(pl.col("step") == step)
-    done_s = np.clip(rows["done_ns"].to_numpy().astype(np.float64) / 1e9, edges[0], edges[-1])
-    bodies = rows["body_bytes"].to_numpy().astype(np.float64)
-    weights = np.left_shift(1, rows["thinned"].to_numpy().astype(np.int64)).astype(np.float64)
+    rows = ended(source, COLUMNS, edges[0], edges[-1], stream=stream, step=step, outcomes=ANSWERED)
+    done_s = np.clip(seconds(rows, "done_ns"), edges[0], edges[-1])
+    bodies, weights = whole(rows, "body_bytes").astype(np.float64), stands_for(rows)
     sums, squares, counts = (
         np.histogram(done_s, edges, weights=weights * bodies**power)[0] for power in (1, 2, 0)
     )

@@ -66,6 +66,14 @@ class ProxyCounts:
         wanted = [f"{name} {label}" for label in labels] or [name]
         return round(sum(self.rises.get(key, 0.0) for key in wanted))
 
+    def seconds(self, name: str) -> float:
+        """Return the rise of a counter of seconds."""
+        return self.rises[name]
+
+    def highest(self, name: str) -> float:
+        """Return the highest reading of a gauge; 0 where it was not read."""
+        return self.most.get(name, 0.0)
+
 
 def names(plan: PlannedCase) -> tuple[str, ...]:
     """Return the names of the fault proxies of a case."""
@@ -147,15 +155,15 @@ def _rows(proxy: str, counts: ProxyCounts) -> Iterator[tuple[Cell, ...]]:
     waits = counts.count("wait_seconds_count")
     if waits:
         yield counted("waited for a place", waits)
-        yield value_row("waiting, mean of these", "s", counts.rises["wait_seconds_sum"] / waits, waits)
-        yield value_row("waiting at once, most", "requests", counts.most.get("queue_length_most", 0.0))
-    yield value_row("at the service at once, most", "requests", counts.most.get("in_flight_most", 0.0))
+        yield value_row("waiting, mean of these", "s", counts.seconds("wait_seconds_sum") / waits, waits)
+        yield value_row("waiting at once, most", "requests", counts.highest("queue_length_most"))
+    yield value_row("at the service at once, most", "requests", counts.highest("in_flight_most"))
     delays = [counts.count("injected_total", each) for each in ("delay_request", "delay_response")]
     for what, count in zip(("delayed before the service", "delayed before the answer"), delays, strict=True):
         if count:
             yield counted(what, count)
     if any(delays):
-        seconds = counts.rises["delayed_seconds_total"]
+        seconds = counts.seconds("delayed_seconds_total")
         yield value_row("time added, all together", "s", seconds)
         if requests:
             yield value_row("time added, mean of a request", "s", seconds / requests, requests)

@@ -54,30 +54,28 @@ class Jvm:
 
         A series that begins later, as counters do with what they first count, was zero before.
         """
-        return self._added(self.series.get(what, ()))
+        return self._added(self._each(what))
 
     def heap(self) -> Series | None:
         """Bytes in use in all pools of the heap."""
         pools = [series for _, series in self.heap_pools()]
         if pools:
             return self._added(pools)
-        areas = self.series.get("memory_bytes", ())
-        return self._added([series for series in areas if series.labels.area == "heap"])
+        return self._added([each for each in self._each("memory_bytes") if each.labels.area == "heap"])
 
     def heap_pools(self) -> Iterator[tuple[str, Series]]:
         """Each pool of the heap by its name; none where the metrics do not say what belongs to the heap."""
-        for series in self.series.get("memory_bytes", ()):
+        for series in self._each("memory_bytes"):
             if series.labels.area == "heap" and series.labels.id:
                 yield series.labels.id, series
 
     def outside_the_heap(self) -> Series | None:
         """Bytes of classes, compiled code and the like."""
-        areas = self.series.get("memory_bytes", ())
-        return self._added([series for series in areas if series.labels.area == "nonheap"])
+        return self._added([each for each in self._each("memory_bytes") if each.labels.area == "nonheap"])
 
     def threads_by_state(self) -> Iterator[tuple[str, Series]]:
         """Threads that were in each state at some time."""
-        for series in self.series.get("threads_in_state", ()):
+        for series in self._each("threads_in_state"):
             if series.values.any():
                 state = (series.labels.state or "unknown").lower()
                 yield state.replace("-", " ").replace("_", " "), series
@@ -86,6 +84,9 @@ class Jvm:
         """Time that compiler threads were at work or waited for a core: the JVM counts it by the clock."""
         in_ms = self.total("compile_ms")
         return self.total("compile_s") if in_ms is None else Series(in_ms.seconds, in_ms.values / 1000)
+
+    def _each(self, what: str) -> Sequence[Series]:
+        return self.series.get(what, ())
 
     def _added(self, parts: Sequence[Series]) -> Series | None:
         every = [series.seconds for group in self.series.values() for series in group]

@@ -103,7 +103,7 @@ def read(readings: Readings, begin: float, end: float) -> RuntimeMetrics:
             lines += [replace(line, source=source) for line in make(part, begin, end)]
     return RuntimeMetrics(
         tuple(lines),
-        tuple(_backends(parts.get("balancer", ()))),
+        tuple(_backends(parts.get(BalancerMetrics.requests.monitor, ()))),
         tuple(_unread(readings)),
         cores.point if isinstance(cores, Interval) else None,
     )

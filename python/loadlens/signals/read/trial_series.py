@@ -122,11 +122,9 @@ class Readings:
                 ["metric", "labels"], maintain_order=True
             )
             for (metric, text), part in groups:
-                seconds = part["time_ns"].to_numpy().astype(np.float64) / 1e9
-                values = part["value"].to_numpy().astype(np.float64)
-                by_metric.setdefault(str(metric), []).append(
-                    Series(seconds, values, Labels.of(str(text or "")))
-                )
+                time_ns, values = (part[name].to_numpy().astype(np.float64) for name in ("time_ns", "value"))
+                series = Series(time_ns / 1e9, values, Labels.of(str(text or "")))
+                by_metric.setdefault(str(metric), []).append(series)
         self._read[monitor] = by_metric
         return by_metric
 

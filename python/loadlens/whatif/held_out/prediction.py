@@ -26,7 +26,7 @@ from loadlens.whatif.held_out.observed import MOST_FAILED, Observed
 from loadlens.whatif.held_out.parameters import Fit, fit
 from loadlens.whatif.held_out.site import Site, site_of, why_not_kin
 from loadlens.whatif.held_out.structure import MOST_PROBE_MISS, Choice, choose
-from loadlens.whatif.queueing import LOAD, Network, NoModel, StreamTimes, simulate
+from loadlens.whatif.queueing import LOAD, Misses, Network, NoModel, StreamTimes, simulate
 
 DRAWS = 100
 MOST_REQUESTS = 10_000  # simulated of one trial
@@ -50,7 +50,7 @@ class Model:
     @property
     def shows_probes(self) -> bool:
         """True if the model reproduces the measured probes."""
-        return self.choice.misses.get("probe", 0.0) <= MOST_PROBE_MISS
+        return self.choice.misses.probe <= MOST_PROBE_MISS
 
     def network(self, structure: Structure, values: Values, seed: int) -> Network:
         """Return the model as the simulator takes it."""
@@ -125,10 +125,10 @@ def _model(record: _Record, case: PlannedCase) -> Model:
                 "with work in threads, a request waits for a thread and for cores and nothing else"
             )
     elif site.threads:
-        choice = Choice((Structure("cores"),), {}, 0.0, ())
+        choice = Choice((Structure("cores"),), Misses(), 0.0, ())
     else:
         raise NoModel("the work was measured in threads only: what it waits for elsewhere is not known")
-    if (miss := choice.misses.get("probe", 0.0)) > MOST_PROBE_MISS:
+    if (miss := choice.misses.probe) > MOST_PROBE_MISS:
         assumed.append(
             f"probes are not predicted: the model misses the measured ones by {math.expm1(miss):.0%}"
         )
@@ -198,7 +198,7 @@ class _PredictedFigure:
 def _figures(model: Model, seed: int) -> list[_PredictedFigure]:
     """Return each metric with the middle of the draws and their interval."""
     random = np.random.default_rng([seed, len(model.kin)])
-    misses, structures = model.choice.misses, model.choice.structures
+    misses, structures = asdict(model.choice.misses), model.choice.structures
     drawn: dict[_Metric, list[float]] = {}
     for draw in range(DRAWS):
         values = Values.drawn(model.fit, random)
@@ -275,7 +275,7 @@ def _content(model: Model, figures: Sequence[_PredictedFigure]) -> dict[str, obj
             for trial in case.case.usable
         ],
         "structures": [{**asdict(s), "words": s.words} for s in structures],
-        "misses": {**model.choice.misses, "all": model.choice.miss},
+        "misses": {**asdict(model.choice.misses), "all": model.choice.miss},
         "tried_on": list(model.choice.cases),
         "parameters": [
             {

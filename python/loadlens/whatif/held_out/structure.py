@@ -7,7 +7,7 @@ requests need, a section that only the load needs. All that come equally close g
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -16,7 +16,7 @@ import numpy as np
 from loadlens.whatif.held_out.build import Span, Structure, Values, network_of
 from loadlens.whatif.held_out.observed import Observed
 from loadlens.whatif.held_out.parameters import Fit
-from loadlens.whatif.queueing import AS_GOOD, LOAD, POLICIES, SLACK, NoModel, simulate
+from loadlens.whatif.queueing import AS_GOOD, LOAD, POLICIES, SLACK, Misses, NoModel, simulate
 
 MOST_CASES = 8  # that candidates are tried on
 REQUESTS = 2_500  # simulated of each
@@ -25,8 +25,6 @@ MOST_PROBE_MISS = math.log(2)  # a probe that is further off is not predicted
 MOST_LOG = math.log(3)  # a single outlier counts no more than this
 PASSES = (1, 2, 3)
 SEED = 20
-
-Misses = Mapping[str, float]  # "response", "throughput", "probe" -> root mean square of logarithms
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +71,7 @@ def choose(cases: Sequence[Observed], fit: Fit, cores: float, *, is_kept: bool) 
 
 def _of_load(misses: Misses) -> float:
     """Return how far the load itself is off, without probes."""
-    return max(misses["response"], misses["throughput"])
+    return max(misses.response, misses.throughput)
 
 
 def _spread(cases: Sequence[Observed]) -> list[Observed]:
@@ -105,7 +103,7 @@ def _widths(case: Observed, alone_s: float) -> Iterable[int]:
 
 def _misses(
     structure: Structure, cases: Sequence[Observed], values: Values, cores: float
-) -> tuple[float, dict[str, float]]:
+) -> tuple[float, Misses]:
     """Return how far the simulated figures are from the measured ones: of all, and by kind."""
     off: dict[str, list[float]] = {"response": [], "throughput": [], "probe": []}
 
@@ -127,4 +125,4 @@ def _misses(
             note("probe", streams[f"probe {probe.name}"].all.mean_s, case.probe(probe.name))
     squares = [x * x for part in off.values() for x in part]
     whole = math.sqrt(float(np.mean(squares))) if squares else math.inf
-    return whole, {name: math.sqrt(float(np.mean(np.square(x)))) if x else 0.0 for name, x in off.items()}
+    return whole, Misses(*(math.sqrt(float(np.mean(np.square(x)))) if x else 0.0 for x in off.values()))

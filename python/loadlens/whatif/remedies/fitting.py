@@ -8,13 +8,13 @@ between one user and the last. All models that do so about equally well are kept
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from loadlens.model.facts import Step
 from loadlens.model.finding import Estimate, Figure, NotMeasured
-from loadlens.whatif.queueing import AS_GOOD, LOAD, SLACK, NoModel, Times, simulate
+from loadlens.whatif.queueing import AS_GOOD, LOAD, SLACK, Misses, NoModel, Times, simulate
 from loadlens.whatif.remedies.curve_facts import T_95, Ladder, SlowShare, error_of
 from loadlens.whatif.remedies.service_model import (
     PROBE,
@@ -72,7 +72,7 @@ class Fitted:
     """Candidates that reproduce the curve, the best first, and how closely the best does."""
 
     candidates: tuple[Candidate, ...]
-    misses: dict[str, float]  # "throughput", "response", "probe" -> root mean square of logarithms
+    misses: Misses
 
 
 def typical(ladder: Ladder) -> Values:
@@ -150,18 +150,15 @@ def fit(ladder: Ladder, candidates: Sequence[Candidate]) -> Fitted:
     """
     ladder.must_be_reached()
     refused: list[str] = []
-    scored: list[tuple[float, int, Candidate, dict[str, float]]] = []
+    scored: list[tuple[float, int, Candidate, Misses]] = []
     for place, candidate in enumerate(candidates):
         model = service_of(candidate, ladder, typical(ladder))
         why = _contradiction(candidate, ladder, model)
-        misses: dict[str, float] = {}
-        if why is None:
-            misses, why = _misses(model, ladder, candidate.pause)
-        if why is not None:
-            refused.append(why)
-            continue
-        score = math.sqrt(sum(m * m for m in misses.values()) / len(misses))
-        scored.append((score, place, candidate, misses))
+        compared = why or _misses(model, ladder, candidate.pause)
+        if isinstance(compared, str):
+            refused.append(compared)
+        else:
+            scored.append((_root_mean_square(compared.values()), place, candidate, Misses(**compared)))
     if not scored:
         raise NoModel(refused[0] if refused else "no model of this cause")
     best = min(scored, key=lambda score: (round(score[0], 3), score[1]))
@@ -241,8 +238,8 @@ def _ms(seconds: float) -> str:
     return f"{seconds * 1e3:.3g} ms"
 
 
-def _misses(model: ServiceModel, ladder: Ladder, pause: Pause) -> tuple[dict[str, float], str | None]:
-    """Return how far the simulated levels are from the measured ones, by kind; and why that is too far."""
+def _misses(model: ServiceModel, ladder: Ladder, pause: Pause) -> dict[str, float] | str:
+    """Return how far the simulated levels are from the measured ones, by kind; or why that is too far."""
     off: dict[str, list[float]] = {"throughput": [], "response": [], "probe": []}
     excused: list[float] = []
     worst = ""
@@ -269,11 +266,15 @@ def _misses(model: ServiceModel, ladder: Ladder, pause: Pause) -> tuple[dict[str
                     f"at {step.load:g} users the model has a {what} of {modelled:.3g}, "
                     f"measured were {measured.point:.3g}"
                 )
-    misses = {kind: math.sqrt(sum(m * m for m in parts) / len(parts)) for kind, parts in off.items() if parts}
     if not excused:
-        return misses, "no level can be compared"
-    whole = math.sqrt(sum(m * m for m in excused) / len(excused))
-    return misses, worst if whole > MOST_MISS or max(excused) > MOST_OF_ONE else None
+        return "no level can be compared"
+    if _root_mean_square(excused) > MOST_MISS or max(excused) > MOST_OF_ONE:
+        return worst
+    return {kind: _root_mean_square(parts) for kind, parts in off.items() if parts}
+
+
+def _root_mean_square(values: Collection[float]) -> float:
+    return math.sqrt(sum(value * value for value in values) / len(values))
 
 
 def _levels(ladder: Ladder) -> list[Step]:

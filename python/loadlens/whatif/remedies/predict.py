@@ -85,20 +85,20 @@ def _of_change(ladder: Ladder, fitted: Fitted, model: ServiceModel, change: Chan
 
     capacity: Figure = Undecided("capacity", "1/s", far)
     if not far:
-        miss = fitted.misses.get("throughput", 0.0)
+        miss = fitted.misses.throughput
         capacity = more(_figure("capacity", "1/s", drawn.get(("capacity", full), []), miss), extra)
     note("capacity", more(ladder.rate, extra), capacity)
     beyond = {users: _beyond(ladder, drawn, users) for users in wanted}
     for step, users in zip(levels, wanted, strict=True):
         response: Figure = Undecided("response", "s", beyond[users])
         if not beyond[users]:
-            miss = fitted.misses.get("response", 0.0)
+            miss = fitted.misses.response
             response = _figure("response", "s", drawn.get(("response", users), []), miss)
         note(f"mean at {words.users(users)}", step.response.mean, response)
     logs = drawn.get(("probe", wanted[0]))
     if probe is not None and not (probe_load is not None and probe_load.is_load) and logs is not None:
         what = f"{probe.request} at {words.users(wanted[0])}"
-        miss = fitted.misses.get("probe", 0.0)
+        miss = fitted.misses.probe
         if miss > fitting.MOST_PROBE_MISS:
             off = f"the model misses the measured ones by {math.expm1(miss):.0%}"
             note(what, probe.response.mean, Undecided("probe", "s", off))

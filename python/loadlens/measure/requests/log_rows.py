@@ -1,0 +1,65 @@
+"""Rows of the log of requests: those that ended in a part of a trial, and their columns as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from loadlens.estimate.interval import Floats, Ints
+from loadlens.model.trial import Outcome
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from loadlens.measure.source import TrialSource
+
+ANSWERED = (Outcome.OK, Outcome.UNEXPECTED_STATUS, Outcome.CHECK_FAILED)
+
+
+def ended(
+    source: TrialSource,
+    columns: Iterable[str],
+    begin_s: float,
+    end_s: float,
+    *,
+    stream: int | None = None,
+    step: int | None = None,
+    outcomes: Iterable[Outcome] = tuple(Outcome),
+) -> pl.DataFrame:
+    """Return the requests that ended in [begin_s, end_s], seconds since t0, of all streams and steps or one.
+
+    Args:
+        columns: Columns to return.
+    """
+    import polars as pl
+
+    kept = pl.col("outcome").is_in([int(outcome) for outcome in outcomes]) & pl.col("done_ns").is_between(
+        round(begin_s * 1e9), round(end_s * 1e9)
+    )
+    if stream is not None:
+        kept &= pl.col("stream") == stream
+    if step is not None:
+        kept &= pl.col("step") == step
+    return source.samples(tuple(columns)).filter(kept)
+
+
+def seconds(rows: pl.DataFrame, column: str) -> Floats:
+    """Return a column of times in seconds since t0."""
+    return rows[column].to_numpy().astype(np.float64) / 1e9
+
+
+def whole(rows: pl.DataFrame, column: str) -> Ints:
+    """Return a column of whole numbers."""
+    return rows[column].to_numpy().astype(np.int64)
+
+
+def stands_for(rows: pl.DataFrame) -> Floats:
+    """Return how many requests each row of a thinned log stands for."""
+    return np.exp2(whole(rows, "thinned").astype(np.float64))
+
+
+def is_thinned(rows: pl.DataFrame) -> bool:
+    """True if some requests are not in the log."""
+    return bool((whole(rows, "thinned") > 0).any())
