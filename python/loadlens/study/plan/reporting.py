@@ -1,21 +1,12 @@
-"""Plans the window of each trial that the report uses, and PromQL over it."""
+"""Checks of the window of each trial that the report uses, and of PromQL over it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from loadlens import promql
-from loadlens.model.plain import read
 from loadlens.model.study import Case, Query, Window
 from loadlens.study.definition import Definition, Faults
 from loadlens.study.parse.schema import At
 from loadlens.study.tree import items_at
-
-
-def window_of(report: Mapping[str, Any]) -> Window:
-    """The window of a `report` in effective.yaml; the whole measured part where it says nothing."""
-    return read(Window, report.get("window") or {})
 
 
 def check(definition: Definition, cases: tuple[Case, ...], faults: Faults) -> None:
