@@ -66,7 +66,7 @@ def explained(
     seen = Diagnosis(facts, remedies.with_predictions(facts, diagnose.assess(facts)), ())
     monkeypatch.setattr(diagnosis, "diagnosis_of", lambda _: seen)
     record: Any = SimpleNamespace(
-        events=lambda: [TOLD | told], study=study, trials=(), path=Path("/records/one")
+        events=lambda _: [TOLD | told], study=study, trials=(), path=Path("/records/one")
     )
     return answer.explanation(record)
 
@@ -417,7 +417,7 @@ def test_any_study_has_an_answer_without_a_search(monkeypatch: pytest.MonkeyPatc
     facts = build.facts(build.blocked())
     seen = Diagnosis(facts, diagnose.assess(facts), ())
     monkeypatch.setattr(diagnosis, "diagnosis_of", lambda _: seen)
-    record: Any = SimpleNamespace(events=list, study=STUDY, trials=(), path=Path("/r"))
+    record: Any = SimpleNamespace(events=lambda _: [], study=STUDY, trials=(), path=Path("/r"))
 
     answered = answer.explanation(record)
 

@@ -16,6 +16,7 @@ from loadlens.measure.requests.samples import Rows
 from loadlens.measure.source import StepPlan, StreamPlan
 from loadlens.model.finding import Estimate, NotMeasured, Undecided
 from loadlens.model.readings import ProcMetrics
+from loadlens.model.recorded import ServiceProcess
 from loadlens.model.result import EngineResult
 from loadlens.signals.read.trial_series import Series
 from tests.records import engine_result
@@ -56,7 +57,7 @@ class Life:
         plan = StreamPlan(0, "load", False, True, users, 0.0, "keep", 5.0, (StepPlan(0, "a", "GET", "/a"),))
         source = SimpleNamespace(
             t0_monotonic_ns=round(begin * 1e9),
-            services=[{"pid": number if self.fresh else 7}],
+            services=(ServiceProcess("s", pid=number if self.fresh else 7),),
             result=EngineResult.from_json(engine_result(requests)),
         )
         built = SimpleNamespace(

@@ -14,6 +14,7 @@ from loadlens.measure.requests import shapes
 from loadlens.measure.requests.kept import Requests, counted, step_rows
 from loadlens.measure.requests.samples import Rows
 from loadlens.model.finding import Estimate
+from loadlens.model.recorded import ServiceProcess
 
 
 def test_readings_of_metrics_stand_on_the_same_clock_as_standstills() -> None:
@@ -28,7 +29,7 @@ def test_readings_of_metrics_stand_on_the_same_clock_as_standstills() -> None:
     none = np.zeros(0)
     rows = Rows(1.0, stops, (False,), 0.01, 0.01, (), lambda _: Requests(none, none, none), none, none)
     source: Any = SimpleNamespace(
-        t0_monotonic_ns=100_000_000_000, services=[{"pid": 7}], readings=lambda: readings
+        t0_monotonic_ns=100_000_000_000, services=(ServiceProcess("s", pid=7),), readings=lambda: readings
     )
     trial: Any = SimpleNamespace(source=source, rows=rows, grid=SimpleNamespace(edges_s=np.array([1.0, 3.0])))
 

@@ -131,7 +131,7 @@ def test_counts_of_several_trials_are_added_and_the_most_is_of_all() -> None:
 
 
 def test_a_case_without_a_proxy_or_without_its_books_has_no_table() -> None:
-    alone = SimpleNamespace(plan={"services": [{"name": "api"}]}, usable=(trial(FIGURES),))
+    alone = SimpleNamespace(plan=planned_case(services=[{"name": "api"}]), usable=(trial(FIGURES),))
 
     assert proxy_counts.table(alone) is None  # type: ignore[arg-type]  # what it reads of a case
     assert proxy_counts.table(case(trial({}))) is None
