@@ -23,7 +23,7 @@ POLICIES: Final = ("least_connections", "sticky_random", "random")
 
 @dataclass(frozen=True, slots=True)
 class Misses:
-    """How far a model is from the measured levels: root mean squares of logarithms; 0: nothing to compare."""
+    """Distance of a model from the measured levels: root mean squares of logarithms; 0: nothing compared."""
 
     response: float = 0.0
     throughput: float = 0.0

@@ -28,7 +28,7 @@ _WRITE_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """One monitor; its settings stand beside its name."""
+    """One monitor; its settings are next to its name."""
 
     monitor: str
 
