@@ -9,9 +9,9 @@ from catalogue.cases import Share
 from loadlens.present import tokens
 from loadlens.present.charts import SCHEMA, parts, standalone_svg
 
-WIDTH_PX: Final = 640
+WIDTH_PX: Final = 680
 ROW_PX: Final = 26
-NAMES_PX: Final = 240
+NAMES_PX: Final = 280
 
 
 def svg(shares: Sequence[tuple[str, Share]]) -> str:

@@ -71,7 +71,7 @@ def findings_page() -> str:
     for symptom in symptoms:
         parts.append(f"\n## {symptom['title']}\n\n{symptom['see']}\n")
         if symptom.get("also"):
-            parts.append(f"See also {', '.join(map(_link, symptom['also']))}.\n")
+            parts.append(f"\nSee also {', '.join(map(_link, symptom['also']))}.\n")
         parts += [_finding(rules[name], seen) for name, seen in symptom["findings"].items()]
     return "".join(parts)
 
