@@ -13,7 +13,7 @@ from typing import Any, Final
 import click
 import typer
 
-from loadlens.cli import check, doctor, explain, hit, init, mistakes, report, run, schema
+from loadlens.cli import check, demo, doctor, explain, hit, init, mistakes, report, run, schema
 from loadlens.cli.command import Verb, Verbs
 from loadlens.cli.lab import needing_lab
 from loadlens.cli.options import Example
@@ -25,6 +25,7 @@ from loadlens_compat.wrk.verb import wrk
 
 # Verbs of the extra `lab`. Every other verb runs with the packages of the core alone.
 LAB_VERBS: Final = {
+    "demo": demo.demo,
     "explain": explain.explain,
     "run": run.run,
     "report": report.report,
@@ -61,6 +62,7 @@ _add("report", STUDIES, report.report)
 _add("schema", STUDIES, schema.schema)
 for _name, _tool in (("wrk", wrk), ("ab", ab), ("hey", hey)):
     _add(_name, OTHERS, _tool, context_settings=letters.UNREAD)
+_add("demo", URLS, demo.demo)
 _add("doctor", SETUP, doctor.doctor)
 
 
@@ -98,6 +100,7 @@ def _options(
 
 
 _options.examples = (  # type: ignore[attr-defined]
+    Example("loadlens demo", "see a hidden flaw found"),
     Example("loadlens http://127.0.0.1:8080/", "how fast is it?"),
     Example("loadlens explain http://127.0.0.1:8080/", "what limits it, and why?"),
     Example("loadlens init http://127.0.0.1:8080/", "write a study to start from"),

@@ -111,7 +111,8 @@ def _of_urls(aim: Aim, out: Path | None, show: _Show) -> ExitCode:
         try:
             with ExitStack() as drawing:
                 title = f"explain {aim.origin}: {', '.join(step.path for step in aim.steps)}"
-                done = explore(aim, record, progress=_listener(show, title, aim.bounds.budget_s, drawing))
+                progress = listener(title, aim.bounds.budget_s, drawing, is_silent=show.is_silent)
+                done = explore(aim, record, progress=progress)
         except Stopped as stopped:
             return stopped.code  # before anything was measured
         show.answer(record, is_kept=out is not None)
@@ -158,12 +159,13 @@ def _record(out: Path | None, name: str, stack: ExitStack) -> Path:
     return Path(folder) / f"{name}-{secrets.token_hex(4)}"  # marks processes: no other run may be called so
 
 
-def _listener(show: _Show, title: str, budget_s: float, drawing: ExitStack) -> Progress:
-    from loadlens.live.explain_view import explain_view
-    from loadlens.run.progress import PlainPrinter, Silent
+def listener(title: str, budget_s: float, drawing: ExitStack, *, is_silent: bool) -> Progress:
+    """Return the display of a search: a live view, plain lines off a terminal, or none."""
+    from loadlens.live.explain_view import SearchPrinter, explain_view
+    from loadlens.run.progress import Silent
 
-    if show.is_silent:
+    if is_silent:
         return Silent()
     if terminal.can_draw(sys.stderr):
         return drawing.enter_context(explain_view(title, budget_s))
-    return PlainPrinter(shows_valid_trials=False)  # a provisional line follows each
+    return SearchPrinter(budget_s)

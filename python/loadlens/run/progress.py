@@ -158,22 +158,24 @@ class PlainPrinter:
 
     Args:
         out: Where to print; stderr by default.
-        shows_valid_trials: False where another event has the line of a valid trial.
     """
 
-    def __init__(self, out: TextIO | None = None, *, shows_valid_trials: bool = True) -> None:
+    def __init__(self, out: TextIO | None = None) -> None:
         self._out = out or sys.stderr
-        self._shows_valid_trials = shows_valid_trials
 
     def tell(self, event: Event) -> None:
         """Print the line of an event, if it has one."""
-        is_valid = isinstance(event, TrialEnded) and event.status is TrialStatus.COMPLETE
-        line = _line(event) if self._shows_valid_trials or not is_valid else None
+        line = line_of(event)
         if line is not None:
-            print(f"{time.strftime('%H:%M:%S')}  {line}", file=self._out, flush=True)
+            self.print_line(line)
+
+    def print_line(self, line: str) -> None:
+        """Print a line with the time of day."""
+        print(f"{time.strftime('%H:%M:%S')}  {line}", file=self._out, flush=True)
 
 
-def _line(event: Event) -> str | None:
+def line_of(event: Event) -> str | None:
+    """Return the line of an event off a terminal; none if it has none."""
     match event:
         case Building(line):
             return line

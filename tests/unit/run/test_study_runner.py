@@ -232,7 +232,6 @@ def test_a_trial_is_one_line_where_nothing_can_be_drawn() -> None:
         )
     )
     PlainPrinter(out).tell(replace(ended, unexpected_status=3, check_failed=12))
-    PlainPrinter(out, shows_valid_trials=False).tell(ended)
 
     first, second, third = out.getvalue().splitlines()
     assert re.fullmatch(r"\d\d:\d\d:\d\d", first[:8])

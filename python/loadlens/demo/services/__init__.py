@@ -1,0 +1,1 @@
+"""Small services for `loadlens demo`: one has no flaw, each of the others has one."""
