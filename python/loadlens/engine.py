@@ -53,8 +53,7 @@ class Run:
             self._run = _engine.Run(text)
         except ValueError as told:
             # What only the files show that a plan names: bodies, certificates, keys.
-            lines = "; ".join(f"{where}: {what}" for where, what in json.loads(str(told)))
-            raise PlanError(f"the engine refuses the plan: {lines}") from None
+            raise _refusal(json.loads(str(told))) from None
         except OSError as fault:
             what, _, advice = str(fault).partition("\n")
             raise EngineError(
@@ -176,8 +175,12 @@ def refuse_faults(plan: Plan) -> None:
     """Raise PlanError if a plan has faults; every fault is named."""
     faults = validate(plan.to_json())
     if faults:
-        lines = "; ".join(f"{fault.where}: {fault.what}" for fault in faults)
-        raise PlanError(f"the engine refuses the plan: {lines}")
+        raise _refusal([(fault.where, fault.what) for fault in faults])
+
+
+def _refusal(faults: Sequence[tuple[str, str]]) -> PlanError:
+    lines = "; ".join(f"{where}: {what}" for where, what in faults)
+    return PlanError(f"the engine refuses the plan: {lines}", faults)
 
 
 def check_template(text: str, names: Sequence[str] = (), feeds: Sequence[str] = ()) -> str | None:

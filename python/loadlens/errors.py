@@ -77,9 +77,18 @@ class DefinitionErrors(LoadlensError):
 
 
 class PlanError(LoadlensError):
-    """A plan that the engine refuses."""
+    """A plan that the engine refuses.
+
+    Args:
+        message: All faults in one line.
+        faults: Place in the plan and description of each fault, if it is the engine that refuses.
+    """
 
     code = ExitCode.USAGE
+
+    def __init__(self, message: str, faults: Sequence[tuple[str, str]] = ()) -> None:
+        super().__init__(message)
+        self.faults = tuple(faults)
 
 
 class ScriptError(LoadlensError):

@@ -124,10 +124,6 @@ def main() -> None:
         sys.exit(int(ExitCode.INTERRUPTED))
     except typer.Abort:
         sys.exit(int(ExitCode.INTERRUPTED))
-    except BrokenPipeError:
-        # The reader of our output has gone (`loadlens ... | head`): there is nothing left to print.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(int(ExitCode.OK))
     except Exception as fault:
         if os.environ.get("LOADLENS_DEBUG"):
             raise

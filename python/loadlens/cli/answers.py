@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from loadlens import units
-from loadlens.errors import UsageError
+from loadlens.errors import UsageError, nearest
 from loadlens.model.workload import Bounds, Check
 
 _FORMS = (
     "contains:OK, regex:'id=\\d+', json:data.id=7, exists:data.id, header:X-Kind=fine, size:<64k, "
     "latency:200ms"
 )
+_KINDS = ("contains", "regex", "json", "exists", "header", "size", "latency")
 
 
 def expected(text: str | None) -> tuple[int, ...]:
@@ -58,7 +59,11 @@ def _check(text: str) -> Check:
             except units.UnitError as fault:
                 raise UsageError(fault.message, where="--check", hint=f"latency:{fault.example}") from None
         case _:
-            raise UsageError(f"unknown kind of check {kind!r}", where="--check", hint=_FORMS)
+            if kind in ("status", "code"):
+                raise UsageError("a status is no check", where="--check", hint=f"--expect {what}")
+            near = nearest(kind, _KINDS)
+            hint = _FORMS if near is None else f"did you mean {near}?"
+            raise UsageError(f"no kind of check {kind!r}", where="--check", hint=hint)
 
 
 def _pair(text: str, what: str, example: str) -> tuple[str, str]:

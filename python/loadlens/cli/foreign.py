@@ -45,7 +45,7 @@ FLAGS: Final = (
     # Requests.
     ("--request", "curl", "-X POST"),
     ("--user-agent", "curl and k6", "-H 'User-Agent: ...'"),
-    ("--host", "Locust", "the URL; for the header -H 'Host: ...'"),
+    ("--host", "Locust", "the URL, with --resolve HOST:PORT:ADDRESS for another address"),
     ("--content-type", "others", "-H 'Content-Type: ...'"),
     ("--accept", "others", "-H 'Accept: ...'"),
     ("--referer", "curl", "-H 'Referer: ...'"),

@@ -8,16 +8,16 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from loadlens import units
-from loadlens.cli import answers, preflight
+from loadlens.cli import answers, plan_faults, preflight
 from loadlens.cli.hit_feeds import feeds_of
 from loadlens.cli.hit_load import load_of, quantity
 from loadlens.cli.hit_options import HitOptions
-from loadlens.cli.options import Example, verb
-from loadlens.errors import ExitCode, UsageError
+from loadlens.cli.options import Example, choice, unreadable, verb
+from loadlens.errors import ExitCode, PlanError, UsageError, nearest
 from loadlens.model.workload import (
     Auth,
     Body,
@@ -38,6 +38,9 @@ from loadlens.present import load_text, terminal
 if TYPE_CHECKING:
     from loadlens.model.study import Objective
     from loadlens.run.external import Driver
+
+
+_URL_EXAMPLE: Final = "http://127.0.0.1:8080/path"
 
 
 @verb(
@@ -108,14 +111,17 @@ def _run(plan: Plan, given: HitOptions, objectives: tuple[Objective, ...]) -> Ex
     is_shown = terminal.can_draw(sys.stderr) and not is_silent
     with HitView(load_in_words(plan), shown=is_shown, has_lines=not is_silent) as view:
         caution = None if is_silent else view.caution
-        done = run_hit(
-            plan,
-            out=given.out,
-            driver=driver,
-            on_ready=lambda: preflight.connect_once(plan),
-            on_progress=view.update,
-            on_caution=caution,
-        )
+        try:
+            done = run_hit(
+                plan,
+                out=given.out,
+                driver=driver,
+                on_ready=lambda: preflight.connect_once(plan),
+                on_progress=view.update,
+                on_caution=caution,
+            )
+        except PlanError as fault:
+            raise plan_faults.error_of(fault) from None
     calibrated = None if driver is not None else calibration.of_this_machine()
     result = EngineResult.from_json(done.result)
     judged = objective_rows(result, objectives)
@@ -235,9 +241,7 @@ def _objectives(given: HitOptions) -> tuple[Objective, ...]:
 def _driver(name: str) -> Driver:
     from loadlens.run.external import DRIVERS
 
-    if name not in DRIVERS:
-        raise UsageError(f"no driver {name!r}", where="--driver", hint=" or ".join(DRIVERS))
-    return DRIVERS[name]
+    return DRIVERS[choice(name, tuple(DRIVERS), "--driver", "driver")]
 
 
 def target_of(url: str) -> tuple[Target, str]:
@@ -246,17 +250,18 @@ def target_of(url: str) -> tuple[Target, str]:
     Raises:
         UsageError: It cannot be read, or carries credentials.
     """
+    given = url
     if "://" not in url:
         url = f"http://{url}"
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as fault:
-        raise UsageError(f"not a URL: {url!r} ({fault})", hint="http://127.0.0.1:8080/path") from None
+        raise UsageError(f"not a URL: {url!r} ({str(fault).lower()})", hint=_URL_EXAMPLE) from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise UsageError(f"not an http or https URL: {url!r}", hint="http://127.0.0.1:8080/path")
+        raise UsageError(f"not an http or https URL: {given!r}", hint=_URL_EXAMPLE)
     if parts.username is not None or parts.password is not None:
-        raise UsageError("credentials in a URL would end up in records", hint="-H 'Authorization: ...'")
+        raise UsageError("credentials in a URL would end up in records", hint="--auth basic:USER:NAME")
     host = parts.hostname
     literal = f"[{host}]" if ":" in host else host
     authority = literal if port is None else f"{literal}:{port}"
@@ -277,7 +282,7 @@ def pem_of(file: Path | None, flag: str, what: str) -> PemFile | None:
     try:
         content = file.read_bytes()
     except OSError as fault:
-        raise UsageError(f"cannot read {str(file)!r}: {fault.strerror}", where=flag) from None
+        raise unreadable(str(file), fault, flag) from None
     if b"-----BEGIN " not in content or f"{what}-----".encode() not in content:
         raise UsageError(
             f"no {what.lower()} in PEM form in {str(file)!r}",
@@ -376,7 +381,7 @@ def _body(text: str | None, file: Path | None) -> Body:
     try:
         content = file.read_bytes()
     except OSError as fault:
-        raise UsageError(f"cannot read {str(file)!r}: {fault.strerror}", where=flag) from None
+        raise unreadable(str(file), fault, flag) from None
     return Body(kind="file", path=str(file.resolve()), digest=hashlib.sha256(content).hexdigest())
 
 
@@ -399,9 +404,9 @@ def _connection(policy: str) -> Connection:
         return Connection("new")
     if policy.isdecimal() and int(policy) > 0:
         return Connection("requests", requests=int(policy))
-    raise UsageError(
-        f"unknown connection policy {policy!r}", where="--connection", hint="keep, new or a number"
-    )
+    near = nearest(policy, ("keep", "new"))
+    hint = "keep, new or a number of requests" if near is None else f"did you mean {near}?"
+    raise UsageError(f"no connection policy {policy!r}", where="--connection", hint=hint)
 
 
 def load_in_words(plan: Plan) -> str:

@@ -8,6 +8,7 @@ from typing import Final, TypeVar
 
 from loadlens import units
 from loadlens.cli.hit_options import HitOptions
+from loadlens.cli.options import choice
 from loadlens.errors import UsageError
 from loadlens.model.profile import Profile, Shape, Shaped, ramp, shaped
 from loadlens.model.workload import Closed, Open, Replay, Think
@@ -78,7 +79,7 @@ def _count(text: str | None, flag: str, noun: str) -> int | None:
         return None
     number = quantity(units.count, text, flag)
     if number < 1:
-        raise UsageError(f"needs at least 1 {noun}, got {number}", where=flag)
+        raise UsageError(f"needs at least 1 {noun}, got {number}", where=flag, hint=f"{flag} 1")
     return number
 
 
@@ -126,18 +127,15 @@ def _pause(text: str | None, name: str) -> Think | None:
 
 
 def _open(flags: HitOptions, levels: Shaped | None, requests: int | None) -> Open:
-    for name, verb in (("think", "think"), ("pace", "have a pace")):
+    for name in ("think", "pace"):
         if getattr(flags, name) is not None:
             raise UsageError(
-                f"users who {verb} do not keep a rate", where=f"--{name} and --rate", hint="one of the two"
+                f"--{name} needs users: --rate sends each request as a new user",
+                where=f"--{name} and --rate",
+                hint="one of the two",
             )
-    arrivals, overflow = flags.arrivals or "constant", flags.overflow or "queue"
-    if arrivals not in ("constant", "poisson"):
-        raise UsageError(
-            f"unknown law of arrivals {arrivals!r}", where="--arrivals", hint="constant or poisson"
-        )
-    if overflow not in ("queue", "drop"):
-        raise UsageError(f"unknown overflow {overflow!r}", where="--overflow", hint="queue or drop")
+    arrivals = choice(flags.arrivals or "constant", ("constant", "poisson"), "--arrivals", "law")
+    overflow = choice(flags.overflow or "queue", ("queue", "drop"), "--overflow", "overflow")
     rate = None if flags.rate is None else quantity(units.rate_per_s, flags.rate, "--rate")
     profile = None if levels is None else levels.profile
     ramp_ns = 0 if flags.ramp is None else quantity(units.duration_ns, flags.ramp, "--ramp")
@@ -170,7 +168,7 @@ def _replay(text: str) -> Replay:
 def _duration_ns(flags: HitOptions, workload: Closed | Open, warmup_ns: int, feed_ends: bool) -> int | None:
     """Return the given duration; else the rest of the shape, no limit if requests end it, or 10 s."""
     if flags.duration is not None:
-        return quantity(units.duration_ns, flags.duration, "--duration")
+        return quantity(_duration, flags.duration, "--duration")
     usual = units.duration_ns(DEFAULT_DURATION)
     levels = workload.profile
     has_end = feed_ends or flags.requests is not None
@@ -182,6 +180,16 @@ def _duration_ns(flags: HitOptions, workload: Closed | Open, warmup_ns: int, fee
     if has_end or (isinstance(workload, Open) and workload.replay is not None):
         return None
     return usual
+
+
+def _duration(text: str) -> int:
+    """Parse a duration; what is clearly a body is named as one."""
+    try:
+        return units.duration_ns(text, at_least_ns=1)
+    except UnitError as fault:
+        if text[:1] in ("{", "[", "@") or "=" in text:
+            raise UnitError(fault.message, "curl and hey call a body -d; here: -b TEXT") from None
+        raise
 
 
 def _rest(levels: Profile, warmup_ns: int) -> int:

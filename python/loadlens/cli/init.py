@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from loadlens.cli.options import Example, argument, option, verb
+from loadlens.cli.options import Example, argument, choice, option, unreadable, verb
 from loadlens.errors import TestbedError, UsageError
 
 if TYPE_CHECKING:
@@ -111,8 +111,7 @@ def draft_of(given: InitOptions) -> Draft:
                 "what is the URL of the service?", hint="loadlens init http://127.0.0.1:8080/path"
             )
         return Draft((Request("GET", url),), source=f"loadlens init {url}")
-    if given.kind not in KINDS:
-        raise UsageError(f"unknown kind {given.kind!r}", where="--from", hint=" or ".join(KINDS))
+    choice(given.kind, KINDS, "--from", "kind")
     if file is None:
         raise UsageError("--from without its FILE", hint=f"loadlens init --from {given.kind} FILE")
     if given.kind == "wrk.lua":
@@ -121,7 +120,9 @@ def draft_of(given: InitOptions) -> Draft:
         return wrk_script.read(Path(file), url)
     try:
         text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8-sig")
-    except (OSError, ValueError) as fault:
+    except OSError as fault:
+        raise unreadable(file, fault, "--from") from None
+    except ValueError as fault:
         raise UsageError(f"cannot read {file!r}: {fault}", where="--from") from None
     source = "standard input" if file == "-" else file
     try:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import Field, dataclass, field, fields
+from pathlib import Path
 from typing import Any, Final, TypeVar, get_args, get_origin, get_type_hints
 
 import typer
+
+from loadlens.errors import UsageError, did_you_mean, nearest
 
 Options = TypeVar("Options")
 
@@ -69,6 +72,27 @@ def _parameter(declared: Field[Any], kind: Any) -> inspect.Parameter:
         kind = list[get_args(kind)[0]] | None  # type: ignore[misc]  # typer reads repeated options as a list
     info = declared.metadata["typer"]
     return inspect.Parameter(declared.name, inspect.Parameter.KEYWORD_ONLY, default=info, annotation=kind)
+
+
+def choice(text: str, choices: Sequence[str], flag: str, what: str) -> str:
+    """Return a word that is one of several.
+
+    Raises:
+        UsageError: It is none of them.
+    """
+    if text in choices:
+        return text
+    raise UsageError(f"no {what} {text!r}", where=flag, hint=did_you_mean(text, choices))
+
+
+def unreadable(file: str, fault: OSError, flag: str) -> UsageError:
+    """Return the error for a file of a flag: why it cannot be read, and the name of one that is there."""
+    path = Path(file)
+    names = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
+    near = None if path.exists() else nearest(path.name, names)
+    hint = f"a path seen from {Path.cwd()}" if near is None else f"did you mean {path.parent / near}?"
+    why = (fault.strerror or str(fault)).lower()
+    return UsageError(f"cannot read {file!r}: {why}", where=flag, hint=hint)
 
 
 # Declarations that several verbs share.

@@ -35,7 +35,10 @@ def objective(text: str) -> Objective:
     metric = _SHORT.get(name, name)
     if metric not in (*METRICS, UNSUCCESSFUL):
         raise UnitError(f"{shown(name)} is not a metric", f"one of {', '.join(_SHORT)}")
-    limit = bound_of(metric)(bound)
+    parse = bound_of(metric)
+    if parse is units.duration_s and re.fullmatch(r"[\d.]+", bound):
+        raise UnitError(f"{shown(bound)} has no unit", f"{name}{sign}{bound}ms or {name}{sign}{bound}s")
+    limit = parse(bound)
     return Objective(metric, None, below=limit) if sign == "<" else Objective(metric, None, above=limit)
 
 

@@ -50,6 +50,73 @@ UNREAD = [
 ]
 
 
+# Values that cannot be used as given.
+UNUSABLE = [
+    Mistake("hit htp://foo", "not an http or https URL: 'htp://foo'\n  try http://127.0.0.1:8080/path"),
+    Mistake("hit /health", "not an http or https URL: '/health'\n  try http://127.0.0.1:8080/path"),
+    Mistake("hit http://h:99999/", "(port out of range 0-65535)\n  try http://127.0.0.1:8080/path"),
+    Mistake("hit user:pw@h:80", "credentials in a URL would end up in records\n  try --auth basic:USER:NAME"),
+    Mistake("hit URL{{uid}}", "`uid` is unknown\n  at the path of the URL\n  did you mean `uuid`?"),
+    Mistake("hit URL -d 5x", "'5x' is not a duration\n  at --duration\n  try 500ms, 30s, 2m or 1h30m"),
+    Mistake("hit URL -d 0", "a duration here is above 0, got '0'\n  at --duration"),
+    Mistake('hit URL -d {"a":1}', "  curl and hey call a body -d; here: -b TEXT"),
+    Mistake("hit URL -c 0", "needs at least 1 connection, got 0\n  at --connections\n  try --connections 1"),
+    Mistake("hit URL -n 1.5", "a count is a whole number, got '1.5'\n  at --requests\n  try 100, 1k or 2.5M"),
+    Mistake("hit URL -r 0", "a rate is above 0 and at most 1e9 per second, got '0'\n  at --rate\n  try 50"),
+    Mistake("hit URL -t 0", "0 is not from 1 to 1024\n  at --threads"),
+    Mistake("hit URL --timeout 0", "at --timeout"),
+    Mistake("hit URL -H Accept", "not a header: 'Accept'\n  at --header\n  try -H 'Name: value'"),
+    Mistake(
+        "hit URL -H Host:x", "the Host header is that of the URL\n  at --header\n  try the host in the URL"
+    ),
+    Mistake("hit URL -f body.jsn", "no such file or directory\n  at --body-file\n  did you mean body.json?"),
+    Mistake(
+        "hit URL -b @nope", "cannot read 'nope': no such file or directory\n  at --body\n  try a path seen"
+    ),
+    Mistake("hit URL --expect 20x", "'20x' is no status\n  at --expect\n  try 200, 2xx or 200-299"),
+    Mistake("hit URL --check status:200", "a status is no check\n  at --check\n  try --expect 200"),
+    Mistake(
+        "hit URL --check contians:OK", "no kind of check 'contians'\n  at --check\n  did you mean contains?"
+    ),
+    Mistake("hit URL --objective p99", "try 'p99<200ms', 'failed<1%' or 'rate>500/s'"),
+    Mistake(
+        "hit URL --objective p99<200", "'200' has no unit\n  at --objective\n  try p99<200ms or p99<200s"
+    ),
+    Mistake("hit URL --objective p42<1s", "'p42' is not a metric\n  at --objective\n  try one of mean, p50"),
+    Mistake("hit URL --driver wkr", "no driver 'wkr'\n  at --driver\n  did you mean wrk?"),
+    Mistake(
+        "hit URL --connection kep", "no connection policy 'kep'\n  at --connection\n  did you mean keep?"
+    ),
+    Mistake("hit URL -r 9 --arrivals poison", "no law 'poison'\n  at --arrivals\n  did you mean poisson?"),
+    Mistake("hit URL -r 9 --think 1s", "--think needs users: --rate sends each request as a new user"),
+    Mistake("hit URL --ramp 5s --stages 10s:5", "more than one shape for a load\n  at --ramp and --stages"),
+    Mistake("hit URL --stages 10s", "'10s' has no level behind its time\n  at --stages\n  try 10s:100"),
+    Mistake("hit URL --feed users", "not a feed: 'users'\n  at --feed\n  try --feed users=users.csv"),
+    Mistake("hit URL --auth me:secret", "not a form of credentials\n  at --auth\n  try basic:USER:NAME"),
+    Mistake(
+        "hit URL --follow 3", "redirects are not followed\n  at --follow\n  try the URL that it leads to"
+    ),
+    Mistake("check nope", "there is no study nope\n  try loadlens init URL, which writes one"),
+    Mistake("check small.yml", "there is no study small.yml\n  did you mean small.yaml?"),
+    Mistake("run URL", "a URL is no study: http://127.0.0.1:1\n  try loadlens hit http://127.0.0.1:1"),
+    Mistake("check tab.yaml", "at tab.yaml:2\n  try indent with spaces"),
+    Mistake("check small.yaml --set usres=5", "no such param or factor\n  did you mean users?"),
+    Mistake("init --from hra x.har", "no kind 'hra'\n  at --from\n  did you mean har?"),
+    Mistake(
+        "init --from har x.hra", "cannot read 'x.hra': no such file or directory\n  at --from\n  try a path"
+    ),
+    Mistake(
+        "explain URL --budget 5s", "a budget of 5 s is too short for a search\n  at --budget\n  try at least"
+    ),
+    Mistake("wrk -z URL", "wrk has no flag -z\n  try loadlens wrk -h"),
+]
+SMALL = """\
+entry: http://127.0.0.1:1
+params: {users: 3}
+load: {users: $users, duration: 20s}
+"""
+
+
 def said(words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
     """Run the command line; return its exit code and what it wrote on stderr."""
     typed = words.replace("URL", URL).split(" ") if words else []
@@ -60,11 +127,14 @@ def said(words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixt
     return ended.value.code, capsys.readouterr().err
 
 
-@pytest.mark.parametrize("mistake", UNREAD, ids=lambda mistake: mistake.words)
+@pytest.mark.parametrize("mistake", [*UNREAD, *UNUSABLE], ids=lambda mistake: mistake.words)
 def test_a_mistake_is_named_with_what_to_type(
     mistake: Mistake, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "body.json").write_text("{}")
+    (tmp_path / "small.yaml").write_text(SMALL)
+    (tmp_path / "tab.yaml").write_text("schema: 1\n\tstudy: x\n")
 
     code, message = said(mistake.words, monkeypatch, capsys)
 

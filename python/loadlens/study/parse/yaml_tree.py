@@ -33,7 +33,7 @@ MOST_BYTES: Final = 1 << 18  # some seconds to read at worst
 MOST_NODES: Final = 100_000  # after every alias is expanded
 DEEPEST: Final = 40
 
-_QUOTE_HINT: Final = 'indent with spaces; quote text that holds `: ` or `#`, or begins with `{`: "{{uuid}}"'
+_QUOTE_HINT: Final = 'quote text that holds `: ` or `#`, or begins with `{`: "{{uuid}}"'
 
 
 class _Broken(Exception):
@@ -70,7 +70,9 @@ def load(raw: bytes, file: str, faults: Faults) -> Node | None:
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark is not None else 1
-        faults.add(f"not YAML: {_one_line(error.problem or error.context)}", Place(file, line), _QUOTE_HINT)
+        problem = _one_line(error.problem or error.context)
+        hint = "indent with spaces" if "'\\t'" in problem else _QUOTE_HINT
+        faults.add(f"not YAML: {problem}", Place(file, line), hint)
         return None
     except ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
