@@ -28,8 +28,8 @@ more than twice as long as without load are left out: their hills merge.
 after a time-out. The mean falls by share times extra time. Where all threads are taken, each thread that the
 slow path held becomes free for others, and the pool's model says how much more they answer.
 
-**Confirm.** A label on requests that take that path: all slow ones have it. Without the path its hill is
-gone.
+**Confirm.** Label the requests that take that path: all slow ones have it. Without the path the second peak
+of the distribution is gone.
 """
 
 from __future__ import annotations

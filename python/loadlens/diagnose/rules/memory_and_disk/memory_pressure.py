@@ -23,7 +23,7 @@ fault and one page are not the same. Half from first to last: faults on pages th
 not fade, those of a cache that fills fade to nothing. One page per second from swap: a program that wakes up
 causes fewer.
 
-**Do.** A higher bound of memory, a smaller heap or cache, fewer workers, or less data per request.
+**Do.** Raise the memory limit, shrink a heap or cache, run fewer workers, or keep less data per request.
 
 **Confirm.** Twice the memory: faults vanish, and mean and tail return to what they were.
 """

@@ -17,11 +17,11 @@ connections: in a load of several classes this stays open.
 
 **Thresholds.** 3 times and 0.8: chance among equals stays far below with 100 requests each.
 
-**Do.** A fair queue (first come, first served), one listener for each process (SO_REUSEPORT) looked at
-anew, and classes of users that share nothing they may wait for.
+**Do.** Serve in order of arrival, give each process its own listener (SO_REUSEPORT) and check how connections
+spread over them, and separate classes of users so that they share no queue.
 
-**Confirm.** The same load on new connections: the same index, other victims; the same victims: look at what
-they have in common.
+**Confirm.** The same load on new connections: if other connections starve now, the queue is unfair; if the
+same clients do, look at what they have in common.
 """
 
 from __future__ import annotations

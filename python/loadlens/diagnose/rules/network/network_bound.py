@@ -1,4 +1,4 @@
-"""Answers take their time on the way: bandwidth is the limit.
+"""Large responses fill the link: bandwidth is the limit.
 
 **Means.** Large answers share a link that carries so many bytes per second. The service has long written an
 answer while its last bytes still come; more users share the same bytes.
@@ -17,7 +17,7 @@ within; it shows as a share when two pieces or more take turns. 10 kB: what one 
 at its start. 5 % from their mean: 10 % between two levels, from where on twice the users are said
 to bring more.
 
-**Do.** Compress, send less, cache nearer to the users, or more bandwidth.
+**Do.** Compress, send less, cache closer to the users, or get more bandwidth.
 
 **Confirm.** Answers of half the size: throughput doubles and bytes per second stay.
 """

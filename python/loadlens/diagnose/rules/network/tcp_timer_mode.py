@@ -24,7 +24,7 @@ wait for the same one.
 **Do.** For 40 ms: write head and body at once, or set TCP_NODELAY. For 200 ms: find what drops segments. From
 a second on: accept faster, or give the listener a longer queue.
 
-**Confirm.** With TCP_NODELAY, or a queue four times as long, the pile is gone.
+**Confirm.** With TCP_NODELAY, or a queue four times as long, the extra peak is gone.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ chance. Without the largest: what happens in one trial only is no rule. Four of 
 ends in a failure, so failures are never fewer than retries; some end in a time-out, which the service does
 not count. Within 2 % of a whole number counts as by design.
 
-**Do.** A budget for retries (a tenth of the requests), pauses that grow, with jitter, and retries in one
+**Do.** Give retries a budget (a tenth of the requests) and pauses that grow, with jitter, and retry in one
 place only: three layers of three tries are 27.
 
 **Confirm.** Retries off: the service counts what was sent, and the knee moves up by the same share.

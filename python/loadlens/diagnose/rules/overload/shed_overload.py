@@ -1,4 +1,4 @@
-"""The service turns away early what it has no room for.
+"""The service refuses early what it has no room for.
 
 **Means.** Beyond what it can do at once the service answers 503 without waiting, and serves the rest as
 fast as before. That is how a service should meet more than it can do: the finding says where that begins.
@@ -19,7 +19,7 @@ of a rate does, is not recorded, so the finding is never more than probable.
 root: a broken part refuses as many for each success at any load, and where there is no more room twice as
 much offered is at least twice as many; between both lies the root.
 
-**Do.** Keep it. Clients pause before they ask again, longer each time and with jitter.
+**Do.** Keep it. Let clients pause before they ask again, longer each time and with jitter.
 
 **Confirm.** A fifth less load: the refused share falls to 1 - capacity / offered.
 """

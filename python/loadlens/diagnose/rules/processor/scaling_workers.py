@@ -1,4 +1,4 @@
-"""So many workers give so many times the capacity.
+"""More workers give more capacity.
 
 **Means.** Capacity grows with the number of processes that do the work, as long as each has a core and no
 resource that they share is full. The capacity of one process, times their number, predicts that of more.

@@ -15,7 +15,8 @@ excluded then); a generator that did not send in time.
 **Thresholds.** 1.25 times the mean costs a fifth of the capacity. 1.5: the most loaded queue at 80 % of its
 capacity takes five times its idle time, the mean of replicas at 64 % less than three.
 
-**Do.** Least connections instead of turns or hashes, equal weights, more connections.
+**Do.** Use least connections instead of turns or hashes, give replicas equal weights, or open more
+connections.
 
 **Confirm.** Four times the connections, or requests in equal turns: shares come together and capacity rises.
 """
