@@ -1,4 +1,4 @@
-"""Draw the four pictures of ARCHITECTURE.md as SVG: `make docs` writes them, a contract test compares them.
+"""Draw the pictures of ARCHITECTURE.md and docs/concepts.md as SVG: `make docs` writes, a test compares them.
 
 Positions are set by hand, on a canvas 900 wide. Rooms and crates come from pyproject.toml and the Cargo.toml
 files. A text that does not fit its box, or a path that does not exist, is an error here and not on the page.
@@ -465,12 +465,62 @@ def _short(path: str, name: str) -> str:
     return path.removeprefix("python/loadlens/").removeprefix("crates/").replace("/src/", "/")
 
 
+def concepts() -> Drawing:
+    """Draw how a study becomes experiments, cases and trials, with the file on the left."""
+    it = Drawing(432, "A study has experiments, an experiment has cases, a case has trials")
+    lines = (
+        "entry: http://127.0.0.1:8080",
+        "trials: 3",
+        "probes:",
+        "  health: {get: /health}",
+        "experiments:",
+        "  reading:",
+        "    mix: read",
+        "    load: {users: $users}",
+        "    factors:",
+        "      users: [1, 16]",
+        "      pool: [2, 4]",
+        "  writing:",
+        "    ...",
+    )
+    it.rectangle(20, 40, 236, 24 + LINE * len(lines), "box disk")
+    it.text(20, 28, "study.yaml", "name")
+    for number, line in enumerate(lines):
+        y = 62 + LINE * number
+        it.parts.append(f'<text class="small code" xml:space="preserve" x="32" y="{y}">{escape(line)}</text>')
+    it.text(300, 28, "experiments", "name")
+    reading = it.box(300, 40, 140, "python", "reading", "users who read")
+    it.box(300, 296, 140, "python", "writing", "users who write")
+    it.text(500, 28, "cases", "name")
+    it.text(700, 28, "trials, in blocks", "name")
+    cases = []
+    for number, (users, pool) in enumerate(((1, 2), (1, 4), (16, 2), (16, 4))):
+        y = 40 + 62 * number
+        case = it.box(500, y, 150, "python", f"users={users}, pool={pool}", "a level of each factor")
+        cases.append(case)
+        it.arrow(reading.right, (470, reading.right[1]), (470, case.left[1]), case.left)
+        for block in range(3):
+            x = 700 + 60 * block
+            it.rectangle(x, y + 4, 48, 38, "box rust")
+            order = ((3, 1, 4, 2), (2, 4, 3, 1), (1, 3, 2, 4))[block][number]
+            it.text(x + 24, y + 28, str(order), "small middle")
+        it.arrow(case.right, (698, case.right[1]))
+    for block in range(3):
+        it.text(724 + 60 * block, 300, f"block {block + 1}", "small middle")
+    it.text(700, 322, "number: place in the block;")
+    it.text(700, 338, "every block is shuffled")
+    it.region(300, 360, 580, 56, "in every trial: start, reset, warm-up, measured part, drain, seal")
+    it.text(310, 400, "The load runs, and alongside it the thin stream of each probe.")
+    return it
+
+
 PICTURES = {"data-flow": data_flow, "rooms": rooms, "one-trial": one_trial, "one-number": one_number}
 
 
 def drawings() -> dict[Path, str]:
     """Return every drawing's file with what it should hold."""
-    return {FOLDER / f"{name}.svg": draw().svg() for name, draw in PICTURES.items()}
+    pictures = {FOLDER / f"{name}.svg": draw().svg() for name, draw in PICTURES.items()}
+    return pictures | {FOLDER.parent / "concepts.svg": concepts().svg()}
 
 
 def main() -> None:

@@ -7,7 +7,7 @@ its output. The mark can say more: `<!-- run: exit 99, head 12 -->`. `exit N`: t
 `head N`: only so many lines of output are kept; `exact`: the output is always the same, and a test compares
 it. Standard error is shown only of a command that fails.
 
-The blocks of a page with a title (```yaml title="shop.yaml") are the files that its commands find in their
+The blocks of a page with a title (```yaml title="shop.yaml") are the files that later commands find in their
 folder, next to those of docs/examples. `shop.py` of that folder runs on port 8080, and with TLS on port 8443;
 both are replaced by free ports while a command runs, so several can run at a time.
 """
@@ -57,7 +57,8 @@ class Outcome:
     """A page after its commands were run."""
 
     text: str
-    faults: list[str] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)  # another exit code than the mark says
+    stale: list[str] = field(default_factory=list)  # another output than an exact one
 
 
 def blocks(page: str) -> list[Block]:
@@ -87,9 +88,13 @@ def write_files(page: str, folder: Path) -> None:
     shutil.copytree(EXAMPLES, folder, dirs_exist_ok=True)
     for block in blocks(page):
         if block.title:
-            path = folder / block.title
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(block.text, encoding="utf-8")
+            _write(folder / block.title, block.text)
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file of a page, and its folders."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
 
 
 def commands(text: str) -> list[str]:
@@ -103,16 +108,15 @@ def run_page(page: str) -> Outcome:
     outcome, shift = Outcome(page), 0
     with tempfile.TemporaryDirectory(prefix="loadlens-docs-") as name, _shop(Path(name)) as ports:
         folder = Path(name)
-        write_files(page, folder)
-        for path in (path for path in folder.rglob("*") if path.suffix in (".yaml", ".md", ".txt", ".lua")):
-            path.write_text(_replaced(path.read_text(encoding="utf-8"), ports), encoding="utf-8")
-        for block in (block for block in blocks(page) if block.is_run):
-            text = "".join(
-                _answered(block, line, folder, ports, outcome.faults) for line in _shown(block.text)
-            )
-            begin, end = (place + shift for place in block.place)
-            outcome.text = outcome.text[:begin] + text + outcome.text[end:]
-            shift += len(text) - len(block.text)
+        for block in blocks(page):
+            if block.title:
+                _write(folder / block.title, _replaced(block.text, ports))
+            if block.is_run:
+                lines = _shown(block.text)
+                text = "".join(_answered(block, line, folder, ports, outcome) for line in lines)
+                begin, end = (place + shift for place in block.place)
+                outcome.text = outcome.text[:begin] + text + outcome.text[end:]
+                shift += len(text) - len(block.text)
     return outcome
 
 
@@ -121,7 +125,7 @@ def _shown(text: str) -> list[str]:
     return re.findall(r"^\$ (?:.*\\\n)*.*\n", text, re.MULTILINE)
 
 
-def _answered(block: Block, line: str, folder: Path, ports: dict[int, int], faults: list[str]) -> str:
+def _answered(block: Block, line: str, folder: Path, ports: dict[int, int], outcome: Outcome) -> str:
     """Run one command and return it with its output."""
     command = commands(line)[0]
     width = {"COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}
@@ -139,12 +143,14 @@ def _answered(block: Block, line: str, folder: Path, ports: dict[int, int], faul
     text = _replaced(text, {free: port for port, free in ports.items()}).replace(str(folder), ".")
     lines = [row.rstrip() for row in text.strip("\n").splitlines()]
     if done.returncode != block.exit_code:
-        faults.append(f"{command}: exit {done.returncode} instead of {block.exit_code}\n{done.stderr}")
+        outcome.faults.append(
+            f"{command}: exit {done.returncode} instead of {block.exit_code}\n{done.stderr}"
+        )
     if block.head is not None and len(lines) > block.head:
         lines = [*lines[: block.head], "..."]
     shown = line + "".join(f"{row}\n" for row in lines)
     if block.is_exact and shown not in block.text:
-        faults.append(f"{command}: prints\n{shown}instead of\n{block.text}")
+        outcome.stale.append(f"{command}: prints\n{shown}instead of\n{block.text}")
     return shown
 
 
@@ -156,11 +162,13 @@ def _replaced(text: str, ports: dict[int, int]) -> str:
 @contextmanager
 def _shop(folder: Path) -> Iterator[dict[int, int]]:
     """Run the shop with and without TLS on free ports; `ca.pem` in the folder is its certificate."""
+    shutil.copytree(EXAMPLES, folder, dirs_exist_ok=True)
     pem = folder / "shop.pem"
     subprocess.run(
         [
             *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"),
             *("-subj", "/CN=shop.test", "-addext", "subjectAltName=DNS:shop.test,IP:127.0.0.1"),
+            *("-addext", "basicConstraints=CA:FALSE"),
             *("-keyout", "key.pem", "-out", "ca.pem"),
         ],
         cwd=folder,
@@ -172,8 +180,9 @@ def _shop(folder: Path) -> Iterator[dict[int, int]]:
     started = [
         subprocess.Popen(
             [sys.executable, "shop.py", "--port", str(ports[port]), *more],
-            cwd=_copied(folder),
+            cwd=folder,
             stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
             text=True,
         )
         for port, more in ((8080, ()), (8443, ("--tls", str(pem))))
@@ -187,11 +196,6 @@ def _shop(folder: Path) -> Iterator[dict[int, int]]:
         for server in started:
             server.send_signal(signal.SIGTERM)
             server.communicate()
-
-
-def _copied(folder: Path) -> Path:
-    shutil.copytree(EXAMPLES, folder, dirs_exist_ok=True)
-    return folder
 
 
 def _free_port() -> int:

@@ -35,7 +35,8 @@ def name_of(page: Path) -> str:
 
 def command_lines(page: Path) -> Iterator[list[str]]:
     """Yield the words of every command line that begins with loadlens, up to a pipe or a redirection."""
-    for block in examples.blocks(page.read_text(encoding="utf-8")):
+    blocks = examples.blocks(page.read_text(encoding="utf-8"))
+    for block in (block for block in blocks if block.exit_code != 2):  # those show a mistake
         for line in re.sub(r"\\\n\s*", "", block.text).splitlines():
             if match := LINE.match(line.strip()):
                 reader = shlex.shlex(match[1], posix=True, punctuation_chars="|>;&")

@@ -13,3 +13,4 @@ def test_the_commands_of_a_page_end_as_it_says(page: Path) -> None:
     outcome = examples.run_page(page.read_text(encoding="utf-8"))
 
     assert outcome.faults == []
+    assert outcome.stale == []
