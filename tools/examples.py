@@ -179,7 +179,7 @@ def _shop(folder: Path) -> Iterator[dict[int, int]]:
     ports = {8080: _free_port(), 8443: _free_port()}
     started = [
         subprocess.Popen(
-            [sys.executable, "shop.py", "--port", str(ports[port]), *more],
+            ["python3", "shop.py", "--port", str(ports[port]), *more],
             cwd=folder,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

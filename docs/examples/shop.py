@@ -118,10 +118,10 @@ def metrics() -> str:
         lines = [
             "# TYPE http_requests_total counter",
             *(f'http_requests_total{{status="{status}"}} {count}' for status, count in RESPONSES.items()),
-            f"db_pool_connections_active {ACTIVE}",
-            f"db_pool_connections_pending {WAITING}",
-            f"db_pool_connections_max {options.pool}",
         ]
+        gauges = {"active": ACTIVE, "pending": WAITING, "max": options.pool}
+    for name, value in gauges.items():
+        lines += [f"# TYPE db_pool_connections_{name} gauge", f"db_pool_connections_{name} {value}"]
     return "\n".join(lines) + "\n"
 
 
