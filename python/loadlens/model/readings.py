@@ -21,6 +21,7 @@ class Metric:
     ]  # a counter only grows: take differences; an event has a row each
     what: str
     source: str = ""  # where it is read, if that is not the same for all metrics of the monitor
+    key: str = ""  # its name there, if the source is a file of names and numbers
     monitor: str = ""  # from the table
     name: str = ""  # from the attribute
 
@@ -159,25 +160,36 @@ class HostMetrics(Table, monitor="host"):
     cpu_softirq_s = Metric("s", "counter", "soft interrupts, of the network above all, by `cpu`", "stat")
     cpu_steal_s = Metric("s", "counter", "what the hypervisor gave to others, by `cpu`", "stat")
     load1 = Metric("", "gauge", "load average over a minute", "loadavg")
-    memory_total_bytes = Metric("bytes", "gauge", "what the kernel may give", "meminfo")
-    memory_available_bytes = Metric("bytes", "gauge", "what can be had without swapping", "meminfo")
+    memory_total_bytes = Metric("bytes", "gauge", "what the kernel may give", "meminfo", "MemTotal")
+    memory_available_bytes = Metric(
+        "bytes", "gauge", "what can be had without swapping", "meminfo", "MemAvailable"
+    )
     memory_refaults = Metric(
         "pages",
         "counter",
         "pages that were read again after they had been dropped for want of room",
         "vmstat",
+        "workingset_refault*",
     )
-    memory_swapped_in = Metric("pages", "counter", "pages that came back from swap", "vmstat")
-    pressure_cpu_some_s = Metric("s", "counter", "time in which some task waited for a CPU", "pressure/cpu")
-    pressure_io_some_s = Metric("s", "counter", "time in which some task waited for storage", "pressure/io")
-    pressure_io_full_s = Metric("s", "counter", "time in which all of them did", "pressure/io")
+    memory_swapped_in = Metric("pages", "counter", "pages that came back from swap", "vmstat", "pswpin")
+    pressure_cpu_some_s = Metric(
+        "s", "counter", "time in which some task waited for a CPU", "pressure/cpu", "some"
+    )
+    pressure_io_some_s = Metric(
+        "s", "counter", "time in which some task waited for storage", "pressure/io", "some"
+    )
+    pressure_io_full_s = Metric("s", "counter", "time in which all of them did", "pressure/io", "full")
     pressure_memory_some_s = Metric(
-        "s", "counter", "time in which some task waited for memory", "pressure/memory"
+        "s", "counter", "time in which some task waited for memory", "pressure/memory", "some"
     )
-    tcp_listen_overflows = Metric("", "counter", "connections that met a full accept queue", "net/netstat")
-    tcp_listen_drops = Metric("", "counter", "all that were dropped at a listener", "net/netstat")
-    tcp_retransmits = Metric("", "counter", "segments sent again", "net/snmp")
-    tcp_established = Metric("", "gauge", "connections that stand", "net/snmp")
+    tcp_listen_overflows = Metric(
+        "", "counter", "connections that met a full accept queue", "net/netstat", "TcpExt ListenOverflows"
+    )
+    tcp_listen_drops = Metric(
+        "", "counter", "all that were dropped at a listener", "net/netstat", "TcpExt ListenDrops"
+    )
+    tcp_retransmits = Metric("", "counter", "segments sent again", "net/snmp", "Tcp RetransSegs")
+    tcp_established = Metric("", "gauge", "connections that stand", "net/snmp", "Tcp CurrEstab")
     tcp_time_wait = Metric("", "gauge", "connections in TIME_WAIT", "net/sockstat")
     disk_read_bytes = Metric(
         "bytes", "counter", "read, by whole `device`; no partitions, no loop devices", "diskstats"
@@ -365,16 +377,52 @@ class TcpMetrics(Table, monitor="tcp"):
     )
     ports_there = Metric("", "gauge", "local ports that there are: net.ipv4.ip_local_port_range")
     count_s = Metric("s", "gauge", "how long the count of connections took")
-    segments_sent = Metric("", "counter", "of the machine")
-    segments_retransmitted = Metric("", "counter", "of the machine")
-    syn_retransmitted = Metric("", "counter", "of these, those that ask for a connection, or grant it")
-    retransmit_timeouts = Metric("", "counter", "times that an acknowledgement did not come in time")
-    resets_sent = Metric("", "counter", "connections refused or cut with RST by this machine")
-    resets_received = Metric("", "counter", "connections that stood and were reset, by either side")
-    connects_begun = Metric("", "counter", "connections that this machine asked for and had a port for")
-    connects_failed = Metric("", "counter", "connections that were never made")
-    syn_cookies_sent = Metric("", "counter", "answers without a place in the queue of half-open connections")
-    queue_full_drops = Metric("", "counter", "half-open connections dropped because their queue was full")
+    segments_sent = Metric("", "counter", "of the machine", "net/snmp", "Tcp OutSegs")
+    segments_retransmitted = Metric("", "counter", "of the machine", "net/snmp", "Tcp RetransSegs")
+    syn_retransmitted = Metric(
+        "",
+        "counter",
+        "of these, those that ask for a connection, or grant it",
+        "net/netstat",
+        "TcpExt TCPSynRetrans",
+    )
+    retransmit_timeouts = Metric(
+        "",
+        "counter",
+        "times that an acknowledgement did not come in time",
+        "net/netstat",
+        "TcpExt TCPTimeouts",
+    )
+    resets_sent = Metric(
+        "", "counter", "connections refused or cut with RST by this machine", "net/snmp", "Tcp OutRsts"
+    )
+    resets_received = Metric(
+        "", "counter", "connections that stood and were reset, by either side", "net/snmp", "Tcp EstabResets"
+    )
+    connects_begun = Metric(
+        "",
+        "counter",
+        "connections that this machine asked for and had a port for",
+        "net/snmp",
+        "Tcp ActiveOpens",
+    )
+    connects_failed = Metric(
+        "", "counter", "connections that were never made", "net/snmp", "Tcp AttemptFails"
+    )
+    syn_cookies_sent = Metric(
+        "",
+        "counter",
+        "answers without a place in the queue of half-open connections",
+        "net/netstat",
+        "TcpExt SyncookiesSent",
+    )
+    queue_full_drops = Metric(
+        "",
+        "counter",
+        "half-open connections dropped because their queue was full",
+        "net/netstat",
+        "TcpExt TCPReqQFullDrop",
+    )
 
 
 class MonitorMetrics(Table, monitor="monitor"):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from loadlens.model.readings import HostMetrics
+from loadlens.signals.collect import kernel_numbers
 from loadlens.signals.collect.monitor import NO_LABELS, Row, labels, reading
 from loadlens.signals.collect.scene import Scene
 
@@ -22,24 +23,6 @@ _CPU_FIELDS = {  # column of /proc/stat
     HostMetrics.cpu_steal_s: 8,
 }
 _NICE = 2  # counts as user time
-_REFAULTS = "workingset_refault"  # one count until 5.8, then one of files and one of the rest
-_SIZES = {  # names in /proc/meminfo
-    "MemTotal": HostMetrics.memory_total_bytes,
-    "MemAvailable": HostMetrics.memory_available_bytes,
-}
-_SWAPPED_IN = "pswpin"
-_PRESSURE = {
-    HostMetrics.pressure_cpu_some_s: ("cpu", "some"),
-    HostMetrics.pressure_io_some_s: ("io", "some"),
-    HostMetrics.pressure_io_full_s: ("io", "full"),
-    HostMetrics.pressure_memory_some_s: ("memory", "some"),
-}
-_TCP = {  # group and name in /proc/net/netstat and /proc/net/snmp
-    HostMetrics.tcp_listen_overflows: ("TcpExt", "ListenOverflows"),
-    HostMetrics.tcp_listen_drops: ("TcpExt", "ListenDrops"),
-    HostMetrics.tcp_retransmits: ("Tcp", "RetransSegs"),
-    HostMetrics.tcp_established: ("Tcp", "CurrEstab"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +53,8 @@ class HostMonitor:
     def tick(self, now_ns: int, *, last: bool) -> Iterable[Row]:
         """Every metric once."""
         yield from self._cpu()
-        yield from self._memory()
-        yield from self._pressures()
-        yield from self._tcp()
+        yield from kernel_numbers.rows(self.name, self._root)
+        yield from self._others()
         yield from self._disks()
         yield from self._interfaces()
 
@@ -80,11 +62,7 @@ class HostMonitor:
         """Nothing is kept open."""
 
     def _lines(self, name: str) -> list[str]:
-        try:
-            with open(f"{self._root}/{name}", encoding="utf-8") as file:
-                return file.read().splitlines()
-        except OSError:
-            return []
+        return kernel_numbers.lines_of(f"{self._root}/{name}")
 
     def _cpu(self) -> Iterator[Row]:
         for line in self._lines("stat"):
@@ -96,30 +74,9 @@ class HostMonitor:
                 ticks = int(fields[column]) + (int(fields[_NICE]) if metric is HostMetrics.cpu_user_s else 0)
                 yield reading(metric, text, round(ticks * _TICK_S, 6))
 
-    def _memory(self) -> Iterator[Row]:
+    def _others(self) -> Iterator[Row]:
         load = self._lines("loadavg")
         yield reading(HostMetrics.load1, NO_LABELS, float(load[0].split()[0]) if load else None)
-        sizes = {line.split(":")[0]: int(line.split()[1]) * 1024 for line in self._lines("meminfo")}
-        for name, metric in _SIZES.items():
-            yield reading(metric, NO_LABELS, sizes.get(name))
-        pages = {name: int(count) for name, count in map(str.split, self._lines("vmstat"))}
-        again = [count for name, count in pages.items() if name.startswith(_REFAULTS)]
-        yield reading(HostMetrics.memory_refaults, NO_LABELS, sum(again) if again else None)
-        yield reading(HostMetrics.memory_swapped_in, NO_LABELS, pages.get(_SWAPPED_IN))
-
-    def _pressures(self) -> Iterator[Row]:
-        totals: dict[tuple[str, str], float] = {}
-        for resource in ("cpu", "io", "memory"):
-            for line in self._lines(f"pressure/{resource}"):
-                kind, *_, total = line.split()
-                totals[resource, kind] = int(total.removeprefix("total=")) / 1e6
-        for metric, key in _PRESSURE.items():
-            yield reading(metric, NO_LABELS, totals.get(key))
-
-    def _tcp(self) -> Iterator[Row]:
-        counts = paired(self._lines("net/snmp")) | paired(self._lines("net/netstat"))
-        for metric, key in _TCP.items():
-            yield reading(metric, NO_LABELS, counts.get(key))
         waiting: int | None = None
         for line in self._lines("net/sockstat"):
             if line.startswith("TCP:"):
@@ -145,13 +102,3 @@ class HostMonitor:
             text = labels(interface=interface.strip())
             yield reading(HostMetrics.net_received_bytes, text, int(fields[0]))
             yield reading(HostMetrics.net_sent_bytes, text, int(fields[8]))
-
-
-def paired(lines: list[str]) -> dict[tuple[str, str], int]:
-    """Counters of files in which a line of names is followed by a line of values."""
-    counts: dict[tuple[str, str], int] = {}
-    for names, values in zip(lines[::2], lines[1::2], strict=False):
-        group, _, rest = names.partition(":")
-        for name, value in zip(rest.split(), values.partition(":")[2].split(), strict=False):
-            counts[group, name] = int(value)
-    return counts

@@ -21,22 +21,10 @@ from pathlib import Path
 from typing import ClassVar, Final, NamedTuple
 
 from loadlens.model.readings import MonitorMetrics, TcpMetrics
-from loadlens.signals.collect.host import paired
+from loadlens.signals.collect import kernel_numbers
 from loadlens.signals.collect.monitor import NO_LABELS, Row, labels, reading
 from loadlens.signals.collect.scene import Scene
 
-_MACHINE: Final = {  # metric -> file, group and name
-    TcpMetrics.segments_sent: ("snmp", "Tcp", "OutSegs"),
-    TcpMetrics.segments_retransmitted: ("snmp", "Tcp", "RetransSegs"),
-    TcpMetrics.syn_retransmitted: ("netstat", "TcpExt", "TCPSynRetrans"),
-    TcpMetrics.retransmit_timeouts: ("netstat", "TcpExt", "TCPTimeouts"),
-    TcpMetrics.resets_sent: ("snmp", "Tcp", "OutRsts"),
-    TcpMetrics.resets_received: ("snmp", "Tcp", "EstabResets"),
-    TcpMetrics.connects_begun: ("snmp", "Tcp", "ActiveOpens"),
-    TcpMetrics.connects_failed: ("snmp", "Tcp", "AttemptFails"),
-    TcpMetrics.syn_cookies_sent: ("netstat", "TcpExt", "SyncookiesSent"),
-    TcpMetrics.queue_full_drops: ("netstat", "TcpExt", "TCPReqQFullDrop"),
-}
 _STATES: Final = {
     1: "established",
     2: "syn_sent",
@@ -167,7 +155,7 @@ class TcpMonitor:
     settings = Ports
 
     def __init__(self, proc: str = "/proc") -> None:
-        self._net = Path(proc, "net")
+        self._proc = proc
         self._settings = Path(proc, "sys/net/ipv4")
         self._labels: dict[int, Mapping[str, str | int]] = {}
         self._next_count_ns = self._next_ports_ns = 0
@@ -182,7 +170,7 @@ class TcpMonitor:
 
     def tick(self, now_ns: int, *, last: bool) -> Iterable[Row]:
         """Listeners and the machine's counters; connections when it is time to."""
-        yield from self._machine()
+        yield from kernel_numbers.rows(self.name, self._proc)
         if self._why is not None:
             return
         try:
@@ -197,11 +185,6 @@ class TcpMonitor:
 
     def close(self) -> None:
         """Nothing is kept open."""
-
-    def _machine(self) -> Iterator[Row]:
-        counts = {name: _paired(self._net / name) for name in ("snmp", "netstat")}
-        for metric, (file, group, name) in _MACHINE.items():
-            yield reading(metric, NO_LABELS, counts[file].get((group, name)))
 
     def _listeners(self) -> Iterator[Row]:
         by_port: dict[int, list[_Listener]] = {}
@@ -416,11 +399,3 @@ def _numbers(path: Path) -> list[int]:
         return [int(word) for word in path.read_text().split()]
     except OSError:
         return []
-
-
-def _paired(path: Path) -> dict[tuple[str, str], int]:
-    """The counters of a file of the kernel; none where it has none of this name."""
-    try:
-        return paired(path.read_text().splitlines())
-    except OSError:
-        return {}

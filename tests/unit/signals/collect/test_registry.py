@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[4]
 SHARED = {
     "__init__",
     "__main__",
+    "kernel_numbers",
     "launch",
     "monitor",
     "runtime_samples",
