@@ -225,7 +225,10 @@ def _metrics_table(metrics: tuple[Metric, ...]) -> str:
     """One row a metric; a column for where it is read if that differs."""
     has_source = any(metric.source for metric in metrics)
     rows = [("metric", "unit", "kind", "what", "read from"), ("---",) * 5]
-    rows += [(f"`{m.name}`", m.unit, m.kind, m.what.replace("|", "\\|"), f"`{m.source}`") for m in metrics]
+    rows += [
+        (f"`{m.name}`", m.unit, m.kind, m.what.replace("|", "\\|"), f"`{m.source}`" if m.source else "")
+        for m in metrics
+    ]
     return "".join(f"| {' | '.join(row if has_source else row[:4])} |\n" for row in rows)
 
 
