@@ -13,13 +13,12 @@ from typing import Final
 
 import numpy as np
 
-from loadlens.estimate import within_trial
-from loadlens.estimate.interval import Floats, Insufficient, Interval
+from loadlens.estimate.interval import Floats, Interval
 from loadlens.measure.case import CaseMeasures
 from loadlens.measure.services.request_counters import scraped
 from loadlens.measure.trial import TrialMeasures
 from loadlens.model.finding import Figure
-from loadlens.signals.read.trial_series import SCRAPE, Readings, Series, total
+from loadlens.signals.read.trial_series import SCRAPE, Readings, Series, mean_or_point, total
 
 _OF_REQUESTS: Final = frozenset({"http", "request", "requests", "handler", "view", "route"})
 _OF_TIME: Final = {"seconds": 1.0, "second": 1.0, "milliseconds": 1e-3, "millis": 1e-3, "ms": 1e-3}
@@ -58,17 +57,8 @@ def _of_trial(trial: TrialMeasures, where: str) -> dict[str, tuple[Interval, int
         counts = _growth(readings.exported(f"{name}_count"), where, moments)
         sums = _growth(readings.exported(f"{name}_sum"), where, moments)
         if counts is not None and sums is not None and counts.sum() > 0:
-            by_name[name] = (_mean(sums * factor, counts), int(counts.sum()))
+            by_name[name] = (mean_or_point(sums * factor, counts, float(counts.sum())), int(counts.sum()))
     return by_name
-
-
-def _mean(sums: Floats, counts: Floats) -> Interval:
-    """With an interval where there are scrapes enough for one."""
-    mean = within_trial.mean(sums, counts)
-    if isinstance(mean, Insufficient):
-        total = float(counts.sum())
-        return Interval(float(sums.sum()) / total, None, None, total, "difference of readings")
-    return mean
 
 
 def _factor(metric: str) -> float | None:

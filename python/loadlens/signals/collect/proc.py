@@ -92,6 +92,13 @@ class _Thread:
         self.labels = ""
         self.is_blocked = False
 
+    def add(self, other: _Thread) -> None:
+        """Add what another thread did."""
+        self.run_ns += max(0, other.run_ns)
+        self.wait_ns += other.wait_ns
+        self.voluntary += other.voluntary
+        self.involuntary += other.involuntary
+
 
 class _Process:
     """A process that is watched, and what its ended threads had done."""
@@ -240,7 +247,10 @@ def _read_process(
     process.name(stat.comm)
     text = process.labels
     thread_rows = list(_read_threads(process, every=all_threads))
-    done = _sum(process)
+    done = _Thread()
+    done.run_ns = 0
+    for thread in (process.ended, *process.threads.values()):
+        done.add(thread)
     read_bytes, write_bytes = _read_io(process.path)
     yield reading(ProcMetrics.cpu_user_s, text, round(stat.user_ticks * _TICK_S, 6))
     yield reading(ProcMetrics.cpu_system_s, text, round(stat.system_ticks * _TICK_S, 6))
@@ -272,11 +282,7 @@ def _read_threads(process: _Process, *, every: bool) -> Iterator[Row]:
     except OSError:
         present = []
     for tid in process.threads.keys() - set(present):
-        thread = process.threads.pop(tid)
-        process.ended.run_ns += max(0, thread.run_ns)
-        process.ended.wait_ns += thread.wait_ns
-        process.ended.voluntary += thread.voluntary
-        process.ended.involuntary += thread.involuntary
+        process.ended.add(process.threads.pop(tid))
     for tid in present:
         path = f"{process.path}/task/{tid}"
         thread = process.threads.get(tid) or _Thread()
@@ -296,17 +302,6 @@ def _read_threads(process: _Process, *, every: bool) -> Iterator[Row]:
         if ran or every:
             yield reading(ProcMetrics.thread_run_s, thread.labels, run_ns / 1e9)
             yield reading(ProcMetrics.thread_runq_wait_s, thread.labels, wait_ns / 1e9)
-
-
-def _sum(process: _Process) -> _Thread:
-    total = _Thread()
-    total.run_ns = 0
-    for thread in (process.ended, *process.threads.values()):
-        total.run_ns += thread.run_ns
-        total.wait_ns += thread.wait_ns
-        total.voluntary += thread.voluntary
-        total.involuntary += thread.involuntary
-    return total
 
 
 def _thread_labels(process: _Process, tid: str) -> str:

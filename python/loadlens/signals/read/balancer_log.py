@@ -12,11 +12,10 @@ from typing import Literal
 
 import numpy as np
 
-from loadlens.estimate import within_trial
 from loadlens.estimate.interval import Floats, Insufficient, Interval
 from loadlens.model.readings import BalancerMetrics, Metric, TcpMetrics
 from loadlens.signals.read.resources import Process
-from loadlens.signals.read.trial_series import Measured, Readings, Series, total
+from loadlens.signals.read.trial_series import Measured, Readings, Series, mean_or_point, total
 
 FEWEST_ANSWERS = 5  # seen: fewer say less than how many requests there are at a time
 NOBODY = "none"  # in a balancer's log: answered without a replica
@@ -173,11 +172,7 @@ def _mean(sums: Floats, counts: Floats) -> Measured:
     inside = counts > 0
     if not inside.any():
         return Insufficient("it got no request in the measured part")
-    mean = within_trial.mean(sums[inside], counts[inside])
-    if isinstance(mean, Interval):
-        return mean
-    point = float(sums[inside].sum() / counts[inside].sum())
-    return Interval(point, None, None, float(counts.sum()), "difference of readings")
+    return mean_or_point(sums[inside], counts[inside], float(counts.sum()))
 
 
 def _waiting(processes: Sequence[Process]) -> Measured:

@@ -12,7 +12,7 @@ from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.model.readings import CgroupMetrics, Metric
 from loadlens.model.recorded import PlacedService, Placement
 from loadlens.signals.read.resources import Process
-from loadlens.signals.read.trial_series import NOT_READ, Measured, Readings, Series, of_time
+from loadlens.signals.read.trial_series import NOT_READ, Measured, Readings, Series, of_time, stacked
 
 _READ = (
     *(CgroupMetrics.cpu_periods, CgroupMetrics.cpu_throttled_periods, CgroupMetrics.cpu_throttled_s),
@@ -78,7 +78,7 @@ def _one(
         replica=key[1],
         cores=cores if cores is not None else asked.cpu,
         period_s=period if period is not None else asked.period_s,
-        used=_together([process.cpu for process in inside]),
+        used=stacked([process.cpu for process in inside]) or NOT_READ,
         throttled=NOT_READ
         if stopped is None
         else _share(stopped, own[CgroupMetrics.cpu_periods], begin, end),
@@ -96,28 +96,13 @@ def _inside(
     return [process for process in of_service if process.replica == key[1]]
 
 
-def _together(parts: Sequence[Measured]) -> Measured:
-    intervals = [part for part in parts if isinstance(part, Interval)]
-    if not parts or len(intervals) < len(parts):
-        return NOT_READ
-    lows, highs = [part.low for part in intervals], [part.high for part in intervals]
-    is_open = None in lows or None in highs
-    return Interval(
-        sum(part.point for part in intervals),
-        None if is_open else sum(low for low in lows if low is not None),
-        None if is_open else sum(high for high in highs if high is not None),
-        intervals[0].independent,
-        "sum over processes",
-    )
-
-
 def _share(part: Series, whole: Series, begin: float, end: float) -> Measured:
     """The growth of one counter by that of another that was read at the same moments."""
     seconds = np.intersect1d(part.seconds, whole.seconds)
     seconds = seconds[(seconds >= begin) & (seconds <= end)]
     if seconds.size < 2:
         return NOT_READ
-    up, down = (np.diff(each.values[np.searchsorted(each.seconds, seconds)]) for each in (part, whole))
+    up, down = (np.diff(each.read_at(seconds).values) for each in (part, whole))
     if not down.sum() > 0:
         return Insufficient("nothing in it wanted to run")
     share = within_trial.mean(up[down > 0], down[down > 0])

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from loadlens.estimate import within_trial
-from loadlens.estimate.interval import Floats, Interval
+from loadlens.estimate.interval import Interval
 from loadlens.model.readings import (
     BalancerMetrics,
     BeamMetrics,
@@ -25,7 +24,15 @@ from loadlens.model.readings import (
     TcpMetrics,
 )
 from loadlens.signals.read import jvm_metrics
-from loadlens.signals.read.trial_series import NOT_READ, Measured, Readings, Series, level, total
+from loadlens.signals.read.trial_series import (
+    NOT_READ,
+    Measured,
+    Readings,
+    Series,
+    level,
+    mean_or_point,
+    total,
+)
 
 SOURCES = ("node", "beam", "tcp", "cgroup", "postgres", "balancer", "monitor", "scrape")
 MIB = 1024.0**2
@@ -177,47 +184,46 @@ def _did(source: str, part: _Part) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """The measured part."""
+    """One part over the measured part of the trial; a metric that was not read makes no line."""
 
+    part: _Part
     begin: float
     end: float
 
+    def _gauge(
+        self, what: str, unit: str, of: Series | Metric | None, panel: str, per: float, *, has_mean: bool
+    ) -> Iterator[Line]:
+        series = self.part.one(of) if isinstance(of, Metric) else of
+        if series is None:
+            return
+        inside = series.between(self.begin, self.end).values
+        mean = None if not has_mean else level(inside) if inside.size else NOT_READ
+        highest = float(inside.max()) if inside.size else None
+        course = tuple((float(t), float(v) / per) for t, v in zip(series.seconds, series.values, strict=True))
+        yield Line(self.part.name, what, unit, mean, highest, panel, course=course)
+
     def level(
-        self, part: _Part, what: str, unit: str, series: Series | None, panel: str = "", per: float = 1.0
+        self, what: str, unit: str, of: Series | Metric | None, panel: str = "", per: float = 1.0
     ) -> Iterator[Line]:
         """A gauge: the mean of its readings and the highest of them."""
-        if series is None:
-            return
-        inside = series.between(self.begin, self.end)
-        mean: Measured = NOT_READ
-        if inside.values.size:
-            mean = level(inside.values)
-        highest = float(inside.values.max()) if inside.values.size else None
-        course = tuple((float(t), float(v) / per) for t, v in zip(series.seconds, series.values, strict=True))
-        yield Line(part.name, what, unit, mean, highest, panel, course=course)
+        return self._gauge(what, unit, of, panel, per, has_mean=True)
 
     def highest(
-        self, part: _Part, what: str, series: Series | None, panel: str = "", per: float = 1.0
+        self, what: str, of: Series | Metric | None, panel: str = "", per: float = 1.0
     ) -> Iterator[Line]:
         """A gauge that holds the worst since the last reading: its mean would mean nothing."""
-        if series is None:
-            return
-        inside = series.between(self.begin, self.end)
-        highest = float(inside.values.max()) if inside.values.size else None
-        course = tuple((float(t), float(v) / per) for t, v in zip(series.seconds, series.values, strict=True))
-        yield Line(part.name, what, "s", None, highest, panel, course=course)
+        return self._gauge(what, "s", of, panel, per, has_mean=False)
 
     def rate(
-        self, part: _Part, what: str, unit: str, series: Series | None, panel: str = "", per: float = 1.0
+        self, what: str, unit: str, of: Series | Metric | None, panel: str = "", per: float = 1.0
     ) -> Iterator[Line]:
         """A counter: its growth per second, and the fastest between two readings."""
-        if series is None:
-            return
-        yield self._grown(part, what, unit, series, _time_of(series), panel, per)
+        series = self.part.one(of) if isinstance(of, Metric) else of
+        if series is not None:
+            yield self._grown(what, unit, series, Series(series.seconds, series.seconds), panel, per)
 
     def ratio(
         self,
-        part: _Part,
         what: str,
         unit: str,
         above: Series | None,
@@ -229,15 +235,13 @@ class _Span:
         if above is None or below is None:
             return
         seconds = np.intersect1d(above.seconds, below.seconds)
-        line = self._grown(part, what, unit, _at(above, seconds), _at(below, seconds), panel, per)
+        line = self._grown(what, unit, above.read_at(seconds), below.read_at(seconds), panel, per)
         if unit == "share" and isinstance(line.mean, Interval):  # of a whole: not more than all of it
             high = None if line.mean.high is None else min(1.0, line.mean.high)
             line = replace(line, mean=replace(line.mean, high=high))
         yield line
 
-    def _grown(
-        self, part: _Part, what: str, unit: str, above: Series, below: Series, panel: str, per: float
-    ) -> Line:
+    def _grown(self, what: str, unit: str, above: Series, below: Series, panel: str, per: float) -> Line:
         up, down = np.diff(above.values), np.diff(below.values)
         is_known = (down > 0) & (up >= 0)
         inside = is_known & (above.seconds[:-1] >= self.begin) & (above.seconds[1:] <= self.end)
@@ -248,47 +252,33 @@ class _Span:
             if np.isfinite(v)
         )
         if not inside.any():
-            return Line(part.name, what, unit, NOT_READ, None, panel, course=course)
-        mean = within_trial.mean(up[inside], down[inside])
-        point = float(up[inside].sum() / down[inside].sum())
-        interval = (
-            mean if isinstance(mean, Interval) else Interval(point, None, None, 1.0, "difference of readings")
-        )
-        return Line(part.name, what, unit, interval, float(values[inside].max()), panel, course=course)
-
-
-def _time_of(series: Series) -> Series:
-    return Series(series.seconds, series.seconds)
-
-
-def _at(series: Series, seconds: Floats) -> Series:
-    return Series(seconds, series.values[np.searchsorted(series.seconds, seconds)])
+            return Line(self.part.name, what, unit, NOT_READ, None, panel, course=course)
+        mean = mean_or_point(up[inside], down[inside])
+        return Line(self.part.name, what, unit, mean, float(values[inside].max()), panel, course=course)
 
 
 # --- one maker a source -----------------------------------------------------------------------------------
 
 
 def _node(part: _Part, begin: float, end: float) -> Iterator[Line]:
-    span = _Span(begin, end)
+    span = _Span(part, begin, end)
     active, idle = part.one(NodeMetrics.loop_active_s), part.one(NodeMetrics.loop_idle_s)
     whole = total([series for series in (active, idle) if series is not None])
-    yield from span.ratio(part, "event loop busy", "share", active, whole, "event loop busy, %", 1 / PERCENT)
+    yield from span.ratio("event loop busy", "share", active, whole, "event loop busy, %", 1 / PERCENT)
     counts = total(part.each(NodeMetrics.loop_lag_counts))
-    yield from span.ratio(part, "event-loop lag, mean", "s", part.one(NodeMetrics.loop_lag_sum_s), counts)
+    yield from span.ratio("event-loop lag, mean", "s", part.one(NodeMetrics.loop_lag_sum_s), counts)
     p99 = _lag_quantile(part, begin, end, 0.99)
     if p99 is not None:
         yield Line(part.name, "event-loop lag, p99", "s", p99)
     worst = part.one(NodeMetrics.loop_lag_max_s)
-    yield from span.highest(part, "event-loop lag, worst", worst, "event-loop lag, worst in 1 s, ms", 1 / MS)
+    yield from span.highest("event-loop lag, worst", worst, "event-loop lag, worst in 1 s, ms", 1 / MS)
     pauses = total(part.each(NodeMetrics.gc_s))
     yield from span.rate(
-        part, "stopped by the collector", "share", pauses, "stopped by the collector, %", 1 / PERCENT
+        "stopped by the collector", "share", pauses, "stopped by the collector, %", 1 / PERCENT
     )
-    yield from span.highest(part, "longest collection", part.one(NodeMetrics.gc_longest_s))
-    yield from span.level(
-        part, "heap in use", "bytes", part.one(NodeMetrics.heap_used_bytes), "heap in use, MiB", MIB
-    )
-    yield from span.rate(part, "taken by the sampling", "share", part.one(NodeMetrics.sampling_s))
+    yield from span.highest("longest collection", NodeMetrics.gc_longest_s)
+    yield from span.level("heap in use", "bytes", NodeMetrics.heap_used_bytes, "heap in use, MiB", MIB)
+    yield from span.rate("taken by the sampling", "share", NodeMetrics.sampling_s)
 
 
 def _lag_quantile(part: _Part, begin: float, end: float, p: float) -> Interval | None:
@@ -310,45 +300,40 @@ def _lag_quantile(part: _Part, begin: float, end: float, p: float) -> Interval |
 
 
 def _beam(part: _Part, begin: float, end: float) -> Iterator[Line]:
-    span = _Span(begin, end)
+    span = _Span(part, begin, end)
     busy = part.one(BeamMetrics.schedulers_busy_s, kind="normal")
-    yield from span.rate(part, "schedulers busy", "schedulers", busy, "schedulers busy")
+    yield from span.rate("schedulers busy", "schedulers", busy, "schedulers busy")
     yield from span.rate(
-        part, "dirty schedulers busy", "schedulers", part.one(BeamMetrics.schedulers_busy_s, kind="dirty_cpu")
+        "dirty schedulers busy", "schedulers", part.one(BeamMetrics.schedulers_busy_s, kind="dirty_cpu")
     )
     queue, most = part.one(BeamMetrics.run_queue_mean), part.one(BeamMetrics.run_queue_max)
-    for line in span.level(part, "run queue", "", queue, "run queue"):
+    for line in span.level("run queue", "", queue, "run queue"):
         inside = most.between(begin, end).values if most is not None else np.zeros(0)
         highest = float(inside.max()) if inside.size else line.highest
         yield replace(line, highest=highest)
-    yield from span.highest(part, "a process woke late by", part.one(BeamMetrics.wake_late_max_s))
-    yield from span.level(part, "processes", "", part.one(BeamMetrics.processes), "Erlang processes")
-    yield from span.level(
-        part, "longest message queue", "", part.one(BeamMetrics.longest_queue), "longest message queue"
-    )
+    yield from span.highest("a process woke late by", BeamMetrics.wake_late_max_s)
+    yield from span.level("processes", "", BeamMetrics.processes, "Erlang processes")
+    yield from span.level("longest message queue", "", BeamMetrics.longest_queue, "longest message queue")
     memory = part.one(BeamMetrics.memory_bytes, kind="total")
-    yield from span.level(part, "memory of the emulator", "bytes", memory, "memory of the emulator, MiB", MIB)
-    yield from span.rate(part, "collections", "1/s", part.one(BeamMetrics.gc_runs), "collections/s")
-    yield from span.rate(part, "reductions", "1/s", part.one(BeamMetrics.reductions))
-    yield from span.rate(part, "sampling under way", "share", part.one(BeamMetrics.sampling_s))
+    yield from span.level("memory of the emulator", "bytes", memory, "memory of the emulator, MiB", MIB)
+    yield from span.rate("collections", "1/s", BeamMetrics.gc_runs, "collections/s")
+    yield from span.rate("reductions", "1/s", BeamMetrics.reductions)
+    yield from span.rate("sampling under way", "share", BeamMetrics.sampling_s)
 
 
 def _tcp(part: _Part, begin: float, end: float) -> Iterator[Line]:
-    span = _Span(begin, end)
+    span = _Span(part, begin, end)
     if not part.labels.service:  # the machine
         part.name = "machine"
-        yield from span.rate(part, "segments sent again", "1/s", part.one(TcpMetrics.segments_retransmitted))
-        yield from span.rate(part, "resets sent", "1/s", part.one(TcpMetrics.resets_sent))
+        yield from span.rate("segments sent again", "1/s", TcpMetrics.segments_retransmitted)
+        yield from span.rate("resets sent", "1/s", TcpMetrics.resets_sent)
         return
-    yield from span.level(
-        part, "waiting to be accepted", "", part.one(TcpMetrics.accept_queue), "waiting to be accepted"
-    )
-    yield from span.level(part, "may wait to be accepted", "", part.one(TcpMetrics.accept_queue_bound))
+    yield from span.level("waiting to be accepted", "", TcpMetrics.accept_queue, "waiting to be accepted")
+    yield from span.level("may wait to be accepted", "", TcpMetrics.accept_queue_bound)
     yield from span.rate(
-        part,
         "dropped before accepted",
         "1/s",
-        part.one(TcpMetrics.listen_drops),
+        TcpMetrics.listen_drops,
         "dropped before accepted, 1/s",
     )
     moments = part.one(TcpMetrics.connections, state="established")  # each count has this row
@@ -357,33 +342,27 @@ def _tcp(part: _Part, begin: float, end: float) -> Iterator[Line]:
         if series.values.any():
             panel = "TCP connections, established" if state == "established" else ""
             counts = _counted_at(moments, [series])
-            yield from span.level(part, f"connections, {state.replace('_', ' ')}", "", counts, panel)
+            yield from span.level(f"connections, {state.replace('_', ' ')}", "", counts, panel)
 
 
 def _cgroup(part: _Part, begin: float, end: float) -> Iterator[Line]:
-    span = _Span(begin, end)
+    span = _Span(part, begin, end)
     periods, held = part.one(CgroupMetrics.cpu_periods), part.one(CgroupMetrics.cpu_throttled_periods)
-    yield from span.ratio(
-        part, "periods throttled", "share", held, periods, "periods throttled, %", 1 / PERCENT
-    )
-    yield from span.rate(part, "held back by its quota", "cores", part.one(CgroupMetrics.cpu_throttled_s))
-    yield from span.rate(
-        part, "waiting for a CPU (pressure)", "share", part.one(CgroupMetrics.cpu_pressure_some_s)
-    )
-    yield from span.rate(
-        part, "waiting for memory (pressure)", "share", part.one(CgroupMetrics.memory_pressure_some_s)
-    )
+    yield from span.ratio("periods throttled", "share", held, periods, "periods throttled, %", 1 / PERCENT)
+    yield from span.rate("held back by its quota", "cores", CgroupMetrics.cpu_throttled_s)
+    yield from span.rate("waiting for a CPU (pressure)", "share", CgroupMetrics.cpu_pressure_some_s)
+    yield from span.rate("waiting for memory (pressure)", "share", CgroupMetrics.memory_pressure_some_s)
     for metric, what in (
         (CgroupMetrics.memory_at_limit, "met its bound of memory"),
         (CgroupMetrics.oom_kills, "killed for memory"),
     ):
         series = part.one(metric)
         if series is not None and series.values.any():
-            yield from span.rate(part, what, "1/s", series)
+            yield from span.rate(what, "1/s", series)
 
 
 def _postgres(part: _Part, begin: float, end: float) -> Iterator[Line]:
-    span = _Span(begin, end)
+    span = _Span(part, begin, end)
     by_state: dict[str, list[Series]] = {}
     waits: dict[str, list[Series]] = {}
     for series in part.each(PostgresMetrics.connections):
@@ -394,27 +373,27 @@ def _postgres(part: _Part, begin: float, end: float) -> Iterator[Line]:
     moments = part.one(PostgresMetrics.max_connections)
     for state, group in sorted(by_state.items()):
         panel = "database connections, active" if state == "active" else ""
-        yield from span.level(part, f"connections, {state}", "", _counted_at(moments, group), panel)
+        yield from span.level(f"connections, {state}", "", _counted_at(moments, group), panel)
     for wait, group in sorted(waits.items()):
-        yield from span.level(part, f"active, waiting for {wait}", "", _counted_at(moments, group))
+        yield from span.level(f"active, waiting for {wait}", "", _counted_at(moments, group))
     locks = part.one(PostgresMetrics.locks_waited_for)
-    yield from span.level(part, "locks waited for", "", locks, "locks waited for")
-    yield from span.highest(part, "longest wait for a lock", part.one(PostgresMetrics.longest_lock_wait_s))
-    yield from span.highest(part, "longest transaction", part.one(PostgresMetrics.longest_transaction_s))
-    yield from span.rate(part, "commits", "1/s", part.one(PostgresMetrics.commits), "commits/s")
-    yield from span.rate(part, "rollbacks", "1/s", part.one(PostgresMetrics.rollbacks))
+    yield from span.level("locks waited for", "", locks, "locks waited for")
+    yield from span.highest("longest wait for a lock", PostgresMetrics.longest_lock_wait_s)
+    yield from span.highest("longest transaction", PostgresMetrics.longest_transaction_s)
+    yield from span.rate("commits", "1/s", PostgresMetrics.commits, "commits/s")
+    yield from span.rate("rollbacks", "1/s", PostgresMetrics.rollbacks)
     hit, missed = part.one(PostgresMetrics.blocks_hit), part.one(PostgresMetrics.blocks_read)
     whole = total([series for series in (hit, missed) if series is not None])
-    yield from span.ratio(part, "blocks found in its cache", "share", hit, whole)
+    yield from span.ratio("blocks found in its cache", "share", hit, whole)
     for metric, what, unit in (
         (PostgresMetrics.deadlocks, "deadlocks", "1/s"),
         (PostgresMetrics.temporary_bytes, "written to temporary files", "bytes/s"),
     ):
         counter = part.one(metric)
         if counter is not None and np.ptp(counter.values) > 0:
-            yield from span.rate(part, what, unit, counter)
-    yield from span.rate(part, "written to its log", "bytes/s", part.one(PostgresMetrics.log_bytes))
-    yield from span.level(part, "size of the database", "bytes", part.one(PostgresMetrics.database_bytes))
+            yield from span.rate(what, unit, counter)
+    yield from span.rate("written to its log", "bytes/s", PostgresMetrics.log_bytes)
+    yield from span.level("size of the database", "bytes", PostgresMetrics.database_bytes)
 
 
 def _counted_at(moments: Series | None, parts: Sequence[Series]) -> Series | None:
@@ -430,35 +409,35 @@ def _counted_at(moments: Series | None, parts: Sequence[Series]) -> Series | Non
 
 
 def _jvm(part: _Part, begin: float, end: float) -> Iterator[Line]:
-    span = _Span(begin, end)
+    span = _Span(part, begin, end)
     jvm = jvm_metrics.Jvm(part.series)
-    yield from span.level(part, "heap in use", "bytes", jvm.heap(), "heap in use, MiB", MIB)
+    yield from span.level("heap in use", "bytes", jvm.heap(), "heap in use, MiB", MIB)
     for pool, used in jvm.heap_pools():
-        yield from span.level(part, f"heap, {pool}", "bytes", used)
-    yield from span.level(part, "memory outside the heap", "bytes", jvm.outside_the_heap())
+        yield from span.level(f"heap, {pool}", "bytes", used)
+    yield from span.level("memory outside the heap", "bytes", jvm.outside_the_heap())
     paused_s, pauses = jvm.total("gc_pause_s"), jvm.total("gc_pauses")
     panel = "stopped by the collector, %"
-    yield from span.rate(part, "stopped by the collector", "share", paused_s, panel, 1 / PERCENT)
-    yield from span.rate(part, "collections", "1/s", pauses)
-    yield from span.ratio(part, "a collection, mean", "s", paused_s, pauses)
-    yield from span.rate(part, "allocated", "bytes/s", jvm.total("allocated_bytes"))
-    yield from span.rate(part, "compiling", "threads", jvm.compiling_s(), "compiling, threads")
-    yield from span.level(part, "threads", "", jvm.total("threads"), "threads")
+    yield from span.rate("stopped by the collector", "share", paused_s, panel, 1 / PERCENT)
+    yield from span.rate("collections", "1/s", pauses)
+    yield from span.ratio("a collection, mean", "s", paused_s, pauses)
+    yield from span.rate("allocated", "bytes/s", jvm.total("allocated_bytes"))
+    yield from span.rate("compiling", "threads", jvm.compiling_s(), "compiling, threads")
+    yield from span.level("threads", "", jvm.total("threads"), "threads")
     for state, count in jvm.threads_by_state():
-        yield from span.level(part, f"threads, {state}", "", count)
+        yield from span.level(f"threads, {state}", "", count)
     busy = jvm.total("request_threads_busy")
-    yield from span.level(part, "request threads busy", "", busy, "request threads busy")
-    yield from span.level(part, "request threads at most", "", jvm.total("request_threads_bound"))
+    yield from span.level("request threads busy", "", busy, "request threads busy")
+    yield from span.level("request threads at most", "", jvm.total("request_threads_bound"))
     held, wait = jvm.total("pool_active"), jvm.total("pool_pending")
-    yield from span.level(part, "database connections in use", "", held, "database connections in use")
-    yield from span.level(part, "database connections at most", "", jvm.total("pool_bound"))
+    yield from span.level("database connections in use", "", held, "database connections in use")
+    yield from span.level("database connections at most", "", jvm.total("pool_bound"))
     title = "threads that wait for a database connection"
-    yield from span.level(part, title, "", wait, title)
+    yield from span.level(title, "", wait, title)
     got, waited_s = jvm.total("pool_acquired"), jvm.total("pool_acquire_s")
-    yield from span.ratio(part, "wait for a database connection, mean", "s", waited_s, got)
+    yield from span.ratio("wait for a database connection, mean", "s", waited_s, got)
     late = jvm.total("pool_timeouts")
     if late is not None and np.ptp(late.values) > 0:
-        yield from span.rate(part, "gave up waiting for a database connection", "1/s", late)
+        yield from span.rate("gave up waiting for a database connection", "1/s", late)
 
 
 _MAKERS: Mapping[str, Callable[[_Part, float, float], Iterator[Line]]] = {

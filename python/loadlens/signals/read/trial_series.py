@@ -41,11 +41,11 @@ class Series:
         growth, lengths = np.diff(part.values), np.diff(part.seconds)
         if np.any(growth < 0):
             return Insufficient("the counter went back: the process was replaced")
-        mean = within_trial.mean(growth, lengths)
-        if isinstance(mean, Interval):
-            return mean
-        point = float(growth.sum() / lengths.sum())
-        return Interval(point, None, None, float(growth.size), "difference of two readings")
+        return mean_or_point(growth, lengths, float(growth.size), "difference of two readings")
+
+    def read_at(self, seconds: Floats) -> Series:
+        """Return the readings at these of its moments."""
+        return Series(seconds, self.values[np.searchsorted(self.seconds, seconds)])
 
     def last_before(self, when: float) -> float | None:
         """Return the last reading up to a moment; none if there is none."""
@@ -65,8 +65,7 @@ def added(parts: Sequence[Series]) -> Series | None:
     seconds = parts[0].seconds
     for part in parts[1:]:
         seconds = np.intersect1d(seconds, part.seconds)
-    values = [part.values[np.searchsorted(part.seconds, seconds)] for part in parts]
-    return Series(seconds, np.sum(values, axis=0))
+    return Series(seconds, np.sum([part.read_at(seconds).values for part in parts], axis=0))
 
 
 def total(parts: Sequence[Series], moments: Floats | None = None) -> Series | None:
@@ -85,9 +84,40 @@ def total(parts: Sequence[Series], moments: Floats | None = None) -> Series | No
 
 def level(values: Floats) -> Interval:
     """Return the mean of readings at equal distances."""
-    mean = within_trial.mean(values, np.ones(values.size))
-    point = float(values.mean())
-    return mean if isinstance(mean, Interval) else Interval(point, None, None, 1.0, "mean of readings")
+    return mean_or_point(values, np.ones(values.size), 1.0, "mean of readings")
+
+
+def mean_or_point(
+    sums: Floats, counts: Floats, independent: float = 1.0, method: str = "difference of readings"
+) -> Interval:
+    """Return the mean with its interval; where there are too few intervals of time for one, the bare mean.
+
+    Args:
+        sums: Sum of the quantity in each interval, shape (intervals,).
+        counts: Number of observations in each, same shape.
+        independent: Observations behind a bare mean.
+        method: Of it.
+    """
+    mean = within_trial.mean(sums, counts)
+    if isinstance(mean, Interval):
+        return mean
+    return Interval(float(sums.sum() / counts.sum()), None, None, independent, method)
+
+
+def stacked(parts: Sequence[Measured], method: str = "sum over processes") -> Interval | None:
+    """Return the sum of values that rise and fall together, their ends added; none unless all are known."""
+    known = [part for part in parts if isinstance(part, Interval)]
+    if not known or len(known) < len(parts):
+        return None
+    lows, highs = ([getattr(part, end) for part in known] for end in ("low", "high"))
+    is_open = None in lows or None in highs
+    return Interval(
+        sum(part.point for part in known),
+        None if is_open else sum(lows),
+        None if is_open else sum(highs),
+        known[0].independent,
+        method,
+    )
 
 
 def of_time(share: Measured) -> Measured:
