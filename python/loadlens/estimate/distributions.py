@@ -103,19 +103,15 @@ def order_p_value(y: Floats) -> float:
         return math.nan
     fewer = int(min((signs > 0).sum(), (signs < 0).sum()))
     if ties.size == n and (n <= EXACT_UP_TO or fewer <= 1):
-        return min(1.0, 2 * _share_of_orders(n, fewer))
+        # The share of all orders of n values that have at most so many inversions
+        shares = np.zeros(fewer + 1)
+        shares[0] = 1.0
+        for size in range(2, n + 1):  # the new value goes before 0 to size - 1 of the others, each as likely
+            sums = np.cumsum(shares)
+            shares = (sums - np.concatenate([np.zeros(min(size, sums.size)), sums[:-size]])) / size
+        return min(1.0, 2 * float(shares.sum()))
     variance = (n * (n - 1) * (2 * n + 5) - float((ties * (ties - 1) * (2 * ties + 5)).sum())) / 18
     return 2 * normal_tail(abs(float(signs.sum())) / math.sqrt(variance))
-
-
-def _share_of_orders(n: int, inversions: int) -> float:
-    """Return the share of all orders of n values that have at most so many inversions."""
-    shares = np.zeros(inversions + 1)
-    shares[0] = 1.0
-    for size in range(2, n + 1):  # the new value goes before 0 to size - 1 of the others, each as likely
-        sums = np.cumsum(shares)
-        shares = (sums - np.concatenate([np.zeros(min(size, sums.size)), sums[:-size]])) / size
-    return float(shares.sum())
 
 
 def rising_fit(y: Floats) -> Floats:

@@ -54,9 +54,10 @@ def waiting(
         )
     held = probe.point - probe_idle_s
     if held <= 0:
-        none = Interval(0.0, 0.0, _above(probe, probe_idle_s) / waited, probe.independent, _METHOD)
+        high = probe.high if probe.high is not None else probe.point
+        none = Interval(0.0, 0.0, max(0.0, high - probe_idle_s) / waited, probe.independent, _METHOD)
         return Waiting(held, waited, none, Interval(float("inf"), None, None, probe.independent, _METHOD))
-    error = _relative_error(probe, held, expensive, waited)
+    error = float(np.hypot(probe.half_width / held, expensive.half_width / waited))
     ratio = held / waited
     independent = min(probe.independent, expensive.independent)
     return Waiting(
@@ -120,13 +121,3 @@ def parallelism(capacity: Interval, alone: Interval) -> Interval:
         low=None if width.low is None else max(0.0, width.low),
         method="Little's law, errors of capacity and response time added in squares",
     )
-
-
-def _above(interval: Interval, value: float) -> float:
-    high = interval.high if interval.high is not None else interval.point
-    return max(0.0, high - value)
-
-
-def _relative_error(probe: Interval, held: float, expensive: Interval, waited: float) -> float:
-    """Half-width of the ratio of waits, relative; an open end counts as its point twice over."""
-    return float(np.hypot(probe.half_width / held, expensive.half_width / waited))

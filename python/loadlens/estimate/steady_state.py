@@ -186,7 +186,9 @@ def trend_of(series: Floats) -> Trend:
     if size < 3:
         return Trend(0.0, 1.0)
     slope = distributions.theil_sen_slope(series)
-    correlation = autocorrelation(_monotone_residuals(series))
+    fits = (distributions.rising_fit(series), -distributions.rising_fit(-series))
+    residuals = [np.asarray(series - fit, dtype=np.float64) for fit in fits]
+    correlation = autocorrelation(min(residuals, key=lambda r: float(r @ r)))
     plain = distributions.order_p_value(series)
     if math.isnan(plain):  # all values are equal
         return Trend(0.0, 1.0)
@@ -231,9 +233,3 @@ def _running_median(series: Floats, width: int = 31) -> Floats:
     padded = np.pad(series, half, mode="edge")
     windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * half + 1)
     return np.asarray(np.median(windows, axis=1), dtype=np.float64)
-
-
-def _monotone_residuals(series: Floats) -> Floats:
-    fits = (distributions.rising_fit(series), -distributions.rising_fit(-series))
-    residuals = [np.asarray(series - fit, dtype=np.float64) for fit in fits]
-    return min(residuals, key=lambda r: float(r @ r))

@@ -56,7 +56,12 @@ def _measure(source: TrialSource, window: Window) -> TrialMeasures:
         return nothing(source, f"{external.name}: {NO_WINDOW}")
     if external.seconds <= 0:
         return nothing(source, f"{external.name} measured nothing")
-    grid = _grid(external)
+    # One interval; or equal ones, where single requests are reported
+    width = INTERVAL_S if external.seconds <= FIRST_MINUTE_S else LONG_INTERVAL_S
+    size = max(1, int(external.seconds / width)) if external.tells_requests else 1
+    starts = np.arange(size, dtype=np.float64) * width
+    lengths = np.diff(np.append(starts, external.seconds)).astype(np.float64)  # the last takes in the rest
+    grid = Grid(starts, lengths, {})
     load = _stream(plan, grid, source, external)
     unknown = Insufficient(external.does_not_say("how its times varied"))
     # When single answers came is known of some programs; that no answer was due meanwhile is not.
@@ -71,15 +76,6 @@ def _measure(source: TrialSource, window: Window) -> TrialMeasures:
         external=external,
     )
     return with_readings(measures, Readings(source.readings()), 0.0, external.seconds)
-
-
-def _grid(external: ExternalReport) -> Grid:
-    """One interval; or equal ones, where single requests are reported."""
-    width = INTERVAL_S if external.seconds <= FIRST_MINUTE_S else LONG_INTERVAL_S
-    size = max(1, int(external.seconds / width)) if external.tells_requests else 1
-    starts = np.arange(size, dtype=np.float64) * width
-    lengths = np.diff(np.append(starts, external.seconds)).astype(np.float64)  # the last takes in the rest
-    return Grid(starts, lengths, {})
 
 
 def _stream(plan: StreamPlan, grid: Grid, source: TrialSource, external: ExternalReport) -> StreamMeasures:

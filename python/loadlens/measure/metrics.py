@@ -42,7 +42,10 @@ def figure_of(case: CaseMeasures, metric: str, step: str | None) -> Figure:
     if kind == "body_bytes":
         return _of_bodies(case, metric, index)
     if metric == "ab_failed.share":
-        return _as_ab(case, metric, index)
+        parts = as_ab(case, index)
+        if parts is None:
+            return NotMeasured(metric, "the sample log was thinned: the first answer may not be in it")
+        return case.share_figure(metric, [(part.failed, part.ended) for part in parts])
     if kind in ("response_time", "service_time"):
         return _of_time(case, metric, index)
     if kind == "server_time":
@@ -186,13 +189,6 @@ def as_ab(case: CaseMeasures, index: int | None) -> list[failures.AbCounts] | No
     ]
     complete = [part for part in parts if part is not None]
     return complete if len(complete) == len(parts) else None
-
-
-def _as_ab(case: CaseMeasures, metric: str, index: int | None) -> Figure:
-    parts = as_ab(case, index)
-    if parts is None:
-        return NotMeasured(metric, "the sample log was thinned: the first answer may not be in it")
-    return case.share_figure(metric, [(part.failed, part.ended) for part in parts])
 
 
 def _of_bodies(case: CaseMeasures, metric: str, index: int | None) -> Figure:

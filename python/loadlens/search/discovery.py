@@ -55,7 +55,12 @@ def discover(aim: Aim) -> Discovered:
     missing: list[str] = []
     flags: list[str] = []
     if aim.find.processes:
-        listening = _listening(aim.origin)
+        url = urlsplit(aim.origin)
+        port = url.port or (443 if url.scheme == "https" else 80)
+        resolved = socket.getaddrinfo(url.hostname, port, type=socket.SOCK_STREAM)
+        listening = listening_sockets.listening_on(
+            {ipaddress.ip_address(str(each[4][0])) for each in resolved}, port
+        )
         missing += _not_watched(listening, aim.origin)
         if listening.processes:
             pids = tuple(process.pid for process in listening.processes)
@@ -114,13 +119,6 @@ def metric_names(text: str) -> frozenset[str]:
 
 
 # --- processes -------------------------------------------------------------------------------------------
-
-
-def _listening(origin: str) -> Listening:
-    url = urlsplit(origin)
-    port = url.port or (443 if url.scheme == "https" else 80)
-    resolved = socket.getaddrinfo(url.hostname, port, type=socket.SOCK_STREAM)
-    return listening_sockets.listening_on({ipaddress.ip_address(str(each[4][0])) for each in resolved}, port)
 
 
 def _processes_text(processes: Sequence[Process]) -> str:

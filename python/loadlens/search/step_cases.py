@@ -159,7 +159,16 @@ def _cheap(
 def case_of(aim: Aim, wanted: Next, baseline: Baseline | None) -> Case:
     """Return the case of a decision; the baseline step comes before there is a baseline."""
     if wanted.kind == "look" or baseline is None:
-        return _look(aim, wanted)
+        steps = (*aim.steps, *([] if aim.probe is None else [aim.probe]), *aim.candidates)
+        pause = Think("fixed", ns=round(look_think_s(aim.bounds.rate_cap_per_s) * _NS))
+        return _case(
+            aim,
+            wanted,
+            experiment=LOOK,
+            scenarios=(Scenario(LOOK, 1.0, steps),),
+            workload=Closed(users=1, think=pause, requests=LOOKS_EACH * len(steps)),
+            probes=(),
+        )
     dense = wanted.kind == "dense"
     rate = probe_per_s(baseline.probe_alone_s, aim.bounds.rate_cap_per_s, dense=dense)
     probe = Probe(
@@ -201,19 +210,6 @@ def planned(aim: Aim, case: Case, block: int, position: int) -> PlannedTrial:
     text = f"{aim.seed}/trial/{block}/{case.slug}"
     seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 11
     return PlannedTrial(case, block, position, seed)
-
-
-def _look(aim: Aim, wanted: Next) -> Case:
-    steps = (*aim.steps, *([] if aim.probe is None else [aim.probe]), *aim.candidates)
-    pause = Think("fixed", ns=round(look_think_s(aim.bounds.rate_cap_per_s) * _NS))
-    return _case(
-        aim,
-        wanted,
-        experiment=LOOK,
-        scenarios=(Scenario(LOOK, 1.0, steps),),
-        workload=Closed(users=1, think=pause, requests=LOOKS_EACH * len(steps)),
-        probes=(),
-    )
 
 
 def _case(

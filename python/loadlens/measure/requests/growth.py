@@ -110,7 +110,13 @@ def _memory(name: str, life: Sequence[_Placed]) -> MemoryGrowth | None:
     seconds, trials = 0.0, 0
     each: list[_Grown] = []
     for placed in life:
-        series, counted = _resident(name, placed.trial), _answered_at(placed.trial)
+        # Resident memory of all processes of a service, added up where they were read together
+        parts = [
+            process.series[MEMORY]
+            for process in placed.trial.resources.services
+            if process.service == name and MEMORY in process.series
+        ]
+        series, counted = added(parts), _answered_at(placed.trial)
         if series is None or counted is None or placed.trial.grid is None:
             continue
         edges = placed.trial.grid.edges_s
@@ -173,16 +179,6 @@ def _slope(x: Floats, y: Floats) -> tuple[Figure, float | None, float | None]:
     early = (y[cut] - y[0]) / (x[cut] - x[0])
     last = (y[-1] - y[cut]) / (x[-1] - x[cut])
     return figure, float(last / early) if early > 0 else None, whole.low
-
-
-def _resident(name: str, trial: TrialMeasures) -> Series | None:
-    """Resident memory of all processes of a service, added up where they were read together."""
-    parts = [
-        process.series[MEMORY]
-        for process in trial.resources.services
-        if process.service == name and MEMORY in process.series
-    ]
-    return added(parts)
 
 
 def _answered_at(trial: TrialMeasures) -> Series | None:

@@ -70,6 +70,10 @@ def step_rows(requests: Requests, opening: IntervalCounts, met: int, edges_s: Fl
         edges_s: Of the intervals of the measured part.
     """
     change, p_value = _trend(requests.took_s)
+    # With the neighbours of such a delay, as far away as it varies.
+    near = np.flatnonzero(
+        (requests.body_s >= ACK_FROM_S - ACK_WIDTH_S) & (requests.body_s <= ACK_TO_S + ACK_WIDTH_S)
+    )
     return StepRows(
         opening=opening,
         met=met,
@@ -77,7 +81,7 @@ def step_rows(requests: Requests, opening: IntervalCounts, met: int, edges_s: Fl
         middle_s=_median(requests.took_s),
         change=change,
         p_value=p_value,
-        delayed=_delayed(requests.body_s),
+        delayed=Delayed(int(requests.body_s.size), near, requests.body_s[near]),
     )
 
 
@@ -97,12 +101,6 @@ def _trend(took_s: Floats) -> tuple[float | None, float]:
     series = np.array([float(np.median(piece)) for piece in np.array_split(took_s, points)])
     trend = trend_of(np.log(np.maximum(series, 1e-9)))
     return trend.change, trend.p_value
-
-
-def _delayed(body_s: Floats) -> Delayed:
-    """Add the neighbours, as far away as such a delay varies."""
-    near = np.flatnonzero((body_s >= ACK_FROM_S - ACK_WIDTH_S) & (body_s <= ACK_TO_S + ACK_WIDTH_S))
-    return Delayed(int(body_s.size), near, body_s[near])
 
 
 def counted(done_s: Floats, took_s: Floats, edges_s: Floats) -> IntervalCounts:

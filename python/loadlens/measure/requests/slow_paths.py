@@ -274,7 +274,8 @@ def _split(level: _Level, valley: float) -> _Split:
         requests = trial.requests(level.step)
         room -= requests.due_s.size
         kept.append(requests if room >= 0 else None)
-        slow.append(_beyond_it(requests, valley))
+        is_slow = requests.took_s > valley
+        slow.append(Requests(requests.due_s[is_slow], requests.took_s[is_slow], requests.body_s[is_slow]))
         del requests  # before the next trial is read
     took = np.concatenate([requests.took_s for requests in slow])
     longest = float(np.quantile(took, ALL_BUT_FEW)) if took.size else 0.0
@@ -292,11 +293,6 @@ def _split(level: _Level, valley: float) -> _Split:
         probes=sum(due for due, _ in probes),
         held=sum(held for _, held in probes),
     )
-
-
-def _beyond_it(requests: Requests, valley: float) -> Requests:
-    is_slow = requests.took_s > valley
-    return Requests(requests.due_s[is_slow], requests.took_s[is_slow], requests.body_s[is_slow])
 
 
 def _followed(trial: Rows, requests: Requests, valley: float, longest: float) -> _Followed | None:

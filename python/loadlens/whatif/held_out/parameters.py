@@ -125,7 +125,15 @@ def fit(cases: Sequence[Observed], probes: Sequence[str]) -> Fit:
         )
     lightest = min(light, key=lambda case: (-len({*probes} & {*case.case.probe_names}), case.in_flight))
     assumed: list[str] = []
-    share = _share(lightest)
+    # The part of the time that the service's processes were ready to run in which they ran
+    shares = []
+    for trial in lightest.case.usable:
+        own = [p for p in trial.resources.processes if p.service == lightest.site.service]
+        used = sum(p.cpu.point for p in own if isinstance(p.cpu, Interval))
+        waited = sum(p.waiting.point for p in own if isinstance(p.waiting, Interval))
+        if used > 0:
+            shares.append(used / (used + waited))
+    share = float(np.median(shares)) if shares else 1.0
     if share < MUCH:
         assumed.append(
             f"other programs leave {share:.0%} of a core to the service, as in {lightest.case.name}"
@@ -148,18 +156,6 @@ def fit(cases: Sequence[Observed], probes: Sequence[str]) -> Fit:
             )
     probed = _probes(lightest, probes, background)
     return Fit(classes, probed, _other_cpu(cases), background, share, tuple(assumed))
-
-
-def _share(case: Observed) -> float:
-    """Return the part of the time that the service's processes were ready to run in which they ran."""
-    shares = []
-    for trial in case.case.usable:
-        own = [p for p in trial.resources.processes if p.service == case.site.service]
-        used = sum(p.cpu.point for p in own if isinstance(p.cpu, Interval))
-        waited = sum(p.waiting.point for p in own if isinstance(p.waiting, Interval))
-        if used > 0:
-            shares.append(used / (used + waited))
-    return float(np.median(shares)) if shares else 1.0
 
 
 def _works(cases: Sequence[Observed], assumed: list[str]) -> tuple[dict[str, Parameter], float]:

@@ -79,17 +79,6 @@ def why_not_kin(measured: PlannedCase, wanted: PlannedCase) -> str | None:
         return "connections are used in another way"
     if list(_requests(measured)) != list(_requests(wanted)):
         return "it sends other requests"
-    return _difference(measured, wanted)
-
-
-def _requests(case: PlannedCase) -> Iterator[Step]:
-    """Yield each request of the load, without its pause and whatever its share of the mix."""
-    for scenario in case.scenarios:
-        for step in scenario.steps:
-            yield replace(step, think=Think())
-
-
-def _difference(measured: PlannedCase, wanted: PlannedCase) -> str | None:
     before = {service.name: service for service in measured.services}
     after = {service.name: service for service in wanted.services}
     for name, either in {**before, **after}.items():
@@ -112,6 +101,13 @@ def _difference(measured: PlannedCase, wanted: PlannedCase) -> str | None:
             names = f"{' and '.join(differing)} of {name} {verb}"
             return f"{names}, and its `model:` does not say what that changes"
     return None
+
+
+def _requests(case: PlannedCase) -> Iterator[Step]:
+    """Yield each request of the load, without its pause and whatever its share of the mix."""
+    for scenario in case.scenarios:
+        for step in scenario.steps:
+            yield replace(step, think=Think())
 
 
 def _value(service: Service, name: str) -> object:

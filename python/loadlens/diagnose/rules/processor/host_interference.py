@@ -64,10 +64,6 @@ def claim(facts: Facts, level: Level[str]) -> Claim:
     """Hold one level against the processor time that others took of it."""
     if level.detail == MACHINES:
         return _stolen(level)
-    return _neighbour(facts, level)
-
-
-def _neighbour(facts: Facts, level: Level[str]) -> Claim:
     curve, step = level.curve, level.step
     used = used_by_others(curve, step)
     waiting = requests_wait(step)
