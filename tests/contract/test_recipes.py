@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,6 +20,12 @@ def test_every_finding_is_registered() -> None:
     registered = {rule.__name__.rpartition(".")[2] for rule in diagnose.PAGES}
 
     assert set(FILES) == registered
+
+
+@pytest.mark.parametrize("rule", diagnose.PAGES, ids=lambda rule: rule.ID)
+def test_a_finding_has_an_id_a_title_what_it_explains_and_how_to_assess_it(rule: Any) -> None:
+    assert all(isinstance(text, str) for text in (rule.ID, rule.TITLE, *rule.EXPLAINS))
+    assert callable(rule.assess if rule in diagnose.RULES else rule.assess_after)
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -9,74 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from importlib import import_module
+from typing import Any, Protocol
 
-from loadlens.diagnose.rules.capacity_limits import (
-    healthy,
-    retrograde_throughput,
-    saturation_plateau,
-)
-from loadlens.diagnose.rules.latency import (
-    mixture_slow_path,
-    pause_aperiodic,
-    pause_periodic,
-)
-from loadlens.diagnose.rules.measurement import (
-    accounting_deficit,
-    accounting_excess,
-    accounting_explained,
-    co_omission,
-    failure_misclassified,
-    gen_bottleneck,
-    little_violation,
-    load_underdriven,
-    noise_between_runs,
-    quantile_boundary,
-    quantile_insufficient,
-    steady_none,
-    warmup_incomplete,
-)
-from loadlens.diagnose.rules.memory_and_disk import (
-    disk_bound,
-    drift_data_growth,
-    drift_leak,
-    logging_per_request,
-    memory_pressure,
-)
-from loadlens.diagnose.rules.network import (
-    accept_drops,
-    fairness_starvation,
-    http_keepalive_limit,
-    http_no_reuse,
-    network_bound,
-    ports_exhausted,
-    tcp_timer_mode,
-)
-from loadlens.diagnose.rules.overload import (
-    ratelimit_active,
-    retry_amplification,
-    shed_overload,
-    timeouts_cliff,
-)
-from loadlens.diagnose.rules.processor import (
-    cgroup_throttled,
-    colocation_contention,
-    cpu_saturated,
-    eventloop_blocked,
-    hol_correlation,
-    host_interference,
-    loop_multipass,
-    scaling_workers,
-)
-from loadlens.diagnose.rules.replicas import backend_slow_one, lb_imbalance
-from loadlens.diagnose.rules.waiting import (
-    db_lock,
-    db_lock_timeouts,
-    db_pool,
-    downstream_serialised,
-    outside_handler_wait,
-    threads_pool_limit,
-)
 from loadlens.model.facts import Facts
 from loadlens.model.finding import Absent, Finding, Grade, NotAssessed
 from loadlens.model.notes import NOTES
@@ -106,60 +41,64 @@ class LaterRule(Page, Protocol):
     def assess_after(self, facts: Facts, others: Sequence[Answer]) -> Answer: ...
 
 
-RULES: tuple[Rule, ...] = (
-    gen_bottleneck,
-    retrograde_throughput,
-    load_underdriven,
-    colocation_contention,
-    host_interference,
-    warmup_incomplete,
-    little_violation,
-    accounting_excess,
-    accounting_deficit,
-    accounting_explained,
-    failure_misclassified,
-    co_omission,
-    steady_none,
-    noise_between_runs,
-    quantile_boundary,
-    quantile_insufficient,
-    saturation_plateau,
-    eventloop_blocked,
-    db_lock,
-    db_lock_timeouts,
-    cgroup_throttled,
-    http_keepalive_limit,
-    http_no_reuse,
-    ratelimit_active,
-    shed_overload,
-    accept_drops,
-    ports_exhausted,
-    fairness_starvation,
-    timeouts_cliff,
-    retry_amplification,
-    lb_imbalance,
-    backend_slow_one,
-    disk_bound,
-    memory_pressure,
-    logging_per_request,
-    network_bound,
-    scaling_workers,
-    pause_periodic,
-    drift_leak,
-    drift_data_growth,
-    tcp_timer_mode,
-    db_pool,
-    threads_pool_limit,
-    outside_handler_wait,
+def _modules(*names: str) -> tuple[Any, ...]:
+    return tuple(import_module(f"loadlens.diagnose.rules.{name}") for name in names)
+
+
+RULES: tuple[Rule, ...] = _modules(
+    "measurement.gen_bottleneck",
+    "capacity_limits.retrograde_throughput",
+    "measurement.load_underdriven",
+    "processor.colocation_contention",
+    "processor.host_interference",
+    "measurement.warmup_incomplete",
+    "measurement.little_violation",
+    "measurement.accounting_excess",
+    "measurement.accounting_deficit",
+    "measurement.accounting_explained",
+    "measurement.failure_misclassified",
+    "measurement.co_omission",
+    "measurement.steady_none",
+    "measurement.noise_between_runs",
+    "measurement.quantile_boundary",
+    "measurement.quantile_insufficient",
+    "capacity_limits.saturation_plateau",
+    "processor.eventloop_blocked",
+    "waiting.db_lock",
+    "waiting.db_lock_timeouts",
+    "processor.cgroup_throttled",
+    "network.http_keepalive_limit",
+    "network.http_no_reuse",
+    "overload.ratelimit_active",
+    "overload.shed_overload",
+    "network.accept_drops",
+    "network.ports_exhausted",
+    "network.fairness_starvation",
+    "overload.timeouts_cliff",
+    "overload.retry_amplification",
+    "replicas.lb_imbalance",
+    "replicas.backend_slow_one",
+    "memory_and_disk.disk_bound",
+    "memory_and_disk.memory_pressure",
+    "memory_and_disk.logging_per_request",
+    "network.network_bound",
+    "processor.scaling_workers",
+    "latency.pause_periodic",
+    "memory_and_disk.drift_leak",
+    "memory_and_disk.drift_data_growth",
+    "network.tcp_timer_mode",
+    "waiting.db_pool",
+    "waiting.threads_pool_limit",
+    "waiting.outside_handler_wait",
 )
-AFTER: tuple[LaterRule, ...] = (  # in this order; the last one looks at all others
-    loop_multipass,
-    hol_correlation,
-    cpu_saturated,
-    pause_aperiodic,
-    mixture_slow_path,
-    downstream_serialised,
-    healthy,
+AFTER: tuple[LaterRule, ...] = _modules(  # in this order; the last one looks at all others
+    "processor.loop_multipass",
+    "processor.hol_correlation",
+    "processor.cpu_saturated",
+    "latency.pause_aperiodic",
+    "latency.mixture_slow_path",
+    "waiting.downstream_serialised",
+    "capacity_limits.healthy",
 )
 PAGES: tuple[Page, ...] = (*RULES, *AFTER)
 
