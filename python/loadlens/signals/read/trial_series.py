@@ -106,16 +106,16 @@ def mean_or_point(
 
 def stacked(parts: Sequence[Measured], method: str = "sum over processes") -> Interval | None:
     """Return the sum of values that rise and fall together, their ends added; none unless all are known."""
-    known = [part for part in parts if isinstance(part, Interval)]
-    if not known or len(known) < len(parts):
+    intervals = [part for part in parts if isinstance(part, Interval)]
+    if not intervals or len(intervals) < len(parts):
         return None
-    lows, highs = ([getattr(part, end) for part in known] for end in ("low", "high"))
+    lows, highs = ([getattr(part, end) for part in intervals] for end in ("low", "high"))
     is_open = None in lows or None in highs
     return Interval(
-        sum(part.point for part in known),
+        sum(part.point for part in intervals),
         None if is_open else sum(lows),
         None if is_open else sum(highs),
-        known[0].independent,
+        intervals[0].independent,
         method,
     )
 
