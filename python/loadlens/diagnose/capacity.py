@@ -17,6 +17,7 @@ from loadlens.measure.curve import Capacity, plateau_figure, plateau_steps
 from loadlens.measure.curves import CurveCases
 from loadlens.model.facts import Curve, Step
 from loadlens.model.finding import Estimate, Figure
+from loadlens.present import numbers
 
 WAITED: Final = "clients waited to ask for connections again"
 GENERATOR: Final = "the generator was the limit"
@@ -30,14 +31,28 @@ class Most:
     figure: Figure
     bounded_by: str = ""  # what kept clients from asking more: it is a lower bound; empty: nothing did
 
+    @property
+    def words(self) -> str:
+        """The capacity in a sentence: `4.9 /s`, `at least 4.9 /s`; or the word of its state."""
+        if isinstance(self.figure, Estimate) and self.bounded_by:
+            return numbers.at_least(self.figure)
+        return numbers.short(self.figure)
+
+    def part(self, share: float) -> Most:
+        """A share of it: what one of several processes does, or one of several requests."""
+        if not isinstance(self.figure, Estimate):
+            return self
+        low, high = (None if end is None else end * share for end in (self.figure.low, self.figure.high))
+        return replace(self, figure=replace(self.figure, point=self.figure.point * share, low=low, high=high))
+
 
 @dataclass(frozen=True, slots=True)
 class CurveCapacity:
-    """A curve that has a capacity, with its cases."""
+    """A curve that reached its capacity, with its cases."""
 
     group: CurveCases
     capacity: Capacity
-    bounded_by: str  # what kept clients from asking more; empty: nothing did
+    most: Most
 
 
 def most_of(curve: Curve, capacity: Capacity, *, besides: Callable[[Step], float] = lambda _: 0.0) -> Most:
@@ -53,11 +68,6 @@ def most_of(curve: Curve, capacity: Capacity, *, besides: Callable[[Step], float
     steps = [step for step, kept in plateau if why or not kept]
     figure = plateau_figure(curve, capacity, steps, extra=besides)
     return Most(_at_least(figure, why) if why else figure, why)
-
-
-def bounded_by(curve: Curve, capacity: Capacity) -> str:
-    """Return why clients sent less than they would on the levels of the capacity; empty: enough are free."""
-    return _bound(_plateau(curve, capacity))
 
 
 def _plateau(curve: Curve, capacity: Capacity) -> list[tuple[Step, str]]:

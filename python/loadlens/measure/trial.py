@@ -6,6 +6,7 @@ in the measured part; unfinished requests are kept apart as censored.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -169,7 +170,7 @@ class StreamMeasures:
         """Successes per second; without an interval where the load varies by plan."""
         if self.external is not None and not self.external.tells_requests:
             return self.external.rate() or Insufficient(self.external.does_not_say(NO_SUCCESSES))
-        rate = within_trial.rate(self.ok, self.grid.lengths_s)
+        rate = self._without_edges() or within_trial.rate(self.ok, self.grid.lengths_s)
         if self.plan.is_level or isinstance(rate, Insufficient):
             return rate
         return replace(rate, low=None, high=None)
@@ -181,17 +182,35 @@ class StreamMeasures:
 
     @property
     def rate_by_little(self) -> float:
-        """Successes per second, without the error of the edges where that matters.
+        """Successes per second: the point of `throughput`, or what was counted where that has none."""
+        by_little = self._without_edges()
+        return float(self.ok.sum()) / self.grid.seconds if by_little is None else by_little.point
 
-        Requests that take a tenth of the measured part are cut off at its edges in bursts; the mean in flight
-        over the mean response time (Little's law) is the same rate and has no such edges. Only where all
-        requests succeed: the time of the others is not in the mean.
+    def _without_edges(self) -> Interval | None:
+        """Return successes per second by Little's law where edges would cut off much of a count; else none.
+
+        Requests that take a twentieth of the measured part are cut off at its edges in bursts; the mean in
+        flight over the mean service time is the same rate and has no such edges. Only where all requests
+        succeed: the time of the others is not in the mean. Relative errors are added in squares.
         """
-        counted = float(self.ok.sum()) / self.grid.seconds
-        mean = self.all_steps().response_mean
-        if self.not_ok.any() or not isinstance(mean, Interval) or not isinstance(self.in_flight, Interval):
-            return counted
-        return self.in_flight.point / mean.point if mean.point > LONG * self.grid.seconds else counted
+        mean, flying = self.all_steps().service_mean, self.in_flight
+        if self.not_ok.any() or not isinstance(mean, Interval) or not isinstance(flying, Interval):
+            return None
+        if mean.point <= LONG * self.grid.seconds or flying.point <= 0:
+            return None
+        point = flying.point / mean.point
+
+        def off(of_flying: float | None, of_mean: float | None) -> float | None:
+            if of_flying is None or of_mean is None:
+                return None
+            return math.hypot(of_flying / flying.point - 1, of_mean / mean.point - 1)
+
+        down, up = off(flying.low, mean.high), off(flying.high, mean.low)
+        low, high = (
+            (None if down is None else max(0.0, point * (1 - down))),
+            None if up is None else point * (1 + up),
+        )
+        return Interval(point, low, high, mean.independent, "Little's law: in flight over mean service time")
 
     @property
     def failed_share(self) -> Interval | Insufficient:

@@ -34,6 +34,15 @@ class Badge:
 
 
 @dataclass(frozen=True, slots=True)
+class Line:
+    """A labelled line of the first screen."""
+
+    label: str  # "fix"
+    text: str
+    is_command: bool = False  # to be typed as it is
+
+
+@dataclass(frozen=True, slots=True)
 class Column:
     """A column of a table."""
 
@@ -230,7 +239,7 @@ class Report:
     schema_version: int
     study: str
     question: str
-    answer: tuple[str, ...]  # one or two sentences with numbers
+    answer: tuple[str, ...]  # the headline, then what follows from it; with numbers
     badges: tuple[Badge, ...]
     conditions: tuple[str, ...]
     findings: tuple[Finding, ...]  # ordered: impact, then grade
@@ -252,3 +261,5 @@ class Report:
     setup: Table | None = None  # variant and place of each part of the testbed
     predictions: PredictionSection | None = None  # of held-out cases
     effects: EffectSection | None = None  # of factors other than the load
+    lines: tuple[Line, ...] = ()  # of the first screen: capacity, fix, gain, who waits, how sure, next
+    pictures: tuple[str, ...] = ()  # anchors of the charts on the first screen

@@ -13,6 +13,7 @@ from loadlens.model.topology import Entry, Outside, Reset, Scalar, Service
 from loadlens.model.workload import Closed, Connection, Cookies, Feed, Open, Scenario
 from loadlens.units import scalar
 
+QUESTION: Final = "How does {} respond to load?"  # of a study that asks none of its own
 TIMES: Final = ("response_time", "service_time", "server_time", "first_byte", "last_byte", "connect", "tls")
 STATISTICS: Final = ("mean", "p50", "p75", "p90", "p95", "p99", "p999")
 EXTREMES: Final = ("stdev", "min", "max")  # of response_time and service_time only
@@ -191,6 +192,12 @@ class Published:
     file: str
     cores: int | None
     rows: tuple[Mapping[str, str], ...]  # experiment, levels..., step, metric, side, value, unit, note
+
+
+def asks_nothing_more(question: str) -> bool:
+    """Return true if the question is the one that a study gets which asks none."""
+    before, _, after = QUESTION.partition("{}")
+    return question.startswith(before) and question.endswith(after)
 
 
 def seconds_of(row: Mapping[str, str]) -> float | None:

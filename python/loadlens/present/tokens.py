@@ -80,8 +80,8 @@ DEMAND_PARTS = (
     "CPU, user",
     "CPU, system",
     "wait for CPU",
-    "lock",
-    "network",
+    "",  # two parts that findings name
+    "",
     "outside the handler",
     "unexplained",
 )

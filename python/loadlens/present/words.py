@@ -187,15 +187,30 @@ def cut(name: str, length: int = NAME_LENGTH) -> str:
 
 
 def cut_names(names: Iterable[str], length: int = NAME_LENGTH) -> dict[str, str]:
-    """Cut every name to length and keep them distinct: names that would look alike get a number."""
+    """Shorten names to a length and keep them distinct.
+
+    Where one is too long, the words that all share go first, because the others distinguish them; then names
+    are cut, and those that would look alike get a number.
+    """
+    whole = {name: plain(name) for name in dict.fromkeys(names)}
+    if len(whole) > 1 and any(len(name) > length for name in whole.values()):
+        whole = _unshared(whole)
     taken: dict[str, str] = {}
-    for name in dict.fromkeys(names):
-        short, number = cut(plain(name), length), 2
+    for name, clean in whole.items():
+        short, number = cut(clean, length), 2
         while short in taken.values():
             mark = f" ({number})"
-            short, number = cut(plain(name), length - len(mark)) + mark, number + 1
+            short, number = cut(clean, length - len(mark)) + mark, number + 1
         taken[name] = short
     return taken
+
+
+def _unshared(names: Mapping[str, str]) -> dict[str, str]:
+    """Return names without the words that all of them have; as they are if one would be left without any."""
+    split = {name: clean.replace(", ", " ").split() for name, clean in names.items()}
+    shared = set.intersection(*(set(parts) for parts in split.values()))
+    kept = {name: " ".join(p for p in parts if p not in shared) for name, parts in split.items()}
+    return kept if shared and all(kept.values()) else dict(names)
 
 
 def plural(number: int, noun: str, many: str | None = None) -> str:

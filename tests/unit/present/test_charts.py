@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import pytest
 
 from loadlens.model.report import Chart
-from loadlens.present import charts, tokens
+from loadlens.present import charts, tokens, words
 from loadlens.present.charts import columns, parts, timeline
 from tests.unit.report.write import sample_charts as sample
 
@@ -88,7 +88,7 @@ def test_a_zero_on_a_log_axis_is_dropped_and_said_in_the_caption() -> None:
 
     throughput, time_ = drawing.spec["vconcat"]
     shown = [
-        sorted({r["users"] for layer in layers(p) for r in layer["data"]["values"] if "x_lo" in r})
+        sorted({r["users"] for layer in layers(p) for r in layer["data"]["values"] if "r_lo" in r})
         for p in (throughput, time_)
     ]
     assert shown == [[1, 2, 10, 50, 100], [1, 2, 10, 100]]  # zero has its place on the linear panel only
@@ -314,9 +314,25 @@ def test_a_column_or_an_option_that_no_chart_knows_is_refused_by_name() -> None:
         charts.draw(broken)
 
 
-def test_a_part_of_demand_that_has_no_colour_is_refused_by_name() -> None:
-    with pytest.raises(ValueError, match="no part coffee"):
-        charts.draw(with_rows(sample.demand(), "parts", ({"case": "a", "part": "coffee", "ms": 3},)))
+def test_parts_of_demand_beyond_the_two_that_findings_may_name_are_refused_by_name() -> None:
+    def named(*parts: str) -> Chart:
+        return with_rows(
+            sample.demand(), "parts", tuple({"case": "a", "part": part, "ms": 3} for part in parts)
+        )
+
+    charts.draw(named("waiting for a lock", "waiting for tea"))
+    with pytest.raises(ValueError, match="no room for coffee"):
+        charts.draw(named("waiting for a lock", "waiting for tea", "coffee"))
+
+
+def test_names_that_are_too_long_lose_what_all_of_them_share() -> None:
+    names = [f"alone workers=1 hash=threads users={users}" for users in (5, 20)]
+
+    assert list(words.cut_names(names).values()) == ["users=5", "users=20"]
+    assert list(words.cut_names(["a users=5", "a users=20"]).values()) == [
+        "a users=5",
+        "a users=20",
+    ]  # they fit
 
 
 def test_csv_has_every_row_and_no_formula() -> None:

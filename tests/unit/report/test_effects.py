@@ -6,6 +6,7 @@ With 20 users c cores are full: X = c / 0.2 s, and R = 20 / X - 0.15 s.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -59,10 +60,44 @@ def test_the_sentence_gives_the_effect_under_load_and_says_where_it_is_another()
     (line,) = report.effects.lines
     assert line.startswith("processes=2 serves ")
     assert "what processes=1 does" in line
-    assert "the mean response time falls from 3." in line
-    assert "(users=20)" in line
-    assert "the effect depends on the rest" in line
-    assert "at users=1" in line
+    assert "the mean falls from 3." in line
+    assert "nothing fails (users=20)" in line
+    assert re.search(r"; at users=1 it is (0\.9|1\.0)\d", line)
+
+
+@pytest.mark.parametrize(
+    ("question", "leads"),
+    [
+        ("What do two processes bring over one?", True),  # it names the factor
+        ("How does web respond to load?", True),  # the question of a study that asks none
+        ("Why is it slow?", False),  # the limit answers it
+    ],
+)
+def test_the_effect_is_the_headline_where_the_question_names_its_factor(question: str, leads: bool) -> None:
+    run = record(lambda load, k: services.blocking_loop(load, processes=k), processes=(1, 2), users=(1, 20))
+
+    report = build.report(replace(run, study=run.study | {"question": question}))
+
+    assert report.effects is not None
+    effect, limit = f"{report.effects.lines[0]}.", f"{report.findings[0].statement}."
+    assert report.answer[:2] == ((effect, limit) if leads else (limit, effect))
+
+
+def test_a_factor_that_only_held_out_cases_have_is_compared_with_the_service_without_it() -> None:
+    def changed(load: services.Load, level: int) -> services.Trace:
+        return services.blocking_loop(load) if level == 1 else services.fair_threads(load, cores=4)
+
+    run = record(changed, users=(20,), processes=(1, 2))
+    for case in run.study["cases"]:
+        case["held_out"] = case["levels"].pop("processes") == "2"
+        case["levels"] |= {"work": "threads"} if case["held_out"] else {}
+
+    effects = build.report(run).effects
+
+    assert effects is not None
+    (line,) = effects.lines
+    assert line.startswith("work=threads serves ")
+    assert "what the service without work does" in line
 
 
 def test_levels_that_do_the_same_are_called_the_same() -> None:

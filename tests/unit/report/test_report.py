@@ -44,11 +44,13 @@ def point(figure: object) -> float:
 
 
 def test_a_blocked_loop_is_named_first_with_its_rate_and_what_the_bystander_pays() -> None:
-    answer = " ".join(looped_report().answer)
+    report = looped_report()
+    lines = {line.label: line.text for line in report.lines}
 
-    assert answer.startswith("order blocks the event loop: 4.9")  # 1 / 0.2 s less the probes' own work
-    assert "GET /ping takes 3.8" in answer  # (20 - 0.75) / 4.9 of waiting
-    assert "From 1.7 users per process on they queue" in answer  # 4.9 x (0.2 + 0.15)
+    # 1 / 0.2 s less the probes' own work
+    assert report.answer[0].startswith("order blocks the event loop: 4.9")
+    assert lines["who waits"].startswith("GET /ping takes 3.8")  # (20 - 0.75) / 4.9 of waiting
+    assert "From 1.7 users per process on they queue" in report.findings[0].explanation  # 4.9 x (0.2 + 0.15)
 
 
 @pytest.mark.parametrize(
@@ -102,12 +104,10 @@ def test_a_lower_bound_of_the_capacity_is_said_where_the_plateau_is_drawn_and_am
 
     bound = build.report(looped())
 
-    ends = [
-        [str(row["label"])[-7:] for row in load_chart(one).datasets["plateau"]] for one in (closed, bound)
-    ]
-    assert [[end == "or more" for end in both] for both in ends] == [[False, False], [True, False]]
-    assert ", a lower bound of the capacity (processes=1); " in load_chart(bound).headline
-    assert "lower bound" not in load_chart(closed).headline
+    labels = [[str(row["label"]) for row in load_chart(one).datasets["plateau"]] for one in (closed, bound)]
+    assert [["at least" in label for label in both] for both in labels] == [[False, False], [True, False]]
+    assert load_chart(bound).headline.startswith("The capacity is at least ")
+    assert "at least" not in load_chart(closed).headline
     said = [text for text in bound.limits if "lower bound of the capacity: clients waited" in text]
     assert len(said) == 1
     assert not any("lower bound of the capacity" in text for text in closed.limits)
@@ -219,7 +219,7 @@ def test_an_invalid_trial_is_shown_and_enters_no_figure() -> None:
     shown = cell(report, "", "20")
 
     assert (shown.state, shown.word) == ("bad", "invalid")
-    assert shown.figures["mean"] == NotMeasured("mean", "the data were not put back")
+    assert shown.figures["mean"] == NotMeasured("response_time.mean", "the data were not put back")
     assert any("the data were not put back" in limit for limit in report.limits)
     assert report.details[1].trials[0].note == "the data were not put back"
 
@@ -257,10 +257,10 @@ def test_a_held_out_change_stands_beside_what_it_changed() -> None:
         case["held_out"] = case["levels"].pop("processes") == "2"
         case["levels"] |= {"work": "threads"} if case["held_out"] else {}
 
-    answer = build.report(run).answer
+    lines = {line.label: line.text for line in build.report(run).lines}
 
-    assert answer[2].startswith("Measured with work=threads at 20 users: ping takes ")
-    assert "in place of 3.8" in answer[2]
+    assert lines["measured"].startswith("work=threads at 20 users: 4.9")  # requests per second before
+    assert "; ping takes 3.8" in lines["measured"]
 
 
 def test_cases_that_need_more_cores_are_not_judged() -> None:
@@ -292,7 +292,9 @@ def test_the_time_of_a_request_is_split_without_a_rest_that_was_not_looked_at() 
     }
 
     assert parts["CPU, user"] == pytest.approx(204, rel=0.02)
-    assert parts["outside the handler"] == pytest.approx(3930 - 200, rel=0.03)
+    assert parts["waiting for the event loop"] == pytest.approx(3930 - 200, rel=0.03)
+    assert "unexplained" not in parts
+    assert chart.headline.startswith("Waiting for the event loop: 3.")
 
 
 def test_server_and_client_times_stand_side_by_side() -> None:

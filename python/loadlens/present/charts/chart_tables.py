@@ -190,7 +190,8 @@ def _predicted(chart: Chart) -> Table:
         )
         for row in _rows(chart, "rows")
     )
-    return Table((*_words("case"), Column("predicted", unit), Column("measured", unit)), rows)
+    heads = (Column(title, unit, is_mixed=True) for title in ("predicted", "measured"))
+    return Table((*_words("case"), *heads), rows)
 
 
 _MADE_BY: Mapping[str, Callable[[Chart], Table]] = {

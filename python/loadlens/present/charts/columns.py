@@ -38,7 +38,7 @@ KINDS: Mapping[ChartKind, Kind] = {
             "predicted": "users x r series? panel?",  # made before the measurement
             "invalid": "users x r series? panel?",
             "knee": "users label series? panel?",
-            "plateau": "users x label series? panel?",
+            "plateau": "users x x_lo x_hi label series? panel?",  # the capacity, from its knee on
             "objective": "r label",
         },
         "rate_label",
@@ -87,7 +87,7 @@ KINDS: Mapping[ChartKind, Kind] = {
             "idle": "ms label",
         }
     ),
-    # C8: mean ms per request by part; parts as in tokens.DEMAND_PARTS
+    # C8: mean ms per request by part; two parts may be others than those of tokens.DEMAND_PARTS
     "demand": Kind({"parts": "case part ms", "totals": "case ms lo hi"}),
     # C9: one figure per case, in a base unit; published None: not published
     "comparison": Kind({"rows": "case value low high published"}, "unit"),

@@ -86,10 +86,10 @@ def demand(chart: Chart, width: int) -> Drawing:
     names = _short_names([*totals, *stack], width)
     is_wide = width >= parts.WIDE_PX
     width = parts.plot_width(width, names)
-    order = {name: i for i, name in enumerate(tokens.DEMAND_PARTS)}
-    unknown = sorted({str(row["part"]) for row in stack} - set(order))
-    if unknown:
-        raise ValueError(f"demand has no part {', '.join(unknown)}; it has {', '.join(order)}")
+    named = iter(dict.fromkeys(p for row in stack if (p := str(row["part"])) not in tokens.DEMAND_PARTS))
+    order = {part or next(named, f"part {i}"): i for i, part in enumerate(tokens.DEMAND_PARTS)}
+    if unknown := list(named):
+        raise ValueError(f"demand has no room for {', '.join(unknown)}; it has {', '.join(order)}")
     stacked = [{**row, "o": order[row["part"]]} for row in stack if (row["ms"] or 0) > 0]
     ended = _ended(totals, unit.name)
     axis = _demand_axis(stacked, ended, width)

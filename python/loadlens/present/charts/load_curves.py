@@ -14,6 +14,7 @@ from loadlens.present.charts.parts import Axis, Colours, Drawing, Panel, Row, Sp
 LOG_FROM = 20  # a range of loads this wide is drawn on a log axis
 PROBE_LOG_FROM = 50  # the bystander's later: its wait grows with the number of users, not with their ratio
 PANELS_A_ROW = 3
+BAND = 0.16  # opacity of a band in which a value lies
 _C1_SETS = ("steps", "trials", "fit", "published", "predicted", "invalid", "knee", "plateau", "objective")
 
 _Sets = dict[str, list[dict[str, Any]]]
@@ -118,7 +119,7 @@ def _panel(sets: _Sets, quantity: _Quantity, x_title: str | None, look: _Style) 
     x_channel = parts.channel("users", users, x_title, **({} if x_title else {"labels": False}))
     panel = Panel(x_channel, parts.channel(column, axis, quantity.title, title_px=users.length + 30), ink)
     panel.layers += _knees(sets["knee"], look, ink if several else None, axis.length, named=is_rate)
-    panel.layers += _plateaus(sets, axis, users) if is_rate and not look.small else []
+    panel.layers += _plateaus(sets, axis, look, ink if several else None) if is_rate else []
     panel.layers += [] if is_rate else parts.limit_layers(sets["objective"], axis, "r")
     ends = colours.ends(sets["steps"], "series", column, "users") if several else []
     _draw_points(panel, {**sets, "model": sets["fit"], "measured": sets["steps"]}, "series", axis, look, ends)
@@ -163,15 +164,31 @@ def _knees(rows: Sequence[Row], look: _Style, ink: Spec | None, height: int, *, 
     return [rule, *words_]
 
 
-def _plateaus(sets: _Sets, axis: Axis, users: Axis) -> list[Spec]:
-    """The plateau's value over its line, left of the last step so that no interval runs through it."""
-    rows = sets["plateau"]
-    heights = parts.staggered([axis.y(row["x"]) - 14 for row in rows], axis.length)
-    last = max((row["users"] for row in sets["steps"]), default=users.high)
-    edge = min(users.position(last) - 4, float(users.length))
+def _plateaus(sets: _Sets, axis: Axis, look: _Style, ink: Spec | None) -> list[Spec]:
+    """The capacity as a line from the knee on, with the band of its interval, and its value over the line."""
+    users = look.users
+    rows = [
+        parts.with_ends({**row, "_from": max(row["users"], users.low)}, "x_lo", "x_hi", axis)
+        for row in sets["plateau"]
+        if row["users"] < users.high
+    ]
+    if not rows:
+        return []
+    x = parts.field("_from", scale=users.scale)
+    band: Spec = {"type": "rect", "opacity": BAND, "clip": True}
+    line: Spec = {"type": "rule", "clip": True, "strokeDash": [6, 3]}
+    drawn = [
+        parts.layer(
+            rows, band, x=x, x2={"value": "width"}, y=parts.field("_low"), y2={"field": "_high"}, color=ink
+        ),
+        parts.layer(rows, line, x=x, x2={"value": "width"}, y=parts.field("x"), color=ink),
+    ]
+    if look.small:
+        return drawn
+    heights = parts.staggered([axis.y(row["_high"]) - 8 for row in rows], axis.length)
     pairs = zip(rows, heights, strict=True)
-    named = [{"_x": edge, "_y": y, "label": parts.text(row["label"])} for row, y in pairs]
-    return parts.words_over(named, "noter") if named else []
+    named = [{"_x": float(users.length) - 4, "_y": y, "label": parts.text(row["label"])} for row, y in pairs]
+    return [*drawn, *parts.words_over(named, "noter")]
 
 
 def bystander(chart: Chart, width: int) -> Drawing:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from loadlens.diagnose.capacity import CurveCapacity, bounded_by
+from loadlens.diagnose.capacity import CurveCapacity, most_of
 from loadlens.measure import memory_release
 from loadlens.measure.case import CaseMeasures
 from loadlens.measure.curve import Capacity, capacity_of
@@ -20,11 +20,12 @@ from loadlens.report.build import (
     chart_links,
     charts,
     comparisons,
+    conditions,
     details,
     effects,
-    headline,
     matrix,
     objectives,
+    opening,
     predictions,
     published,
     tables,
@@ -57,21 +58,27 @@ def _report(record: RunSource, run: Measured) -> Report:
     capacities = _capacities(run)
     section = published.section(run.cases, brief, run.facts.cores)
     foretold = predictions.section(run.cases, record.predictions)
-    changes = effects.section(run.cases, run.facts.cores)
+    changes = effects.section(run.cases, run.facts.cores, brief.question)
     shown_charts = (
         *([changes.chart] if changes and changes.chart else ()),
         *predictions.charts(foretold),
         *comparisons.comparisons(run.cases, brief),
-        *charts.chosen(charts.all_charts(run.groups, capacities, section), brief.report.charts),
+        *charts.chosen(
+            charts.all_charts(run.groups, capacities, section, verdict.findings), brief.report.charts
+        ),
     )
+    command = tuple(str(part) for part in environment.get("command") or ())
+    first = opening.opening(run, verdict, changes, capacities, shown_charts, brief, command)
     software = environment.get("software") or {}
     return Report(
         schema_version=SCHEMA_VERSION,
         study=brief.name,
         question=brief.question,
-        answer=headline.answer(verdict, run.cases, run.groups),
-        badges=headline.badges(run.cases, run.facts, run.accounting, section, brief),
-        conditions=headline.conditions(brief, environment, run.cases),
+        answer=first.answer,
+        lines=first.lines,
+        pictures=first.pictures,
+        badges=conditions.badges(run.cases, run.facts, run.accounting, section, brief),
+        conditions=conditions.conditions(brief, environment, run.cases),
         findings=chart_links.linked(verdict.findings, run.groups, shown_charts),
         absent=verdict.absent,
         not_assessed=verdict.not_assessed,
@@ -80,12 +87,12 @@ def _report(record: RunSource, run: Measured) -> Report:
         charts=shown_charts,
         details=_details(run, brief),
         accounting=run.accounting,
-        environment=headline.environment_rows(environment),
-        environment_differences=headline.environment_differences(run.cases),
-        limits=headline.limits(
+        environment=conditions.environment_rows(environment),
+        environment_differences=conditions.environment_differences(run.cases),
+        limits=conditions.limits(
             run.cases, run.facts, verdict, capacities, brief, record.damage, record.predictions
         ),
-        commands=headline.next_commands(brief, environment, record.id),
+        commands=conditions.next_commands(brief, environment, record.id),
         versions=tuple((str(name), str(value)) for name, value in software.items()),
         digests=_digests(run.cases),
         record_digest=record.digest,
@@ -97,15 +104,14 @@ def _report(record: RunSource, run: Measured) -> Report:
 
 
 def _capacities(run: Measured) -> dict[str, CurveCapacity]:
-    """Capacity of each curve that has one, by label."""
+    """Capacity of each curve that reached it, by label."""
     by_label = {group.label: group for group in run.groups if group.is_curve}
     capacities = {}
     for curve in run.curves:
         capacity = capacity_of(curve)
-        if isinstance(capacity, Capacity):
-            capacities[curve.label] = CurveCapacity(
-                by_label[curve.label], capacity, bounded_by(curve, capacity)
-            )
+        if isinstance(capacity, Capacity) and capacity.saturation.verdict != "underdriven":
+            most = most_of(curve, capacity)
+            capacities[curve.label] = CurveCapacity(by_label[curve.label], capacity, most)
     return capacities
 
 

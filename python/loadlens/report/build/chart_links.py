@@ -37,10 +37,11 @@ def _chart_of(evidence: Evidence, experiments: Sequence[str], charts: Sequence[C
     for chart in charts:
         if chart.kind != kind:
             continue
-        if kind == "demand" or any(_is_of(chart.anchor, experiment) for experiment in experiments):
+        if any(_is_of(chart.anchor, experiment) for experiment in experiments):
             return chart.anchor
     return None
 
 
 def _is_of(anchor: str, experiment: str) -> bool:
-    return anchor == f"chart-load-{experiment}" or anchor.startswith(f"chart-probe-{experiment}-")
+    whole = (f"chart-load-{experiment}", f"chart-demand-{experiment}")
+    return anchor in whole or anchor.startswith(f"chart-probe-{experiment}-")

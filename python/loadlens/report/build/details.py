@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
 from loadlens.estimate import within_trial
 from loadlens.estimate.interval import Interval
 from loadlens.estimate.interval_counts import IntervalCounts
-from loadlens.measure.case import CaseMeasures
+from loadlens.measure.case import CaseMeasures, quantile_name
 from loadlens.measure.curves import failure_modes
 from loadlens.measure.figures import exact, figure
 from loadlens.measure.metrics import inside
@@ -20,7 +21,6 @@ from loadlens.measure.source import StreamPlan
 from loadlens.measure.trial import StreamMeasures, TrialMeasures
 from loadlens.model.finding import Estimate, Figure, NotMeasured
 from loadlens.model.readings import ProcMetrics
-from loadlens.model.recorded import PlannedCase
 from loadlens.model.report import CaseDetail, Chart, Column, Table, TrialRow
 from loadlens.model.result import Generator
 from loadlens.model.trial import Outcome
@@ -28,26 +28,11 @@ from loadlens.present import numbers, words
 from loadlens.present.numbers import percent
 from loadlens.report.build import insides, query_tables, tables
 from loadlens.report.build.brief import Brief
+from loadlens.report.build.percentiles import highest_known
 from loadlens.signals.read import log_lines
 from loadlens.signals.read.trial_series import Series
 
 MS = 1000.0
-COLUMNS = (
-    Column("requests/s", "1/s"),
-    Column("mean", "s"),
-    Column("p99", "s"),
-    Column("failed", "share"),
-    Column("server CPU", "cores"),
-    Column("generator late, p99", "s"),
-)
-DRIVEN_COLUMNS = (
-    Column("requests/s", "1/s"),
-    Column("service time, mean", "s"),
-    Column("service time, p99", "s"),
-    Column("failed", "share"),
-    Column("server CPU", "cores"),
-    Column("its own CPU", "cores"),
-)
 LEVELS = (0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999)
 MOST_COLUMNS = 120  # of a heat map
 BINS_A_DECADE = 8
@@ -58,12 +43,14 @@ Row = dict[str, object]
 
 def detail(case: CaseMeasures, cores: float, brief: Brief, *, is_open: bool) -> CaseDetail:
     """Everything about one case."""
+    p = _highest(case)
+    columns = _columns(case, p)
     return CaseDetail(
         slug=case.slug,
         name=case.name,
         plan=plan_in_words(case),
-        trial_columns=_columns(case),
-        trials=tuple(_trial_row(case, trial) for trial in case.trials),
+        trial_columns=columns,
+        trials=tuple(_trial_row(case, trial, columns, p) for trial in case.trials),
         failures=_failures(case),
         charts=_charts(case, cores, brief),
         queries=query_tables.table(case, brief),
@@ -79,9 +66,25 @@ def detail(case: CaseMeasures, cores: float, brief: Brief, *, is_open: bool) -> 
     )
 
 
-def _columns(case: CaseMeasures) -> tuple[Column, ...]:
+def _columns(case: CaseMeasures, p: float | None) -> tuple[Column, ...]:
     """Return the columns of trials; another program has service times only, and no lateness."""
-    return COLUMNS if case.plan.driver is None else DRIVEN_COLUMNS
+    driven = case.plan.driver is not None
+    time = "service time, " if driven else ""
+    return (
+        Column("requests/s", "1/s"),
+        Column(f"{time}mean", "s"),
+        *([] if p is None else [Column(f"{time}{quantile_name(p)}", "s")]),
+        Column("failed", "share"),
+        Column("server CPU", "cores"),
+        Column("its own CPU", "cores") if driven else Column("generator late, p99", "s"),
+    )
+
+
+def _highest(case: CaseMeasures) -> float | None:
+    """Return the highest percentile that the trials know each by itself."""
+    return highest_known(
+        [partial(_trial_quantile, case, trial) for trial in case.trials if trial.load is not None]
+    )
 
 
 def plan_in_words(case: CaseMeasures) -> str:
@@ -133,56 +136,68 @@ def _load_words(plan: StreamPlan) -> str:
 # --- trials -----------------------------------------------------------------------------------------------
 
 
-def _trial_row(case: CaseMeasures, trial: TrialMeasures) -> TrialRow:
+def _trial_row(
+    case: CaseMeasures, trial: TrialMeasures, columns: Sequence[Column], p: float | None
+) -> TrialRow:
     note = "; ".join((*trial.reasons, *trial.source.notes, *trial.source.leaks))
     return TrialRow(
         name=trial.source.name,
         status=str(trial.source.status),
         position=trial.source.position,
         note=note,
-        figures=_trial_figures(case, trial),
+        figures=_trial_figures(case, trial, columns, p),
     )
 
 
-def _trial_figures(case: CaseMeasures, trial: TrialMeasures) -> tuple[Figure, ...]:
+def _trial_figures(
+    case: CaseMeasures, trial: TrialMeasures, columns: Sequence[Column], p: float | None
+) -> tuple[Figure, ...]:
+    """Return the figures of one trial as those of a case that has it alone."""
     load = trial.load
     if load is None:
         reason = trial.reasons[0] if trial.reasons else "it never ran"
-        return tuple(NotMeasured(column.title, reason) for column in COLUMNS)
+        return tuple(NotMeasured(column.title, reason) for column in columns)
+    cpu = server_cores(trial)
+    watched = NotMeasured("cpu", "not watched") if cpu is None else figure("cpu", "cores", cpu, 1, 0)
+    quantiles = [] if p is None else [_trial_quantile(case, trial, p)]
     if trial.external is not None:
-        return _external_figures(case.plan, trial, load, trial.external.name)
+        alone = CaseMeasures(case.plan, (trial,))
+        own = _own_cpu(trial, trial.external.name)
+        mean = alone.mean(kind="service")
+        return (alone.throughput, mean, *quantiles, alone.failed_share, watched, own)
     steps = load.all_steps()
     samples = int(steps.ok.sum())
-    cpu = server_cores(trial)
-    lag = None if trial.generator is None else trial.generator.lag_p99_s
     return (
         figure("throughput", "1/s", load.throughput, 1, samples),
         figure("response_time.mean", "s", steps.response_mean, 1, samples),
-        figure("response_time.p99", "s", within_trial.quantile(steps.response, 0.99), 1, samples),
+        *quantiles,
         figure("failed.share", "share", load.failed_share, 1, samples),
-        NotMeasured("cpu", "not watched") if cpu is None else figure("cpu", "cores", cpu, 1, 0),
-        NotMeasured("lag", "not recorded")
-        if lag is None
-        else Estimate("lag.p99", "s", float(lag), None, None, 1, 0, "of the generator"),
+        watched,
+        _lag(trial),
     )
 
 
-def _external_figures(
-    plan: PlannedCase, trial: TrialMeasures, load: StreamMeasures, program: str
-) -> tuple[Figure, ...]:
-    """One trial of a load that another program made."""
-    case = CaseMeasures(plan, (trial,))
-    cpu, own = server_cores(trial), own_cores(trial)
-    return (
-        case.throughput,
-        case.mean(kind="service"),
-        case.quantile(0.99, kind="service"),
-        case.failed_share,
-        NotMeasured("cpu", "not watched") if cpu is None else figure("cpu", "cores", cpu, 1, 0),
-        NotMeasured("cpu", f"the CPU of {program} was not read")
-        if own is None
-        else Estimate("cpu", "cores", own, None, None, 1, 0, "CPU time over the life of the program"),
-    )
+def _trial_quantile(case: CaseMeasures, trial: TrialMeasures, p: float) -> Figure:
+    assert trial.load is not None
+    if trial.external is not None:
+        return CaseMeasures(case.plan, (trial,)).quantile(p, kind="service")
+    steps = trial.load.all_steps()
+    quantile = within_trial.quantile(steps.response, p)
+    return figure(f"response_time.{quantile_name(p)}", "s", quantile, 1, int(steps.ok.sum()))
+
+
+def _lag(trial: TrialMeasures) -> Figure:
+    lag = None if trial.generator is None else trial.generator.lag_p99_s
+    if lag is None:
+        return NotMeasured("lag", "not recorded")
+    return Estimate("lag.p99", "s", float(lag), None, None, 1, 0, "of the generator")
+
+
+def _own_cpu(trial: TrialMeasures, program: str) -> Figure:
+    own = own_cores(trial)
+    if own is None:
+        return NotMeasured("cpu", f"the CPU of {program} was not read")
+    return Estimate("cpu", "cores", own, None, None, 1, 0, "CPU time over the life of the program")
 
 
 # --- failures ---------------------------------------------------------------------------------------------

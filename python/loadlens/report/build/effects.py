@@ -1,11 +1,13 @@
 """Effects of a study's factors: what one level changes against the first, all other factors equal.
 
-The level of load is no such factor: its effect is the load curve.
+The level of load is no such factor: its effect is the load curve. A factor that changes the requests
+themselves compares two loads, not two services, so its effects come last.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -26,7 +28,7 @@ class Effect:
     """Two cases that differ in the level of one factor."""
 
     factor: str
-    before: CaseMeasures  # at the first level
+    before: CaseMeasures  # at the first level, or without a factor that only held-out cases have
     after: CaseMeasures
     load: tuple[str, str] | None  # factor and level of the load
     others: tuple[tuple[str, str], ...]  # levels of the other factors, without the load's
@@ -39,7 +41,8 @@ class Effect:
     @property
     def reference(self) -> str:
         """The first level."""
-        return _named(self.factor, self.before.levels[self.factor])
+        level = self.before.levels.get(self.factor)
+        return f"the service without {self.factor}" if level is None else _named(self.factor, level)
 
     @property
     def where(self) -> str:
@@ -58,54 +61,108 @@ class Effect:
 
 
 @dataclass(frozen=True, slots=True)
+class Change:
+    """A level of a factor against the first one, in all conditions of one experiment, by rising load."""
+
+    experiment: str
+    effects: tuple[Effect, ...]
+
+    @property
+    def main(self) -> Effect:
+        """The effect at the highest load that decides it, else at the highest that was measured."""
+        measured = [(effect, effect.throughput) for effect in self.effects]
+        ratios = [(effect, ratio) for effect, ratio in measured if isinstance(ratio, Estimate)]
+        decided = [effect for effect, ratio in ratios if _direction(ratio) != "undecided"]
+        return (decided or [effect for effect, _ in ratios] or self.effects)[-1]
+
+    @property
+    def changes_requests(self) -> bool:
+        """True if the level sends other requests."""
+        return _requests(self.main.before) != _requests(self.main.after)
+
+    @property
+    def varies_load(self) -> bool:
+        """True if the change was seen at several levels of load."""
+        return len({effect.load for effect in self.effects}) > 1
+
+    def is_asked(self, question: str) -> bool:
+        """Return true if the question names the factor, or both of the levels."""
+        words_asked = _stems(question)
+        levels = (self.main.before.levels.get(self.main.factor, ""), self.main.after.levels[self.main.factor])
+        return _stems(self.main.factor) <= words_asked or all(
+            _stems(level) and _stems(level) <= words_asked for level in levels
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Effects:
-    """The section, and its chart."""
+    """The section and its chart."""
 
     section: EffectSection
     chart: Chart | None
+    answers: tuple[str, ...]  # the lines about a service that changes, not about other requests
+    lead: str  # the experiment of the first line
+    is_answer: bool  # of the study's question; else the limit comes first
 
 
-def section(cases: Sequence[CaseMeasures], cores: int) -> Effects | None:
+def section(cases: Sequence[CaseMeasures], cores: int, question: str) -> Effects | None:
     """Return the effect of each factor, in sentences, in a picture and in a table; none without a factor."""
     judged = [case for case in cases if case.reference is not None and case.is_judged(cores)]
-    experiments = dict.fromkeys(case.experiment for case in judged)
-    named = len(experiments) > 1
-    lines: list[str] = []
-    effects: list[tuple[str, Effect]] = []
-    for experiment in experiments:
-        members = [case for case in judged if case.experiment == experiment]
-        for group in _by_change(members):
-            effects += [(experiment, effect) for effect in group]
-            lines.append(f"{experiment}: {_sentence(group)}" if named else _sentence(group))
-    if not effects:
+    changes = [
+        change
+        for experiment in dict.fromkeys(case.experiment for case in judged)
+        for change in _changes(experiment, [case for case in judged if case.experiment == experiment])
+    ]
+    if not changes:
         return None
+    changes.sort(
+        key=lambda change: (change.changes_requests, not change.is_asked(question), not change.varies_load)
+    )
+    named = len({change.experiment for change in changes}) > 1
+    lines = [_sentence(change, named=named) for change in changes]
     if len(lines) > MOST_LINES:
         lines[MOST_LINES:] = [f"{words.plural(len(lines) - MOST_LINES, 'more effect')} in the table"]
-    chart = _chart(effects, named=named)
+    effects = [(change.experiment, effect) for change in changes for effect in change.effects]
+    alike = [change for change in changes if not change.changes_requests]
+    drawn = [(change.experiment, effect) for change in alike or changes for effect in change.effects]
+    chart = _chart(drawn, named=named)
     anchor = None if chart is None else chart.anchor
-    return Effects(EffectSection(tuple(lines), _table(effects, named=named), anchor), chart)
+    made = EffectSection(tuple(lines), _table(effects, named=named), anchor)
+    is_answer = bool(alike) and changes[0].is_asked(question)
+    return Effects(made, chart, tuple(lines[: len(alike)]), changes[0].experiment, is_answer)
 
 
-def _by_change(cases: Sequence[CaseMeasures]) -> Iterator[list[Effect]]:
-    """Yield, for each level of each factor but the first, the effects in all conditions, by rising load."""
+def _requests(case: CaseMeasures) -> tuple[str, ...]:
+    return () if case.reference is None else tuple(step.request for step in case.reference.plan.steps)
+
+
+def _stems(text: str) -> set[str]:
+    """Return the words of a text in lower case, without the s of a plural."""
+    return {word.removesuffix("s") for word in re.findall(r"[^\W_]+", text.lower())}
+
+
+def _changes(experiment: str, cases: Sequence[CaseMeasures]) -> Iterator[Change]:
+    """Yield the change by each level of each factor but the first level."""
     load = load_factor(cases)
     for factor in dict.fromkeys(name for case in cases for name in case.levels if name != load):
-        levels = list(dict.fromkeys(case.levels[factor] for case in cases if factor in case.levels))
+        levels = list(dict.fromkeys(case.levels.get(factor) for case in cases))
         for level in levels[1:]:
-            effects = [
+            effects = tuple(
                 effect
                 for case in cases
                 if case.levels.get(factor) == level
                 and (effect := _effect(case, factor, levels[0], cases, load)) is not None
-            ]
+            )
             if effects:
-                yield effects
+                yield Change(experiment, effects)
 
 
 def _effect(
-    after: CaseMeasures, factor: str, first: str, cases: Sequence[CaseMeasures], load: str | None
+    after: CaseMeasures, factor: str, first: str | None, cases: Sequence[CaseMeasures], load: str | None
 ) -> Effect | None:
-    wanted = {**after.levels, factor: first}
+    wanted = {name: level for name, level in after.levels.items() if name != factor}
+    if first is not None:
+        wanted[factor] = first
     before = next((case for case in cases if case.levels == wanted), None)
     if before is None:
         return None
@@ -136,55 +193,65 @@ def _named(factor: str, level: str) -> str:
 # --- words --------------------------------------------------------------------------------------------------
 
 
-def _sentence(effects: Sequence[Effect]) -> str:
+def _sentence(change: Change, *, named: bool) -> str:
     """Say what the level changes at the highest load that decides it, and where the change is another one."""
-    measured = [effect for effect in effects if isinstance(effect.throughput, Estimate)]
-    main = (measured or effects)[-1]
+    main = change.main
     parts = [_throughput_words(main), _mean_words(main), _failure_words(main)]
-    text = f"{main.level} {'; '.join(part for part in parts if part)}"
-    if main.where:
-        text += f" ({main.where})"
-    other = next((effect for effect in measured[:-1] if _differ(effect.throughput, main.throughput)), None)
-    if other is not None:
-        text += f"; the effect depends on the rest: {numbers.shown(other.throughput)} times at {other.where}"
-    return text
+    text = "; ".join(parts)
+    of = f"experiment {change.experiment}" if named else ""
+    where = ", ".join(part for part in (main.where, of) if part)
+    text += f" ({where})" if where else ""
+    other = next(
+        (e for e in change.effects if e is not main and _differ(e.throughput, main.throughput)), None
+    )
+    return text if other is None else f"{text}; at {other.where} it is {_times(other.throughput)}"
+
+
+def _times(ratio: Figure) -> str:
+    """Return `2.6 times (2.1–3.2)`."""
+    shown = numbers.show(ratio)
+    return f"{shown.value} times" + (f" ({shown.interval})" if shown.interval else "")
 
 
 def _throughput_words(effect: Effect) -> str:
     ratio = effect.throughput
     if not isinstance(ratio, Estimate):
-        return f"against {effect.reference}: throughput {_lack(ratio)}"
+        return f"{effect.level} against {effect.reference}: throughput {_lack(ratio)}"
     match _direction(ratio):
         case "same":
-            return f"serves as much as {effect.reference}, {numbers.shown(ratio)} times"
+            return f"{effect.level} serves as much as {effect.reference}: {_times(ratio)}"
         case "undecided":
-            return f"serves {numbers.shown(ratio)} times what {effect.reference} does: undecided"
+            return f"Undecided whether {effect.level} serves more than {effect.reference}: {_times(ratio)}"
         case _:
-            return f"serves {numbers.shown(ratio)} times what {effect.reference} does"
+            return f"{effect.level} serves {_times(ratio)} what {effect.reference} does"
 
 
 def _mean_words(effect: Effect) -> str:
     ratio, before, after = effect.mean, effect.before.mean(), effect.after.mean()
     if not isinstance(ratio, Estimate):
         return f"mean response time {_lack(ratio)}"
-    change = f"from {numbers.short(before)} to {numbers.short(after)}"
+    change = f"from {numbers.shown(before)} to {numbers.shown(after)}"
     match _direction(ratio):
         case "same":
-            return f"the mean response time stays at {numbers.short(after)}"
+            return f"the mean stays at {numbers.shown(after)}"
         case "undecided":
-            return f"the mean response time goes {change}, which may be chance"
+            return f"undecided whether the mean changes: {change}"
         case "less":
-            return f"the mean response time falls {change}"
+            return f"the mean falls {change}"
         case _:
-            return f"the mean response time rises {change}"
+            return f"the mean rises {change}"
 
 
 def _failure_words(effect: Effect) -> str:
     before, after = effect.before.failed_share, effect.after.failed_share
-    if not (isinstance(before, Estimate) and isinstance(after, Estimate)) or not _apart(before, after):
-        return ""
-    verb = "rise" if after.point > before.point else "fall"
-    return f"failures {verb} from {numbers.short(before)} to {numbers.short(after)}"
+    if not (isinstance(before, Estimate) and isinstance(after, Estimate)):
+        return f"failures {_lack(after if isinstance(before, Estimate) else before)}"
+    if before.point == after.point == 0:
+        return "nothing fails"
+    change = f"from {numbers.shown(before)} to {numbers.shown(after)}"
+    if not _apart(before, after):
+        return f"undecided whether failures change: {change}"
+    return f"failures {'rise' if after.point > before.point else 'fall'} {change}"
 
 
 def _lack(figure: Figure) -> str:

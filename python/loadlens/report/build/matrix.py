@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 
 from loadlens.diagnose.capacity import CurveCapacity
-from loadlens.measure.case import CaseMeasures
+from loadlens.measure.case import CaseMeasures, quantile_name
 from loadlens.measure.curves import load_factor
 from loadlens.measure.metrics import figure_of, unit_of
 from loadlens.measure.services.watched import processes_of
@@ -16,9 +18,21 @@ from loadlens.model.trial import TrialStatus
 from loadlens.present import numbers
 from loadlens.report.build import comparisons
 from loadlens.report.build.brief import Brief, Comparison
+from loadlens.report.build.percentiles import highest_known
 
 MOST_CLASSES = 3
 FEW_FAILURES = 0.001
+Quantile = Callable[[CaseMeasures, float], Figure]
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A figure in the cells of a matrix."""
+
+    key: str
+    label: str
+    unit: str
+    of: Callable[[CaseMeasures], Figure]
 
 
 def matrices(
@@ -55,6 +69,7 @@ def _of_experiment(
         words = ", ".join(f"{factor}={level}" for factor, level in rest)
         held = " (held out)" if all(case.is_held_out for case in members) else ""
         title = ", ".join(part for part in (experiment, words) if part) + held
+        metrics = _metrics(members, compared)
         rows = _levels(members, row)
         columns = _levels(members, column)
         tables.append(
@@ -66,10 +81,10 @@ def _of_experiment(
                 rows=rows,
                 columns=columns,
                 cells={
-                    (case.levels.get(row, ""), case.levels.get(column, "")): cell(case, cores, compared)
+                    (case.levels.get(row, ""), case.levels.get(column, "")): _cell(case, metrics, cores)
                     for case in members
                 },
-                metrics=_metrics(members, compared),
+                metrics=tuple((metric.key, metric.label, metric.unit) for metric in metrics),
                 knee_after=_knees(members, row, columns, capacities),
             )
         )
@@ -93,89 +108,109 @@ def _levels(cases: Sequence[CaseMeasures], factor: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(case.levels.get(factor, "") for case in cases))
 
 
-def _metrics(
-    cases: Sequence[CaseMeasures], compared: Sequence[Comparison]
-) -> tuple[tuple[str, str, str], ...]:
-    """Return the metrics of a cell in their order: key, label, unit."""
+def _metrics(cases: Sequence[CaseMeasures], compared: Sequence[Comparison]) -> tuple[Metric, ...]:
+    """Return what each cell shows, in order."""
     load = next((case.reference for case in cases if case.reference is not None), None)
-    names = [step.name for step in load.plan.steps][:MOST_CLASSES] if load is not None else []
-    metrics: list[tuple[str, str, str]] = []
-    if len(names) > 1:
-        for name in names:
-            metrics += [(f"mean:{name}", f"mean, {name}", "s"), (f"p99:{name}", f"p99, {name}", "s")]
+    steps = load.plan.steps[:MOST_CLASSES] if load is not None else ()
+    metrics: list[Metric] = []
+    if len(steps) > 1:
+        for step in steps:
+            metrics += _times(
+                cases,
+                (f"mean:{step.name}", f"mean, {step.name}", partial(CaseMeasures.mean, step=step.index)),
+                _of_step(step.index),
+                (f":{step.name}", f", {step.name}"),
+            )
     else:
-        metrics += _times(cases)
-    metrics += [("rate", "requests/s", "1/s"), ("failed", "failed", "share")]
-    probes = next((case.probe_names for case in cases if case.probe_names), ())
-    for name in probes:
-        metrics += [
-            (f"probe_mean:{name}", f"probe {name}, mean", "s"),
-            (f"probe_p99:{name}", f"probe {name}, p99", "s"),
-        ]
+        metrics += _response_and_service(cases)
+    metrics += [
+        Metric("rate", "requests/s", "1/s", lambda case: case.throughput),
+        Metric("failed", "failed", "share", lambda case: case.failed_share),
+    ]
+    for name in next((case.probe_names for case in cases if case.probe_names), ()):
+        metrics += _times(
+            cases,
+            (f"probe_mean:{name}", f"probe {name}, mean", partial(CaseMeasures.probe_mean, name=name)),
+            _of_probe(name),
+            (f":{name}", ""),
+            before=("probe_", f"probe {name}, "),
+        )
     if any(trial.resources.services for case in cases for trial in case.usable):
-        metrics.append(("cpu", "busiest process", "cores"))
-    shown = {"throughput", "response_time.mean", "response_time.p99", "failed.share"}
-    for comparison in compared:
-        if comparison.step is not None or comparison.metric not in shown:
-            label = comparisons.what(comparison.metric, comparison.step)
+        metrics.append(Metric("cpu", "busiest process", "cores", _busiest))
+    shown = {"throughput", "response_time.mean", "failed.share"}
+    for wanted in compared:
+        if wanted.step is not None or wanted.metric not in shown:
             metrics.append(
-                (f"{comparison.metric}:{comparison.step or ''}", label, unit_of(comparison.metric))
+                Metric(
+                    f"{wanted.metric}:{wanted.step or ''}",
+                    comparisons.what(wanted.metric, wanted.step),
+                    unit_of(wanted.metric),
+                    partial(figure_of, metric=wanted.metric, step=wanted.step),
+                )
             )
     return tuple(metrics)
 
 
-def _times(cases: Sequence[CaseMeasures]) -> list[tuple[str, str, str]]:
+def _response_and_service(cases: Sequence[CaseMeasures]) -> list[Metric]:
     """Response times; service times first where another program, which knows no others, made some loads."""
-    response = [("mean", "mean", "s"), ("p99", "p99", "s")]
+    response = _times(cases, ("mean", "mean", CaseMeasures.mean), lambda case, p: case.quantile(p), ("", ""))
     if not any(case.plan.driver for case in cases):
         return response
-    service = [("service_mean", "service time, mean", "s"), ("service_p99", "service time, p99", "s")]
+    service = _times(
+        cases,
+        ("service_mean", "service time, mean", partial(CaseMeasures.mean, kind="service")),
+        lambda case, p: case.quantile(p, kind="service"),
+        ("", ""),
+        before=("service_", "service time, "),
+    )
     return service if all(case.plan.driver for case in cases) else service + response
 
 
-def cell(case: CaseMeasures, cores: int, compared: Sequence[Comparison] = ()) -> MatrixCell:
-    """One case."""
+def _times(
+    cases: Sequence[CaseMeasures],
+    mean: tuple[str, str, Callable[[CaseMeasures], Figure]],
+    quantile: Quantile,
+    after: tuple[str, str],
+    *,
+    before: tuple[str, str] = ("", ""),
+) -> list[Metric]:
+    """Return a mean and the highest percentile that is known, with their keys and labels."""
+    key, label, of = mean
+    metrics = [Metric(key, label, "s", of)]
+    p = highest_known([partial(quantile, case) for case in cases if case.reference is not None])
+    if p is not None:
+        name = quantile_name(p)
+        shown = partial(_at, quantile=quantile, p=p)
+        metrics.append(Metric(f"{before[0]}{name}{after[0]}", f"{before[1]}{name}{after[1]}", "s", shown))
+    return metrics
+
+
+def _of_step(step: int) -> Quantile:
+    return lambda case, p: case.quantile(p, step)
+
+
+def _of_probe(name: str) -> Quantile:
+    return lambda case, p: case.probe_quantile(name, p)
+
+
+def _at(case: CaseMeasures, *, quantile: Quantile, p: float) -> Figure:
+    return quantile(case, p)
+
+
+def _busiest(case: CaseMeasures) -> Figure:
+    process = max(processes_of(case), key=lambda process: process.cores, default=None)
+    return NotMeasured("cpu", "not watched") if process is None else process.cpu
+
+
+def _cell(case: CaseMeasures, metrics: Sequence[Metric], cores: int) -> MatrixCell:
     state, word = _state(case, cores)
     return MatrixCell(
         case=case.slug,
-        figures=figures(case)
-        | {
-            f"{wanted.metric}:{wanted.step or ''}": figure_of(case, wanted.metric, wanted.step)
-            for wanted in compared
-        },
+        figures={metric.key: metric.of(case) for metric in metrics},
         state=state,
         word=word,
         judged=case.is_judged(cores),
     )
-
-
-def figures(case: CaseMeasures) -> dict[str, Figure]:
-    """All metrics of a case by the keys of `Matrix.metrics`."""
-    load = case.reference
-    if load is None:
-        reason = case.why_nothing()
-        keys = ("mean", "p99", "service_mean", "service_p99", "rate", "failed")
-        return {key: NotMeasured(key, reason) for key in keys}
-    by_key: dict[str, Figure] = {
-        "mean": case.mean(),
-        "p99": case.quantile(0.99),
-        "rate": case.throughput,
-        "failed": case.failed_share,
-    }
-    if len(load.plan.steps) == 1:
-        by_key["service_mean"] = case.mean(kind="service")
-        by_key["service_p99"] = case.quantile(0.99, kind="service")
-    else:
-        for step in load.plan.steps[:MOST_CLASSES]:
-            by_key[f"mean:{step.name}"] = case.mean(step.index)
-            by_key[f"p99:{step.name}"] = case.quantile(0.99, step.index)
-    for name in case.probe_names:
-        by_key[f"probe_mean:{name}"] = case.probe_mean(name)
-        by_key[f"probe_p99:{name}"] = case.probe_quantile(name, 0.99)
-    busiest = max(processes_of(case), key=lambda process: process.cores, default=None)
-    if busiest is not None:
-        by_key["cpu"] = busiest.cpu
-    return by_key
 
 
 def _state(case: CaseMeasures, cores: int) -> tuple[State, str]:
@@ -206,7 +241,7 @@ def _knees(
     knees: dict[str, str] = {}
     for reached in capacities.values():
         group, saturation = reached.group, reached.capacity.saturation
-        if saturation.knee is None or saturation.verdict == "underdriven":
+        if saturation.knee is None:
             continue
         members = [case for case in group.cases if case.slug in slugs]
         below = [

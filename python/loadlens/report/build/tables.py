@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 from statistics import median
 from typing import Any
 
@@ -19,6 +20,7 @@ from loadlens.model.recorded import Bounds, PlacedService
 from loadlens.model.report import Column, Table
 from loadlens.model.result import CheckResult, GroupRuns
 from loadlens.present import failure_text, numbers, words
+from loadlens.report.build.percentiles import highest_known
 from loadlens.units import duration_text
 
 LEVELS = (0.5, 0.99)
@@ -45,6 +47,7 @@ def phases(case: CaseMeasures) -> Table | None:
     kinds = [kind for kind in OF_CONNECTIONS if any(load.phases[kind].observed for load in case.loads)]
     if not kinds and not any(load.phases["first_byte"].observed for load in case.loads):
         return None
+    levels = _levels(case)
     looked_up = _looked_up(case)
     columns = [
         Column("step", align="left"),
@@ -52,7 +55,7 @@ def phases(case: CaseMeasures) -> Table | None:
         *(
             Column(f"{words.PHASES[kind]} {quantile_name(p)}", "s")
             for kind in (*kinds, *STEP_PHASES)
-            for p in LEVELS
+            for p in levels
         ),
         *([Column("connections")] if kinds else []),
         Column("successes"),
@@ -61,13 +64,25 @@ def phases(case: CaseMeasures) -> Table | None:
         ALL_STEPS,
         *([looked_up] if looked_up is not None else []),
         *_quantiles(
-            case, [(kind, [load.phases[kind] for load in case.loads]) for kind in (*kinds, *STEP_PHASES)]
+            case,
+            [(kind, [load.phases[kind] for load in case.loads]) for kind in (*kinds, *STEP_PHASES)],
+            levels,
         ),
         *([sum(load.phases["connect"].observed for load in case.loads)] if kinds else []),
         sum(load.phases["first_byte"].observed for load in case.loads),
     )
-    apart = (looked_up is not None) + len(LEVELS) * len(kinds)
-    return Table(tuple(columns), (whole, *_by_step(case, apart, has_connections=bool(kinds))), _note(kinds))
+    apart = (looked_up is not None) + len(levels) * len(kinds)
+    by_step = _by_step(case, apart, levels, has_connections=bool(kinds))
+    return Table(tuple(columns), (whole, *by_step), _note(kinds))
+
+
+def _levels(case: CaseMeasures) -> tuple[float, ...]:
+    """Return the median, and the highest percentile that the first bytes of all steps know."""
+    first_bytes = [part for load in case.loads if (part := load.phases["first_byte"]).observed]
+    highest = (
+        highest_known([partial(case.quantile_figure, "first_byte", first_bytes)]) if first_bytes else None
+    )
+    return tuple(dict.fromkeys((0.5, highest or 0.5)))
 
 
 def _note(kinds: Sequence[str]) -> str:
@@ -88,20 +103,30 @@ def _looked_up(case: CaseMeasures) -> Figure | None:
     return Estimate("resolve", "s", middle, middle, middle, len(took), len(took), "exact: once a trial")
 
 
-def _by_step(case: CaseMeasures, apart: int, *, has_connections: bool) -> Iterator[Row]:
+def _by_step(
+    case: CaseMeasures, apart: int, levels: Sequence[float], *, has_connections: bool
+) -> Iterator[Row]:
     """First and last bytes of each step, where there are several; `apart`: columns that know no steps."""
     steps = case.loads[0].steps
     for place, step in enumerate(steps if len(steps) > 1 else ()):
         parts = [(kind, [load.steps[place].phases[kind] for load in case.loads]) for kind in STEP_PHASES]
         successes = sum(part.observed for part in parts[0][1])
         connections = ("not by step",) if has_connections else ()
-        yield (step.plan.name, *["not by step"] * apart, *_quantiles(case, parts), *connections, successes)
+        yield (
+            step.plan.name,
+            *["not by step"] * apart,
+            *_quantiles(case, parts, levels),
+            *connections,
+            successes,
+        )
 
 
-def _quantiles(case: CaseMeasures, parts: Sequence[tuple[str, Sequence[IntervalCounts]]]) -> Iterator[Figure]:
+def _quantiles(
+    case: CaseMeasures, parts: Sequence[tuple[str, Sequence[IntervalCounts]]], levels: Sequence[float]
+) -> Iterator[Figure]:
     for kind, counts in parts:
         seen = [part for part in counts if part.observed]
-        for p in LEVELS:
+        for p in levels:
             metric = f"{kind}.{quantile_name(p)}"
             if seen:
                 yield case.quantile_figure(metric, seen, p)

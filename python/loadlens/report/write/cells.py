@@ -82,11 +82,20 @@ def table_view(table: Table) -> TableView:
     return TableView(
         tuple(head(column.title, on) for column, on in zip(columns, scales, strict=True)),
         tuple(column.align for column in columns),
-        tuple(
-            tuple(_cell(value, on, column) for value, on, column in zip(row, scales, columns, strict=True))
-            for row in table.rows
-        ),
+        tuple(_row(row, scales, columns) for row in table.rows),
         table.note,
+    )
+
+
+def _row(row: Sequence[Cell], scales: Sequence[Scale], columns: Sequence[Column]) -> tuple[CellView, ...]:
+    """Return the cells of a row; figures that carry their own unit share it where they can be compared."""
+    mixed = [cell for cell, column in zip(row, columns, strict=True) if column.is_mixed]
+    figures = [cell for cell in mixed if isinstance(cell, Estimate | Undecided | NotMeasured)]
+    units = {figure.unit for figure in figures if not isinstance(figure, NotMeasured)}
+    own = numbers.scale_of(figures) if len(units) == 1 else None
+    return tuple(
+        _cell(cell, own if column.is_mixed else on, column)
+        for cell, on, column in zip(row, scales, columns, strict=True)
     )
 
 
@@ -101,18 +110,18 @@ def _column_scale(column: Column, values: Sequence[Cell]) -> Scale:
     return numbers.scale(column.unit, [float(v) for v in values if isinstance(v, int | float)])
 
 
-def _cell(value: Cell, on: Scale, column: Column) -> CellView:
+def _cell(value: Cell, on: Scale | None, column: Column) -> CellView:
     match value:
         case None:
             return NOT_MEASURED
         case Estimate() | Undecided() | NotMeasured():
-            return figure_cell(value, with_unit=True) if column.is_mixed else figure_cell(value, on)
+            return figure_cell(value, on, with_unit=column.is_mixed)
         case str():
             return CellView(value or "none")
-        case int() if on.factor == 1.0:
+        case int() if on is None or on.factor == 1.0:
             return CellView(numbers.count(value))
         case _:
-            return CellView(numbers.value(float(value), on))
+            return CellView(numbers.value(float(value), on or PURE))
 
 
 def head(title: str, on: Scale) -> str:
@@ -190,12 +199,12 @@ def predictions(rows: Sequence[PredictionRow]) -> TableView:
             (
                 row.name,
                 words.metric(row.metric) + (f" of {row.step}" if row.step else ""),
-                figure_cell(row.predicted, with_unit=True),
-                figure_cell(row.measured, with_unit=True),
+                *(figure_cell(figure, on, with_unit=True) for figure in (row.predicted, row.measured)),
                 "not known" if row.error is None else f"{row.error * 100:+.1f} %",
                 CellView(row.word, state=row.state),
             )
             for row in rows
+            for on in [numbers.scale_of([row.predicted, row.measured])]
         ),
     )
 

@@ -9,16 +9,16 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from loadlens.model.finding import Estimate, Finding
+from loadlens.model.finding import Estimate, Finding, Grade
 from loadlens.model.report import CaseDetail, Chart, Matrix, MatrixCell, Report, State, Table
 from loadlens.present import charts, numbers, tokens, words
 from loadlens.present.numbers import Scale
 from loadlens.report.write import cells
 from loadlens.report.write.cells import NOT_MEASURED, CellView, TableView
 
-OPEN_FINDINGS = 3
+OPEN_FINDINGS = 1
 DRAWN_CASES = 8  # details whose charts are drawn; of the others only the tables are shown
 BIG_MATRIX = 60  # from this number of cells on, intervals are left out of the matrix
 COMPACT_COLUMNS = 6
@@ -27,14 +27,14 @@ SECTIONS = (
     ("effects", "Effects"),
     ("findings", "Findings"),
     ("cases", "Cases"),
-    ("predictions", "Predictions"),
-    ("published", "Published"),
     ("charts", "Charts"),
+    ("predictions", "Predictions"),
     ("details", "Per case"),
     ("accounting", "Accounting"),
     ("setup", "Set-up"),
     ("environment", "Environment"),
     ("limits", "Limits"),
+    ("published", "Published"),
     ("appendix", "Appendix"),
 )
 
@@ -133,17 +133,36 @@ class DetailView:
 
 
 @dataclass(frozen=True, slots=True)
+class Trust:
+    """Verdicts on the record: what limits how far figures go, and how many checks hold."""
+
+    caveats: tuple[Link, ...]  # the worst first
+    rest: tuple[Link, ...]
+
+    @property
+    def words(self) -> str:
+        """`7 checks hold, 1 could not be made`: the rest in a few words."""
+        held = sum(badge.state == "ok" for badge in self.rest)
+        unknown = len(self.rest) - held
+        parts = [f"{words.plural(held, 'check')} hold" + "s" * (held == 1)] if held else []
+        parts += [f"{unknown} could not be made"] if unknown else []
+        return ", ".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
 class View:
     """The whole report in order."""
 
     nav: tuple[Link, ...]
-    badges: tuple[Link, ...]
+    trust: Trust
+    pictures: tuple[FigureView, ...]  # of the first screen
     summary: Link | None  # the worst badge
     objectives: TableView | None
     effects: TableView | None
     effects_chart: FigureView | None
     counts: str
     findings: tuple[FindingView, ...]
+    suspected: tuple[FindingView, ...]  # not shown to hold: without advice
     matrices: tuple[MatrixView, ...]
     predictions: TableView | None
     models: TableView | None
@@ -162,30 +181,42 @@ def view(report: Report) -> View:
     drawn = _drawn(report)
     ids = _ids(report, drawn)
     findings = findings_of(report, ids)
-    badges = tuple(Link(b.text, _target(ids, b.anchor), b.state) for b in report.badges)
+    trust = trust_of(report, ids)
     cited: dict[str, list[Link]] = {}
     for f in findings:
         for chart in dict.fromkeys(e.chart for e in f.finding.evidence if e.chart):
             cited.setdefault(chart, []).append(Link(f"finding {f.number}", f"#{f.id}"))
     published, foretold = report.published, report.predictions
-    counts = {"findings": len(findings), "cases": sum(len(matrix.cells) for matrix in report.matrices)}
+    shown = [f for f in findings if f.finding.grade > Grade.SUSPECTED]
+    counts = {"findings": len(shown), "cases": sum(len(matrix.cells) for matrix in report.matrices)}
     return View(
         nav=tuple(
             Link(f"{title} {counts[name]}" if counts.get(name) else title, f"#{name}")
             for name, title in SECTIONS
             if name in ids
         ),
-        badges=badges,
-        summary=min(badges, key=lambda badge: WORST_FIRST.index(badge.state), default=None),
+        trust=trust,
+        pictures=tuple(
+            _figure(c, cited) for name in report.pictures for c in report.charts if c.anchor == name
+        ),
+        summary=next(iter((*trust.caveats, *trust.rest)), None),
         objectives=cells.objectives(report.objectives) if report.objectives else None,
         effects=_table(report.effects.table if report.effects else None),
-        effects_chart=next((_figure(c, cited) for c in report.charts if _is_of_effects(c, report)), None),
+        effects_chart=next(
+            (
+                _figure(c, cited)
+                for c in report.charts
+                if _is_of_effects(c, report) and c.anchor not in report.pictures
+            ),
+            None,
+        ),
         counts=words.grade_counts(
             (f.grade for f in report.findings if f.explained_by is None),
             len(report.absent),
             len(report.not_assessed),
         ),
-        findings=findings,
+        findings=tuple(shown),
+        suspected=tuple(f for f in findings if f.finding.grade == Grade.SUSPECTED),
         matrices=tuple(_matrix(matrix, i, report) for i, matrix in enumerate(report.matrices)),
         predictions=cells.predictions(foretold.rows) if foretold and foretold.rows else None,
         models=_table(foretold.models if foretold else None),
@@ -218,8 +249,9 @@ def _is_of_effects(chart: Chart, report: Report) -> bool:
 
 
 def _is_in_charts(chart: Chart, report: Report) -> bool:
-    """True if the chart belongs to no section of its own."""
-    return not _is_published(chart, report) and not _is_of_effects(chart, report)
+    """True if the chart belongs neither to the first screen nor to a section of its own."""
+    is_elsewhere = _is_published(chart, report) or _is_of_effects(chart, report)
+    return not is_elsewhere and chart.anchor not in report.pictures
 
 
 def _ids(report: Report, drawn: Sequence[CaseDetail]) -> set[str]:
@@ -251,8 +283,23 @@ def _target(ids: set[str], name: str | None) -> str | None:
     return f"#{anchor(name)}" if name and anchor(name) in ids else None
 
 
+def trust_of(report: Report, ids: set[str]) -> Trust:
+    """Return the verdicts on the record, those first that limit how far figures go.
+
+    Args:
+        report: Any.
+        ids: Targets on the page; a medium without links has none.
+    """
+    badges = sorted(report.badges, key=lambda badge: WORST_FIRST.index(badge.state))
+    links = [Link(b.text, _target(ids, b.anchor), b.state) for b in badges]
+    caveats = [link for link in links if link.state in ("bad", "caution")]
+    return Trust(tuple(caveats), tuple(links[len(caveats) :]))
+
+
 def findings_of(report: Report, ids: set[str]) -> tuple[FindingView, ...]:
     """Return root findings in the report's order, with those that they explain.
+
+    A finding that is only suspected gives no advice: following it might cure nothing.
 
     Args:
         report: Any.
@@ -260,13 +307,16 @@ def findings_of(report: Report, ids: set[str]) -> tuple[FindingView, ...]:
     """
     rules = {finding.rule for finding in report.findings}
     roots = [f for f in report.findings if f.explained_by is None or f.explained_by not in rules]
+    roots.sort(key=lambda finding: finding.grade == Grade.SUSPECTED)
 
     def rivals(finding: Finding, verdict: bool | None) -> str:
         named = [c for c in finding.counter if c.ruled_out is verdict]
         return " · ".join(f"{c.rival} ({c.text})" if c.text else c.rival for c in named)
 
     def shown(finding: Finding, number: int) -> FindingView:
-        explained = [f for f in report.findings if f.explained_by == finding.rule and f is not finding]
+        if finding.grade == Grade.SUSPECTED:
+            finding = replace(finding, advice="", predictions=())
+        explained = [f for f in report.findings if f.explained_by == finding.rule and f.rule != finding.rule]
         return FindingView(
             number=number,
             finding=finding,

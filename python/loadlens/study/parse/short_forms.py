@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from loadlens import units
+from loadlens.model.study import QUESTION
 from loadlens.model.topology import Scalar
 from loadlens.study.parse.keys_load import LOAD, SHAPES
 from loadlens.study.parse.schema import At
@@ -54,7 +55,7 @@ def completed(tree: Tree, file: Path | None, at: At) -> Tree:
     _put(whole, "schema", _leaf(1, tree.line))
     _put(whole, "study", _leaf(_name(file), tree.line))
     entry = whole.items.get("entry")
-    question = f"How does {entry.written if isinstance(entry, Leaf) else 'the service'} respond to load?"
+    question = QUESTION.format(entry.written if isinstance(entry, Leaf) else "the service")
     _put(whole, "question", _leaf(question, tree.line))
     return whole
 

@@ -17,7 +17,7 @@ def load_curve() -> Chart:
     return Chart(
         kind="load_curve",
         anchor="chart-load",
-        headline="Throughput stops at 240 /s from 1.3 users on; more users only wait.",
+        headline="The capacity is 240 /s; beyond 1.3 users further ones wait",
         datasets={
             "steps": rows(
                 "users x x_lo x_hi r r_lo r_hi",
@@ -29,7 +29,7 @@ def load_curve() -> Chart:
             "fit": rows("users x r", (1, 181, 5.5), (1.33, 240, 5.5), (10, 240, 41.7), (100, 240, 417)),
             "published": rows("users x r", (10, 240, 42), (20, 250, 80), (100, 240, 210)),
             "knee": rows("users label", (1.33, "knee 1.3 users (1.2–1.4)")),
-            "plateau": rows("users x label", (100, 240, "plateau 240/s (236–244)")),
+            "plateau": rows("users x x_lo x_hi label", (1.33, 240, 236, 244, "capacity 240 /s")),
         },
         options={"x_label": "users in the closed loop", "time_label": "mean response time"},
         caption="5 trials a step · circle: measured, rule: 95 % interval · dashed: model",

@@ -131,7 +131,7 @@ def test_every_figure_has_headline_alternative_and_caption(name: str) -> None:
     for figure in tree(name).all("figure"):
         (picture,) = figure.all(class_="picture")
         assert picture.attributes["role"] == "img"
-        assert figure.all("h3", "h4")[0].text in picture.attributes["aria-label"] or name == "hostile"
+        assert figure.all("h2", "h3", "h4")[0].text in picture.attributes["aria-label"] or name == "hostile"
         assert figure.all("figcaption")[0].text
 
 
@@ -171,17 +171,37 @@ def test_answer_stands_before_everything_else() -> None:
     ]
     assert order[0] == "header"
     assert order[1:] == [
-        "objectives", "findings", "cases", "predictions", "published", "charts", "details",
-        "accounting", "setup", "environment", "limits", "appendix", "footer",
+        "objectives", "findings", "cases", "charts", "predictions", "details",
+        "accounting", "setup", "environment", "limits", "published", "appendix", "footer",
     ]  # fmt: skip
 
 
-def test_first_three_findings_are_open_and_the_explained_one_is_under_its_cause() -> None:
+def test_the_first_screen_is_the_answer_its_pictures_and_what_to_do() -> None:
+    (header,) = tree("sample").all("header")
+
+    assert header.all("h1")[0].text.startswith("It stops everything.")
+    assert [figure.attributes["id"] for figure in header.all("figure")] == ["chart-load", "chart-demand"]
+    assert [term.text for term in header.all("dt")] == ["capacity", "fix", "who waits", "trust", "next"]
+    (trust,) = [d for d in header.all("dd") if d.all("details")]
+    assert "objective missed" in trust.text.partition("books balance")[0]  # the worst comes first
+    assert header.all("code")[0].text == "loadlens run studies/register"
+
+
+def test_the_first_finding_is_open_and_the_explained_one_is_under_its_cause() -> None:
     findings = tree("sample").all("details", class_="finding")
 
-    assert ["open" in f.attributes for f in findings] == [True, True, True, False]
+    assert ["open" in f.attributes for f in findings] == [True, False, False, False]
     (explained,) = findings[0].all("details", class_="explained")
     assert "more users only wait" in explained.text
+
+
+def test_suspected_findings_are_folded_and_give_no_advice() -> None:
+    (fold,) = [d for d in tree("sample").all("details") if d.text.startswith("Not confirmed: 1 suspected")]
+    (suspected,) = fold.all("details", class_="finding")
+
+    assert "Block 2 may have shared its CPU" in suspected.text
+    assert "Do" not in [term.text for term in suspected.all("dt")]
+    assert "open" not in fold.attributes
 
 
 def test_chips_lead_to_charts_and_charts_back_to_findings() -> None:

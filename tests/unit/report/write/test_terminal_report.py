@@ -1,8 +1,10 @@
-"""The report on a terminal: checks, parts of requests and reasons of failures beside the findings."""
+"""The report on a terminal: the first screen of the page, then checks and reasons of failures."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+
+import pytest
 
 from loadlens.model.report import Report
 from loadlens.report.write.terminal.report_text import report_lines
@@ -32,12 +34,25 @@ def test_where_every_check_passed_one_line_says_so() -> None:
     )
 
 
-def test_parts_of_a_request_are_p50_and_p99_of_each_case_in_their_own_unit() -> None:
-    rows = shown(sample_report.sample())
+def test_the_first_screen_is_that_of_the_page() -> None:
+    made = sample_report.sample()
+    rows = shown(made)
 
-    at = next(number for number, row in enumerate(rows) if row.startswith("p50 / p99"))
-    assert rows[at].endswith("users=1: connect 100 / 400 µs ·")
-    assert rows[at + 1] == "first byte 210 / 330 ms · last byte 200 µs (p99 undecided)"
+    assert rows[0].startswith("It stops everything. One worker registers 4.6 users/s")
+    for line in made.lines:
+        assert any(row.startswith(f"{line.label} {line.text[:20]}") for row in rows)
+    at = rows.index("The capacity is 240 /s; beyond 1.3 users further ones wait")
+    assert rows[at + 1] == "load throughput, /s mean response time, ms"
+    assert rows[at + 5] == f"100 236 {'█' * 10} 424 {'█' * 10}"  # 236 of 241, in tenths
+
+
+def test_advice_is_never_cut() -> None:
+    made = sample_report.sample()
+    advice = "Move the work off the loop. " * 12
+    first, *others = made.lines
+    whole = " ".join(shown(replace(made, lines=(first, replace(others[0], text=advice), *others[1:]))))
+
+    assert advice.strip() in whole
 
 
 def test_a_reason_is_said_once_with_what_to_try() -> None:
@@ -46,5 +61,6 @@ def test_a_reason_is_said_once_with_what_to_try() -> None:
     assert rows.count("failed TLS failed: the certificate has expired; try another one") == 1
 
 
-def test_no_line_is_wider_than_eighty_columns() -> None:
-    assert max(map(len, report_lines(sample_report.sample()))) <= 80
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_no_line_is_wider_than_the_terminal(width: int) -> None:
+    assert max(map(len, report_lines(sample_report.sample(), width))) <= width

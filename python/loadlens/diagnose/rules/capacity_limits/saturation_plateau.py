@@ -27,6 +27,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from loadlens.diagnose import grading
+from loadlens.diagnose.capacity import most_of
 from loadlens.diagnose.driver import Claim, Lacking, Words, all_seen, assessing, naming_all, on_curve
 from loadlens.diagnose.observe.curve_signals import gain_signal
 from loadlens.estimate.interval import Insufficient
@@ -88,7 +89,7 @@ def claim(facts: Facts, closed: ClosedCurve) -> Claim:
     ]
 
     def texts(_: Grade) -> Words:
-        rate, waiting = with_unit(saturation.capacity, "1/s"), waiting_share(curve, capacity)
+        rate, waiting = most_of(curve, capacity).words, waiting_share(curve, capacity)
         statement = f"Throughput stops at {rate}; beyond {saturation.plateau_from:g} users all further ones "
         statement += "wait"
         if knee is not None:

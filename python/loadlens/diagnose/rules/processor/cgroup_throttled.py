@@ -28,6 +28,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from loadlens.diagnose import grading
+from loadlens.diagnose.capacity import most_of
 from loadlens.diagnose.driver import Claim, Lacking, Words, assessing, for_all, on_curve
 from loadlens.measure import figures
 from loadlens.measure.curve import Capacity, capacity_of
@@ -161,7 +162,7 @@ def _advice(level: ThrottledLevel) -> str:
     capacity = capacity_of(level.curve)
     now = ""
     if isinstance(capacity, Capacity):
-        now = f" (now {with_unit(capacity.saturation.capacity, '1/s')})"
+        now = f" (now {most_of(level.curve, capacity).words})"
     return f"Raise the quota above {quota.cores:.2g} cores{now}, or run no more threads than it has cores."
 
 

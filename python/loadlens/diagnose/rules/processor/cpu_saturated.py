@@ -31,6 +31,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from loadlens.diagnose import grading
+from loadlens.diagnose.capacity import most_of
 from loadlens.diagnose.driver import (
     Answer,
     Claim,
@@ -160,12 +161,12 @@ def claim(facts: Facts, seen: UsedCores) -> Claim:
     ]
 
     def words(_: Grade) -> Words:
-        rate, waiting = seen.capacity.saturation.capacity, waiting_share(curve, seen.capacity)
+        rate, waiting = most_of(curve, seen.capacity).words, waiting_share(curve, seen.capacity)
         fully = "The one core is" if cores == 1 else f"All {cores:g} cores are"
-        statement = f"{fully} used ({used.point:.2f}) at {with_unit(rate, '1/s')}"
+        statement = f"{fully} used ({used.point:.2f}) at {rate}"
         if isinstance(curve.work, Estimate) and curve.work.point > 0:
             work = with_unit(curve.work.point, "s")
-            statement = f"{fully} used at {with_unit(rate, '1/s')}: {work} of CPU per request"
+            statement = f"{fully} used at {rate}: {work} of CPU per request"
         queue = ""
         if seen.waited is not None and seen.waited >= WAITING_EACH:
             queue = f", and {seen.waited:.1f} threads wait for one"

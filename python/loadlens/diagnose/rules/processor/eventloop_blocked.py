@@ -37,6 +37,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from loadlens.diagnose import grading
+from loadlens.diagnose.capacity import most_of
 from loadlens.diagnose.driver import (
     Answer,
     Claim,
@@ -57,7 +58,7 @@ from loadlens.model.facts import Curve, Facts, ProbeWatch, ProcessWatch, Request
 from loadlens.model.finding import Absent, Counter, Estimate, Finding, Grade
 from loadlens.present import load_text, numbers
 from loadlens.present.numbers import ends, percent, with_unit
-from loadlens.present.words import users
+from loadlens.present.words import plural, users
 
 ID = "eventloop.blocked"
 TITLE = "a request's CPU work holds up its whole process"
@@ -242,21 +243,21 @@ def claim(facts: Facts, loops: BusyLoops) -> Claim:
     ]
 
     def words(grade: Grade) -> Words:
-        mean_s, label = figures.point(probe.response.mean), costliest.label
+        mean, label = probe.response.mean, costliest.label
+        mean_s = figures.point(mean)
         short = probe.label if len(probe.label) <= 16 else f"{probe.label[:14]}.."
         verb = "may block" if grade is Grade.SUSPECTED else "blocks"
-        each = with_unit(_rate(loops) / count, "1/s")
         cores, ceiling = curve.cores_allotted, with_unit(curve.cores_allotted / loops.work_s, "1/s")
         effect = (
             f"one process can then use {cores:g} cores, at most {ceiling}; or run {cores:g} processes in "
             f"place of {count}."
             if count < cores
-            else f"{probe.label} no longer waits for it; throughput stays at most {ceiling}, as {count} "
-            f"processes already use the {cores:g} cores."
+            else f"{probe.label} no longer waits for it; throughput stays at most {ceiling}, as "
+            f"{plural(count, 'process uses', 'processes use')} the {cores:g} cores already."
         )
         return Words(
-            statement=f"{grading.short_label(label)} {verb} the event loop: {each} per process, {short} "
-            f"takes {with_unit(mean_s, 's')}",
+            statement=f"{grading.short_label(label)} {verb} the event loop: {_rate(loops)} per process, "
+            f"{short} takes {numbers.short(mean)}",
             explanation=_explanation(loops),
             advice=f"Move the work of {label} off the loop (thread or process pool): {effect}",
             confirm="twice the processes: throughput doubles while cores are free, and probes wait less; "
@@ -328,12 +329,17 @@ def _helpers_text(loops: BusyLoops) -> str:
     return f" (the second does {percent(max(second))} of the first, limit {percent(HELPER)})"
 
 
-def _rate(loops: BusyLoops) -> float:
-    """Return expensive requests per second: their share of all, times the rate that edges do not cut."""
+def _rate(loops: BusyLoops) -> str:
+    """Return expensive requests per second and process: of the capacity, or else of what was reached."""
     counted = {kind.label: kind.rate.point for kind in loops.step.classes if isinstance(kind.rate, Estimate)}
-    total = sum(counted.values())
-    trials = loops.step.throughput_trials
-    return sum(trials) / len(trials) * counted.get(loops.costliest.label, 0.0) / total if total else 0.0
+    total, trials = sum(counted.values()), loops.step.throughput_trials
+    share = counted.get(loops.costliest.label, 0.0) / total / len(loops.processes) if total else 0.0
+    capacity = capacity_of(loops.curve)
+    if isinstance(capacity, Capacity) and capacity.saturation.verdict != "underdriven":
+        most = most_of(loops.curve, capacity)
+        if isinstance(most.figure, Estimate):
+            return most.part(share).words
+    return with_unit(sum(trials) / len(trials) * share, "1/s")
 
 
 def _explanation(loops: BusyLoops) -> str:

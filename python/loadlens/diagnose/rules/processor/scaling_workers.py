@@ -30,6 +30,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from loadlens.diagnose import grading
+from loadlens.diagnose.capacity import most_of
 from loadlens.diagnose.driver import Claim, Lacking, Words, all_seen, assessing, strongest
 from loadlens.diagnose.rules.network import accept_drops
 from loadlens.estimate.interval import Insufficient, Interval
@@ -58,6 +59,11 @@ class Count:
     capacity: Capacity
     workers: int
     rate: Interval
+
+    @property
+    def stated(self) -> str:
+        """The capacity as every sentence says it."""
+        return most_of(self.curve, self.capacity).words
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +135,7 @@ def _scaling(curves: Sequence[Curve]) -> Scaling | str:
         elif accept_drops.are_kept_waiting(curve, capacity.top):
             short.append(f"{curve.label} shows a lower bound: clients waited to ask for connections again")
         elif workers not in counts or len(curve.steps) > len(counts[workers].curve.steps):
-            counts[workers] = Count(curve, capacity, workers, _rate(capacity))
+            counts[workers] = Count(curve, capacity, workers, _rate(curve, capacity))
     if len(counts) < 2:
         return "needs two numbers of working processes that are saturated" + (
             f"; {short[0]}" if short else ""
@@ -142,9 +148,10 @@ def _scaling(curves: Sequence[Curve]) -> Scaling | str:
     return Scaling(tuple(fewer), most, each, cores_bound)
 
 
-def _rate(capacity: Capacity) -> Interval:
+def _rate(curve: Curve, capacity: Capacity) -> Interval:
     """Return the capacity with the relative ends of the highest load's throughput."""
-    point, top = capacity.saturation.capacity, figures.interval_of(capacity.top.throughput)
+    most, top = most_of(curve, capacity).figure, figures.interval_of(capacity.top.throughput)
+    point = most.point if isinstance(most, Estimate) else capacity.saturation.capacity
     if isinstance(top, Insufficient) or top.point <= 0:
         return Interval(point, None, None, 0.0, "median of the plateau")
     return top.scaled_to(point)
@@ -184,7 +191,7 @@ def claim(facts: Facts, scaling: Scaling) -> Claim:
             limit = ", as long as each has a core."
         return Words(
             statement=f"{most.workers} processes do {most.rate.point / first.rate.point:.2f} times what "
-            f"{first.workers} does: {_shown(most.rate.point)}, {_shown(first.rate.point)}",
+            f"{first.workers} does: {most.stated}, {first.stated}",
             explanation=explanation,
             advice=f"Plan {plan} can do){limit}",
             confirm=f"{twice} processes: {_shown(scaling.rate_of(twice))} at most",

@@ -15,7 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from loadlens.model.report import Report
-from loadlens.present import tokens, words
+from loadlens.present import charts, tokens, words
 from loadlens.report.write.html import explore as interactive
 from loadlens.report.write.html import pictures
 from loadlens.report.write.view import view
@@ -35,7 +35,7 @@ def page(report: Report, *, explore: bool = False) -> str:
     """
     script = _file("page.js")
     shown = view(report)
-    figures = (*shown.charts, *shown.published_charts)
+    figures = (*shown.pictures, *shown.charts, *shown.published_charts)
     bundle = interactive.bundle() if explore else ""
     explored = interactive.specs((figure.id, figure.chart) for figure in figures) if explore else ""
     return (
@@ -102,7 +102,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=_final,
     )
-    environment.globals |= {"picture": pictures.picture, "words": words}
+    environment.globals |= {"picture": pictures.picture, "words": words, "charts": charts}
     return environment
 
 

@@ -27,17 +27,18 @@ class Picture:
     csv: str | None  # a data: address
 
 
-def picture(chart: Chart, name: str, *, narrow: bool = True) -> Picture:
+def picture(chart: Chart, name: str, *, narrow: bool = True, width: int = charts.WIDTH_PX) -> Picture:
     """Draw a chart.
 
     Args:
         chart: Of the report.
         name: Unique on the page; names inside the drawing are made unique with it.
         narrow: Also draw it for narrow screens.
+        width: Of the wide drawing in px.
     """
     rows = sum(len(rows) for rows in chart.datasets.values())
     return Picture(
-        wide=inline(charts.svg(chart), f"{name}-w"),
+        wide=inline(charts.svg(chart, width=width), f"{name}-w"),
         narrow=inline(charts.svg(chart, width=charts.NARROW_PX), f"{name}-n") if narrow else None,
         csv=_address(charts.as_csv(chart)) if rows <= CSV_ROWS else None,
     )

@@ -26,21 +26,17 @@ _ASCII: dict[str, str | int | None] = {
 }
 
 
-def labelled(label: str, parts: Iterable[str], *, indent: str = "", most: int | None = None) -> Iterator[str]:
-    """Return parts under one label, each wrapped over at most so many lines and cut there."""
+def labelled(label: str, parts: Iterable[str], *, indent: str = "", width: int = WIDTH) -> Iterator[str]:
+    """Return parts under one label, each wrapped."""
     for part in filter(None, parts):
-        lines = textwrap.wrap(words.plain(part), WIDTH - len(indent) - LABEL) or [""]
-        if most is not None and len(lines) > most:
-            last = textwrap.wrap(" ".join(lines[most - 1 :]), WIDTH - len(indent) - LABEL - 1)[0]
-            lines = [*lines[: most - 1], f"{last}…"]
-        for line in lines:
+        for line in textwrap.wrap(words.plain(part), width - len(indent) - LABEL) or [""]:
             yield f"{indent}{label:<{LABEL}}{line}"
             label = ""
 
 
-def cut_to_width(text: str) -> str:
+def cut_to_width(text: str, width: int = WIDTH) -> str:
     """Return a line that fits, cut at its end."""
-    return text if len(text) <= WIDTH else f"{text[: WIDTH - 1]}…"
+    return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
 def as_ascii(text: str) -> str:

@@ -1,4 +1,4 @@
-"""A report on a terminal: the answer, the verdicts, then each finding in at most eleven lines."""
+"""A report on a terminal: the first screen of the page, then the other findings, a line each."""
 
 from __future__ import annotations
 
@@ -6,91 +6,155 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from loadlens.model.finding import Estimate
-from loadlens.model.report import CaseDetail, Cell, Report, Table
-from loadlens.present import numbers, words
-from loadlens.report.write.terminal.printing import LABEL, WIDTH, cut_to_width, labelled, print_lines
-from loadlens.report.write.view import FindingView, findings_of
+from loadlens.model.finding import Estimate, Grade
+from loadlens.model.report import CaseDetail, Cell, Chart, Report, Table
+from loadlens.present import charts, numbers, terminal, words
+from loadlens.report.write import cells
+from loadlens.report.write.terminal.printing import (
+    LABEL,
+    WIDTH,
+    cut_to_width,
+    labelled,
+    print_lines,
+)
+from loadlens.report.write.view import FindingView, findings_of, trust_of
 
 NO_BREAK = "\u00a0"  # keeps a figure on one line while others are wrapped; printed as a blank
 SHOWN_PREDICTIONS = ("throughput", "response_time.mean")
 MOST_ROWS = 8  # of a table; the report has them all
 MOST_REASONS = 3  # of a finding, of failures, of limits
+BAR = 10  # columns
 
 
 def print_report(report: Report, *, files: Iterable[Path] = ()) -> None:
-    """Print the answer and the findings on stdout, and where the whole report is."""
-    lines = list(report_lines(report))
+    """Print the first screen and the findings on stdout, and where the whole report is."""
+    width = terminal.width()
+    lines = list(report_lines(report, width))
     lines += [f"Report   {path}" for path in files]
-    print_lines(lines, headings=[0])
+    print_lines(lines, headings=range(len(textwrap.wrap(_headline(report), width))))
 
 
-def report_lines(report: Report) -> Iterator[str]:
-    """Return the lines of a report: question, answer, badges, findings, limits."""
-    yield words.plain(report.question)
-    for sentence in report.answer:
-        yield from textwrap.wrap(words.plain(sentence), WIDTH)
+def _headline(report: Report) -> str:
+    return words.plain(report.answer[0]).rstrip(".")
+
+
+def report_lines(report: Report, width: int = WIDTH) -> Iterator[str]:
+    """Return the lines of a report: the answer, its pictures, what to do; other findings, limits."""
+    yield from textwrap.wrap(_headline(report), width)
+    for sentence in report.answer[1:]:
+        yield from textwrap.wrap(words.plain(sentence), width)
+    drawn = {chart.anchor: chart for chart in report.charts}
+    for name in report.pictures:
+        yield ""
+        yield from picture_lines(drawn[name], width)
     yield ""
-    yield from _badges(report)
-    if report.effects is not None:
-        yield ""
-        yield from labelled("effects", report.effects.lines, most=3)
-    findings = findings_of(report, ids=set())
-    for finding in findings:
-        yield ""
-        yield from finding_lines(finding)
-        for other in finding.explains:
-            yield cut_to_width(f"  explains   {words.plain(other.finding.statement)}")
-    if not findings:
-        yield ""
-        yield "No finding. " + words.grade_counts([], len(report.absent), len(report.not_assessed))
-    yield from _predictions(report)
-    yield from _checks(report)
-    yield from _phases(report)
-    yield from _failures(report)
-    yield from _proxies(report)
+    for line in report.lines:
+        if not line.is_command:
+            yield from labelled(line.label, [line.text], width=width)
+    yield from labelled("trust", [_trust(report)], width=width)
+    for line in report.lines:
+        if line.is_command:
+            yield f"{line.label:<{LABEL}}{words.plain(line.text)}"
+    yield from _findings(report, width)
+    yield from _predictions(report, width)
+    yield from _checks(report, width)
+    yield from _failures(report, width)
+    yield from _proxies(report, width)
     if report.limits:
         yield ""
-        yield from labelled("limits", report.limits[:MOST_REASONS])
+        yield from labelled("limits", report.limits[:MOST_REASONS], width=width)
         if len(report.limits) > MOST_REASONS:
             yield f"{'':<{LABEL}}and {len(report.limits) - MOST_REASONS} more in the report"
 
 
-def _badges(report: Report) -> list[str]:
-    # a badge is never broken over two lines
-    badges = (f"{words.GLYPHS[b.state]} {words.plain(b.text)}".replace(" ", NO_BREAK) for b in report.badges)
-    lines = textwrap.wrap("  ".join(badges), WIDTH, break_long_words=False, break_on_hyphens=False)
-    return [line.replace(NO_BREAK, " ") for line in lines]
+def _trust(report: Report) -> str:
+    trust = trust_of(report, ids=set())
+    caveats = [f"{words.GLYPHS[badge.state]} {badge.text}" for badge in trust.caveats]
+    return " · ".join((*caveats, *([trust.words] if trust.words else [])))
 
 
-def finding_lines(view: FindingView) -> list[str]:
-    """Return one finding in at most eleven lines."""
+# --- pictures ---------------------------------------------------------------------------------------------
+
+
+def picture_lines(chart: Chart, width: int) -> Iterator[str]:
+    """Return a chart as its headline and the rows of its table, with a bar for each figure."""
+    yield from textwrap.wrap(words.plain(chart.headline), width)
+    table = charts.table(chart)
+    if table is None:
+        return
+    shown = Table(table.columns, _rows_that_matter(table))
+    view = cells.table_view(shown)
+    columns = [[head, *(row[i].text for row in view.rows)] for i, head in enumerate(view.heads)]
+    bars = [_bars([row[i] for row in shown.rows]) for i in range(len(columns))]
+    wide = width >= sum(max(map(len, column)) + 2 for column in columns) + sum(BAR + 1 for b in bars if b)
+    for at in range(len(view.rows) + 1):
+        parts = []
+        for column, bar, align in zip(columns, bars, view.aligns, strict=True):
+            size = min(max(map(len, column)), width // 2)
+            text = words.cut(words.plain(column[at]), size)
+            parts.append(f"{text:>{size}}" if align == "right" else f"{text:<{size}}")
+            if bar and wide:
+                parts[-1] += f" {'' if at == 0 else bar[at - 1]:<{BAR}}"
+        yield cut_to_width(f"  {'  '.join(parts)}".rstrip(), width)
+
+
+def _rows_that_matter(table: Table) -> tuple[tuple[Cell, ...], ...]:
+    """Return the rows of a table; of many those of the group in which the last figure is largest."""
+    rows = table.rows
+    if len(rows) <= MOST_ROWS:
+        return rows
+    worst = max(rows, key=lambda row: row[-1].point if isinstance(row[-1], Estimate) else 0.0)
+    return tuple(row for row in rows if row[0] == worst[0])[-MOST_ROWS:]
+
+
+def _bars(column: Sequence[Cell]) -> list[str]:
+    """Return a bar from zero for each cell of a column of figures; empty: its cells are none."""
+    if not any(isinstance(cell, Estimate) for cell in column):
+        return []
+    values = [cell.point if isinstance(cell, Estimate) else cell for cell in column]
+    sizes = [float(value) if isinstance(value, float | int) else 0.0 for value in values]
+    most = max(sizes, default=0.0)
+    return ["" if most <= 0 else words.BLOCKS[-1] * round(BAR * size / most) for size in sizes]
+
+
+# --- findings ---------------------------------------------------------------------------------------------
+
+
+def _findings(report: Report, width: int) -> Iterator[str]:
+    """Yield the first finding with its evidence, a line for each other one, and what is not confirmed."""
+    findings = findings_of(report, ids=set())
+    if not findings:
+        yield ""
+        yield "No finding. " + words.grade_counts([], len(report.absent), len(report.not_assessed))
+        return
+    shown = [view for view in findings if view.finding.grade > Grade.SUSPECTED]
+    for at, view in enumerate(shown):
+        yield ""
+        yield from _finding(view, width, is_first=at == 0)
+    suspected = [view.finding.statement for view in findings if view.finding.grade == Grade.SUSPECTED]
+    if suspected:
+        yield ""
+        yield from labelled("suspected", suspected[:MOST_REASONS], width=width)
+
+
+def _finding(view: FindingView, width: int, *, is_first: bool) -> Iterator[str]:
     finding = view.finding
+    title = f"{view.number} {words.plain(finding.statement)} ({finding.grade.word})"
+    yield from textwrap.wrap(title, width, subsequent_indent="  ")
     excluded = [f"{part.rival}: {part.text}" for part in finding.counter if part.ruled_out]
     unknown = [f"{part.rival}: {part.text}" for part in finding.counter if part.ruled_out is None]
     unknown += [part.text for part in finding.evidence if part.passed is None]
-    predicted = (
-        f"{p.words} {numbers.show(p.before).short} → {numbers.show(p.after).with_interval}"
-        for p in finding.predictions
-    )
-    lines = [
-        cut_to_width(f"{view.number} {words.plain(finding.statement)}"),
-        cut_to_width(f"  {finding.grade.word} · {finding.rule} · {words.plain(finding.scope)}"),
-    ]
     because = [part.text for part in finding.evidence if part.passed]
-    for label, parts, most in (
-        ("because", because[:MOST_REASONS], 1),
-        ("not", [" · ".join(excluded)], 1),
-        ("unknown", ["; ".join((*unknown, *finding.unknown))], 1),
-        ("do", [finding.advice], 2),
-        ("predicted", ["; ".join(predicted)], 1),
-        ("check", [finding.confirm], 1),
-    ):
-        lines += labelled(label, parts, indent="  ", most=most)
-    return lines
+    if is_first:
+        yield from labelled("because", because[:MOST_REASONS], indent="  ", width=width)
+        yield from labelled("not", [" · ".join(excluded)], indent="  ", width=width)
+        yield from labelled("unknown", ["; ".join((*unknown, *finding.unknown))], indent="  ", width=width)
+    else:
+        yield from labelled("do", [finding.advice], indent="  ", width=width)
+    yield from labelled("explains", [f.finding.statement for f in view.explains], indent="  ", width=width)
 
 
-def _predictions(report: Report) -> Iterator[str]:
+def _predictions(report: Report, width: int) -> Iterator[str]:
     """Return the score of the predictions, throughputs and mean times, and what was not predicted."""
     if report.predictions is None:
         return
@@ -99,12 +163,13 @@ def _predictions(report: Report) -> Iterator[str]:
     lines = [
         f"{words.GLYPHS[row.state]} {row.name}: {words.metric(row.metric)}"
         f"{f' of {row.step}' if row.step else ''} "
-        f"{numbers.show(row.predicted).with_interval}, measured {numbers.show(row.measured).short}"
+        f"{numbers.show(row.predicted, on).with_interval}, measured {numbers.show(row.measured, on).short}"
         for row in rows[:MOST_ROWS]
+        for on in [numbers.scale_of([row.predicted, row.measured])]
     ]
     if len(rows) > MOST_ROWS:
         lines.append(f"{words.plural(len(rows) - MOST_ROWS, 'more prediction')} in the report")
-    yield from labelled("predicted", (*report.predictions.lines, *lines))
+    yield from labelled("predicted", (*report.predictions.lines, *lines), width=width)
 
 
 def _named_rows(table: Table | None) -> list[dict[str, Cell]]:
@@ -115,7 +180,7 @@ def _named_rows(table: Table | None) -> list[dict[str, Cell]]:
     return [dict(zip(titles, row, strict=True)) for row in table.rows]
 
 
-def _checks(report: Report) -> Iterator[str]:
+def _checks(report: Report, width: int) -> Iterator[str]:
     """Return the checks that most answers failed, over all cases; one line where all passed."""
     rows = [(detail.name, row) for detail in report.details for row in _named_rows(detail.checks)]
     if not rows:
@@ -125,16 +190,16 @@ def _checks(report: Report) -> Iterator[str]:
     if not failed:
         judged = sum(int(str(row["passed"])) for _, row in rows)
         checks = f"{words.plural(len(rows), 'check')} of all cases passed by every answer judged"
-        yield from labelled("checks", [f"{checks} ({numbers.count(judged)} verdicts)"])
+        yield from labelled("checks", [f"{checks} ({numbers.count(judged)} verdicts)"], width=width)
         return
     failed.sort(key=lambda pair: -_share(pair[1]["share failed"]))
     yield f"{'checks':<{LABEL}}{'passed':>9}{'failed':>9}{'share':>8}   what, where"
     for case, row in failed[:MOST_ROWS]:
         counts = "".join(f"{numbers.count(int(str(row[key]))):>9}" for key in ("passed", "failed"))
         share = numbers.with_unit(_share(row["share failed"]), "share")
-        what = words.cut(words.plain(f"{row['check']} · {row['step']} · {case}"), WIDTH - LABEL - 29)
+        what = words.cut(words.plain(f"{row['check']} · {row['step']} · {case}"), width - LABEL - 29)
         yield f"{'':<{LABEL}}{counts}{share:>8}   {what}"
-        yield cut_to_width(f"{'':<{LABEL + 4}}{words.plain(str(row['first that failed']))}")
+        yield cut_to_width(f"{'':<{LABEL + 4}}{words.plain(str(row['first that failed']))}", width)
     if len(failed) > MOST_ROWS:
         yield f"{'':<{LABEL}}and {len(failed) - MOST_ROWS} more in the report"
 
@@ -143,42 +208,7 @@ def _share(cell: Cell) -> float:
     return cell.point if isinstance(cell, Estimate) else 0.0
 
 
-def _by_case(label: str, cases: Sequence[tuple[CaseDetail, Sequence[str]]]) -> Iterator[str]:
-    """Return a line for each of the first cases, under one label, and the number of the others."""
-    if not cases:
-        return
-    yield ""
-    lines = []
-    for detail, parts in cases[:MOST_ROWS]:
-        kept = " · ".join(part.replace(" ", NO_BREAK) for part in parts)
-        lines.append(f"{words.cut(words.plain(detail.name), WIDTH // 2)}: {kept}")
-    if len(cases) > MOST_ROWS:
-        lines.append(f"{words.plural(len(cases) - MOST_ROWS, 'more case')} in the report")
-    yield from (line.replace(NO_BREAK, " ") for line in labelled(label, lines))
-
-
-def _phases(report: Report) -> Iterator[str]:
-    """Return p50 and p99 of each part of a request, by case: `first byte 0.31 / 4.20 ms`."""
-    cases = []
-    for detail in report.details:
-        if detail.phases is not None:
-            row = next(iter(_named_rows(detail.phases)), {})
-            parts = [text for part in words.PHASES.values() if (text := _part(row, part))]
-            cases.append((detail, parts or ["undecided"]))
-    yield from _by_case("p50 / p99", cases)
-
-
-def _part(row: dict[str, Cell], part: str) -> str:
-    figures = [row[title] for title in (part, f"{part} p50", f"{part} p99") if title in row]
-    points = [figure.point for figure in figures if isinstance(figure, Estimate)]
-    if not points:
-        return ""
-    on = numbers.scale("s", points)
-    shown = " / ".join(numbers.value(point, on) for point in points)
-    return f"{part} {shown} {on.name}" + ("" if len(points) == len(figures) else " (p99 undecided)")
-
-
-def _failures(report: Report) -> Iterator[str]:
+def _failures(report: Report, width: int) -> Iterator[str]:
     """Return why requests failed where the class does not show it, each reason once, with what to try."""
     reasons = dict.fromkeys(
         f"{row[0]}: {row[1]}" + (f"; try {row[4]}" if row[4] else "")
@@ -188,22 +218,27 @@ def _failures(report: Report) -> Iterator[str]:
     )
     if reasons:
         yield ""
-        yield from labelled("failed", list(reasons)[:MOST_REASONS])
+        yield from labelled("failed", list(reasons)[:MOST_REASONS], width=width)
 
 
-def _proxies(report: Report) -> Iterator[str]:
+def _proxies(report: Report, width: int) -> Iterator[str]:
     """Return how many requests each fault proxy got, and the shares of them that it treated in some way."""
-    cases = []
-    for detail in report.details:
-        if detail.proxies is None:
-            continue
-        parts, last = [], ""
-        for proxy, what, count, share in detail.proxies.rows:
-            if proxy != last and isinstance(count, Estimate):
-                parts.append(f"{words.plain(str(proxy))}: {numbers.show(count).short}")
-            elif isinstance(share, Estimate):
-                # the words after the share may be wrapped
-                parts.append(f"{numbers.with_unit(share.point, 'share')} {what}")
-            last = str(proxy)
-        cases.append((detail, parts))
-    yield from _by_case("proxy", cases)
+    lines = [_proxy(detail, width) for detail in report.details if detail.proxies is not None]
+    if not lines:
+        return
+    yield ""
+    if len(lines) > MOST_ROWS:
+        lines[MOST_ROWS:] = [f"{words.plural(len(lines) - MOST_ROWS, 'more case')} in the report"]
+    yield from (line.replace(NO_BREAK, " ") for line in labelled("proxy", lines, width=width))
+
+
+def _proxy(detail: CaseDetail, width: int) -> str:
+    parts, last = [], ""
+    for proxy, what, count, share in () if detail.proxies is None else detail.proxies.rows:
+        if proxy != last and isinstance(count, Estimate):
+            parts.append(f"{words.plain(str(proxy))}: {numbers.show(count).short}".replace(" ", NO_BREAK))
+        elif isinstance(share, Estimate):
+            # the words after the share may be wrapped
+            parts.append(f"{numbers.with_unit(share.point, 'share')} {what}".replace(" ", NO_BREAK))
+        last = str(proxy)
+    return f"{words.cut(words.plain(detail.name), width // 2)}: {' · '.join(parts)}"

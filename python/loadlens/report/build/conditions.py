@@ -1,7 +1,4 @@
-"""The first five lines: the answer, its badges, the conditions; and the limits of the report.
-
-Sentences are made from findings and figures by rules that hold for any study.
-"""
+"""Verdicts on the record, the conditions of the measurement, and the limits of the report."""
 
 from __future__ import annotations
 
@@ -11,102 +8,13 @@ from typing import Any
 from loadlens.diagnose import Verdict
 from loadlens.diagnose.capacity import CurveCapacity
 from loadlens.measure.case import CaseMeasures
-from loadlens.measure.curves import CurveCases
 from loadlens.measure.window import WHOLE, in_words
 from loadlens.model.facts import Facts, Gate
-from loadlens.model.finding import Estimate, Finding, Grade, Undecided
-from loadlens.model.notes import NOTES
 from loadlens.model.report import AccountingRow, Badge, PublishedSection, State
 from loadlens.present import numbers, words
 from loadlens.report.build.brief import Brief
 
-MOST_ANSWERS = 2
-MOST_NAMED = 2  # curves
 GATE_STATES: Mapping[bool | None, State] = {True: "ok", False: "caution", None: "unknown"}
-
-
-def answer(
-    verdict: Verdict, cases: Sequence[CaseMeasures], groups: Sequence[CurveCases] = ()
-) -> tuple[str, ...]:
-    """Return one or two sentences with numbers: the weightiest findings, else the figures themselves."""
-    plain = [f for f in verdict.findings if f.explained_by is None]
-    limits = [f for f in plain if f.rule not in NOTES]
-    causes = [f for f in limits if f.grade >= Grade.PROBABLE]
-    if causes:
-        first = causes[0]
-        sentences = [f"{_placed(first, groups)}.", first.explanation]
-        sentences += _held_out(first, groups)
-        sentences += [f"{_placed(finding, groups)}." for finding in causes[1:MOST_ANSWERS]]
-        return tuple(sentences)
-    if limits:
-        return (f"Suspected, not shown: {_placed(limits[0], groups)}.", _plain_figures(cases))
-    notes = [f"{f.statement}." for f in plain if f.grade >= Grade.PROBABLE]
-    return (_plain_figures(cases), *notes[:1])
-
-
-def _placed(finding: Finding, groups: Sequence[CurveCases]) -> str:
-    """Return the statement of a finding, with the curves where it holds unless it holds everywhere."""
-    labels = [group.label for group in groups if group.is_curve]
-    held = [label for label in labels if label in finding.curves]
-    if not held or len(held) == len(labels):
-        return finding.statement
-    where = "; ".join(held) if len(held) <= MOST_NAMED else f"{len(held)} of {len(labels)} curves"
-    return f"{finding.statement} ({where})"
-
-
-def _held_out(finding: Finding, groups: Sequence[CurveCases]) -> list[str]:
-    """Return what was measured on a held-out curve that differs from the finding's in what was changed."""
-    for base in groups:
-        if base.is_held_out or base.label not in finding.curves:
-            continue
-        for changed in groups:
-            more = {f: level for f, level in changed.levels.items() if base.levels.get(f) != level}
-            same = all(changed.levels.get(f) == level for f, level in base.levels.items())
-            if changed.is_held_out and changed.experiment == base.experiment and same and more:
-                sentence = _compared(base, changed, more)
-                if sentence:
-                    return [sentence]
-    return []
-
-
-def _compared(base: CurveCases, changed: CurveCases, more: Mapping[str, str]) -> str | None:
-    """Compare the probe, or else the load itself, at the highest level that both have."""
-    before = {case.reference.plan.load: case for case in base.cases if case.reference is not None}
-    for case in reversed(changed.cases):
-        if case.reference is None or case.reference.plan.load not in before:
-            continue
-        load = case.reference.plan.load
-        name = next(iter(case.probe_names), "")
-        now = case.probe_mean(name) if name else case.mean()
-        was = before[load].probe_mean(name) if name in before[load].probe_names else before[load].mean()
-        if isinstance(now, Estimate) and isinstance(was, Estimate):
-            levels = ", ".join(f"{factor}={level}" for factor, level in more.items())
-            what = name or "a request"
-            return (
-                f"Measured with {levels} at {load:g} users: {what} takes {numbers.show(now).with_interval} "
-                f"in place of {numbers.show(was).short}."
-            )
-    return None
-
-
-def _plain_figures(cases: Sequence[CaseMeasures]) -> str:
-    """Return the figures of the case with the highest throughput."""
-    measured = [(case.throughput.point, case) for case in cases if isinstance(case.throughput, Estimate)]
-    undecided = [(figure.reason, case) for case in cases if isinstance(figure := case.throughput, Undecided)]
-    if not measured and undecided:
-        return f"Undecided: {undecided[0][0]} requests ({undecided[0][1].name})."
-    if not measured:
-        reasons = dict.fromkeys(case.why_nothing() for case in cases)
-        return f"Nothing was measured: {'; '.join(reasons) or 'no case was run'}."
-    case = max(measured, key=lambda pair: pair[0])[1]
-    rate, failed = numbers.show(case.throughput), numbers.show(case.failed_share)
-    kind = "response" if case.external is None else "service"
-    mean = numbers.show(case.mean(kind=kind))
-    what = "mean" if kind == "response" else "mean service time"
-    return (
-        f"{case.name} reaches {rate.with_interval} requests, {what} {mean.with_interval}; "
-        f"{failed.with_interval} fail."
-    )
 
 
 # --- badges -----------------------------------------------------------------------------------------------
@@ -275,9 +183,9 @@ def _not_predicted(case: CaseMeasures, predictions: Mapping[str, Mapping[str, An
 def _bounded(capacities: Mapping[str, CurveCapacity]) -> list[str]:
     """Name curves whose throughput is only a lower bound of the capacity."""
     return [
-        f"{label}: its throughput is a lower bound of the capacity: {reached.bounded_by}"
+        f"{label}: its throughput is a lower bound of the capacity: {reached.most.bounded_by}"
         for label, reached in capacities.items()
-        if reached.bounded_by and reached.capacity.saturation.verdict != "underdriven"
+        if reached.most.bounded_by
     ]
 
 
