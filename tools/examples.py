@@ -147,7 +147,7 @@ def _answered(block: Block, line: str, folder: Path, ports: dict[int, int], outc
             f"{command}: exit {done.returncode} instead of {block.exit_code}\n{done.stderr}"
         )
     if block.head is not None and len(lines) > block.head:
-        lines = [*lines[: block.head], "..."]
+        lines = ["\n".join(lines[: block.head]).rstrip(), "..."]
     shown = line + "".join(f"{row}\n" for row in lines)
     if block.is_exact and shown not in block.text:
         outcome.stale.append(f"{command}: prints\n{shown}instead of\n{block.text}")
