@@ -1,4 +1,4 @@
-# make demo   a real study from nothing: environment, build, run, report
+# make demo   a real study from nothing: environment, build, run, report; at most 5 minutes on two cores
 # make test   every test that needs no real seconds, Rust and Python, on all cores
 # make test-slow  the others: real services, physics, kills; make test-all  both
 # make check  format, lint, words, types, stubs
@@ -8,6 +8,8 @@
 # make docs   regenerates the reference pages and the drawings
 # make site   builds the documentation as a site, into site/
 # make lock   pins the Python packages of pyproject.toml again (requirements/)
+# make wheel  the wheels and the sdist that users install, into dist/
+# make try-wheel  installs a wheel into an empty environment without a compiler, and uses it
 # make audit  licences and known vulnerabilities of dependencies, as far as their databases can be reached
 # make coverage  lines and branches of the Python package that its fast tests reach
 # make hooks  lints and formats what a commit touches, before it is made
@@ -17,7 +19,9 @@ SHELL := /bin/bash
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 # The lock is complete, so pip need not resolve anything; a package with another hash is refused.
-LOCKED := $(PYTHON) -m pip install --quiet --no-deps --require-hashes --requirement
+LOCKED := $(PYTHON) -m pip install --quiet --no-deps --no-compile --require-hashes --requirement
+# One line per phase; what pip and cargo print goes to the log.
+PHASE := python3 tools/phase.py $(VENV)/install.log
 RUST := $(shell find crates -name '*.rs' -o -name '*.lua' -o -name Cargo.toml 2>/dev/null) Cargo.toml Cargo.lock
 # cargo follows rust-toolchain.toml, or the default toolchain where that one is not installed.
 DEFAULT_TOOLCHAIN := $(shell bash tools/toolchain.sh)
@@ -25,10 +29,12 @@ ifneq ($(DEFAULT_TOOLCHAIN),)
 export RUSTUP_TOOLCHAIN := $(DEFAULT_TOOLCHAIN)
 endif
 
-.PHONY: demo test test-slow test-all check studies bench catalogue docs site size lock audit coverage hooks install tools clean
+.PHONY: demo test test-slow test-all check studies bench catalogue docs site size lock wheel try-wheel audit coverage hooks install tools clean
 
 demo: install
-	@$(VENV)/bin/loadlens run studies/register --quick
+	@python3 tools/phase.py $(VENV)/demo.log "the register study, quick: 9 trials" \
+		bash -c '$(VENV)/bin/loadlens run studies/register --quick --quiet > $(VENV)/demo.txt'; \
+		code=$$?; cat $(VENV)/demo.txt; exit $$code
 
 test: tools
 	@$(PYTHON) tools/test.py fast
@@ -72,6 +78,14 @@ lock:
 	@$(PYTHON) -m pip install --quiet uv
 	@$(PYTHON) tools/lock.py $(UPGRADE)
 
+wheel:
+	@test -x $(PYTHON) || python3 -m venv $(VENV)
+	@$(LOCKED) requirements/wheel.txt
+	@$(PYTHON) tools/wheel.py build
+
+try-wheel: install
+	@$(PYTHON) tools/wheel.py try
+
 audit: tools
 	@$(PYTHON) -m pip install --quiet pip-audit || true
 	@$(PYTHON) tools/audit.py
@@ -94,14 +108,13 @@ tools: $(VENV)/.tools
 $(VENV)/.installed: $(RUST) pyproject.toml requirements/run.txt tools/prerequisites.sh
 	@bash tools/prerequisites.sh
 	@test -x $(PYTHON) || python3 -m venv $(VENV)
-	@echo "installing Loadlens into $(VENV) (the first time builds the engine: a few minutes)" >&2
-	@$(LOCKED) requirements/run.txt
-	@source $(VENV)/bin/activate && maturin develop --release --quiet > $(VENV)/build.log 2>&1 \
-		|| { cat $(VENV)/build.log >&2; exit 1; }
+	@$(PHASE) "Python packages, into $(VENV)" $(LOCKED) requirements/run.txt
+	@$(PHASE) "engine: a few minutes the first time" \
+		bash -c 'source $(VENV)/bin/activate && maturin develop --release'
 	@touch $@
 
 $(VENV)/.tools: $(VENV)/.installed requirements/dev.txt
-	@$(LOCKED) requirements/dev.txt
+	@$(PHASE) "Python packages for development" $(LOCKED) requirements/dev.txt
 	@touch $@
 
 clean:
