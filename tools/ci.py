@@ -12,7 +12,7 @@ import time
 
 from tools.test import Counts, run
 
-STEPS = ("check", "test", "test-slow", "studies")
+STEPS = ("check", "test", "try-wheel", "test-slow", "studies")
 
 
 def counted(output: str, code: int) -> Counts:

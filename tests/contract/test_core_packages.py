@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import threading
 import tomllib
 import venv
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import metadata
 from pathlib import Path
 
@@ -18,49 +16,20 @@ import typer
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from tests.tiny import write_study
+from tools.wheel import CORE_RUNS, INSTALL_LAB, MOST_PACKAGES, hello_server
 
 from loadlens.cli import LAB_VERBS, app, lab
 from loadlens.record import layout, open_run
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-MOST_CORE_PACKAGES = 11
 REQUESTS = 20
-URL = "{url}"
-# A run of each verb of the core; `{url}` becomes the address of a server, `{folder}` an empty folder.
-RUNS = {
-    "hit": ["hit", URL, "-n", "20", "-c", "2"],
-    "ab": ["ab", "-n", "20", "-c", "2", URL],
-    "hey": ["hey", "-n", "20", "-c", "2", URL],
-    "wrk": ["wrk", "-t", "1", "-c", "2", "-d", "1", URL],
-    "check": ["check", "{folder}/study.yaml"],
-    "init": ["init", URL, "-o", "-"],
-    "schema": ["schema"],
-    "doctor": ["doctor", "--no-measure"],
-    "version": ["version"],
-}
-
-
-class Hello(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def do_GET(self) -> None:
-        self.send_response(200)
-        self.send_header("Content-Length", "6")
-        self.end_headers()
-        self.wfile.write(b"hello\n")
-
-    def log_message(self, *_: object) -> None: ...
 
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Hello) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}/"
-        server.shutdown()
-        thread.join()
+    with hello_server() as address:
+        yield address
 
 
 def core_packages() -> set[str]:
@@ -103,7 +72,7 @@ def loadlens(core: Path, *words: str, cache: Path) -> subprocess.CompletedProces
 
 
 def test_the_core_is_a_handful_of_packages() -> None:
-    assert len(core_packages()) <= MOST_CORE_PACKAGES
+    assert len(core_packages()) <= MOST_PACKAGES
 
 
 def test_the_packages_that_verbs_of_the_lab_look_for_are_those_of_the_extra() -> None:
@@ -116,15 +85,15 @@ def test_the_packages_that_verbs_of_the_lab_look_for_are_those_of_the_extra() ->
 def test_every_verb_of_the_core_is_run_here() -> None:
     verbs = typer.main.get_command(app).commands.keys()  # type: ignore[attr-defined]
 
-    assert RUNS.keys() == verbs - LAB_VERBS.keys()
+    assert CORE_RUNS.keys() == verbs - LAB_VERBS.keys()
 
 
-@pytest.mark.parametrize("verb", RUNS)
+@pytest.mark.parametrize("verb", CORE_RUNS)
 def test_a_verb_of_the_core_runs_with_the_core_packages(
     verb: str, core: Path, url: str, tmp_path: Path
 ) -> None:
     write_study(tmp_path)
-    words = [word.format(url=url, folder=tmp_path) for word in RUNS[verb]]
+    words = [word.format(url=url, folder=tmp_path) for word in CORE_RUNS[verb]]
 
     done = loadlens(core, *words, cache=tmp_path / "cache")
 
@@ -137,7 +106,7 @@ def test_a_verb_of_the_lab_names_the_command_that_installs_it(verb: str, core: P
 
     assert done.returncode == 2
     assert done.stdout == ""
-    assert done.stderr == f"loadlens: {verb} needs more packages: pip install 'loadlens[lab]'\n"
+    assert done.stderr == f"loadlens: {verb} needs more packages: {INSTALL_LAB}\n"
 
 
 def test_a_record_written_with_the_core_packages_opens_with_all_rows(

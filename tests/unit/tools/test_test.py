@@ -156,8 +156,8 @@ def test_ci_goes_on_after_a_step_that_failed(
     monkeypatch.setattr(ci, "run", run)
 
     assert ci.main() == 1
-    assert steps == ["check", "test", "test-slow", "studies"]
-    assert capsys.readouterr().out.splitlines()[-1] == "21 passed, 1 failed, 3 skipped"
+    assert steps == ["check", "test", "try-wheel", "test-slow", "studies"]
+    assert capsys.readouterr().out.splitlines()[-1] == "28 passed, 1 failed, 4 skipped"
 
 
 def test_the_number_of_repeated_judgements_reaches_the_end_through_parallel_workers(tmp_path: Path) -> None:

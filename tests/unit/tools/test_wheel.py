@@ -1,0 +1,37 @@
+"""The README's first command, as `tools/wheel.py` finds it."""
+
+from __future__ import annotations
+
+import pytest
+from tools.wheel import ROOT, CheckError, first_command
+
+README = """
+`loadlens text` is no block.
+
+```
+pip install loadlens-0.1.0.whl
+make demo
+```
+
+```console
+$ loadlens demo 'pool too small'   # half a minute
+The pool is too small.
+```
+
+```
+loadlens doctor
+```
+"""
+
+
+def test_the_first_command_is_the_first_line_of_a_block_that_calls_loadlens() -> None:
+    assert first_command(README) == ["loadlens", "demo", "pool too small"]
+
+
+def test_a_readme_without_a_command_is_a_fault() -> None:
+    with pytest.raises(CheckError, match="no block of code"):
+        first_command("```\nmake demo\n```\n")
+
+
+def test_our_readme_has_a_first_command() -> None:
+    assert first_command((ROOT / "README.md").read_text())[0] == "loadlens"
