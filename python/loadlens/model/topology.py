@@ -36,6 +36,8 @@ BALANCER_SETTINGS: Final[Mapping[str, Mapping[str, str]]] = {
         "failures": "pass",  # what the client sees of a service that fails; answer: 502 or 504
     },
 }
+BALANCERS: Final[tuple[Use, ...]] = ("nginx",)  # they distribute requests over replicas by a policy
+PASSING: Final[tuple[Use, ...]] = (*BALANCERS, "fault-proxy")  # they pass requests on
 METRICS_PORT: Final = "metrics"  # of a fault proxy: where its books are read
 PROXY_PREFIX: Final = "loadlens_proxy_"  # of the names in them
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Final, get_args
 
 from loadlens.model.topology import (
     BALANCER_SETTINGS,
+    BALANCERS,
     BALANCING_POLICIES,
+    PASSING,
     Calibrate,
     Inside,
     Limits,
@@ -15,6 +17,7 @@ from loadlens.model.topology import (
     Reset,
     Scrape,
     Stop,
+    Use,
 )
 from loadlens.study.parse import make_services
 from loadlens.study.parse.keys_faults import FAULTS
@@ -255,7 +258,7 @@ SERVICE: Final = Block(
     make_services.service,
     {
         "use": Key(
-            choices("process", "postgres", "nginx", "fault-proxy", "prometheus", later=_OTHER_USES),
+            choices(*get_args(Use), later=_OTHER_USES),
             "what kind of part it is",
             "process",
         ),
@@ -267,10 +270,14 @@ SERVICE: Final = Block(
         "when": Key(TRUTH, "whether the case has this service at all: `$balanced`", "true"),
         "over": Key(
             Many(LINE, or_one=True),
-            "nginx, fault-proxy: the services whose replicas it stands before; prometheus: those that it "
+            f"{', '.join(PASSING)}: the services whose replicas it stands before; prometheus: those that it "
             "scrapes, if not all with a `scrape`",
         ),
-        "policy": Key(choices(*BALANCING_POLICIES), "nginx: who gets a request", BALANCING_POLICIES[0]),
+        "policy": Key(
+            choices(*BALANCING_POLICIES),
+            f"{', '.join(BALANCERS)}: who gets a request",
+            BALANCING_POLICIES[0],
+        ),
     },
     "One part of the testbed: a process, or several replicas of it.",
     refused=_LATER,

@@ -11,7 +11,9 @@ from typing import Final
 
 from loadlens.model.topology import (
     BALANCER_SETTINGS,
+    BALANCERS,
     METRICS_PORT,
+    PASSING,
     Build,
     Entry,
     ProxyFaults,
@@ -33,9 +35,9 @@ _ONLY_OF: Final = {
     "server_times": ("process",),
     "runtime": ("process",),
     "model": ("process",),
-    "over": ("nginx", "fault-proxy", "prometheus"),
-    "policy": ("nginx",),
-    "settings": ("postgres", "nginx", "fault-proxy"),
+    "over": (*PASSING, "prometheus"),
+    "policy": BALANCERS,
+    "settings": ("postgres", *PASSING),
     "faults": ("fault-proxy",),
 }
 _BUILD_FILES: Final = {

@@ -17,7 +17,7 @@ from loadlens.whatif.held_out.site import Site
 
 MACHINE, CPU, HELD, THREADS = "machine", "cpu", "held", "threads"
 MOST_EVENTS: Final = 3_000_000
-BALANCERS: Final = {
+POLICY_MODELS: Final = {
     "round-robin": "round_robin",
     "least-connections": "least_connections",
     "random-two": "random_two",
@@ -128,7 +128,7 @@ def network_of(
         name = f"probe {probe.name}"
         classes.append(net.RequestClass(name, _probe_route(site, structure, work, rest)))
         streams.append(net.probe_stream(name, _load(plan.workload)))
-    policy = BALANCERS[site.policy] if site.policy is not None and site.replicas > 1 else structure.policy
+    policy = POLICY_MODELS[site.policy] if site.policy is not None and site.replicas > 1 else structure.policy
     return net.Network(
         seed=seed,
         warmup_s=span.warmup,

@@ -7,11 +7,10 @@ from dataclasses import dataclass, fields, replace
 from typing import Final
 
 from loadlens.model.recorded import PlannedCase
-from loadlens.model.topology import Service
+from loadlens.model.topology import BALANCERS, BALANCING_POLICIES, PASSING, Service
 from loadlens.model.workload import Step, Think
 from loadlens.whatif.queueing import NoModel
 
-PASSING: Final = ("nginx", "fault-proxy")  # they pass requests on
 APART: Final = ("prometheus",)  # no request of the load comes to them
 # What a model knows how to change; any other difference of a service must be declared in its `model:`.
 CHANGEABLE: Final = frozenset(
@@ -59,8 +58,8 @@ def site_of(case: PlannedCase) -> Site:
             break
         if len(service.over) != 1:
             raise NoModel(f"{name} stands before {len(service.over)} services; a model knows one")
-        if service.use == "nginx":
-            policy = service.policy or "round-robin"
+        if service.use in BALANCERS:
+            policy = service.policy or BALANCING_POLICIES[0]
         (name,) = service.over
     return Site(
         service=name,
