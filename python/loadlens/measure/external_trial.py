@@ -86,7 +86,6 @@ def _stream(plan: StreamPlan, grid: Grid, source: TrialSource, external: Externa
         plan=plan,
         grid=grid,
         steps=(step,),
-        due=None,
         issued=None,
         timed_out=sum(error.count for name, error in external.load.errors.items() if name == TIMEOUT),
         statuses=external.load.status or {},

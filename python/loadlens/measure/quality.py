@@ -214,14 +214,12 @@ def _above(each: Sequence[IntervalCounts], level: float) -> float | None:
 def _omission(case: CaseMeasures) -> Omission | None:
     """Return the omission of a scheduled load of our engine; none for any other load."""
     trials: list[omitted.Omission] = []
-    shortfalls: list[float] = []
     parts = []
     for load in case.loads:
         lag = load.phases.get(LAG)
         if load.plan.is_closed or load.external is not None or lag is None or not lag.observed:
             return None
         whole = load.all_steps()
-        shortfalls.append(1 - (load.issued or 0) / load.due if load.due else 0.0)
         trial = omitted.omission(whole.response, whole.service)
         if not isinstance(trial, omitted.Omission):
             return None
@@ -240,7 +238,6 @@ def _omission(case: CaseMeasures) -> Omission | None:
         mean_ratio=float(np.median([trial.mean_ratio for trial in trials])),
         response_p99_s=response,
         service_p99_s=service,
-        shortfall=max(0.0, *shortfalls),
     )
 
 

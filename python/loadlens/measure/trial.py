@@ -142,8 +142,7 @@ class StreamMeasures:
     plan: StreamPlan
     grid: Grid
     steps: tuple[StepMeasures, ...]
-    due: int | None  # requests in the measured part; none: not known
-    issued: int | None
+    issued: int | None  # requests in the measured part; none: not known
     timed_out: int  # requests that the client gave up
     statuses: Mapping[str, int]
     in_flight: Interval | Insufficient
@@ -433,7 +432,6 @@ def _measure_stream(
         plan=plan,
         grid=grid,
         steps=tuple(steps),
-        due=sum(row.due for row in rows),
         issued=sum(row.issued for row in rows),
         timed_out=timed_out,
         statuses=_summed(row.status for row in rows),

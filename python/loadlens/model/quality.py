@@ -75,7 +75,6 @@ class Omission:
     mean_ratio: float | None
     response_p99_s: float | None
     service_p99_s: float | None
-    shortfall: float  # share of what was due that was never sent
 
 
 @dataclass(frozen=True, slots=True)

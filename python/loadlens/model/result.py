@@ -192,7 +192,6 @@ class ConnectionCounts:
     closed_by_server: int = 0
     closed_by_client: int = 0
     closed_by_error: int = 0
-    unsolicited: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -291,22 +291,6 @@ def _ends(profile: Profile | None) -> bool:
     return profile is not None and not profile.repeats and profile.segments[-1].end == 0
 
 
-def workload_of(content: Mapping[str, Any]) -> Closed | Open:
-    """Read the workload of a case or probe in effective.yaml.
-
-    Raises:
-        Unreadable: It is neither a closed nor an open one.
-    """
-    return read(_Loaded, {"workload": content}).workload
-
-
-@dataclass(frozen=True, slots=True)
-class _Loaded:
-    """A holder of a workload, whose kind chooses the type."""
-
-    workload: Closed | Open
-
-
 LOAD: Final = "load"  # the measured stream of a case; no probe is named so
 
 

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from loadlens.diagnose.capacity import GENERATOR, WAITED, most_of
 from loadlens.diagnose.rules.capacity_limits import healthy, saturation_plateau
 from loadlens.estimate.interval import Insufficient
 from loadlens.measure.curve import capacity_of, succeeded
+from loadlens.measure.services.request_counters import scraped
+from loadlens.measure.source import study_of
 from loadlens.model.explanation import Explanation, ProbePaid, Rung, Tier, Unknown
 from loadlens.model.facts import Curve, Facts, Step
 from loadlens.model.finding import (
@@ -25,8 +27,9 @@ from loadlens.model.finding import (
 )
 from loadlens.model.notes import NOTES
 from loadlens.model.plain import read
-from loadlens.model.topology import Entry
+from loadlens.model.recorded import PlannedStudy
 from loadlens.model.trial import TrialStatus
+from loadlens.model.workload import Closed
 from loadlens.present import numbers, words
 from loadlens.present.numbers import short, shown
 from loadlens.record import RunRecord, TrialRecord
@@ -69,48 +72,6 @@ KEPT_BY: Final[Mapping[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Request:
-    method: str
-    path: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Scenario:
-    steps: tuple[_Request, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Service:
-    scrape: Any = None  # the service's own metrics are read, unless none
-
-
-@dataclass(frozen=True, slots=True)
-class _Workload:
-    users: float | None = None
-    rate_per_s: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Case:
-    slug: str
-    scenarios: tuple[_Scenario, ...]
-    workload: _Workload
-    entry: Entry | None = None
-    services: tuple[_Service, ...] | None = None
-    outside: _Service | None = None
-    purpose: str = "load"
-
-
-@dataclass(frozen=True, slots=True)
-class _Study:
-    """The study of a record, as far as an answer names it."""
-
-    name: str
-    cases: tuple[_Case, ...] = ()
-    seed: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Reach:
     """The capacity of a service, as far as a curve shows it."""
 
@@ -134,7 +95,7 @@ def explanation(record: RunRecord, *, is_kept: bool = True) -> Explanation:
     """
     diagnosed = diagnosis.diagnosis_of(record)
     ends = record.events(EVENT)
-    end, study = read(SearchEnd, ends[-1] if ends else {}), read(_Study, record.study)
+    end, study = read(SearchEnd, ends[-1] if ends else {}), study_of(record)
     facts, verdict = diagnosed.facts, diagnosed.verdict
     curve = main_curve(facts, verdict.findings)
     root = root_of(verdict.findings)
@@ -219,10 +180,9 @@ def reach_of(curve: Curve | None, *, probe_is_load: bool = False) -> Reach:
     return Reach(most.figure, None, saturation.knee, most.bounded_by)
 
 
-def _tier(facts: Facts, study: _Study) -> Tier:
-    for case in study.cases:
-        if any(service and service.scrape for service in (*(case.services or ()), case.outside)):
-            return "C"
+def _tier(facts: Facts, study: PlannedStudy) -> Tier:
+    if any(scraped(case) for case in study.cases):
+        return "C"
     return "B" if any(step.processes for curve in facts.curves for step in curve.steps) else "A"
 
 
@@ -444,7 +404,7 @@ def _rung(curve: Curve, step: Step) -> Rung:
     )
 
 
-def _ended_early(record: RunRecord, study: _Study) -> list[Rung]:
+def _ended_early(record: RunRecord, study: PlannedStudy) -> list[Rung]:
     """Return levels without a valid trial: what was seen of them, and why no trial is valid."""
     complete = {trial.case.slug for trial in record.trials if trial.status is TrialStatus.COMPLETE}
     loads = {case.slug: case.workload for case in study.cases if case.purpose == "load"}
@@ -454,6 +414,7 @@ def _ended_early(record: RunRecord, study: _Study) -> list[Rung]:
             last[trial.case.slug] = trial
     rungs = []
     for slug, trial in last.items():
+        workload = loads[slug]
         why = "; ".join(trial.reasons) or str(trial.status)
         none = NotMeasured("any", why)
         load = None if trial.result is None else trial.result.load
@@ -464,7 +425,7 @@ def _ended_early(record: RunRecord, study: _Study) -> list[Rung]:
         rungs.append(
             Rung(
                 curve=trial.case.experiment,
-                users=loads[slug].users or loads[slug].rate_per_s or 0.0,
+                users=workload.users if isinstance(workload, Closed) else workload.rate_per_s or 0.0,
                 trials=0,
                 throughput=none,
                 mean=none,

@@ -294,17 +294,6 @@ def _stop_after_last(seen: Sequence[Outcome], bounds: Bounds) -> Stop | None:
     return None
 
 
-def _end_of_climb(
-    seen: Sequence[Outcome], levels: Sequence[Level], pause: float, bounds: Bounds
-) -> Stop | None:
-    """Reason not to raise the load further; `None` to continue."""
-    top = levels[-1]
-    estimate = saturation_of(levels, pause) if len(levels) > 1 else Insufficient("one level")
-    if isinstance(estimate, load.Saturation) and estimate.verdict != "underdriven":
-        return Stop("saturated", f"{estimate.reason}, and {top.users} users are beyond the knee")
-    return _bound_in_the_way(seen, levels, bounds)
-
-
 def _bound_in_the_way(seen: Sequence[Outcome], levels: Sequence[Level], bounds: Bounds) -> Stop | None:
     """Return the stop for the limit that the next level could exceed, if any."""
     top = levels[-1]

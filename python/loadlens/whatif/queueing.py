@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Final, Literal
+from typing import Final, Generic, Literal, TypeVar
 
 from loadlens import engine
 from loadlens.model.plain import read
@@ -16,6 +16,7 @@ from loadlens.model.plain import read
 LOAD: Final = "load"  # name of the stream of the load
 MEMBERS: Final = "members"  # name of the group of processes that take requests
 AS_GOOD, SLACK = 1.25, 0.01  # times the best miss, and so much more: models within are indistinguishable
+C = TypeVar("C")  # a model before it is fitted
 
 # Which of several processes gets a request.
 POLICIES: Final = ("least_connections", "sticky_random", "random")
@@ -28,6 +29,28 @@ class Misses:
     response: float = 0.0
     throughput: float = 0.0
     probe: float = 0.0
+
+    @property
+    def of_load(self) -> float:
+        """The larger one of the load itself, without probes."""
+        return max(self.response, self.throughput)
+
+
+@dataclass(frozen=True, slots=True)
+class Tried(Generic[C]):
+    """A model that was compared with the measured levels."""
+
+    candidate: C
+    place: int  # among the candidates, the simplest first
+    miss: float  # of all figures
+    misses: Misses
+
+
+def as_good(tried: Sequence[Tried[C]]) -> list[Tried[C]]:
+    """Return the best model, and then those that miss by about as little."""
+    best = min(tried, key=lambda each: (round(each.miss, 3), each.place))
+    near = [each for each in tried if each.miss <= AS_GOOD * best.miss + SLACK and each is not best]
+    return [best, *sorted(near, key=lambda each: (each.miss, each.place))]
 
 
 class NoModel(Exception):

@@ -40,9 +40,12 @@ STUDY = {
             "slug": "ladder-users-1",
             "entry": {"url": "http://127.0.0.1:8080"},
             "services": [],
-            "outside": {"name": "service", "scrape": None},
-            "scenarios": [{"steps": [{"method": "POST", "path": "/b"}]}],
+            "outside": {"name": "service", "host": "127.0.0.1", "scrape": None},
+            "scenarios": [
+                {"name": "b", "weight": 1, "steps": [{"name": "b", "method": "POST", "path": "/b"}]}
+            ],
             "workload": {"kind": "closed", "users": 1},
+            "connection": {},
         }
     ],
 }

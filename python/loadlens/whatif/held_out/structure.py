@@ -16,7 +16,7 @@ import numpy as np
 from loadlens.whatif.held_out.build import Span, Structure, Values, network_of
 from loadlens.whatif.held_out.observed import Observed
 from loadlens.whatif.held_out.parameters import Fit
-from loadlens.whatif.queueing import AS_GOOD, LOAD, POLICIES, SLACK, Misses, NoModel, simulate
+from loadlens.whatif.queueing import LOAD, POLICIES, Misses, NoModel, Tried, as_good, simulate
 
 MOST_CASES = 8  # that candidates are tried on
 REQUESTS = 2_500  # simulated of each
@@ -51,27 +51,19 @@ def choose(cases: Sequence[Observed], fit: Fit, cores: float, *, is_kept: bool) 
     """
     tried = _spread(cases)
     values = Values.typical(fit)
-    scored = [
-        (*_misses(candidate, tried, values, cores), place, candidate)
+    compared = [
+        Tried(candidate, place, *_misses(candidate, tried, values, cores))
         for place, candidate in enumerate(_candidates(tried, fit, is_kept=is_kept))
     ]
-    _, misses, _, closest = min(scored, key=lambda score: _of_load(score[1]))
-    if (miss := _of_load(misses)) > MOST_MISS:
+    closest = min(compared, key=lambda each: each.misses.of_load)
+    if closest.misses.of_load > MOST_MISS:
         raise NoModel(
-            f"no structure reproduces the measured cases: the best ({closest.words}) misses them by "
-            f"{math.expm1(miss):.1%}, more than {math.expm1(MOST_MISS):.1%}"
+            f"no structure reproduces the measured cases: the best ({closest.candidate.words}) misses them by "
+            f"{math.expm1(closest.misses.of_load):.1%}, more than {math.expm1(MOST_MISS):.1%}"
         )
-    scored = [score for score in scored if _of_load(score[1]) <= MOST_MISS]
-    best = min(scored, key=lambda score: (round(score[0], 3), score[2]))
-    near = [score for score in scored if score[0] <= AS_GOOD * best[0] + SLACK and score is not best]
-    near.sort(key=lambda score: (score[0], score[2]))
+    best = as_good([each for each in compared if each.misses.of_load <= MOST_MISS])
     names = tuple(case.case.name for case in tried)
-    return Choice((best[3], *(score[3] for score in near)), best[1], best[0], names)
-
-
-def _of_load(misses: Misses) -> float:
-    """Return how far the load itself is off, without probes."""
-    return max(misses.response, misses.throughput)
+    return Choice(tuple(each.candidate for each in best), best[0].misses, best[0].miss, names)
 
 
 def _spread(cases: Sequence[Observed]) -> list[Observed]:

@@ -14,7 +14,7 @@ from typing import Final, Literal
 
 from loadlens.model.facts import Step
 from loadlens.model.finding import Estimate, Figure, NotMeasured
-from loadlens.whatif.queueing import AS_GOOD, LOAD, SLACK, Misses, NoModel, Times, simulate
+from loadlens.whatif.queueing import LOAD, Misses, NoModel, Times, Tried, as_good, simulate
 from loadlens.whatif.remedies.curve_facts import T_95, Ladder, SlowShare, error_of
 from loadlens.whatif.remedies.service_model import (
     PROBE,
@@ -150,7 +150,7 @@ def fit(ladder: Ladder, candidates: Sequence[Candidate]) -> Fitted:
     """
     ladder.must_be_reached()
     refused: list[str] = []
-    scored: list[tuple[float, int, Candidate, Misses]] = []
+    tried: list[Tried[Candidate]] = []
     for place, candidate in enumerate(candidates):
         model = service_of(candidate, ladder, typical(ladder))
         why = _contradiction(candidate, ladder, model)
@@ -158,13 +158,12 @@ def fit(ladder: Ladder, candidates: Sequence[Candidate]) -> Fitted:
         if isinstance(compared, str):
             refused.append(compared)
         else:
-            scored.append((_root_mean_square(compared.values()), place, candidate, Misses(**compared)))
-    if not scored:
+            miss = _root_mean_square(compared.values())
+            tried.append(Tried(candidate, place, miss, Misses(**compared)))
+    if not tried:
         raise NoModel(refused[0] if refused else "no model of this cause")
-    best = min(scored, key=lambda score: (round(score[0], 3), score[1]))
-    near = [score for score in scored if score[0] <= AS_GOOD * best[0] + SLACK and score is not best]
-    near.sort(key=lambda score: score[:2])
-    return Fitted((best[2], *(score[2] for score in near)), best[3])
+    best = as_good(tried)
+    return Fitted(tuple(each.candidate for each in best), best[0].misses)
 
 
 def simulated(

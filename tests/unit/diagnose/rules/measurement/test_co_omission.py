@@ -16,7 +16,7 @@ from tests.unit.diagnose.build import curve, estimate, facts, step
 def scheduled(is_closed: bool = False, **more: Any) -> Facts:
     built: dict[str, Any] = {
         "late": estimate(0.2, unit="share"), "tail_ratio": 39.7, "mean_ratio": 11.5,
-        "response_p99_s": 0.913, "service_p99_s": 0.023, "shortfall": 0.0,
+        "response_p99_s": 0.913, "service_p99_s": 0.023,
     }  # fmt: skip
     level = step(100, 100.0, 0.06, quality=Quality(omission=Omission(**(built | more))))
     return facts(curve(level, is_closed=is_closed, think=0.0))
