@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from loadlens.model.plain import read
 from loadlens.model.readings import BalancerMetrics
-from loadlens.signals.collect.monitor import Row, labels, reading
+from loadlens.signals.collect.monitor import Monitor, Row, labels, reading
 from loadlens.signals.collect.scene import Scene
 from loadlens.signals.collect.tail import Tail, wait_for_writers
 
@@ -68,7 +68,7 @@ class _Log:
     sums: dict[tuple[str, str], _Sums] = field(default_factory=dict)
 
 
-class BalancerMonitor:
+class BalancerMonitor(Monitor):
     """The monitor; its rows are cumulative."""
 
     name = "balancer"

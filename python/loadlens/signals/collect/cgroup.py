@@ -9,7 +9,7 @@ from typing import ClassVar, Final
 
 from loadlens.machine.cgroups import cpu_quota, memory_bound
 from loadlens.model.readings import CgroupMetrics
-from loadlens.signals.collect.monitor import Row, labels, reading
+from loadlens.signals.collect.monitor import Monitor, Row, labels, reading
 from loadlens.signals.collect.scene import Scene
 
 _CPU: Final = {"nr_periods": CgroupMetrics.cpu_periods, "nr_throttled": CgroupMetrics.cpu_throttled_periods}
@@ -43,7 +43,7 @@ def wanted(scene: Scene) -> Groups | None:
     return Groups(tuple(by_folder.values())[::-1]) if by_folder else None
 
 
-class CgroupMonitor:
+class CgroupMonitor(Monitor):
     """The monitor. A file that a group does not have yields no row: each controller has files of its own."""
 
     name = "cgroup"
@@ -63,9 +63,6 @@ class CgroupMonitor:
         for folder, text in self._groups:
             yield from _cpu(folder, text)
             yield from _memory(folder, text)
-
-    def close(self) -> None:
-        """Nothing is kept open."""
 
 
 def _cpu(folder: Path, text: str) -> Iterator[Row]:

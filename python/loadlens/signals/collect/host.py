@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from loadlens.model.readings import HostMetrics
 from loadlens.signals.collect import kernel_numbers
-from loadlens.signals.collect.monitor import NO_LABELS, Row, labels, reading
+from loadlens.signals.collect.monitor import NO_LABELS, Monitor, Row, labels, reading
 from loadlens.signals.collect.scene import Scene
 
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
@@ -37,7 +37,7 @@ def wanted(scene: Scene) -> Host:
     return Host()
 
 
-class HostMonitor:
+class HostMonitor(Monitor):
     """The monitor. A file that the kernel does not offer yields rows without a value."""
 
     name = "host"
@@ -47,9 +47,6 @@ class HostMonitor:
         self._root = proc
         self._devices = f"{sys}/block"
 
-    def open(self, spec: Host) -> None:
-        """Nothing to take."""
-
     def tick(self, now_ns: int, *, last: bool) -> Iterable[Row]:
         """Every metric once."""
         yield from self._cpu()
@@ -57,9 +54,6 @@ class HostMonitor:
         yield from self._others()
         yield from self._disks()
         yield from self._interfaces()
-
-    def close(self) -> None:
-        """Nothing is kept open."""
 
     def _lines(self, name: str) -> list[str]:
         return kernel_numbers.lines_of(f"{self._root}/{name}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple
 
 from loadlens.model.readings import Metric
 
@@ -29,20 +29,18 @@ def reading(metric: Metric, labels: str, value: float | int | None, time_ns: int
     return Row(metric.name, labels, metric.unit, value, time_ns)
 
 
-class Monitor(Protocol):
+class Monitor:
     """One source of readings. Lives in the monitor process only."""
 
-    name: str  # the `source` of its rows
-
-    @property
-    def settings(self) -> type[Any]:
-        """The dataclass of its settings."""
+    name: ClassVar[str]  # the `source` of its rows
+    settings: ClassVar[type]  # the dataclass of what `open` takes
 
     def open(self, spec: Any) -> None:
         """Take what to watch. Raises ValueError or OSError if that cannot be."""
 
     def tick(self, now_ns: int, *, last: bool) -> Iterable[Row]:
         """Read once. `last` is the reading at the end: counters must be complete then."""
+        raise NotImplementedError
 
     def close(self) -> None:
         """Give back what was opened."""

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from loadlens.model.readings import MonitorMetrics, PostgresMetrics
-from loadlens.signals.collect.monitor import Row, labels, reading
+from loadlens.signals.collect.monitor import Monitor, Row, labels, reading
 from loadlens.signals.collect.scene import Scene
 
 _WITHIN_S = 2.0
@@ -73,7 +73,7 @@ def wanted(scene: Scene) -> Databases | None:
     return Databases(databases) if databases else None
 
 
-class PostgresMonitor:
+class PostgresMonitor(Monitor):
     """The monitor; it holds one connection to each server."""
 
     name = "postgres"

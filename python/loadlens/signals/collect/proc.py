@@ -15,7 +15,7 @@ from stat import S_ISREG
 from typing import ClassVar, Literal, NamedTuple
 
 from loadlens.model.readings import ProcMetrics
-from loadlens.signals.collect.monitor import Row, labels, reading
+from loadlens.signals.collect.monitor import Monitor, Row, labels, reading
 from loadlens.signals.collect.scene import Scene
 
 FIRST_DESCRIPTORS = 64  # logs are opened early; thousands of sockets behind them are not looked at
@@ -128,7 +128,7 @@ class _Process:
             thread.labels = ""
 
 
-class ProcMonitor:
+class ProcMonitor(Monitor):
     """The monitor."""
 
     name = "proc"
@@ -205,9 +205,6 @@ class ProcMonitor:
                 changed += file.st_mtime_ns != self._times.get(name, file.st_mtime_ns)
                 self._times[name] = file.st_mtime_ns
         return _Files(process.appended, changed)
-
-    def close(self) -> None:
-        """Nothing is kept open."""
 
     def _find_new(self) -> None:
         """Add processes that the watched services have started since the last tick."""

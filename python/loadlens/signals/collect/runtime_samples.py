@@ -17,7 +17,7 @@ from typing import ClassVar, Protocol
 from loadlens.model.plain import read
 from loadlens.model.readings import MonitorMetrics
 from loadlens.model.topology import Runtime
-from loadlens.signals.collect.monitor import Row, labels, reading
+from loadlens.signals.collect.monitor import Monitor, Row, labels, reading
 from loadlens.signals.collect.scene import Scene
 from loadlens.signals.collect.tail import Tail
 
@@ -65,19 +65,34 @@ class _Replica:
     is_heard: bool = False
 
 
-class Samples:
-    """All new samples at each tick, and once a word about a replica that is silent."""
+class Folders(Protocol):
+    """Settings of a monitor of samples."""
 
-    def __init__(self, folders: Iterable[Folder], *, silent_because: str) -> None:
-        self._replicas = tuple(_Replica(folder) for folder in folders)
+    @property
+    def folders(self) -> tuple[Folder, ...]: ...
+
+
+class SampledMonitor(Monitor):
+    """A monitor of what processes write down about themselves; each runtime's own reads a sample."""
+
+    silent_because: ClassVar[str]  # why no sample may have come
+
+    def __init__(self) -> None:
+        self._replicas: tuple[_Replica, ...] = ()
+        self._since_ns = self._silent_after_ns = 0
+
+    def rows(self, sample: Sample) -> Iterator[Row]:
+        """All metrics of one sample."""
+        raise NotImplementedError
+
+    def open(self, spec: Folders) -> None:
+        """Take the folders of the spec."""
+        self._replicas = tuple(_Replica(folder) for folder in spec.folders)
         self._since_ns = time.monotonic_ns() - _SINCE_NS
         self._silent_after_ns = time.monotonic_ns() + _SILENT_NS
-        self._silent_because = silent_because
-        self.missed: list[Row] = []  # to be yielded with this tick's rows
 
-    def new(self, now_ns: int, *, last: bool) -> Iterator[Sample]:
-        """Return the lines that were written since the last call."""
-        self.missed = []
+    def tick(self, now_ns: int, *, last: bool) -> Iterable[Row]:
+        """Yield the samples since the last tick, each at its own time, and once that a replica is silent."""
         for replica in self._replicas:
             for name, tail in _tails(replica):
                 for line in tail.lines(last=last):
@@ -86,50 +101,16 @@ class Samples:
                         tail.faulty += 1
                     elif sample.time_ns is None or sample.time_ns >= self._since_ns:
                         replica.is_heard = True
-                        yield sample
+                        yield from self.rows(sample)
             if not replica.is_heard and (last or now_ns >= self._silent_after_ns):
                 replica.is_heard = True  # said once
-                self.missed.append(_silent(replica.folder, self._silent_because))
+                yield _silent(replica.folder, self.silent_because)
 
     def close(self) -> None:
         """Close the files."""
         for replica in self._replicas:
             for tail in replica.tails.values():
                 tail.close()
-
-
-class Folders(Protocol):
-    """Settings of a monitor of samples."""
-
-    @property
-    def folders(self) -> tuple[Folder, ...]: ...
-
-
-class SampledMonitor:
-    """A monitor of what processes write down about themselves; each runtime's own reads a sample."""
-
-    silent_because: ClassVar[str]  # why no sample may have come
-
-    def __init__(self) -> None:
-        self._samples = Samples((), silent_because="")
-
-    def rows(self, sample: Sample) -> Iterator[Row]:
-        """All metrics of one sample."""
-        raise NotImplementedError
-
-    def open(self, spec: Folders) -> None:
-        """Take the folders of the spec."""
-        self._samples = Samples(spec.folders, silent_because=self.silent_because)
-
-    def tick(self, now_ns: int, *, last: bool) -> Iterable[Row]:
-        """Yield the samples since the last tick, each at its own time."""
-        for sample in self._samples.new(now_ns, last=last):
-            yield from self.rows(sample)
-        yield from self._samples.missed
-
-    def close(self) -> None:
-        """Close the files."""
-        self._samples.close()
 
 
 def _tails(replica: _Replica) -> Iterator[tuple[str, Tail]]:

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from loadlens import http_client
 from loadlens.model.readings import MonitorMetrics, ScrapeMetrics
 from loadlens.model.workload import Tls
-from loadlens.signals.collect.monitor import Row, labels, reading
+from loadlens.signals.collect.monitor import Monitor, Row, labels, reading
 from loadlens.signals.collect.scene import Scene
 
 _WITHIN_S = 5.0
@@ -136,7 +136,7 @@ class _Scraper:
                 yield Row(sample.name, labels(**{**sample.labels, **own}), "", sample.value, time_ns)
 
 
-class ScrapeMonitor:
+class ScrapeMonitor(Monitor):
     """The monitor."""
 
     name = "scrape"

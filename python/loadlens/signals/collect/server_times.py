@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from loadlens.model.readings import ServerTimesMetrics
-from loadlens.signals.collect.monitor import Row, labels, reading
+from loadlens.signals.collect.monitor import Monitor, Row, labels, reading
 from loadlens.signals.collect.scene import Scene
 from loadlens.signals.collect.tail import Tail, wait_for_writers
 
@@ -51,7 +51,7 @@ class _Tail(Tail):
         self.labels: dict[tuple[str, str], str] = {}
 
 
-class ServerTimesMonitor:
+class ServerTimesMonitor(Monitor):
     """The monitor."""
 
     name = "server_times"

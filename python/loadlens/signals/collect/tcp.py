@@ -22,7 +22,7 @@ from typing import ClassVar, Final, NamedTuple
 
 from loadlens.model.readings import MonitorMetrics, TcpMetrics
 from loadlens.signals.collect import kernel_numbers
-from loadlens.signals.collect.monitor import NO_LABELS, Row, labels, reading
+from loadlens.signals.collect.monitor import NO_LABELS, Monitor, Row, labels, reading
 from loadlens.signals.collect.scene import Scene
 
 _STATES: Final = {
@@ -148,7 +148,7 @@ class _Answers:
         self.seen = {talk.cookie: talk for talk in talks}
 
 
-class TcpMonitor:
+class TcpMonitor(Monitor):
     """The monitor."""
 
     name = "tcp"
@@ -182,9 +182,6 @@ class TcpMonitor:
         except OSError as error:
             self._why = f"the kernel does not report sockets (sock_diag): {error.strerror}"
             yield reading(MonitorMetrics.missed, labels(why=self._why), None)
-
-    def close(self) -> None:
-        """Nothing is kept open."""
 
     def _listeners(self) -> Iterator[Row]:
         by_port: dict[int, list[_Listener]] = {}

@@ -58,8 +58,8 @@ def choose(cases: Sequence[Observed], fit: Fit, cores: float, *, is_kept: bool) 
     closest = min(compared, key=lambda each: each.misses.of_load)
     if closest.misses.of_load > MOST_MISS:
         raise NoModel(
-            f"no structure reproduces the measured cases: the best ({closest.candidate.words}) misses them by "
-            f"{math.expm1(closest.misses.of_load):.1%}, more than {math.expm1(MOST_MISS):.1%}"
+            f"no structure reproduces the measured cases: the best ({closest.candidate.words}) misses them "
+            f"by {math.expm1(closest.misses.of_load):.1%}, more than {math.expm1(MOST_MISS):.1%}"
         )
     best = as_good([each for each in compared if each.misses.of_load <= MOST_MISS])
     names = tuple(case.case.name for case in tried)
