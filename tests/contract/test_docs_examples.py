@@ -14,6 +14,7 @@ from tools import examples
 
 from loadlens.cli import app
 from loadlens.cli.run import planned_study
+from loadlens.errors import UsageError
 from loadlens_compat.ab import verb as ab
 from loadlens_compat.hey import verb as hey
 from loadlens_compat.wrk import verb as wrk
@@ -26,7 +27,8 @@ PAGES = [
     *sorted((ROOT / "studies").glob("*/README.md")),
 ]
 FOREIGN = {"ab": ab.FLAGS, "hey": hey.FLAGS, "wrk": wrk.FLAGS}
-LINE = re.compile(r"^(?:\$ |- run: |run: |- )?(loadlens .*)$")
+LINE = re.compile(r"^(?:\$ |- run: |run: |- )?(?:sudo |[A-Z_]+=\S+ )*(loadlens .*)$")
+IN_TEXT = re.compile(r"(?<!`)`(loadlens [^`\n]+)`(?!`)")
 
 
 def name_of(page: Path) -> str:
@@ -35,15 +37,19 @@ def name_of(page: Path) -> str:
 
 def command_lines(page: Path) -> Iterator[list[str]]:
     """Yield the words of every command line that begins with loadlens, up to a pipe or a redirection."""
-    blocks = examples.blocks(page.read_text(encoding="utf-8"))
-    for block in (block for block in blocks if block.exit_code != 2):  # those show a mistake
-        for line in re.sub(r"\\\n\s*", "", block.text).splitlines():
-            if match := LINE.match(line.strip()):
-                reader = shlex.shlex(match[1], posix=True, punctuation_chars="|>;&")
-                reader.whitespace_split = True
-                words = list(reader)
-                end = next((n for n, word in enumerate(words) if set(word) <= set("|>;&")), len(words))
-                yield words[1:end]
+    text = page.read_text(encoding="utf-8")
+    lines = []
+    for block in reversed(examples.blocks(text)):
+        if block.exit_code != 2:  # those show a mistake
+            joined = re.sub(r"\\\n\s*", "", block.text).splitlines()
+            lines += [match[1] for line in joined if (match := LINE.match(line.strip()))]
+        text = text[: block.place[0]] + text[block.place[1] :]
+    for line in (*lines, *IN_TEXT.findall(text)):
+        reader = shlex.shlex(line, posix=True, punctuation_chars="|>;&")
+        reader.whitespace_split = True
+        words = list(reader)
+        end = next((number for number, word in enumerate(words) if set(word) <= set("|>;&")), len(words))
+        yield ["hit" if word == "VERB" else word for word in words[1:end]]
 
 
 def parse(words: list[str]) -> None:
@@ -62,8 +68,8 @@ def parse(words: list[str]) -> None:
         name, command, rest = group.resolve_command(context, [*context._protected_args, *context.args])
         assert command is not None
         command.make_context(name, list(rest), parent=context)
-    except (typer.Exit, click.exceptions.Exit):
-        return  # --help and --version
+    except (typer.Exit, click.exceptions.Exit, click.MissingParameter):
+        return  # --help and --version; a command in a sentence, without its URL
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if any(command_lines(page))], ids=name_of)
@@ -72,7 +78,7 @@ def test_every_command_line_is_one_that_loadlens_reads(page: Path) -> None:
     for words in command_lines(page):
         try:
             parse(words)
-        except (click.UsageError, AssertionError) as fault:
+        except (click.UsageError, UsageError, AssertionError) as fault:
             faults.append(f"loadlens {shlex.join(words)}: {fault}")
 
     assert faults == []
