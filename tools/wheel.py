@@ -240,7 +240,9 @@ def check_files(wheel: Path) -> str:
 
 def pack(folder: Path) -> str:
     """Make a wheel with the profile and flags of `make install`, so that nothing is compiled twice."""
-    output_of([BIN / "maturin", "build", "--release", "--compatibility", "linux", "--out", folder])
+    # As in the activated environment: with another Python, PyO3 would be compiled again.
+    env = {**os.environ, "VIRTUAL_ENV": str(BIN.parent), "PATH": f"{BIN}:{os.environ['PATH']}"}
+    output_of([BIN / "maturin", "build", "--release", "--compatibility", "linux", "--out", folder], env=env)
     return ""
 
 
