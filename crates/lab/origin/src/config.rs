@@ -1,5 +1,7 @@
 //! Settings with which an origin starts.
 
+use strum::{EnumString, VariantNames};
+
 use crate::tls::TlsConfig;
 
 /// Settings of an origin; the default is a healthy one on a free port.
@@ -45,7 +47,8 @@ impl Default for Config {
 }
 
 /// Treatment of new connections, before any request.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, EnumString, Eq, PartialEq, VariantNames)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Admission {
     /// They are served.
     #[default]
@@ -60,21 +63,6 @@ pub enum Admission {
     Reset,
     /// Unsolicited bytes are sent before any request.
     Greet,
-}
-
-impl Admission {
-    /// By its name on the command line.
-    pub fn named(name: &str) -> Option<Admission> {
-        Some(match name {
-            "accept" => Admission::Accept,
-            "refuse" => Admission::Refuse,
-            "hold" => Admission::Hold,
-            "close" => Admission::Close,
-            "reset" => Admission::Reset,
-            "greet" => Admission::Greet,
-            _ => return None,
-        })
-    }
 }
 
 /// A program of freezes: all threads do nothing for `len_ns`, first at `first_ns` after the start, then

@@ -47,7 +47,7 @@ pub(crate) struct Connection {
     pub early_body: Option<BodyLeft>,
     /// Received and not yet read, because it is part of a head or came early.
     pub input: Vec<u8>,
-    /// To be sent, from `sent` on.
+    /// Bytes to be sent, from `sent` on.
     pub output: Vec<u8>,
     pub sent: usize,
     /// Acts that follow when the output is out; none: the plain course.

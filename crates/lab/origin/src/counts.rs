@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use derive_more::AddAssign;
 use serde::Serialize;
 
 use crate::sys::monotonic_ns;
@@ -20,7 +21,7 @@ pub const INVALID: &str = "(invalid)";
 pub const OTHER: &str = "(other)";
 
 /// Requests of one path.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(AddAssign, Clone, Copy, Debug, Default, Eq, PartialEq, Serialize)]
 pub struct PathCounts {
     /// Requests whose head came whole.
     pub received: u64,
@@ -36,8 +37,8 @@ pub struct PathCounts {
     pub violations: u64,
 }
 
-/// Connections, by who ended them.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+/// Connections, by the side that ended them.
+#[derive(AddAssign, Clone, Copy, Debug, Default, Eq, PartialEq, Serialize)]
 pub struct ConnectionBook {
     /// Taken off the accept queue.
     pub accepted: u64,
@@ -45,7 +46,7 @@ pub struct ConnectionBook {
     pub closed_by_client: u64,
     /// Ended by the origin first.
     pub closed_by_server: u64,
-    /// Of those the client ended: with a reset.
+    /// Connections that the client ended with a reset.
     pub reset_by_client: u64,
     /// Ended at once because of the admission rule.
     pub turned_away: u64,
@@ -54,7 +55,7 @@ pub struct ConnectionBook {
 }
 
 /// TLS handshakes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(AddAssign, Clone, Copy, Debug, Default, Eq, PartialEq, Serialize)]
 pub struct HandshakeBook {
     /// Made anew.
     pub full: u64,
@@ -157,7 +158,7 @@ pub struct Counts {
 impl Counts {
     /// Returns the counts of one path; zeros if it was never requested.
     pub fn path(&self, name: &str) -> PathCounts {
-        self.paths.get(name).cloned().unwrap_or_default()
+        self.paths.get(name).copied().unwrap_or_default()
     }
 
     /// Adds the counts of one thread.
@@ -166,13 +167,7 @@ impl Counts {
             if *path == PathCounts::default() {
                 continue;
             }
-            let sum = self.paths.entry(name.clone()).or_default();
-            sum.received += path.received;
-            sum.answered += path.answered;
-            sum.connections += path.connections;
-            sum.bytes_out += path.bytes_out;
-            sum.body_bytes_in += path.body_bytes_in;
-            sum.violations += path.violations;
+            *self.paths.entry(name.clone()).or_default() += *path;
             self.received += path.received;
             self.answered += path.answered;
             self.bytes_out += path.bytes_out;
@@ -184,17 +179,8 @@ impl Counts {
         self.crossed += thread.crossed;
         self.late_ns = self.late_ns.max(thread.late_ns);
         self.bytes_in += thread.bytes_in;
-        let (sum, part) = (&mut self.handshakes, &thread.handshakes);
-        sum.full += part.full;
-        sum.resumed += part.resumed;
-        sum.failed += part.failed;
-        let (sum, part) = (&mut self.connections, &thread.connections);
-        sum.accepted += part.accepted;
-        sum.closed_by_client += part.closed_by_client;
-        sum.closed_by_server += part.closed_by_server;
-        sum.reset_by_client += part.reset_by_client;
-        sum.turned_away += part.turned_away;
-        sum.accept_errors += part.accept_errors;
+        self.handshakes += thread.handshakes;
+        self.connections += thread.connections;
         let room = MAX_SAMPLES - self.violation_samples.len();
         self.violation_samples
             .extend(thread.samples.iter().take(room).cloned());

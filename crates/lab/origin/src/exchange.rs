@@ -10,7 +10,7 @@ use crate::connection::{ClosedBy, Connection, Phase};
 use crate::counts::{Served, ThreadCounts, INVALID};
 use crate::heads::Known;
 use crate::request::{parse, BodyLeft, ChunkAt, Framing, Method, Parsed, Persistence, MAX_HEAD};
-use crate::route::{lock, Route};
+use crate::route::{lock, Items, Route};
 use crate::sys;
 use crate::worker::{Worker, PATIENCE_NS, WATCHED};
 
@@ -551,35 +551,13 @@ fn decide(route: &Route, connection: &mut Connection) -> Reply {
             } else {
                 "text/plain"
             };
-            put_answer(
-                connection,
-                &Answer::new(200, &[("Content-Type", kind)], &kept),
-                0,
-            )
+            let answer = Answer::new(200, &[("Content-Type", kind)], &kept);
+            put_answer(connection, &answer, 0)
         }
-        Route::Items(items) if connection.method == Method::Post => {
-            let id = items.create();
-            let location = format!("/items/{id}");
-            let fields = [
-                ("Content-Type", "application/json"),
-                ("Location", location.as_str()),
-            ];
-            put_answer(
-                connection,
-                &Answer::new(201, &fields, item(id).as_bytes()),
-                0,
-            )
+        Route::Items(items) => {
+            let answer = collection(items, connection.method);
+            put_answer(connection, &answer, 0)
         }
-        Route::Items(items) if matches!(connection.method, Method::Get | Method::Head) => {
-            let listed: Vec<String> = items.newest(LISTED).into_iter().map(item).collect();
-            let body = format!(r#"{{"items":[{}]}}"#, listed.join(","));
-            put_answer(connection, &Answer::json(200, &body), 0)
-        }
-        Route::Items(_) => put_answer(
-            connection,
-            &Answer::refusal(405, "items are made with POST and listed with GET"),
-            0,
-        ),
         Route::Item(items, id) => {
             let answer = match connection.method {
                 Method::Get | Method::Head | Method::Put if items.has(*id) => {
@@ -594,6 +572,26 @@ fn decide(route: &Route, connection: &mut Connection) -> Reply {
             nth: count.fetch_add(1, Ordering::Relaxed),
             on_connection: connection.requests,
         })),
+    }
+}
+
+/// The answer of the collection of items: POST makes one, GET lists the newest.
+fn collection(items: &Items, method: Method) -> Answer {
+    match method {
+        Method::Post => {
+            let id = items.create();
+            let location = format!("/items/{id}");
+            let fields = [
+                ("Content-Type", "application/json"),
+                ("Location", location.as_str()),
+            ];
+            Answer::new(201, &fields, item(id).as_bytes())
+        }
+        Method::Get | Method::Head => {
+            let listed: Vec<String> = items.newest(LISTED).into_iter().map(item).collect();
+            Answer::json(200, &format!(r#"{{"items":[{}]}}"#, listed.join(",")))
+        }
+        _ => Answer::refusal(405, "items are made with POST and listed with GET"),
     }
 }
 

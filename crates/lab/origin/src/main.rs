@@ -11,11 +11,13 @@
 use std::io::Write;
 use std::os::fd::AsRawFd;
 use std::process::ExitCode;
+use std::str::FromStr;
 use std::time::Duration;
 
-use loadlens_origin::tls::{Certificate, Pem, Shake, TlsConfig, Versions};
-use loadlens_origin::{bad, floor, Admission, Config, Freeze, Origin};
+use loadlens_origin::tls::{Pem, TlsConfig};
+use loadlens_origin::{bad, floor, Config, Freeze, Origin};
 use loadlens_sys as sys;
+use strum::VariantNames;
 
 const HELP: &str = "\
 Serve known behaviour over HTTP/1.1 on 127.0.0.1, and keep counts of it.
@@ -114,11 +116,7 @@ impl Options {
             "--log-rows" => config.log_rows = number(&value()?)?,
             "--backlog" => config.backlog = number(&value()?)?,
             "--max-connections" => config.max_connections = Some(number(&value()?)?),
-            "--admission" => {
-                let name = value()?;
-                config.admission =
-                    Admission::named(&name).ok_or(format!("no such admission: {name}"))?;
-            }
+            "--admission" => config.admission = choice(&value()?)?,
             "--tls" => {
                 config.tls.get_or_insert_default();
             }
@@ -145,40 +143,10 @@ fn tls_option(
     word: &str,
     value: &mut dyn FnMut() -> Result<String, String>,
 ) -> Result<(), String> {
-    fn choose<T: Copy>(name: &str, choices: &[(&str, T)]) -> Result<T, String> {
-        let choice = choices.iter().find(|(word, _)| *word == name);
-        choice.map(|(_, setting)| *setting).ok_or_else(|| {
-            let names: Vec<_> = choices.iter().map(|(name, _)| *name).collect();
-            format!("{name} is none of {}", names.join(", "))
-        })
-    }
     match word {
-        "--tls-certificate" => {
-            let choices = [
-                ("good", Certificate::Good),
-                ("expired", Certificate::Expired),
-                ("wrong-name", Certificate::WrongName),
-                ("self-signed", Certificate::SelfSigned),
-            ];
-            tls.certificate = choose(&value()?, &choices)?;
-        }
-        "--tls-versions" => {
-            let choices = [
-                ("both", Versions::Both),
-                ("1.2", Versions::Tls12),
-                ("1.3", Versions::Tls13),
-            ];
-            tls.versions = choose(&value()?, &choices)?;
-        }
-        "--tls-handshake" => {
-            let choices = [
-                ("whole", Shake::Whole),
-                ("stall", Shake::Stall),
-                ("close", Shake::Close),
-                ("reset", Shake::Reset),
-            ];
-            tls.handshake = choose(&value()?, &choices)?;
-        }
+        "--tls-certificate" => tls.certificate = choice(&value()?)?,
+        "--tls-versions" => tls.versions = choice(&value()?)?,
+        "--tls-handshake" => tls.handshake = choice(&value()?)?,
         "--tls-client-certificate" => tls.wants_certificate = true,
         "--tls-alpn" => tls.alpn = value()?.split(',').map(str::to_owned).collect(),
         "--tls-rude" => tls.ends_rudely = true,
@@ -196,7 +164,13 @@ fn write_pem(dir: &str, pem: &Pem) -> std::io::Result<()> {
     std::fs::write(dir.join("client.key"), &pem.client_key)
 }
 
-fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
+/// Reads the name of a variant.
+fn choice<T: FromStr + VariantNames>(name: &str) -> Result<T, String> {
+    name.parse()
+        .map_err(|_| format!("{name} is none of {}", T::VARIANTS.join(", ")))
+}
+
+fn number<T: FromStr>(text: &str) -> Result<T, String> {
     text.parse().map_err(|_| format!("not a number: {text}"))
 }
 

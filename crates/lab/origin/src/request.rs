@@ -35,7 +35,7 @@ pub enum Persistence {
 /// Framing of a request body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
-    /// So many bytes.
+    /// A number of bytes.
     Length(u64),
     /// Chunked.
     Chunked,
@@ -330,7 +330,7 @@ fn digits(value: &[u8]) -> Option<u64> {
 /// Rest of a request body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BodyLeft {
-    /// So many bytes.
+    /// A number of bytes.
     Length(u64),
     /// A chunked body, and the position in it.
     Chunked(ChunkAt),

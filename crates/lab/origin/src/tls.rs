@@ -14,6 +14,7 @@ use rcgen::{
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{HandshakeKind, RootCertStore, ServerConfig, ServerConnection};
+use strum::{EnumString, VariantNames};
 
 use crate::sys;
 
@@ -39,7 +40,8 @@ pub struct TlsConfig {
 }
 
 /// A certificate and what is wrong with it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, EnumString, Eq, PartialEq, VariantNames)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Certificate {
     /// Nothing: for `localhost`, 127.0.0.1 and ::1, of the origin's CA.
     #[default]
@@ -53,19 +55,23 @@ pub enum Certificate {
 }
 
 /// Versions of TLS.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, EnumString, Eq, PartialEq, VariantNames)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Versions {
     /// 1.2 and 1.3.
     #[default]
     Both,
     /// 1.2 only.
+    #[strum(serialize = "1.2")]
     Tls12,
     /// 1.3 only.
+    #[strum(serialize = "1.3")]
     Tls13,
 }
 
 /// Treatment of handshakes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, EnumString, Eq, PartialEq, VariantNames)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Shake {
     /// They are made.
     #[default]

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use crate::line::Line;
 use crate::settings::{MOST_RESOURCES, MOST_ROUTES};
 
 /// Statuses with a count of their own; all others are counted with the last.
@@ -72,7 +73,7 @@ pub struct ResourceCounts {
 #[derive(Default)]
 #[repr(C)]
 pub struct Counts {
-    /// Of all visits; also the number of the next.
+    /// Number of visits; also the number of the next.
     pub visits: AtomicU64,
     /// Time of the first visit, on the monotonic clock of the system.
     pub first_ns: AtomicU64,
@@ -121,11 +122,10 @@ impl Counts {
     }
 
     /// Records the holders and waiters of a resource.
-    pub fn stands(&self, resource: usize, held: usize, waiting: usize) {
-        self.resources[resource].held.store(held as u64, Relaxed);
-        self.resources[resource]
-            .waiting
-            .store(waiting as u64, Relaxed);
+    pub fn stands<T>(&self, resource: usize, line: &Line<T>) {
+        let counts = &self.resources[resource];
+        counts.held.store(line.held() as u64, Relaxed);
+        counts.waiting.store(line.waiting() as u64, Relaxed);
     }
 }
 

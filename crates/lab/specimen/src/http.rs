@@ -79,7 +79,7 @@ pub fn read(bytes: &[u8]) -> Read<'_> {
 
 /// Answer to a request.
 pub struct Answer<'a> {
-    /// Of the head.
+    /// Status in the head.
     pub status: u16,
     /// Text of the body; none: filler of the size below.
     pub words: Option<&'a str>,

@@ -170,7 +170,7 @@ fn fork_loops(machine: &Arc<Machine>, listeners: Vec<OwnedFd>) -> io::Result<Vec
     Ok(pids)
 }
 
-/// Others who ask at fixed times.
+/// Sends the requests of the visitors at their fixed times.
 fn send_visitors(machine: &Arc<Machine>, port: u16) {
     for visitor in machine.settings.visitors.clone() {
         let every = Duration::from_secs_f64(visitor.every_ms / 1e3);

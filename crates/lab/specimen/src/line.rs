@@ -12,7 +12,7 @@ pub struct Line<W> {
 }
 
 impl<W> Line<W> {
-    /// With so many places.
+    /// A free resource with this many places.
     pub fn new(size: usize) -> Line<W> {
         Line {
             size,

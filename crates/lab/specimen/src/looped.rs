@@ -203,9 +203,7 @@ impl Loop<'_> {
     fn leave(&mut self, who: u64) {
         for (resource, line) in self.lines.iter_mut().enumerate() {
             if line.leave(|&waiting| waiting == who) {
-                self.machine
-                    .counts
-                    .stands(resource, line.held(), line.waiting());
+                self.machine.counts.stands(resource, line);
             }
         }
     }
@@ -258,18 +256,14 @@ impl Loop<'_> {
             self.hold(who, resource);
         }
         let line = &self.lines[resource];
-        self.machine
-            .counts
-            .stands(resource, line.held(), line.waiting());
+        self.machine.counts.stands(resource, line);
         has
     }
 
     fn queue(&mut self, who: u64, resource: usize, patience: Option<u64>) {
         let line = &mut self.lines[resource];
         line.wait(who);
-        self.machine
-            .counts
-            .stands(resource, line.held(), line.waiting());
+        self.machine.counts.stands(resource, line);
         if let (Some(ns), Some(client)) = (patience, self.clients.get_mut(&who)) {
             client.is_impatient = true;
             self.timers
@@ -284,9 +278,7 @@ impl Loop<'_> {
         counts.holds.add(length_ns);
         let line = &mut self.lines[resource];
         let next = line.give();
-        self.machine
-            .counts
-            .stands(resource, line.held(), line.waiting());
+        self.machine.counts.stands(resource, line);
         if let Some(who) = next {
             self.hold(who, resource);
             self.runnable.push_back(who);

@@ -20,7 +20,7 @@ pub const PAGE: usize = 4096;
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
-    /// Of all draws.
+    /// Seed of all draws.
     pub seed: u64,
     /// Port on 127.0.0.1; 0: a free one.
     pub port: u16,
@@ -40,7 +40,7 @@ pub struct Settings {
     pub pauses: Option<Pauses>,
     /// Slowness at the start.
     pub warmup: Option<Warmup>,
-    /// Others who ask, too.
+    /// Other clients, each with requests at fixed times.
     pub visitors: Vec<Visitor>,
     /// Naming of its own metrics; none: it has none.
     pub metrics: Option<Dialect>,
@@ -56,7 +56,7 @@ pub struct Settings {
 pub enum Serve {
     /// Threads that take whole requests in the order in which they come, and block.
     Threads {
-        /// At most.
+        /// Bound of the number of threads.
         most: usize,
     },
     /// Processes with an event loop each: waiting lets others go on, computing does not.
@@ -132,38 +132,94 @@ pub enum ResourceKind {
 
 /// One operation.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(tag = "do", rename_all = "snake_case")]
+#[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Op {
     /// Compute: processor time of the thread.
     Burn(Work),
     /// Wait for something elsewhere.
     Wait(Work),
     /// Take a place of a resource.
-    Take(Take),
-    /// Give it back.
-    Give(Give),
+    Take {
+        /// Name of the resource.
+        resource: String,
+        /// Longest wait; 0: none at all, absent: for ever.
+        timeout_ms: Option<f64>,
+        /// Status of the answer after that.
+        #[serde(default = "default_refusal")]
+        status: u16,
+        /// Body of that answer.
+        #[serde(default)]
+        words: String,
+    },
+    /// Give the place back.
+    Give {
+        /// Name of the resource.
+        resource: String,
+    },
     /// Queue again behind all requests that are ready; for event loops only.
     Pass,
     /// Write to a file.
-    Write(Write),
-    /// Store pages on the device, past the cache of the system.
-    Store(Store),
+    Write {
+        /// Name of the file.
+        file: String,
+        /// Bytes written.
+        bytes: usize,
+        /// True to wait until they are on the disk.
+        #[serde(default)]
+        sync: bool,
+    },
+    /// Store pages on the device, past the cache of the system, over and over in the same 64 MiB of a file; one
+    /// request at a time.
+    Store {
+        /// Name of the file.
+        file: String,
+        /// Number of pages of 4 KiB.
+        pages: usize,
+    },
     /// Read pages of a file that is mapped into memory.
     Touch(Touch),
     /// Let the data grow.
-    Grow(Grow),
-    /// Keep memory for ever.
-    Leak(Leak),
-    /// Ask another service.
+    Grow {
+        /// Number of new rows.
+        rows: u64,
+    },
+    /// Keep memory for ever; 256 MiB at most in all.
+    Leak {
+        /// Bytes per request.
+        bytes: usize,
+    },
+    /// Call another service; only threads can.
     Call(Call),
     /// Refuse what exceeds a rate (token bucket).
-    Limit(Limit),
+    Limit {
+        /// Requests per second.
+        rate: f64,
+        /// Requests that may come at once.
+        burst: f64,
+        /// Status of the refusal.
+        #[serde(default = "default_limit_status")]
+        status: u16,
+    },
     /// Delay what exceeds a rate.
-    Pace(Pace),
+    Pace {
+        /// Requests per second.
+        rate: f64,
+    },
     /// Set the size of the answer.
-    Answer(Answer),
+    Answer {
+        /// Bytes of its body.
+        bytes: usize,
+        /// Up to so many more, by chance.
+        #[serde(default)]
+        spread: usize,
+    },
     /// Answer an error.
-    Fail(Fail),
+    Fail {
+        /// Share of the requests, by chance.
+        share: f64,
+        /// Status of the answer.
+        status: u16,
+    },
 }
 
 /// Duration of an operation.
@@ -178,7 +234,7 @@ pub struct Work {
     /// More for each row of the data.
     #[serde(default)]
     pub per_row_us: f64,
-    /// More for each who waits for a resource.
+    /// More time for each waiter of a resource.
     pub contended: Option<Contended>,
     /// Requests that do it; none: all.
     pub only: Option<Only>,
@@ -197,13 +253,13 @@ pub enum Law {
     Exponential,
 }
 
-/// More time for each who waits.
+/// More time for each waiter of a resource.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Contended {
-    /// For which resource they wait.
+    /// Name of the resource.
     pub resource: String,
-    /// Of the time, for each.
+    /// Share of the time that each waiter adds.
     pub share: f64,
 }
 
@@ -219,55 +275,8 @@ pub struct Only {
     pub first: bool,
 }
 
-/// Take a place of a resource.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Take {
-    /// Name of the resource.
-    pub resource: String,
-    /// Longest wait; 0: none at all, absent: for ever.
-    pub timeout_ms: Option<f64>,
-    /// Status of the answer after that.
-    #[serde(default = "default_refusal")]
-    pub status: u16,
-    /// Body of that answer.
-    #[serde(default)]
-    pub words: String,
-}
-
 fn default_refusal() -> u16 {
     503
-}
-
-/// Give a place back.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Give {
-    /// Name of the resource.
-    pub resource: String,
-}
-
-/// Write to a file.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Write {
-    /// Its name.
-    pub file: String,
-    /// Bytes written.
-    pub bytes: usize,
-    /// True to wait until they are on the disk.
-    #[serde(default)]
-    pub sync: bool,
-}
-
-/// Store pages on the device, over and over in the same 64 MiB of a file; one request at a time.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Store {
-    /// The file's name.
-    pub file: String,
-    /// Number of pages of 4 KiB.
-    pub pages: usize,
 }
 
 /// Read pages of a file that is mapped into memory, each as likely as any other; those that are not in memory
@@ -281,22 +290,6 @@ pub struct Touch {
     pub bytes: usize,
     /// Pages that a request reads.
     pub pages: u64,
-}
-
-/// Let the data grow.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Grow {
-    /// By so many rows.
-    pub rows: u64,
-}
-
-/// Keep memory for ever; 256 MiB at most in all.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Leak {
-    /// Bytes per request.
-    pub bytes: usize,
 }
 
 /// Ask another service; only threads can.
@@ -318,50 +311,8 @@ fn default_keep() -> bool {
     true
 }
 
-/// Refuse what exceeds a rate.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Limit {
-    /// Requests per second.
-    pub rate: f64,
-    /// Requests that may come at once.
-    pub burst: f64,
-    /// Status of the refusal.
-    #[serde(default = "default_limit_status")]
-    pub status: u16,
-}
-
 fn default_limit_status() -> u16 {
     429
-}
-
-/// Delay what exceeds a rate.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Pace {
-    /// Requests per second.
-    pub rate: f64,
-}
-
-/// Size of the answer.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Answer {
-    /// Bytes of its body.
-    pub bytes: usize,
-    /// Up to so many more, by chance.
-    #[serde(default)]
-    pub spread: usize,
-}
-
-/// Answer an error.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Fail {
-    /// To a share of the requests, by chance.
-    pub share: f64,
-    /// Status of the answer.
-    pub status: u16,
 }
 
 /// Pauses in which the whole specimen does nothing.
@@ -452,8 +403,7 @@ impl Settings {
         for (at, op) in ops.iter().enumerate() {
             let mut note = |what: String| faults.push(format!("routes.{path}[{at}]: {what}"));
             let named = match op {
-                Op::Take(take) => Some(&take.resource),
-                Op::Give(give) => Some(&give.resource),
+                Op::Take { resource, .. } | Op::Give { resource } => Some(resource),
                 Op::Burn(work) | Op::Wait(work) => {
                     work.contended.as_ref().map(|more| &more.resource)
                 }
@@ -463,15 +413,15 @@ impl Settings {
                 note(format!("there is no resource {name}"));
             }
             match op {
-                Op::Take(take) if held.contains(&take.resource.as_str()) => {
-                    note(format!("{} is held already", take.resource));
+                Op::Take { resource, .. } if held.contains(&resource.as_str()) => {
+                    note(format!("{resource} is held already"));
                 }
-                Op::Take(take) => held.push(&take.resource),
-                Op::Give(give) => {
+                Op::Take { resource, .. } => held.push(resource),
+                Op::Give { resource } => {
                     let before = held.len();
-                    held.retain(|name| *name != give.resource);
+                    held.retain(|name| name != resource);
                     if held.len() == before {
-                        note(format!("{} is not held", give.resource));
+                        note(format!("{resource} is not held"));
                     }
                 }
                 Op::Call(_) if matches!(self.serve, Serve::Loop { .. }) => {
@@ -480,16 +430,16 @@ impl Settings {
                 Op::Pass if matches!(self.serve, Serve::Threads { .. }) => {
                     note("threads have no line to pass".into());
                 }
-                Op::Write(_) | Op::Store(_) | Op::Touch(_) if self.folder.is_none() => {
+                Op::Write { .. } | Op::Store { .. } | Op::Touch(_) if self.folder.is_none() => {
                     note("there is no folder".into());
                 }
-                Op::Store(Store { pages, .. }) if !(1..=MOST_PAGES).contains(pages) => {
+                Op::Store { pages, .. } if !(1..=MOST_PAGES).contains(pages) => {
                     note(format!("{pages} pages: from 1 to {MOST_PAGES}"));
                 }
                 Op::Touch(touch) if touch.bytes < PAGE => {
                     note(format!("{} bytes are less than a page", touch.bytes));
                 }
-                Op::Limit(Limit { rate, .. }) | Op::Pace(Pace { rate }) if *rate <= 0.0 => {
+                Op::Limit { rate, .. } | Op::Pace { rate } if *rate <= 0.0 => {
                     note(format!("a rate of {rate} admits no request"));
                 }
                 _ => {}

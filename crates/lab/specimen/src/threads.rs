@@ -10,7 +10,7 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::line::Line;
 use crate::steps::{Held, Todo, Visit};
@@ -209,12 +209,12 @@ impl Server {
             let mut line = locked(&self.lines[resource]);
             let has = line.take();
             if has || patience == Some(Duration::ZERO) {
-                self.count(resource, &line);
+                self.machine.counts.stands(resource, &line);
                 return has.then(sys::monotonic_ns);
             }
             let gate = Arc::new(Gate::default());
             line.wait(Arc::clone(&gate));
-            self.count(resource, &line);
+            self.machine.counts.stands(resource, &line);
             gate
         };
         if let Some(since_ns) = gate.wait(patience) {
@@ -222,7 +222,7 @@ impl Server {
         }
         let mut line = locked(&self.lines[resource]);
         let has_left = line.leave(|who| Arc::ptr_eq(who, &gate));
-        self.count(resource, &line);
+        self.machine.counts.stands(resource, &line);
         (!has_left).then(sys::monotonic_ns) // the place was given in the last moment
     }
 
@@ -230,7 +230,7 @@ impl Server {
         let resource = held.resource;
         let mut line = locked(&self.lines[resource]);
         let next = line.give();
-        self.count(resource, &line);
+        self.machine.counts.stands(resource, &line);
         drop(line);
         let now_ns = sys::monotonic_ns();
         let counts = &self.machine.counts.resources[resource];
@@ -239,11 +239,6 @@ impl Server {
             *locked(&gate.opened_ns) = Some(now_ns);
             gate.opened.notify_one();
         }
-    }
-
-    fn count(&self, resource: usize, line: &Line<Arc<Gate>>) {
-        let counts = self.machine.counts;
-        counts.stands(resource, line.held(), line.waiting());
     }
 }
 
@@ -264,25 +259,18 @@ fn send_all(fd: RawFd, mut bytes: &[u8]) -> io::Result<()> {
 impl Gate {
     /// Waits until it is opened: since when it was; none: it was not in time.
     fn wait(&self, patience: Option<Duration>) -> Option<u64> {
-        let until = patience.map(|patience| Instant::now() + patience);
-        let mut opened_ns = locked(&self.opened_ns);
-        while opened_ns.is_none() {
-            opened_ns = match until {
-                None => {
-                    let waited = self.opened.wait(opened_ns);
-                    waited.unwrap_or_else(|p| p.into_inner())
-                }
-                Some(until) => {
-                    let left = until.saturating_duration_since(Instant::now());
-                    if left.is_zero() {
-                        return None;
-                    }
-                    let waited = self.opened.wait_timeout(opened_ns, left);
-                    waited.unwrap_or_else(|p| p.into_inner()).0
-                }
-            };
+        let opened_ns = locked(&self.opened_ns);
+        let is_shut = |opened_ns: &mut Option<u64>| opened_ns.is_none();
+        match patience {
+            None => {
+                let waited = self.opened.wait_while(opened_ns, is_shut);
+                *waited.unwrap_or_else(|p| p.into_inner())
+            }
+            Some(patience) => {
+                let waited = self.opened.wait_timeout_while(opened_ns, patience, is_shut);
+                *waited.unwrap_or_else(|p| p.into_inner()).0
+            }
         }
-        *opened_ns
     }
 }
 

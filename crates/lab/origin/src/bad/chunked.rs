@@ -1,6 +1,8 @@
 //! The chunked coding: its freedoms, and every way to break it.
 
-use super::{broken, cut, keep, ok, reset, send, Act, Behaviour, BODY, MS};
+use super::{
+    broken, cut, either, fresh, keep, kept, ok, reset, send, Act, Behaviour, Script, BODY, MS,
+};
 
 const OK: &[&str] = &["ok"];
 const REFUSED: &[&str] = &["malformed"];
@@ -24,28 +26,16 @@ fn in_single_bytes() -> String {
     chunked(&format!("{chunks}0\r\n\r\n"))
 }
 
-const fn wrong(
-    name: &'static str,
-    what: &'static str,
-    script: fn(super::Moment) -> Vec<Act>,
-) -> Behaviour {
-    Behaviour::new(name, "7.1", REFUSED, what, script).fresh()
+const fn wrong(name: &'static str, what: &'static str, script: Script) -> Behaviour {
+    fresh(name, "7.1", REFUSED, what, script)
 }
 
-const fn good(
-    name: &'static str,
-    what: &'static str,
-    script: fn(super::Moment) -> Vec<Act>,
-) -> Behaviour {
-    Behaviour::new(name, "7.1", OK, what, script).kept()
+const fn good(name: &'static str, what: &'static str, script: Script) -> Behaviour {
+    kept(name, "7.1", OK, what, script)
 }
 
-const fn cut_off(
-    name: &'static str,
-    what: &'static str,
-    script: fn(super::Moment) -> Vec<Act>,
-) -> Behaviour {
-    Behaviour::new(name, "8", TRUNCATED, what, script).fresh()
+const fn cut_off(name: &'static str, what: &'static str, script: Script) -> Behaviour {
+    fresh(name, "8", TRUNCATED, what, script)
 }
 
 pub(super) const ALL: &[Behaviour] = &[
@@ -91,7 +81,7 @@ pub(super) const ALL: &[Behaviour] = &[
             )))
         },
     ),
-    Behaviour::new(
+    either(
         "chunked_trailer_many",
         "7.1.2",
         &["ok", "limit"],
@@ -124,28 +114,28 @@ pub(super) const ALL: &[Behaviour] = &[
         let chunk = format!("2000\r\n{}\r\n", "x".repeat(8192));
         keep(chunked(&format!("{}0\r\n\r\n", chunk.repeat(128))))
     }),
-    Behaviour::new(
+    either(
         "chunked_extension_16k",
         "7.1.1",
         &["ok", "limit", "malformed"],
         "an extension of 16 KiB",
         |_| keep(sized(&format!("1a;x={}", "y".repeat(16 * 1024)))),
     ),
-    Behaviour::new(
+    either(
         "chunked_semicolon",
         "7.1.1",
         &["ok", "malformed"],
         "1a; with nothing after it",
         |_| keep(sized("1a;")),
     ),
-    Behaviour::new(
+    either(
         "chunked_space_after",
         "7.1.1",
         &["ok", "malformed"],
         "a space after the size",
         |_| keep(sized("1a ")),
     ),
-    Behaviour::new(
+    fresh(
         "chunked_extension_endless",
         "7.1.1",
         &["limit", "timeout", "malformed"],
@@ -156,9 +146,8 @@ pub(super) const ALL: &[Behaviour] = &[
                 Act::Endless("y".repeat(4096).into_bytes().into()),
             ]
         },
-    )
-    .fresh(),
-    Behaviour::new(
+    ),
+    fresh(
         "chunked_trailer_endless",
         "7.1.2",
         &["limit", "timeout", "malformed"],
@@ -169,9 +158,8 @@ pub(super) const ALL: &[Behaviour] = &[
                 Act::Endless("X-More: value\r\n".repeat(256).into_bytes().into()),
             ]
         },
-    )
-    .fresh(),
-    Behaviour::new(
+    ),
+    fresh(
         "chunked_zeros_endless",
         "7.1",
         &["limit", "timeout", "malformed"],
@@ -182,8 +170,7 @@ pub(super) const ALL: &[Behaviour] = &[
                 Act::Endless("0".repeat(4096).into_bytes().into()),
             ]
         },
-    )
-    .fresh(),
+    ),
     cut_off(
         "chunked_no_last",
         "the end instead of the last chunk",
@@ -206,22 +193,20 @@ pub(super) const ALL: &[Behaviour] = &[
     cut_off("chunked_half_size", "the end inside a size line", |_| {
         cut(chunked("1"))
     }),
-    Behaviour::new(
+    fresh(
         "chunked_reset",
         "8",
         &["reset", "truncated"],
         "a reset inside a chunk",
         |_| reset(chunked("1a\r\nabc")),
-    )
-    .fresh(),
-    Behaviour::new(
+    ),
+    fresh(
         "chunked_huge",
         "7.1",
         &["truncated", "malformed", "limit"],
         "size ffffffffffffffff, then the end",
         |_| cut(sized("ffffffffffffffff")),
-    )
-    .fresh(),
+    ),
     wrong(
         "chunked_17_digits",
         "size 1000000000000001a, which is 26 when it overflows",
@@ -236,21 +221,21 @@ pub(super) const ALL: &[Behaviour] = &[
     wrong("chunked_letters", "size xyz", |_| broken(sized("xyz"))),
     wrong("chunked_space_inside", "size 1 a", |_| broken(sized("1 a"))),
     wrong("chunked_comma", "size 1a,0", |_| broken(sized("1a,0"))),
-    Behaviour::new(
+    either(
         "chunked_space_before",
         "7.1",
         &["malformed", "ok"],
         "a space before the size",
         |_| keep(sized(" 1a")),
     ),
-    Behaviour::new(
+    either(
         "chunked_bare_lf",
         "7.1",
         &["malformed", "ok"],
         "LF alone after the size",
         |_| keep(chunked(&format!("1a\n{BODY}\r\n0\r\n\r\n"))),
     ),
-    Behaviour::new(
+    either(
         "chunked_bare_lf_data",
         "7.1",
         &["malformed", "ok"],

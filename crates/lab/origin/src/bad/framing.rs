@@ -1,6 +1,6 @@
 //! Transfer-Encoding together with other framing, statuses without a body, and bodies that end with the connection.
 
-use super::{finish, keep, ok, send, spoil, Act, Behaviour, BODY, MS};
+use super::{either, finish, fresh, keep, kept, ok, send, spoil, Act, Behaviour, Script, BODY, MS};
 
 const OK: &[&str] = &["ok"];
 const EITHER: &[&str] = &["ok", "malformed"];
@@ -16,8 +16,18 @@ fn until_end(value: &str) -> Vec<Act> {
     finish(ok(&format!("Transfer-Encoding: {value}\r\n"), BODY))
 }
 
+/// A sound answer after which the connection cannot be used again.
+const fn ended(name: &'static str, what: &'static str, script: Script) -> Behaviour {
+    fresh(name, "6.3", OK, what, script)
+}
+
+/// An answer with a coding other than chunked, whose body ends with the connection.
+const fn oddly_coded(name: &'static str, what: &'static str, script: Script) -> Behaviour {
+    fresh(name, "6.3", EITHER, what, script)
+}
+
 pub(super) const ALL: &[Behaviour] = &[
-    Behaviour::new(
+    either(
         "te_and_length",
         "6.3",
         EITHER,
@@ -29,7 +39,7 @@ pub(super) const ALL: &[Behaviour] = &[
             ))
         },
     ),
-    Behaviour::new(
+    either(
         "length_and_te",
         "6.3",
         EITHER,
@@ -41,22 +51,20 @@ pub(super) const ALL: &[Behaviour] = &[
             ))
         },
     ),
-    Behaviour::new("te_case", "7", OK, "Transfer-Encoding: CHUNKED", |_| {
+    kept("te_case", "7", OK, "Transfer-Encoding: CHUNKED", |_| {
         keep(coded("CHUNKED"))
-    })
-    .kept(),
-    Behaviour::new("te_spaces", "7", OK, "spaces around chunked", |_| {
+    }),
+    kept("te_spaces", "7", OK, "spaces around chunked", |_| {
         keep(coded("  chunked\t "))
-    })
-    .kept(),
-    Behaviour::new(
+    }),
+    either(
         "te_list_last_chunked",
         "6.1",
         EITHER,
         "gzip, chunked: framed by chunks",
         |_| keep(coded("gzip, chunked")),
     ),
-    Behaviour::new(
+    either(
         "te_two_lines",
         "6.1",
         EITHER,
@@ -68,65 +76,37 @@ pub(super) const ALL: &[Behaviour] = &[
             ))
         },
     ),
-    Behaviour::new(
+    either(
         "te_chunked_twice",
         "6.1",
         &["malformed", "ok"],
         "chunked, chunked",
         |_| keep(coded("chunked, chunked")),
     ),
-    Behaviour::new(
+    oddly_coded(
         "te_unknown",
-        "6.3",
-        EITHER,
         "Transfer-Encoding: gzip: the body ends with the connection",
         |_| until_end("gzip"),
-    )
-    .fresh(),
-    Behaviour::new(
+    ),
+    oddly_coded(
         "te_chunked_not_last",
-        "6.3",
-        EITHER,
         "chunked, gzip: the body ends with the connection",
         |_| until_end("chunked, gzip"),
-    )
-    .fresh(),
-    Behaviour::new(
-        "te_identity",
-        "6.3",
-        EITHER,
-        "the obsolete identity",
-        |_| until_end("identity"),
-    )
-    .fresh(),
-    Behaviour::new(
-        "te_xchunked",
-        "6.3",
-        EITHER,
-        "Transfer-Encoding: xchunked",
-        |_| until_end("xchunked"),
-    )
-    .fresh(),
-    Behaviour::new(
-        "te_chunked_x",
-        "6.3",
-        EITHER,
-        "Transfer-Encoding: chunkedx",
-        |_| until_end("chunkedx"),
-    )
-    .fresh(),
-    Behaviour::new(
-        "te_empty",
-        "6.3",
-        EITHER,
-        "Transfer-Encoding without a value",
-        |_| until_end(""),
-    )
-    .fresh(),
-    Behaviour::new(
+    ),
+    oddly_coded("te_identity", "the obsolete identity", |_| {
+        until_end("identity")
+    }),
+    oddly_coded("te_xchunked", "Transfer-Encoding: xchunked", |_| {
+        until_end("xchunked")
+    }),
+    oddly_coded("te_chunked_x", "Transfer-Encoding: chunkedx", |_| {
+        until_end("chunkedx")
+    }),
+    oddly_coded("te_empty", "Transfer-Encoding without a value", |_| {
+        until_end("")
+    }),
+    oddly_coded(
         "te_unknown_with_length",
-        "6.3",
-        EITHER,
         "an unknown coding and a Content-Length",
         |_| {
             finish(ok(
@@ -134,9 +114,8 @@ pub(super) const ALL: &[Behaviour] = &[
                 BODY,
             ))
         },
-    )
-    .fresh(),
-    Behaviour::new(
+    ),
+    fresh(
         "te_in_http10",
         "6.1",
         EITHER,
@@ -146,28 +125,17 @@ pub(super) const ALL: &[Behaviour] = &[
                 "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: keep-alive\r\n\r\n";
             vec![send(format!("{head}{CHUNKS}")), Act::Answered, Act::Linger]
         },
-    )
-    .fresh(),
-    Behaviour::new(
+    ),
+    ended(
         "no_length",
-        "6.3",
-        OK,
         "no length at all: the body ends with the connection",
         |_| finish(ok("", BODY)),
-    )
-    .fresh(),
-    Behaviour::new(
-        "no_length_empty",
-        "6.3",
-        OK,
-        "no length, no body, the end",
-        |_| finish(ok("", "")),
-    )
-    .fresh(),
-    Behaviour::new(
+    ),
+    ended("no_length_empty", "no length, no body, the end", |_| {
+        finish(ok("", ""))
+    }),
+    ended(
         "no_length_late_end",
-        "6.3",
-        OK,
         "no length; the end comes 20 ms after the body",
         |_| {
             vec![
@@ -177,21 +145,18 @@ pub(super) const ALL: &[Behaviour] = &[
                 Act::Finish,
             ]
         },
-    )
-    .fresh(),
-    Behaviour::new("no_length_1m", "6.3", OK, "no length and 1 MiB", |_| {
+    ),
+    ended("no_length_1m", "no length and 1 MiB", |_| {
         finish(ok("", &"x".repeat(1 << 20)))
-    })
-    .fresh(),
-    Behaviour::new(
+    }),
+    fresh(
         "no_length_reset",
         "6.3",
         &["reset", "truncated"],
         "no length, and a reset instead of the end",
         |_| super::reset(ok("", BODY)),
-    )
-    .fresh(),
-    Behaviour::new(
+    ),
+    fresh(
         "http10",
         "9.3",
         OK,
@@ -201,17 +166,15 @@ pub(super) const ALL: &[Behaviour] = &[
                 "HTTP/1.0 200 OK\r\nContent-Length: 26\r\n\r\n{BODY}"
             ))
         },
-    )
-    .fresh(),
-    Behaviour::new(
+    ),
+    fresh(
         "http10_no_length",
         "9.3",
         OK,
         "HTTP/1.0, the body ends with the connection",
         |_| finish(format!("HTTP/1.0 200 OK\r\n\r\n{BODY}")),
-    )
-    .fresh(),
-    Behaviour::new(
+    ),
+    either(
         "http10_kept",
         "9.3",
         OK,
@@ -222,7 +185,7 @@ pub(super) const ALL: &[Behaviour] = &[
             ))
         },
     ),
-    Behaviour::new(
+    fresh(
         "http10_open",
         "9.3",
         OK,
@@ -231,84 +194,70 @@ pub(super) const ALL: &[Behaviour] = &[
             let text = format!("HTTP/1.0 200 OK\r\nContent-Length: 26\r\n\r\n{BODY}");
             vec![send(text), Act::Answered, Act::Linger]
         },
-    )
-    .fresh(),
-    Behaviour::new("status_204", "6.3", OK, "204 without a body", |_| {
+    ),
+    kept("status_204", "6.3", OK, "204 without a body", |_| {
         keep("HTTP/1.1 204 No Content\r\n\r\n")
-    })
-    .kept(),
-    Behaviour::new(
+    }),
+    either(
         "status_204_length",
         "6.3",
         OK,
         "204 with Content-Length: 26 and no body",
         |_| keep("HTTP/1.1 204 No Content\r\nContent-Length: 26\r\n\r\n"),
     ),
-    Behaviour::new(
+    either(
         "status_204_chunked",
         "6.3",
         OK,
         "204 that says chunked and has no body",
         |_| keep("HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n"),
     ),
-    Behaviour::new(
+    ended(
         "status_204_body",
-        "6.3",
-        OK,
         "204 with a body all the same: poison",
         |_| {
             spoil(format!(
                 "HTTP/1.1 204 No Content\r\nContent-Length: 26\r\n\r\n{BODY}"
             ))
         },
-    )
-    .fresh(),
-    Behaviour::new(
+    ),
+    ended(
         "status_204_answer",
-        "6.3",
-        OK,
         "204 with a whole answer as its body: poison",
         |_| spoil(format!("HTTP/1.1 204 No Content\r\n\r\n{}", super::good())),
-    )
-    .fresh(),
-    Behaviour::new(
+    ),
+    kept(
         "status_304",
         "6.3",
         OK,
         "304 with the length of the body it stands for",
         |_| keep("HTTP/1.1 304 Not Modified\r\nContent-Length: 26\r\n\r\n"),
-    )
-    .kept(),
-    Behaviour::new(
+    ),
+    ended(
         "status_304_body",
-        "6.3",
-        OK,
         "304 with a body all the same: poison",
         |_| {
             spoil(format!(
                 "HTTP/1.1 304 Not Modified\r\nContent-Length: 26\r\n\r\n{BODY}"
             ))
         },
-    )
-    .fresh(),
-    Behaviour::new(
+    ),
+    kept(
         "status_205",
         "RFC 9110 15.3.6",
         OK,
         "205 with a length of 0",
         |_| keep("HTTP/1.1 205 Reset Content\r\nContent-Length: 0\r\n\r\n"),
-    )
-    .kept(),
-    Behaviour::new(
+    ),
+    kept(
         "head_length",
         "6.3",
         OK,
         "HEAD: the length of the body that GET would give",
         |_| keep(ok("Content-Length: 26\r\n", "")),
     )
-    .method("HEAD")
-    .kept(),
-    Behaviour::new(
+    .method("HEAD"),
+    either(
         "head_chunked",
         "6.3",
         OK,
@@ -316,7 +265,7 @@ pub(super) const ALL: &[Behaviour] = &[
         |_| keep(ok("Transfer-Encoding: chunked\r\n", "")),
     )
     .method("HEAD"),
-    Behaviour::new(
+    either(
         "head_no_length",
         "6.3",
         OK,
@@ -324,13 +273,8 @@ pub(super) const ALL: &[Behaviour] = &[
         |_| keep(ok("", "")),
     )
     .method("HEAD"),
-    Behaviour::new(
-        "head_body",
-        "6.3",
-        OK,
-        "HEAD: a body all the same: poison",
-        |_| spoil(super::good()),
-    )
-    .method("HEAD")
-    .fresh(),
+    ended("head_body", "HEAD: a body all the same: poison", |_| {
+        spoil(super::good())
+    })
+    .method("HEAD"),
 ];

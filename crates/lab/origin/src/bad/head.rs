@@ -1,6 +1,6 @@
 //! Status lines and header lines: odd, wrong, too many, too long.
 
-use super::{broken, finish, keep, ok, send, Act, Behaviour, BODY};
+use super::{broken, either, finish, fresh, keep, kept, ok, send, Act, Behaviour, Script, BODY};
 
 const OK: &[&str] = &["ok"];
 const REFUSED: &[&str] = &["malformed"];
@@ -31,18 +31,18 @@ const fn wrong(
     name: &'static str,
     rfc: &'static str,
     what: &'static str,
-    script: fn(super::Moment) -> Vec<Act>,
+    script: Script,
 ) -> Behaviour {
-    Behaviour::new(name, rfc, REFUSED, what, script).fresh()
+    fresh(name, rfc, REFUSED, what, script)
 }
 
 const fn odd(
     name: &'static str,
     rfc: &'static str,
     what: &'static str,
-    script: fn(super::Moment) -> Vec<Act>,
+    script: Script,
 ) -> Behaviour {
-    Behaviour::new(name, rfc, OK_OR_REFUSED, what, script)
+    either(name, rfc, OK_OR_REFUSED, what, script)
 }
 
 /// Answered whole, so both readings leave the connection in order; refusing is the better one.
@@ -50,46 +50,43 @@ const fn refusable(
     name: &'static str,
     rfc: &'static str,
     what: &'static str,
-    script: fn(super::Moment) -> Vec<Act>,
+    script: Script,
 ) -> Behaviour {
-    Behaviour::new(name, rfc, REFUSED_OR_OK, what, script)
+    either(name, rfc, REFUSED_OR_OK, what, script)
 }
 
 pub(super) const ALL: &[Behaviour] = &[
-    Behaviour::new(
+    kept(
         "reason_empty",
         "4",
         OK,
         "200 and a space, no reason",
         |_| keep(begins("HTTP/1.1 200 ")),
-    )
-    .kept(),
+    ),
     odd(
         "reason_no_space",
         "4",
         "200 without the space after it",
         |_| keep(begins("HTTP/1.1 200")),
     ),
-    Behaviour::new("reason_other_script", "4", OK, "a reason in UTF-8", |_| {
+    kept("reason_other_script", "4", OK, "a reason in UTF-8", |_| {
         keep(begins("HTTP/1.1 200 \u{3b1}\u{3b2}"))
-    })
-    .kept(),
-    Behaviour::new(
+    }),
+    either(
         "reason_8k",
         "4",
         &["ok", "limit"],
         "a reason of 8 KiB",
         |_| keep(begins(&format!("HTTP/1.1 200 {}", "x".repeat(8192)))),
     ),
-    Behaviour::new(
+    kept(
         "status_500",
         "RFC 9110 15.6",
         &["unexpected_status"],
         "500 with a body",
         |_| keep(begins("HTTP/1.1 500 Oops")),
-    )
-    .kept(),
-    Behaviour::new(
+    ),
+    fresh(
         "status_404_close",
         "RFC 9110 15.5",
         &["unexpected_status"],
@@ -99,16 +96,15 @@ pub(super) const ALL: &[Behaviour] = &[
                 "HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 26\r\n\r\n{BODY}"
             ))
         },
-    )
-    .fresh(),
-    Behaviour::new(
+    ),
+    either(
         "status_999",
         "RFC 9110 15",
         &["unexpected_status", "malformed"],
         "a status above 599",
         |_| keep(begins("HTTP/1.1 999 Odd")),
     ),
-    Behaviour::new(
+    either(
         "status_600",
         "RFC 9110 15",
         &["unexpected_status", "malformed"],
@@ -177,21 +173,20 @@ pub(super) const ALL: &[Behaviour] = &[
             Act::Stall,
         ]
     }),
-    Behaviour::new(
+    fresh(
         "garbage_endless",
         "4",
         &["malformed", "limit"],
         "letters without a line end",
         |_| vec![Act::Endless("x".repeat(4096).into_bytes().into())],
-    )
-    .fresh(),
+    ),
     refusable(
         "empty_line_first",
         "2.2",
         "an empty line before the status line",
         |_| keep(format!("\r\n{}", super::good())),
     ),
-    Behaviour::new(
+    either(
         "bare_lf",
         "2.2",
         OK_OR_REFUSED,
@@ -213,22 +208,20 @@ pub(super) const ALL: &[Behaviour] = &[
         "a control character inside a value",
         |_| bytes(b"X-Odd: a\x01b"),
     ),
-    Behaviour::new(
+    kept(
         "header_obs_text",
         "RFC 9110 5.5",
         OK,
         "bytes above 127 inside a value",
         |_| bytes(b"X-Odd: \xe9\xff"),
-    )
-    .kept(),
-    Behaviour::new(
+    ),
+    kept(
         "header_empty",
         "5.1",
         OK,
         "a header without a value",
         |_| keep(with("X-Empty:")),
-    )
-    .kept(),
+    ),
     odd(
         "header_folded",
         "5.2",
@@ -265,40 +258,39 @@ pub(super) const ALL: &[Behaviour] = &[
         "a name that is not a token",
         |_| keep(with("X-\u{e9}(): value")),
     ),
-    Behaviour::new("headers_50", "5", OK, "50 header lines", |_| many(50)).kept(),
-    Behaviour::new(
+    kept("headers_50", "5", OK, "50 header lines", |_| many(50)),
+    either(
         "headers_300",
         "5",
         &["ok", "limit"],
         "300 header lines",
         |_| many(300),
     ),
-    Behaviour::new(
+    either(
         "headers_3000",
         "5",
         &["limit", "ok"],
         "3000 header lines",
         |_| many(3000),
     ),
-    Behaviour::new("head_8k", "5", OK, "a header of 8 KiB", |_| {
+    kept("head_8k", "5", OK, "a header of 8 KiB", |_| {
         keep(with(&format!("X-Long: {}", "x".repeat(8192))))
-    })
-    .kept(),
-    Behaviour::new(
+    }),
+    either(
         "head_60k",
         "5",
         &["ok", "limit"],
         "a header of 60 KiB",
         |_| keep(with(&format!("X-Long: {}", "x".repeat(60 * 1024)))),
     ),
-    Behaviour::new(
+    either(
         "head_1m",
         "5",
         &["limit", "ok"],
         "a header of 1 MiB",
         |_| keep(with(&format!("X-Long: {}", "x".repeat(1 << 20)))),
     ),
-    Behaviour::new(
+    fresh(
         "headers_endless",
         "5",
         BOUND,
@@ -310,9 +302,8 @@ pub(super) const ALL: &[Behaviour] = &[
                 Act::Endless(lines.into_bytes().into()),
             ]
         },
-    )
-    .fresh(),
-    Behaviour::new(
+    ),
+    fresh(
         "header_endless",
         "5",
         BOUND,
@@ -323,15 +314,13 @@ pub(super) const ALL: &[Behaviour] = &[
                 Act::Endless("x".repeat(4096).into_bytes().into()),
             ]
         },
-    )
-    .fresh(),
-    Behaviour::new("reason_endless", "4", BOUND, "a reason without end", |_| {
+    ),
+    fresh("reason_endless", "4", BOUND, "a reason without end", |_| {
         vec![
             send("HTTP/1.1 200 "),
             Act::Endless("x".repeat(4096).into_bytes().into()),
         ]
-    })
-    .fresh(),
+    }),
 ];
 
 fn many(count: usize) -> Vec<Act> {

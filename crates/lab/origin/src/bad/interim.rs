@@ -1,16 +1,12 @@
 //! Interim answers (1xx), which come before the answer and never instead of it.
 
-use super::{cut, good, keep, send, Act, Behaviour, MS};
+use super::{cut, either, fresh, good, keep, kept, send, Act, Behaviour, Script, MS};
 
 const OK: &[&str] = &["ok"];
 const CONTINUE: &str = "HTTP/1.1 100 Continue\r\n\r\n";
 
-const fn good_after(
-    name: &'static str,
-    what: &'static str,
-    script: fn(super::Moment) -> Vec<Act>,
-) -> Behaviour {
-    Behaviour::new(name, "RFC 9110 15.2", OK, what, script).kept()
+const fn good_after(name: &'static str, what: &'static str, script: Script) -> Behaviour {
+    kept(name, "RFC 9110 15.2", OK, what, script)
 }
 
 pub(super) const ALL: &[Behaviour] = &[
@@ -58,7 +54,7 @@ pub(super) const ALL: &[Behaviour] = &[
         "three interim answers, then the answer",
         |_| keep(format!("{}{}", CONTINUE.repeat(3), good())),
     ),
-    Behaviour::new(
+    either(
         "interim_close",
         "RFC 9110 15.2",
         &["ok", "malformed"],
@@ -70,26 +66,24 @@ pub(super) const ALL: &[Behaviour] = &[
             ))
         },
     ),
-    Behaviour::new(
+    either(
         "interim_100_times",
         "RFC 9110 15.2",
         &["ok", "limit"],
         "100 interim answers, then the answer",
         |_| keep(format!("{}{}", CONTINUE.repeat(100), good())),
     ),
-    Behaviour::new("interim_204", "6.3", OK, "100, then 204", |_| {
+    kept("interim_204", "6.3", OK, "100, then 204", |_| {
         keep(format!("{CONTINUE}HTTP/1.1 204 No Content\r\n\r\n"))
-    })
-    .kept(),
-    Behaviour::new(
+    }),
+    fresh(
         "interim_endless",
         "RFC 9110 15.2",
         &["limit", "timeout", "malformed"],
         "interim answers without end",
         |_| vec![Act::Endless(CONTINUE.repeat(160).into_bytes().into())],
-    )
-    .fresh(),
-    Behaviour::new(
+    ),
+    fresh(
         "interim_101",
         "RFC 9110 15.2.2",
         &["malformed", "unexpected_status"],
@@ -99,30 +93,26 @@ pub(super) const ALL: &[Behaviour] = &[
                 "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n";
             vec![send(format!("{head}raw bytes")), Act::Answered, Act::Stall]
         },
-    )
-    .fresh(),
-    Behaviour::new(
+    ),
+    fresh(
         "interim_then_close",
         "8",
         &["closed_before_response", "truncated"],
         "100, then the end",
         |_| cut(CONTINUE),
-    )
-    .fresh(),
-    Behaviour::new(
+    ),
+    fresh(
         "interim_then_reset",
         "9.5",
         &["reset"],
         "100, then a reset",
         |_| super::reset(CONTINUE),
-    )
-    .fresh(),
-    Behaviour::new(
+    ),
+    fresh(
         "interim_then_stall",
         "RFC 9110 15.2",
         &["timeout"],
         "100, then silence",
         |_| vec![send(CONTINUE), Act::Stall],
-    )
-    .fresh(),
+    ),
 ];

@@ -1,6 +1,6 @@
 //! Content-Length: every way in which it can be right, odd or wrong.
 
-use super::{broken, cut, keep, ok, reset, Behaviour, BODY};
+use super::{broken, cut, either, fresh, keep, kept, ok, reset, Behaviour, Script, BODY};
 
 /// Broken framing that no client may repair, or that it may read in one safe way only.
 const REFUSED: &[&str] = &["malformed"];
@@ -10,74 +10,64 @@ fn with(value: &str) -> String {
     ok(&format!("Content-Length: {value}\r\n"), BODY)
 }
 
-const fn wrong(
-    name: &'static str,
-    what: &'static str,
-    script: fn(super::Moment) -> Vec<super::Act>,
-) -> Behaviour {
-    Behaviour::new(name, "6.3", REFUSED, what, script).fresh()
+const fn wrong(name: &'static str, what: &'static str, script: Script) -> Behaviour {
+    fresh(name, "6.3", REFUSED, what, script)
 }
 
 pub(super) const ALL: &[Behaviour] = &[
-    Behaviour::new(
+    kept(
         "length",
         "6.2",
         &["ok"],
         "a correct answer: the control",
         |_| keep(super::good()),
-    )
-    .kept(),
-    Behaviour::new(
+    ),
+    kept(
         "length_zero",
         "6.2",
         &["ok"],
         "Content-Length: 0 and no body",
         |_| keep(ok("Content-Length: 0\r\n", "")),
-    )
-    .kept(),
-    Behaviour::new(
+    ),
+    kept(
         "length_leading_zeros",
         "6.2",
         &["ok"],
         "Content-Length: 00026",
         |_| keep(with("00026")),
-    )
-    .kept(),
-    Behaviour::new(
+    ),
+    kept(
         "length_spaces_around",
         "5.1",
         &["ok"],
         "spaces and a tab around the number",
         |_| keep(with(" \t26 \t")),
-    )
-    .kept(),
-    Behaviour::new(
+    ),
+    kept(
         "length_no_space",
         "5.1",
         &["ok"],
         "nothing between the colon and the number",
         |_| keep(ok("Content-Length:26\r\n", BODY)),
-    )
-    .kept(),
-    Behaviour::new("length_name_case", "5.1", &["ok"], "cONTENT-lENGTH", |_| {
+    ),
+    kept("length_name_case", "5.1", &["ok"], "cONTENT-lENGTH", |_| {
         keep(ok("cONTENT-lENGTH: 26\r\n", BODY))
-    })
-    .kept(),
-    Behaviour::new(
+    }),
+    either(
         "length_many_zeros",
         "6.2",
         &["ok", "malformed", "limit"],
         "26 after 200 zeros",
         |_| keep(with(&format!("{}26", "0".repeat(200)))),
     ),
-    Behaviour::new(
+    either(
         "length_twice_same",
         "6.3",
         &["ok", "malformed"],
         "two lines with the same number",
         |_| keep(ok("Content-Length: 26\r\nContent-Length: 26\r\n", BODY)),
     ),
-    Behaviour::new(
+    either(
         "length_list_same",
         "6.3",
         &["ok", "malformed"],
@@ -144,54 +134,49 @@ pub(super) const ALL: &[Behaviour] = &[
     wrong("length_30_digits", "a number of 30 digits", |_| {
         broken(with("999999999999999999999999999999"))
     }),
-    Behaviour::new(
+    either(
         "length_comma",
         "6.3",
         &["ok", "malformed"],
         "Content-Length: 26, with an empty element, which a list may have",
         |_| keep(with("26,")),
     ),
-    Behaviour::new(
+    fresh(
         "length_2_63",
         "6.3",
         &["truncated", "malformed", "limit"],
         "2^63 - 1, then 26 bytes and the end",
         |_| cut(with("9223372036854775807")),
-    )
-    .fresh(),
-    Behaviour::new(
+    ),
+    fresh(
         "length_2_64_less_1",
         "6.3",
         &["truncated", "malformed", "limit"],
         "2^64 - 1, then 26 bytes and the end",
         |_| cut(with("18446744073709551615")),
-    )
-    .fresh(),
-    Behaviour::new(
+    ),
+    fresh(
         "length_too_long",
         "8",
         TRUNCATED,
         "100 announced, 26 sent, then the end",
         |_| cut(with("100")),
-    )
-    .fresh(),
-    Behaviour::new(
+    ),
+    fresh(
         "length_no_body",
         "8",
         TRUNCATED,
         "26 announced, nothing sent, then the end",
         |_| cut(ok("Content-Length: 26\r\n", "")),
-    )
-    .fresh(),
-    Behaviour::new(
+    ),
+    fresh(
         "length_too_long_reset",
         "8",
         &["reset", "truncated"],
         "100 announced, 26 sent, then a reset",
         |_| reset(with("100")),
-    )
-    .fresh(),
-    Behaviour::new(
+    ),
+    either(
         "length_space_before_colon",
         "5.1",
         &["malformed", "ok"],

@@ -90,41 +90,10 @@ pub struct Behaviour {
     #[serde(skip)]
     pub(crate) is_early: bool,
     #[serde(skip)]
-    script: fn(Moment) -> Vec<Act>,
+    script: Script,
 }
 
 impl Behaviour {
-    const fn new(
-        name: &'static str,
-        rfc: &'static str,
-        expected: &'static [&'static str],
-        what: &'static str,
-        script: fn(Moment) -> Vec<Act>,
-    ) -> Behaviour {
-        Behaviour {
-            name,
-            what,
-            rfc,
-            expected,
-            reuse: Reuse::Either,
-            method: "GET",
-            pause_ms: 0,
-            body_bytes: 0,
-            is_early: false,
-            script,
-        }
-    }
-
-    const fn kept(mut self) -> Behaviour {
-        self.reuse = Reuse::Kept;
-        self
-    }
-
-    const fn fresh(mut self) -> Behaviour {
-        self.reuse = Reuse::Fresh;
-        self
-    }
-
     /// Answers a POST of so many bytes before they have come.
     const fn early(mut self, body_bytes: usize) -> Behaviour {
         self.method = "POST";
@@ -147,6 +116,64 @@ impl Behaviour {
     pub fn script(&self, moment: Moment) -> Vec<Act> {
         (self.script)(moment)
     }
+}
+
+/// The acts for one request.
+type Script = fn(Moment) -> Vec<Act>;
+
+const fn behaviour(
+    reuse: Reuse,
+    name: &'static str,
+    rfc: &'static str,
+    expected: &'static [&'static str],
+    what: &'static str,
+    script: Script,
+) -> Behaviour {
+    Behaviour {
+        name,
+        what,
+        rfc,
+        expected,
+        reuse,
+        method: "GET",
+        pause_ms: 0,
+        body_bytes: 0,
+        is_early: false,
+        script,
+    }
+}
+
+/// A behaviour after which a client may keep the connection or not.
+const fn either(
+    name: &'static str,
+    rfc: &'static str,
+    expected: &'static [&'static str],
+    what: &'static str,
+    script: Script,
+) -> Behaviour {
+    behaviour(Reuse::Either, name, rfc, expected, what, script)
+}
+
+/// A behaviour after which a client keeps the connection.
+const fn kept(
+    name: &'static str,
+    rfc: &'static str,
+    expected: &'static [&'static str],
+    what: &'static str,
+    script: Script,
+) -> Behaviour {
+    behaviour(Reuse::Kept, name, rfc, expected, what, script)
+}
+
+/// A behaviour after which a client needs a new connection.
+const fn fresh(
+    name: &'static str,
+    rfc: &'static str,
+    expected: &'static [&'static str],
+    what: &'static str,
+    script: Script,
+) -> Behaviour {
+    behaviour(Reuse::Fresh, name, rfc, expected, what, script)
 }
 
 /// All behaviours, in the order of the catalogue.

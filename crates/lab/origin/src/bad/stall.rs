@@ -1,6 +1,6 @@
 //! Silence at every stage, slow answers, and answers cut into pieces.
 
-use super::{good, keep, ok, send, Act, Behaviour, Moment, BODY, MS};
+use super::{either, fresh, good, keep, kept, ok, send, Act, Behaviour, Moment, BODY, MS};
 
 const OK: &[&str] = &["ok"];
 const TIMEOUT: &[&str] = &["timeout"];
@@ -10,7 +10,7 @@ const fn silent(
     what: &'static str,
     script: fn(Moment) -> Vec<Act>,
 ) -> Behaviour {
-    Behaviour::new(name, "9.5", TIMEOUT, what, script).fresh()
+    fresh(name, "9.5", TIMEOUT, what, script)
 }
 
 /// `text` in two pieces, 1 ms apart.
@@ -85,7 +85,7 @@ pub(super) const ALL: &[Behaviour] = &[
     silent("stall_no_length", "no length, a body, no end", |_| {
         vec![send(ok("", BODY)), Act::Stall]
     }),
-    Behaviour::new(
+    either(
         "stall_second",
         "9.5",
         &["ok", "timeout"],
@@ -98,7 +98,7 @@ pub(super) const ALL: &[Behaviour] = &[
             }
         },
     ),
-    Behaviour::new(
+    kept(
         "slow_head",
         "2.2",
         OK,
@@ -115,9 +115,8 @@ pub(super) const ALL: &[Behaviour] = &[
             acts.extend([Act::Answered, Act::Next]);
             acts
         },
-    )
-    .kept(),
-    Behaviour::new(
+    ),
+    kept(
         "slow_body",
         "6.2",
         OK,
@@ -132,25 +131,22 @@ pub(super) const ALL: &[Behaviour] = &[
                 Act::Next,
             ]
         },
-    )
-    .kept(),
-    Behaviour::new(
+    ),
+    kept(
         "single_bytes",
         "2.2",
         OK,
         "one byte at a time, 0.3 ms apart",
         |_| trickle(&good(), MS * 3 / 10),
-    )
-    .kept(),
-    Behaviour::new(
+    ),
+    kept(
         "single_bytes_chunked",
         "2.2",
         OK,
         "a chunked answer one byte at a time",
         |_| trickle(&chunked(), MS / 5),
-    )
-    .kept(),
-    Behaviour::new(
+    ),
+    kept(
         "split_anywhere",
         "2.2",
         OK,
@@ -159,9 +155,8 @@ pub(super) const ALL: &[Behaviour] = &[
             let text = good();
             split(&text, moving(moment, &text))
         },
-    )
-    .kept(),
-    Behaviour::new(
+    ),
+    kept(
         "split_anywhere_chunked",
         "2.2",
         OK,
@@ -170,13 +165,11 @@ pub(super) const ALL: &[Behaviour] = &[
             let text = chunked();
             split(&text, moving(moment, &text))
         },
-    )
-    .kept(),
-    Behaviour::new("body_1m", "6.2", OK, "1 MiB", |_| {
+    ),
+    kept("body_1m", "6.2", OK, "1 MiB", |_| {
         keep(ok("Content-Length: 1048576\r\n", &"x".repeat(1 << 20)))
-    })
-    .kept(),
-    Behaviour::new(
+    }),
+    fresh(
         "body_endless",
         "7.1",
         &["timeout", "limit"],
@@ -188,9 +181,8 @@ pub(super) const ALL: &[Behaviour] = &[
                 Act::Endless(chunk.into_bytes().into()),
             ]
         },
-    )
-    .fresh(),
-    Behaviour::new(
+    ),
+    fresh(
         "body_endless_no_length",
         "6.3",
         &["timeout", "limit"],
@@ -201,6 +193,5 @@ pub(super) const ALL: &[Behaviour] = &[
                 Act::Endless("x".repeat(4096).into_bytes().into()),
             ]
         },
-    )
-    .fresh(),
+    ),
 ];

@@ -1,7 +1,7 @@
 //! Unsolicited bytes: after an answer, between requests, instead of the next answer. A client that counts them as an
 //! answer invents requests.
 
-use super::{good, ok, send, spoil, Act, Behaviour, BODY, MS};
+use super::{fresh, good, ok, send, spoil, Act, Behaviour, Script, BODY, MS};
 
 const OK: &[&str] = &["ok"];
 
@@ -21,12 +21,8 @@ fn then_extra(gap_ns: u64, extra: String) -> Vec<Act> {
     ]
 }
 
-const fn poison(
-    name: &'static str,
-    what: &'static str,
-    script: fn(super::Moment) -> Vec<Act>,
-) -> Behaviour {
-    Behaviour::new(name, "9.2", OK, what, script).fresh()
+const fn poison(name: &'static str, what: &'static str, script: Script) -> Behaviour {
+    fresh(name, "9.2", OK, what, script)
 }
 
 pub(super) const ALL: &[Behaviour] = &[

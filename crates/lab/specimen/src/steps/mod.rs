@@ -15,7 +15,7 @@ use std::sync::Mutex;
 
 use crate::call::Called;
 use crate::counts::Counts;
-use crate::settings::{Call, Op, Settings, Take, PAGE};
+use crate::settings::{Call, Op, Settings, PAGE};
 use crate::sys;
 
 use files::{opened, written};
@@ -28,7 +28,7 @@ const MOST_LEAKED: u64 = 256 << 20;
 /// One request on its way.
 #[derive(Clone, Debug, Default)]
 pub struct Visit {
-    /// Of all visits of this specimen.
+    /// Number among all visits of this specimen.
     pub number: u64,
     /// Number of its connection.
     pub connection: u64,
@@ -49,7 +49,7 @@ pub struct Visit {
 /// A place of a resource, held by a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Held {
-    /// Of which resource.
+    /// Index of the resource.
     pub resource: usize,
     /// Since when.
     pub since_ns: u64,
@@ -93,7 +93,7 @@ pub enum Todo {
     },
     /// Give a place back.
     Give {
-        /// Of which resource.
+        /// Index of the resource.
         resource: usize,
     },
     /// Queue again behind all requests that are ready.
@@ -110,7 +110,7 @@ pub enum Step {
     Wait(Timed),
     /// Take a place.
     Take {
-        /// Of which resource.
+        /// Index of the resource.
         resource: usize,
         /// Longest wait, in nanoseconds; none: for ever.
         timeout_ns: Option<u64>,
@@ -119,7 +119,7 @@ pub enum Step {
     },
     /// Give it back.
     Give {
-        /// Of which resource.
+        /// Index of the resource.
         resource: usize,
     },
     /// Queue again.
@@ -173,47 +173,58 @@ impl Step {
         Ok(match op {
             Op::Burn(work) => Step::Burn(Timed::new(work, salt, place)),
             Op::Wait(work) => Step::Wait(Timed::new(work, salt, place)),
-            Op::Take(take) => taking(take, place(&take.resource)),
-            Op::Give(give) => Step::Give {
-                resource: place(&give.resource),
+            Op::Take {
+                resource,
+                timeout_ms,
+                status,
+                words,
+            } => Step::Take {
+                resource: place(resource),
+                timeout_ns: timeout_ms.map(|ms| (ms * 1e6) as u64),
+                refusal: refusal(*status, words),
+            },
+            Op::Give { resource } => Step::Give {
+                resource: place(resource),
             },
             Op::Pass => Step::Pass,
-            Op::Write(write) => {
-                let file = opened(settings, &write.file, File::options().append(true))?;
-                let mut line = vec![b'.'; write.bytes];
+            Op::Write { file, bytes, sync } => {
+                let file = opened(settings, file, File::options().append(true))?;
+                let mut line = vec![b'.'; *bytes];
                 if let Some(last) = line.last_mut() {
                     *last = b'\n';
                 }
                 Step::Write {
                     file: Mutex::new(file),
                     line,
-                    is_synced: write.sync,
+                    is_synced: *sync,
                 }
             }
-            Op::Store(store) => {
-                let flags = libc::O_DIRECT | libc::O_DSYNC;
+            Op::Store { file, pages } => {
                 let mut options = File::options();
-                let file = opened(
-                    settings,
-                    &store.file,
-                    options.write(true).custom_flags(flags),
-                )?;
-                Step::Store(Mutex::new(Stored::new(file, store.pages)))
+                let options = options
+                    .write(true)
+                    .custom_flags(libc::O_DIRECT | libc::O_DSYNC);
+                let file = opened(settings, file, options)?;
+                Step::Store(Mutex::new(Stored::new(file, *pages)))
             }
             Op::Touch(touch) => {
                 let folder = settings.folder.as_deref().unwrap_or(".");
                 Step::Touch(Pages::new(touch, salt, folder)?)
             }
-            Op::Grow(grow) => Step::Grow(grow.rows),
-            Op::Leak(leak) => Step::Leak(leak.bytes),
+            Op::Grow { rows } => Step::Grow(*rows),
+            Op::Leak { bytes } => Step::Leak(*bytes),
             Op::Call(call) => Step::Call(call.clone()),
-            Op::Limit(limit) => Step::Limit(
-                Mutex::new(Bucket::new(limit.rate, limit.burst)),
-                refusal(limit.status, "too many requests"),
+            Op::Limit {
+                rate,
+                burst,
+                status,
+            } => Step::Limit(
+                Mutex::new(Bucket::new(*rate, *burst)),
+                refusal(*status, "too many requests"),
             ),
-            Op::Pace(pace) => Step::Pace(Mutex::new(Slots::new(pace.rate))),
-            Op::Answer(answer) => Step::Answer(answer.bytes, answer.spread),
-            Op::Fail(fail) => Step::Fail(fail.share, refusal(fail.status, "failed")),
+            Op::Pace { rate } => Step::Pace(Mutex::new(Slots::new(*rate))),
+            Op::Answer { bytes, spread } => Step::Answer(*bytes, *spread),
+            Op::Fail { share, status } => Step::Fail(*share, refusal(*status, "failed")),
         })
     }
 
@@ -221,81 +232,61 @@ impl Step {
     pub fn meet(&self, visit: &mut Visit, world: &World<'_>) -> Todo {
         let draw = |what: u64| uniform(world.seed, visit.number, what);
         match self {
-            Step::Burn(time) => {
-                burn(time.ns(visit, world));
-                Todo::Next
+            Step::Burn(time) => burn(time.ns(visit, world)),
+            Step::Touch(pages) => pages.touch(visit, world),
+            Step::Leak(bytes) => leak(*bytes, world.counts),
+            Step::Grow(rows) => {
+                world.counts.rows.fetch_add(*rows, Relaxed);
             }
-            Step::Wait(time) => waiting(time.ns(visit, world), time.only.is_some()),
+            Step::Answer(bytes, spread) => {
+                visit.bytes = bytes + (draw(u64::MAX) * (spread + 1) as f64) as usize;
+            }
+            Step::Wait(time) => return waiting(time.ns(visit, world), time.only.is_some()),
+            Step::Pace(slots) => return waiting(lock(slots).take(sys::monotonic_ns()), false),
             Step::Take {
                 resource,
                 timeout_ns,
                 refusal,
             } => {
                 visit.refusal = Some(refusal.clone()); // until it has the place
-                Todo::Take {
+                return Todo::Take {
                     resource: *resource,
                     timeout_ns: *timeout_ns,
+                };
+            }
+            Step::Give { resource } => {
+                return Todo::Give {
+                    resource: *resource,
                 }
             }
-            Step::Give { resource } => Todo::Give {
-                resource: *resource,
-            },
-            Step::Pass => Todo::Pass,
+            Step::Pass => return Todo::Pass,
             Step::Write {
                 file,
                 line,
                 is_synced,
-            } => written(&lock(file), line, *is_synced, visit),
-            Step::Store(stored) => match lock(stored).once() {
-                Ok(()) => Todo::Next,
-                Err(error) => refuse(visit, &refusal(500, &error.to_string())),
-            },
-            Step::Touch(pages) => {
-                pages.touch(visit, world);
-                Todo::Next
-            }
-            Step::Grow(rows) => {
-                world.counts.rows.fetch_add(*rows, Relaxed);
-                Todo::Next
-            }
-            Step::Leak(bytes) => {
-                leak(*bytes, world.counts);
-                Todo::Next
-            }
-            Step::Call(call) => match crate::call::call(call) {
-                Called::Well => Todo::Next,
-                Called::Badly(status) => {
-                    refuse(visit, &refusal(status, "the service behind failed"))
+            } => return written(&lock(file), line, *is_synced, visit),
+            Step::Store(stored) => {
+                if let Err(error) = lock(stored).once() {
+                    return refuse(visit, &refusal(500, &error.to_string()));
                 }
-            },
+            }
+            Step::Call(call) => {
+                if let Called::Badly(status) = crate::call::call(call) {
+                    return refuse(visit, &refusal(status, "the service behind failed"));
+                }
+            }
             Step::Limit(bucket, refusal) => {
-                if lock(bucket).take(sys::monotonic_ns()) {
-                    Todo::Next
-                } else {
-                    refuse(visit, refusal)
+                if !lock(bucket).take(sys::monotonic_ns()) {
+                    return refuse(visit, refusal);
                 }
-            }
-            Step::Pace(slots) => waiting(lock(slots).take(sys::monotonic_ns()), false),
-            Step::Answer(bytes, spread) => {
-                visit.bytes = bytes + (draw(u64::MAX) * (spread + 1) as f64) as usize;
-                Todo::Next
             }
             Step::Fail(share, refusal) => {
                 if draw(u64::MAX - 1) < *share {
-                    refuse(visit, refusal)
-                } else {
-                    Todo::Next
+                    return refuse(visit, refusal);
                 }
             }
         }
-    }
-}
-
-fn taking(take: &Take, resource: usize) -> Step {
-    Step::Take {
-        resource,
-        timeout_ns: take.timeout_ms.map(|ms| (ms * 1e6) as u64),
-        refusal: refusal(take.status, &take.words),
+        Todo::Next
     }
 }
 

@@ -9,7 +9,7 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    /// With a rate and a size.
+    /// A full bucket of this rate and size.
     pub fn new(rate_per_s: f64, size: f64) -> Bucket {
         Bucket {
             per_ns: rate_per_s / 1e9,
@@ -37,7 +37,7 @@ pub struct Slots {
 }
 
 impl Slots {
-    /// So many a second.
+    /// Slots at this rate.
     pub fn new(rate_per_s: f64) -> Slots {
         Slots {
             every_ns: (1e9 / rate_per_s) as u64,

@@ -23,7 +23,7 @@ pub struct Timed {
 
 /// State on which times depend, besides the request.
 pub struct World<'a> {
-    /// Of all draws.
+    /// Seed of all draws.
     pub seed: u64,
     /// Rows and waiters.
     pub counts: &'a Counts,
@@ -46,7 +46,7 @@ impl Timed {
         }
     }
 
-    /// For one request; 0 for those that do not do it.
+    /// Duration for one request; 0 if it skips the operation.
     pub(super) fn ns(&self, visit: &Visit, world: &World<'_>) -> u64 {
         let draw = |what: u64| uniform(world.seed, visit.number, self.salt + what);
         if let Some(only) = &self.only {
@@ -125,6 +125,7 @@ pub fn burn(ns: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::line::Line;
 
     fn world(counts: &Counts) -> World<'_> {
         World {
@@ -181,7 +182,10 @@ mod tests {
     fn rows_and_waiters_make_it_longer() {
         let counts = Counts::default();
         counts.rows.store(1_000, Relaxed);
-        counts.stands(0, 1, 4);
+        let mut line = Line::new(1);
+        assert!(line.take());
+        (0..4).for_each(|who| line.wait(who));
+        counts.stands(0, &line);
         let work =
             timed(r#"{"ms": 1, "per_row_us": 2, "contended": {"resource": "a", "share": 0.5}}"#);
 
