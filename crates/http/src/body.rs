@@ -251,7 +251,7 @@ impl BodyDecoder {
             (State::TrailerValue, b'\t' | b' '..=b'~' | 0x80..) => Ok(State::TrailerValue),
             (State::TrailerValue, b'\r') => Ok(State::TrailerLf),
             _ => Err(Malformed(
-                "a trailer that is no header line (RFC 9112 7.1.2)",
+                "a trailer that is not a header line (RFC 9112 7.1.2)",
             )),
         }
     }

@@ -238,7 +238,7 @@ impl Fields {
             let is_chunked = name.eq_ignore_ascii_case(b"chunked");
             self.chunked_last = is_chunked;
             if name.is_empty() || !name.iter().all(|byte| TOKEN[*byte as usize]) {
-                self.bad_coding = Some("a Transfer-Encoding that is no token (RFC 9112 7)");
+                self.bad_coding = Some("a Transfer-Encoding that is not a token (RFC 9112 7)");
             } else if is_chunked && name.len() != element.len() {
                 self.bad_coding = Some("chunked with parameters (RFC 9112 7.1)");
             } else if is_chunked {
@@ -252,11 +252,16 @@ impl Fields {
 }
 
 /// The elements of a comma-separated list; empty ones are left out (RFC 9110 5.6.1.2), a fold is white space.
-fn elements(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub fn elements(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value
         .split(|byte| *byte == b',')
         .map(<[u8]>::trim_ascii)
         .filter(|element| !element.is_empty())
+}
+
+/// Reads the value of a Content-Length that stands alone; none: it is not digits, or 2^64 or more.
+pub fn content_length(value: &[u8]) -> Option<u64> {
+    (!value.is_empty()).then(|| length(value).ok()).flatten()
 }
 
 fn length(element: &[u8]) -> Result<u64, &'static str> {

@@ -11,7 +11,7 @@ const LONGEST: usize = 1024;
 /// Reads the heads of the answers of one step and knows the last one again.
 #[derive(Debug)]
 pub struct KnownHead {
-    /// Of the last head; empty: none yet.
+    /// Bytes of the last head; empty: none yet.
     bytes: Vec<u8>,
     head: Option<Head>,
     request_was_head: bool,

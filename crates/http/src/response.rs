@@ -17,7 +17,7 @@ use loadlens_base::Outcome;
 
 pub use super::body::{BodyDecoder, Decoded, Truncated};
 use super::general;
-pub use super::general::{header, headers};
+pub use super::general::{content_length, elements, header, headers};
 
 /// The longest head that is read, in bytes.
 pub const MAX_HEAD_BYTES: usize = 64 * 1024;
@@ -111,7 +111,7 @@ pub fn parse_head(buf: &[u8], request_was_head: bool) -> HeadResult {
     }
 }
 
-/// [`parse_head`] without its fast way: the same, only slower. For those who compare the two.
+/// [`parse_head`] without its fast way: the same, only slower; for tests that compare the two.
 pub fn parse_head_generally(buf: &[u8], request_was_head: bool) -> HeadResult {
     general::parse(buf, request_was_head)
 }

@@ -3,6 +3,7 @@
 //! They go out as they are. Read is only what decides how the answer is to be read and whether the connection may be
 //! used again (RFC 9112); a bare LF ends a line too, as most servers take it (2.2).
 
+use super::general::{content_length, elements};
 use super::request::is_token;
 
 /// Effects of a request on its answer and its connection.
@@ -13,7 +14,7 @@ impl Framing {
     const HEAD: u8 = 1;
     const CLOSES: u8 = 2;
 
-    /// Of a request by its method and by what it says of the connection.
+    /// Effects of a request, by its method and its Connection header.
     pub fn new(is_head: bool, closes: bool) -> Self {
         Framing(u8::from(is_head) * Self::HEAD + u8::from(closes) * Self::CLOSES)
     }
@@ -81,13 +82,14 @@ fn first(bytes: &[u8]) -> Result<(Framing, usize), NotOne> {
         }
         let (name, value) = header(line, begins)?;
         if name.eq_ignore_ascii_case(b"connection") {
-            for option in value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii) {
+            for option in elements(value) {
                 says_close |= option.eq_ignore_ascii_case(b"close");
                 says_keep |= option.eq_ignore_ascii_case(b"keep-alive");
             }
         } else if name.eq_ignore_ascii_case(b"content-length") {
-            let Some(bytes) = content_length(value) else {
-                return NotOne::new("a Content-Length that is no number", begins);
+            let bytes = content_length(value).and_then(|bytes| usize::try_from(bytes).ok());
+            let Some(bytes) = bytes else {
+                return NotOne::new("a Content-Length that is not a number", begins);
             };
             if length.is_some_and(|other| other != bytes) {
                 return NotOne::new("two different Content-Lengths", begins);
@@ -150,12 +152,6 @@ fn next_line(bytes: &[u8], from: usize) -> Result<(&[u8], usize), NotOne> {
     };
     let line = &rest[..length];
     Ok((line.strip_suffix(b"\r").unwrap_or(line), from + length + 1))
-}
-
-fn content_length(value: &[u8]) -> Option<usize> {
-    let is_number = !value.is_empty() && value.iter().all(u8::is_ascii_digit);
-    let text = std::str::from_utf8(value).ok().filter(|_| is_number)?;
-    text.parse().ok()
 }
 
 /// End of a chunked body that begins at `at`.
@@ -250,7 +246,7 @@ mod tests {
             (b"GET / HTTP/2\r\n\r\n", "the first line does not end with HTTP/1.1 or HTTP/1.0", (1, 1)),
             (b"GET / HTTP/1.1\r\nA: b\r\nno colon\r\n\r\n", "a line of the head that is no `Name: value`", (3, 1)),
             (b"GET / HTTP/1.1\r\nContent-Length: 5\r\n\r\nabc", "incomplete request: its body is shorter than its Content-Length", (4, 4)),
-            (b"GET / HTTP/1.1\r\nContent-Length: x\r\n\r\n", "a Content-Length that is no number", (2, 1)),
+            (b"GET / HTTP/1.1\r\nContent-Length: x\r\n\r\n", "a Content-Length that is not a number", (2, 1)),
             (b"CONNECT a:1 HTTP/1.1\r\n\r\n", "CONNECT makes a tunnel, which loadlens does not drive", (1, 1)),
             (
                 b"GET /a HTTP/1.1\r\n\r\nGET /b HTTP/1.1\r\n\r\n",

@@ -47,6 +47,11 @@ pub fn read_planned(
     Ok(bytes)
 }
 
+/// The number of the line, from 1, that holds the byte at `at`.
+pub(crate) fn line_of(bytes: &[u8], at: usize) -> usize {
+    1 + memchr::memchr_iter(b'\n', &bytes[..at]).count()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

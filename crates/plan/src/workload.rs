@@ -51,7 +51,7 @@ pub enum Workload {
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
-    /// At least one, in order.
+    /// Segments in order; at least one.
     pub segments: Vec<Segment>,
     /// True if it begins again after the last; if not, the last level stays.
     #[serde(default)]
@@ -110,7 +110,7 @@ pub struct Replay {
     pub digest: String,
     /// Name in the first line, or number from 1, of the column of the times; none: what stands before the first comma.
     pub column: Option<String>,
-    /// So many times as fast; above 0.
+    /// Speed-up factor; above 0.
     #[serde(default = "as_it_was")]
     pub speed: f64,
     /// True if the first time is the start.

@@ -31,7 +31,7 @@ impl Admission {
         }
     }
 
-    /// `who` asks for a place.
+    /// Asks for a place for the client `who`.
     pub fn ask(&mut self, who: u64, now_ns: u64) -> Decision {
         let Some(rule) = self.rule else {
             self.in_flight += 1;
@@ -48,7 +48,7 @@ impl Admission {
         Decision::Waits(rule.wait_ns.map(|wait| now_ns.saturating_add(wait)))
     }
 
-    /// A place is free again; who has it now.
+    /// Frees a place and returns the client that has it now.
     pub fn release(&mut self) -> Option<u64> {
         let next = self.queue.pop_front();
         if next.is_none() {
@@ -57,7 +57,7 @@ impl Admission {
         next
     }
 
-    /// `who` waits no longer; false: it did not.
+    /// Takes the client `who` out of the queue; false: it was not there.
     pub fn leave(&mut self, who: u64) -> bool {
         // Those who waited longest leave first: the search ends early.
         let place = self.queue.iter().position(|&waiting| waiting == who);

@@ -62,12 +62,12 @@ fn reason(status: u16) -> &'static str {
 pub(crate) fn of_failure(failure: Failure) -> (u16, &'static str) {
     match failure {
         Failure::Refused => (502, "the service refused the connection"),
-        Failure::Connect => (502, "the service could not be connected to"),
+        Failure::Connect => (502, "no connection to the service could be made"),
         Failure::Reset => (502, "the service reset the connection"),
-        Failure::Closed => (502, "the service ended the connection without an answer"),
-        Failure::Truncated => (502, "the service ended the connection within its answer"),
-        Failure::Malformed => (502, "the service said what is no answer"),
-        Failure::Timeout => (504, "the service said nothing for too long"),
+        Failure::Closed => (502, "the service closed the connection without a response"),
+        Failure::Truncated => (502, "the service closed the connection within its response"),
+        Failure::Malformed => (502, "the service sent something that is not a response"),
+        Failure::Timeout => (504, "the service sent nothing before the timeout"),
     }
 }
 

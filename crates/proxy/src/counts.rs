@@ -5,7 +5,37 @@
 use std::fmt::Write;
 
 use loadlens_base::units::seconds;
-use strum::{IntoStaticStr, VariantArray};
+use strum::{EnumMessage, IntoStaticStr, VariantArray};
+
+/// A total since the start; its documentation is the help text of its metric.
+#[derive(Clone, Copy, Debug, EnumMessage, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
+pub(crate) enum Total {
+    /// Connections of clients
+    Connections,
+    /// Connections that could not be accepted
+    AcceptErrors,
+    /// Requests whose head was read
+    Requests,
+    /// Requests given to the service
+    Forwarded,
+    /// Connections opened to the service
+    UpstreamConnections,
+    /// Requests on kept connections
+    UpstreamReused,
+    /// Kept connections that the service ended
+    UpstreamEndedIdle,
+}
+
+/// Direction of bytes.
+#[derive(Clone, Copy, Debug, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
+pub(crate) enum Way {
+    FromClient,
+    ToClient,
+    FromUpstream,
+    ToUpstream,
+}
 
 /// Fate of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantArray)]
@@ -69,23 +99,16 @@ const BOUNDS_MS: [u64; 13] = [
     1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000,
 ];
 
+const MOST: &str = "The most at once so far";
+
 /// Counts since the start.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counts {
-    pub accepted: u64,
-    pub accept_errors: u64,
-    pub requests: u64,
-    pub forwarded: u64,
-    pub upstream_opened: u64,
-    pub upstream_reused: u64,
-    pub upstream_ended_idle: u64,
-    pub client_bytes_in: u64,
-    pub client_bytes_out: u64,
-    pub upstream_bytes_in: u64,
-    pub upstream_bytes_out: u64,
     pub delayed_ns: u64,
     pub in_flight_most: usize,
     pub waiting_most: usize,
+    totals: [u64; Total::VARIANTS.len()],
+    bytes: [u64; Way::VARIANTS.len()],
     outcomes: [u64; Outcome::VARIANTS.len()],
     failures: [u64; Failure::VARIANTS.len()],
     injected: [u64; Injected::VARIANTS.len()],
@@ -104,6 +127,14 @@ pub(crate) struct Now {
 }
 
 impl Counts {
+    pub fn add(&mut self, total: Total) {
+        self.totals[total as usize] += 1;
+    }
+
+    pub fn add_bytes(&mut self, way: Way, count: usize) {
+        self.bytes[way as usize] += count as u64;
+    }
+
     pub fn end(&mut self, outcome: Outcome) {
         self.outcomes[outcome as usize] += 1;
     }
@@ -128,72 +159,30 @@ impl Counts {
         }
     }
 
-    /// In the Prometheus text format.
+    /// Returns the counts in the Prometheus text format.
     pub fn text(&self, now: Now) -> String {
         let mut page = Page(String::with_capacity(4096));
-        page.counter("connections", "Connections of clients", self.accepted);
-        page.counter(
-            "accept_errors",
-            "Connections that could not be taken",
-            self.accept_errors,
-        );
-        page.counter("requests", "Requests whose head was read", self.requests);
-        page.counter("forwarded", "Requests given to the service", self.forwarded);
+        for (total, count) in Total::VARIANTS.iter().zip(self.totals) {
+            let help = total.get_documentation().unwrap_or_default();
+            page.counter(total.into(), help, count);
+        }
+        let delayed_s = seconds(self.delayed_ns);
+        page.counter("delayed_seconds", "Time added by delays", delayed_s);
+        let counts = by_name::<Way>(&self.bytes);
+        page.labelled("bytes", "Bytes", "way", counts);
         let counts = by_name::<Outcome>(&self.outcomes);
         page.labelled("outcomes", "What became of the requests", "outcome", counts);
         let counts = by_name::<Injected>(&self.injected);
         page.labelled("injected", "Faults injected", "fault", counts);
         let counts = by_name::<Failure>(&self.failures);
         page.labelled("upstream_errors", "Failures of the service", "kind", counts);
-        page.counter(
-            "upstream_connections",
-            "Connections opened to the service",
-            self.upstream_opened,
-        );
-        page.counter(
-            "upstream_reused",
-            "Requests on kept connections",
-            self.upstream_reused,
-        );
-        page.counter(
-            "upstream_ended_idle",
-            "Kept connections that the service ended",
-            self.upstream_ended_idle,
-        );
-        let bytes = [
-            ("from_client", self.client_bytes_in),
-            ("to_client", self.client_bytes_out),
-            ("from_upstream", self.upstream_bytes_in),
-            ("to_upstream", self.upstream_bytes_out),
-        ];
-        page.labelled("bytes", "Bytes", "way", bytes.into_iter());
-        page.seconds("delayed_seconds", "Time added by delays", self.delayed_ns);
-        page.gauge(
-            "connections_open",
-            "Connections of clients that are open",
-            now.connections,
-        );
+        let (open, idle) = (now.connections, now.idle);
+        page.gauge("connections_open", "Open connections of clients", open);
         page.gauge("in_flight", "Requests that the service has", now.in_flight);
-        page.gauge(
-            "in_flight_most",
-            "The most at once so far",
-            self.in_flight_most,
-        );
-        page.gauge(
-            "queue_length",
-            "Requests that wait for a place",
-            now.waiting,
-        );
-        page.gauge(
-            "queue_length_most",
-            "The most at once so far",
-            self.waiting_most,
-        );
-        page.gauge(
-            "upstream_idle",
-            "Kept connections without a request",
-            now.idle,
-        );
+        page.gauge("in_flight_most", MOST, self.in_flight_most);
+        page.gauge("queue_length", "Requests waiting for a place", now.waiting);
+        page.gauge("queue_length_most", MOST, self.waiting_most);
+        page.gauge("upstream_idle", "Kept connections without a request", idle);
         self.write_waits(&mut page);
         page.0
     }
@@ -247,14 +236,9 @@ impl Page {
         let _ = self.0.write_fmt(text);
     }
 
-    fn counter(&mut self, name: &str, help: &str, count: u64) {
+    fn counter(&mut self, name: &str, help: &str, count: impl std::fmt::Display) {
         self.head(&format!("{name}_total"), help, "counter");
         self.line(format_args!("{name}_total {count}"));
-    }
-
-    fn seconds(&mut self, name: &str, help: &str, ns: u64) {
-        self.head(&format!("{name}_total"), help, "counter");
-        self.line(format_args!("{name}_total {}", seconds(ns)));
     }
 
     fn gauge(&mut self, name: &str, help: &str, value: usize) {

@@ -10,7 +10,7 @@ use loadlens_sys as sys;
 use crate::admission::Decision;
 use crate::answers;
 use crate::connection::{Client, Part, Stage, Upstream};
-use crate::counts::{Failure, Injected, Outcome};
+use crate::counts::{Failure, Injected, Outcome, Total};
 use crate::head::{self, Read};
 use crate::settings::{Direction, Failures, Moment};
 use crate::wire::{Peer, Wire, HIGH};
@@ -52,7 +52,7 @@ impl Worker {
             Read::Invalid(why) => {
                 client.closes = true;
                 client.body = BodyDecoder::new(Framing::None);
-                self.counts.requests += 1;
+                self.counts.add(Total::Requests);
                 self.answer(token, 400, why, Some(Outcome::Malformed));
             }
         }
@@ -61,7 +61,7 @@ impl Worker {
 
     /// A request is there: what happens to it is drawn.
     fn begin(&mut self, token: u64) {
-        self.counts.requests += 1;
+        self.counts.add(Total::Requests);
         let fate = self.draws.next();
         let Some(client) = self.clients.get(token) else {
             return;
@@ -145,12 +145,12 @@ impl Worker {
         if self.clients.get(token).is_none() {
             return; // it left while it was about to go on, and gave its place back
         }
-        self.counts.forwarded += 1;
+        self.counts.add(Total::Forwarded);
         let backend = self.turn % self.settings.upstreams.len();
         self.turn = backend + 1;
         let upstream = match self.idle[backend].pop() {
             Some(kept) => {
-                self.counts.upstream_reused += 1;
+                self.counts.add(Total::UpstreamReused);
                 Ok(kept)
             }
             None => self.connect(backend),
@@ -164,7 +164,7 @@ impl Worker {
     fn connect(&mut self, backend: usize) -> Result<u64, Failure> {
         let socket = sys::connect(&self.settings.upstreams[backend].into())
             .map_err(|error| failure_of(&error))?;
-        self.counts.upstream_opened += 1;
+        self.counts.add(Total::UpstreamConnections);
         let fd = socket.as_raw_fd();
         let pacing = self.pacing(Direction::Request);
         let token = self.upstreams.insert(|token| Upstream {

@@ -1,7 +1,7 @@
 //! Heads: what the proxy has to know of a request, and heads passed on byte for byte but for the fields that
 //! belong to one connection alone (RFC 9110 7.6.1).
 
-use loadlens_http::response::{Framing, MAX_HEAD_BYTES};
+use loadlens_http::response::{content_length, elements, Framing, MAX_HEAD_BYTES};
 
 /// The parts of a request that the proxy needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,13 +135,14 @@ impl Said {
                 self.expects = value.eq_ignore_ascii_case(b"100-continue");
             }
             10 if name.eq_ignore_ascii_case(b"connection") => {
-                for word in words(value) {
+                for word in elements(value) {
                     self.close |= word.eq_ignore_ascii_case(b"close");
                     self.keep_alive |= word.eq_ignore_ascii_case(b"keep-alive");
                 }
             }
             14 if name.eq_ignore_ascii_case(b"content-length") => {
-                let length = digits(value).ok_or("a Content-Length that is no number")?;
+                let length =
+                    content_length(value).ok_or("a Content-Length that is not a number")?;
                 if self.length.is_some_and(|before| before != length) {
                     return Err("two different Content-Lengths");
                 }
@@ -169,31 +170,13 @@ impl Said {
     }
 }
 
-fn words(value: &[u8]) -> impl Iterator<Item = &[u8]> {
-    value
-        .split(|&byte| byte == b',')
-        .map(<[u8]>::trim_ascii)
-        .filter(|word| !word.is_empty())
-}
-
-fn digits(value: &[u8]) -> Option<u64> {
-    if value.is_empty() || value.len() > 18 || !value.iter().all(u8::is_ascii_digit) {
-        return None;
-    }
-    Some(
-        value
-            .iter()
-            .fold(0, |sum, digit| sum * 10 + u64::from(digit - b'0')),
-    )
-}
-
 /// Appends a head without the fields that belong to one connection alone, and with the lines of `add`.
 pub(crate) fn pass_on(head: &[u8], out: &mut Vec<u8>, add: &[u8]) {
     let named: Vec<&[u8]> = Lines { rest: head }
         .skip(1)
         .filter_map(name_and_value)
         .filter(|(name, _)| name.eq_ignore_ascii_case(b"connection"))
-        .flat_map(|(_, value)| words(value))
+        .flat_map(|(_, value)| elements(value))
         .filter(|word| !decides_framing(word))
         .collect();
     let mut is_left_out = false;

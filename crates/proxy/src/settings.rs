@@ -76,7 +76,7 @@ pub struct Delay {
     pub request: Option<Law>,
     /// Before the first byte of the answer leaves.
     pub response: Option<Law>,
-    /// Of the draws.
+    /// Seed of the draws.
     pub seed: u64,
 }
 
@@ -123,7 +123,7 @@ pub enum Law {
 pub struct Share {
     /// From 0 to 1.
     pub share: f64,
-    /// Of the draws.
+    /// Seed of the draws.
     pub seed: u64,
 }
 
@@ -148,7 +148,7 @@ pub struct Reset {
     pub share: f64,
     /// Moment of the reset.
     pub at: Moment,
-    /// Of the draws.
+    /// Seed of the draws.
     pub seed: u64,
 }
 
@@ -158,9 +158,9 @@ pub struct Reset {
 pub struct Errors {
     /// From 0 to 1.
     pub share: f64,
-    /// With which status.
+    /// Status of the answer.
     pub status: u16,
-    /// Of the draws.
+    /// Seed of the draws.
     pub seed: u64,
 }
 
@@ -216,7 +216,7 @@ pub enum Above {
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Connections {
-    /// At once.
+    /// Connections at once.
     pub most: u64,
     /// Treatment of one more.
     #[serde(default)]
@@ -291,13 +291,13 @@ impl Settings {
             }
         }
         let status = faults.errors.status;
-        let what = format_args!("{status} is no status of an error");
+        let what = format_args!("{status} is not an error status");
         list.want((400..600).contains(&status), "faults.errors.status", what);
         if let Some(Admit {
             status, in_flight, ..
         }) = faults.admit
         {
-            let what = format_args!("{status} is no status of an error");
+            let what = format_args!("{status} is not an error status");
             list.want((400..600).contains(&status), "faults.admit.status", what);
             let what = "0 would admit no request";
             list.want(in_flight > 0, "faults.admit.in_flight", what);

@@ -142,7 +142,7 @@ impl Wire {
         &mut self.output
     }
 
-    /// Of what is to be sent, only the first bytes.
+    /// Keeps only the first bytes of what is to be sent.
     pub fn keep_pending(&mut self, count: usize) {
         self.output.truncate(self.sent + count);
     }
@@ -260,7 +260,7 @@ impl Wire {
 }
 
 impl Pacing {
-    /// On a link of its own, or on the one that all share.
+    /// Pacing on a link of its own, or on the one that all share.
     pub fn on(own: Option<pace::Link>) -> Pacing {
         Pacing {
             own,

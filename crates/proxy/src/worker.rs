@@ -10,7 +10,7 @@ use loadlens_sys::{self as sys, Epoll};
 
 use crate::admission::Admission;
 use crate::connection::{Client, Part, Stage, Upstream};
-use crate::counts::{Counts, Injected, Now, Outcome};
+use crate::counts::{Counts, Injected, Now, Outcome, Total, Way};
 use crate::draws::Draws;
 use crate::pace;
 use crate::settings::{Above, Direction, Settings};
@@ -169,7 +169,7 @@ impl Worker {
                 Ok(None) => return,
                 Ok(Some(socket)) => self.admit(socket, is_control),
                 Err(_) => {
-                    self.counts.accept_errors += 1;
+                    self.counts.add(Total::AcceptErrors);
                     // Out of descriptors: the socket stays ready, so a pause keeps the loop from spinning.
                     std::thread::sleep(std::time::Duration::from_millis(1));
                     return;
@@ -197,7 +197,7 @@ impl Worker {
     fn admit(&mut self, socket: OwnedFd, is_control: bool) {
         let fd = socket.as_raw_fd();
         if !is_control {
-            self.counts.accepted += 1;
+            self.counts.add(Total::Connections);
             let bound = self.settings.faults.connections;
             if bound.is_some_and(|bound| self.open as u64 >= bound.most) {
                 sys::reset_on_close(fd);
@@ -317,7 +317,7 @@ impl Worker {
         if events & !WRITE != 0 {
             let count = client.wire.receive(&mut self.buffer);
             if !client.is_control {
-                self.counts.client_bytes_in += count as u64;
+                self.counts.add_bytes(Way::FromClient, count);
             }
             client.wire.note(events, count);
             if client.wire.peer != Peer::There {
@@ -353,10 +353,10 @@ impl Worker {
         };
         if events & !WRITE != 0 {
             let count = upstream.wire.receive(&mut self.buffer);
-            self.counts.upstream_bytes_in += count as u64;
+            self.counts.add_bytes(Way::FromUpstream, count);
             upstream.wire.note(events, count);
             if matches!(upstream.part, Part::Idle) {
-                self.counts.upstream_ended_idle += 1;
+                self.counts.add(Total::UpstreamEndedIdle);
                 return self.remove_upstream(token);
             }
             if upstream.client.is_some() {
@@ -380,7 +380,7 @@ impl Worker {
         };
         let count = client.wire.flush(now, self.links[0].as_mut());
         if !client.is_control {
-            self.counts.client_bytes_out += count as u64;
+            self.counts.add_bytes(Way::ToClient, count);
         }
         if let Some(at_ns) = client.wire.time_link() {
             self.timers.push(at_ns, What::Pace, token);
@@ -406,7 +406,7 @@ impl Worker {
             return;
         }
         let count = upstream.wire.flush(now, self.links[1].as_mut());
-        self.counts.upstream_bytes_out += count as u64;
+        self.counts.add_bytes(Way::ToUpstream, count);
         if upstream.deadline_ns > 0 && count > 0 {
             upstream.deadline_ns = now.saturating_add(self.settings.timeout_ns);
         }

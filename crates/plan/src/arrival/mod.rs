@@ -80,7 +80,7 @@ enum Law {
 /// Requested level over time.
 #[derive(Clone, Debug)]
 pub enum Intensity {
-    /// So many arrivals a second, above 0.
+    /// Arrivals per second, above 0.
     Constant(f64),
     /// A rate that changes.
     Shaped(Rates),
@@ -131,11 +131,6 @@ impl Schedule {
             next: part.index,
             of: part.of,
         }
-    }
-
-    /// Number of the arrival that comes next, in the whole schedule, from 0.
-    pub fn next_number(&self) -> u64 {
-        self.next
     }
 }
 

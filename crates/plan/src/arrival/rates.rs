@@ -62,7 +62,7 @@ fn climb(from: u64, to: u64, ns: u64, area: u128) -> u64 {
 #[derive(Clone, Debug)]
 pub struct Rates {
     pieces: Arc<[Piece]>,
-    /// Of all pieces.
+    /// Sum over all pieces.
     ns: u64,
     /// Twice the area of all pieces.
     area: u128,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use loadlens_base::units::SECOND;
 
-use crate::bounded;
+use crate::bounded::{self, line_of};
 use crate::program::digest::sha256_hex;
 use crate::Replay;
 
@@ -78,10 +78,7 @@ impl DueTimes {
     ) -> Result<DueTimes, Vec<String>> {
         let only = |what: String| vec![what];
         let text = std::str::from_utf8(bytes).map_err(|error| {
-            let line = 1 + bytes[..error.valid_up_to()]
-                .iter()
-                .filter(|byte| **byte == b'\n')
-                .count();
+            let line = line_of(bytes, error.valid_up_to());
             only(format!("{path}:{line}: not text in UTF-8"))
         })?;
         let mut reader = Reader {
@@ -155,7 +152,7 @@ impl Reader<'_> {
             };
             let Some(written) = nanos(field) else {
                 let what = format!(
-                    "{} is no due time: seconds such as 1.25, or 250ms",
+                    "{} is not a due time: seconds such as 1.25, or 250ms",
                     cut(field)
                 );
                 self.fault(number, what);
@@ -397,8 +394,8 @@ mod tests {
         assert_eq!(
             file.faults(None),
             [
-                "FILE:2: `soon` is no due time: seconds such as 1.25, or 250ms",
-                "FILE:4: `-4` is no due time: seconds such as 1.25, or 250ms",
+                "FILE:2: `soon` is not a due time: seconds such as 1.25, or 250ms",
+                "FILE:4: `-4` is not a due time: seconds such as 1.25, or 250ms",
                 "FILE:5: `2` comes after 3: due times rise",
                 "FILE:6: `1e9` is more than a year after the start: for times of day, from=first",
             ]

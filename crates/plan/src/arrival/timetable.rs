@@ -6,12 +6,12 @@ use loadlens_base::Random;
 use super::presence::Presence;
 use crate::{Think, Workload};
 
-/// Of the users of one stream on one thread.
+/// Due times of the users of one stream on one thread.
 #[derive(Debug)]
 pub struct Timetable {
     presence: Option<Presence>,
     pace: Option<Think>,
-    /// Of paced users by their place: when the iteration was due that they are at, or wait for.
+    /// By place of the paced user: when its current or next iteration was due.
     due: Vec<u64>,
 }
 
@@ -23,7 +23,7 @@ pub struct Timing<'a> {
 }
 
 impl Timetable {
-    /// Of a workload; none: it needs none.
+    /// The timetable of a workload; none: it needs none.
     pub fn new(workload: &Workload) -> Option<Timetable> {
         let Workload::Closed { pace, profile, .. } = workload else {
             return None;
@@ -55,7 +55,7 @@ impl Timetable {
         self.pace.is_some()
     }
 
-    /// Of the user in a place.
+    /// The timetable of the user in a place.
     pub fn of(&mut self, place: u32) -> Timing<'_> {
         Timing {
             presence: self.presence.as_ref(),

@@ -80,7 +80,7 @@ pub(super) struct Checks {
     pub expect: Vec<u16>,
     pub demands: Vec<Demand>,
     pub extracts: Vec<Extraction>,
-    /// Of what is counted: the status, the demands, the extractions; empty: nothing is, and only the status is judged.
+    /// Names of the tallies: the status, the demands, the extractions; empty: only the status is judged, and nothing counted.
     pub names: Vec<String>,
     /// Index of its first tally in those of the stream.
     pub first_tally: usize,

@@ -30,9 +30,9 @@ pub enum CheckFailure {
     Different,
     /// The body is no JSON.
     NotJson,
-    /// So many elements, members or bytes.
+    /// Number of elements, members or bytes.
     Amount(u64),
-    /// So many nanoseconds.
+    /// Nanoseconds that it took.
     Time(u64),
 }
 
@@ -44,7 +44,7 @@ impl CheckFailure {
             CheckFailure::Missing => "not there".to_owned(),
             CheckFailure::Present => "it is there".to_owned(),
             CheckFailure::Different => "another value".to_owned(),
-            CheckFailure::NotJson => "the body is no JSON".to_owned(),
+            CheckFailure::NotJson => "the body is not JSON".to_owned(),
             CheckFailure::Amount(amount) => format!("{amount}"),
             CheckFailure::Time(ns) => format!("{:.6} s", seconds(ns)),
         }
@@ -134,7 +134,7 @@ pub struct Judging {
 }
 
 impl Judging {
-    /// For the steps of one stream.
+    /// Tools for the steps of one stream.
     pub fn new(stream: &StreamProgram) -> Self {
         let checks = || stream.steps.iter().map(|step| step.checks.names.len());
         Judging {

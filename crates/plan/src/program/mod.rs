@@ -58,7 +58,7 @@ pub struct Program {
 impl Program {
     /// Compiles a plan: reads body files and the environment. Every fault of the plan comes back at once.
     ///
-    /// What `{{env NAME}}` stands for never appears in a fault.
+    /// The value of `{{env NAME}}` never appears in a fault.
     pub fn compile(plan: &Plan) -> Result<Program, Vec<Fault>> {
         compile::program(plan)
     }
@@ -179,11 +179,6 @@ pub struct StepProgram {
 }
 
 impl StepProgram {
-    /// True if every request of this step has the same bytes.
-    pub fn is_static(&self) -> bool {
-        self.static_bytes().is_some()
-    }
-
     /// The request, when it is always the same.
     #[inline]
     pub fn static_bytes(&self) -> Option<&[u8]> {

@@ -2,7 +2,7 @@
 
 use crate::{Bounds, Check, Extract, Source, Step};
 
-/// Texts of a plan are cut to so many characters.
+/// Characters of a plan's text that results and messages show.
 const SHOWN: usize = 48;
 
 /// Names of a step's tallies, in their order; empty when it only has the usual statuses.
@@ -33,7 +33,9 @@ fn of_check(check: &Check) -> String {
         Check::Absent { path } => format!("json {} is absent", cut(path)),
         Check::Number { path, is } => format!("json {} {}", cut(path), bounds(is)),
         Check::Count { path, is } => format!("count of {} {}", cut(path), bounds(is)),
-        Check::Header { name, equals } => format!("header {} = {}", cut(name), cut(equals)),
+        Check::Header { name, equals } => {
+            format!("header {} = {}", cut(name), cut(equals))
+        }
         Check::Contains { text } => format!("contains {}", cut(text)),
         Check::Regex { pattern } => format!("regex {}", cut(pattern)),
         Check::Size { is } => format!("size {} bytes", bounds(is)),
@@ -79,7 +81,8 @@ fn duration(ns: u64) -> String {
     }
 }
 
-fn cut(text: &str) -> String {
+/// The beginning of a text of the plan, for results and messages.
+pub(crate) fn cut(text: &str) -> String {
     match text.char_indices().nth(SHOWN) {
         Some((end, _)) => format!("{}...", &text[..end]),
         None => text.to_owned(),

@@ -106,7 +106,7 @@ fn fault(text: &str, error: &BuildError) -> String {
     };
     let last = what.lines().last().unwrap_or_default();
     let last = last.strip_prefix("error: ").unwrap_or(last);
-    format!("`{text}` is no regular expression: {last}")
+    format!("`{text}` is not a regular expression: {last}")
 }
 
 #[cfg(test)]

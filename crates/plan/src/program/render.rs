@@ -7,7 +7,7 @@ use loadlens_base::Random;
 use loadlens_http::request::{is_target, is_value_byte, push_component};
 
 use super::json::push_escaped;
-use super::template::Instant;
+use super::template::{Instant, Made};
 use super::values::{Value, Values};
 use super::Records;
 
@@ -79,26 +79,8 @@ pub(super) enum Place {
 #[derive(Clone)]
 pub(super) enum Segment {
     Bytes(Vec<u8>),
-    Uuid,
-    Int {
-        low: i64,
-        high: i64,
-    },
-    Float {
-        low: f64,
-        high: f64,
-    },
-    Word {
-        letters: u16,
-    },
+    Made(Made),
     Choice(Vec<Vec<u8>>),
-    Timestamp(Instant),
-    Sequence,
-    User,
-    Hex {
-        digits: u16,
-    },
-    Bool,
     Given {
         from: Given,
         place: Place,
@@ -290,30 +272,9 @@ impl Segment {
     ) -> Result<(), RenderFault> {
         match self {
             Segment::Bytes(bytes) => out.extend_from_slice(bytes),
-            Segment::Uuid => push_uuid(out, context.random),
-            Segment::Int { low, high } => push_int(out, *low, *high, context.random),
-            Segment::Float { low, high } => {
-                let value = low + context.random.unit() * (high - low);
-                out.extend_from_slice(ryu::Buffer::new().format_finite(value).as_bytes());
-            }
-            Segment::Word { letters } => push_word(out, *letters, context.random),
+            Segment::Made(made) => made.push(context, out),
             Segment::Choice(words) => {
                 out.extend_from_slice(&words[context.random.below(words.len() as u64) as usize]);
-            }
-            Segment::Timestamp(Instant::Since1970 { unit_ns }) => {
-                push_number(out, context.unix_ns / unit_ns);
-            }
-            Segment::Timestamp(Instant::Iso) => push_iso(out, context.unix_ns),
-            Segment::Sequence => push_number(out, context.seq),
-            Segment::User => push_number(out, context.user.into()),
-            Segment::Hex { digits } => push_hex(out, *digits, context.random),
-            Segment::Bool => {
-                let word: &[u8] = if context.random.below(2) == 1 {
-                    b"true"
-                } else {
-                    b"false"
-                };
-                out.extend_from_slice(word);
             }
             Segment::Given { from, place } => {
                 push_value(out, from.value(values, context.records)?, *place)?;
@@ -328,22 +289,53 @@ impl Segment {
 
     /// About how many bytes it gives: decides only how many digits a length is given at first.
     fn typical_len(&self) -> usize {
-        let number = |n: i64| n.to_string().len();
         match self {
             Segment::Bytes(bytes) => bytes.len(),
-            Segment::Uuid => 36,
-            Segment::Int { low, high } => number(*low).max(number(*high)),
-            Segment::Float { .. } => 18,
-            Segment::Word { letters } => usize::from(*letters),
+            Segment::Made(made) => made.typical_len(),
             Segment::Choice(words) => words.iter().map(Vec::len).sum::<usize>() / words.len(),
-            Segment::Timestamp(Instant::Since1970 { unit_ns }) => {
+            Segment::Given { .. } | Segment::Raw { .. } => 16,
+        }
+    }
+}
+
+impl Made {
+    #[inline]
+    fn push(self, context: &mut RenderContext, out: &mut Vec<u8>) {
+        match self {
+            Made::Uuid => push_uuid(out, context.random),
+            Made::Int { low, high } => push_int(out, low, high, context.random),
+            Made::Float { low, high } => {
+                let value = low + context.random.unit() * (high - low);
+                out.extend_from_slice(ryu::Buffer::new().format_finite(value).as_bytes());
+            }
+            Made::Word { letters } => push_word(out, letters, context.random),
+            Made::Timestamp(Instant::Since1970 { unit_ns }) => {
+                push_number(out, context.unix_ns / unit_ns);
+            }
+            Made::Timestamp(Instant::Iso) => push_iso(out, context.unix_ns),
+            Made::Sequence => push_number(out, context.seq),
+            Made::User => push_number(out, context.user.into()),
+            Made::Hex { digits } => push_hex(out, digits, context.random),
+            Made::Bool => {
+                let is_true = context.random.below(2) == 1;
+                out.extend_from_slice(if is_true { b"true" } else { b"false" });
+            }
+        }
+    }
+
+    fn typical_len(self) -> usize {
+        let number = |n: i64| n.to_string().len();
+        match self {
+            Made::Uuid => 36,
+            Made::Int { low, high } => number(low).max(number(high)),
+            Made::Float { .. } => 18,
+            Made::Word { letters: count } | Made::Hex { digits: count } => usize::from(count),
+            Made::Timestamp(Instant::Since1970 { unit_ns }) => {
                 10 + (SECOND / unit_ns).ilog10() as usize
             }
-            Segment::Timestamp(Instant::Iso) => 24,
-            Segment::Sequence | Segment::Bool => 5,
-            Segment::User => 3,
-            Segment::Hex { digits } => usize::from(*digits),
-            Segment::Given { .. } | Segment::Raw { .. } => 16,
+            Made::Timestamp(Instant::Iso) => 24,
+            Made::Sequence | Made::Bool => 5,
+            Made::User => 3,
         }
     }
 }

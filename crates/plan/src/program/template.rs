@@ -1,6 +1,8 @@
 //! The language of `{{...}}`: read once when a plan is compiled.
 
-use loadlens_base::units::SECOND;
+use loadlens_base::units::{MICROSECOND, MILLISECOND, SECOND};
+
+use super::naming::cut;
 
 /// A template in pieces.
 #[derive(Clone, Debug, PartialEq)]
@@ -9,35 +11,44 @@ pub(super) enum Piece {
     Slot(Slot),
 }
 
-/// Content of a `{{...}}`.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Slot {
+/// A value that is made anew for each request.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Made {
     /// A random UUID, version 4.
     Uuid,
     /// A whole number, both bounds included.
     Int { low: i64, high: i64 },
     /// A number from `low` up to but without `high`.
     Float { low: f64, high: f64 },
-    /// So many lower-case letters.
+    /// Lower-case letters.
     Word { letters: u16 },
-    /// One of these, equally often.
-    Choice(Vec<String>),
     /// The time at which the request is made.
     Timestamp(Instant),
     /// Number of the request in its stream, from 0.
     Sequence,
     /// Number of the user in its stream, from 0.
     User,
-    /// So many hexadecimal digits.
+    /// Hexadecimal digits.
     Hex { digits: u16 },
     /// `true` or `false`.
     Bool,
+}
+
+/// Content of a `{{...}}`.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Slot {
+    Made(Made),
+    /// One of these, equally often.
+    Choice(Vec<String>),
     /// An environment variable of the engine, read when the plan is compiled.
     Env(String),
     /// Extracted by an earlier step: index of its name.
     Extracted(u16),
     /// A column of the record that the iteration was given.
-    Field { feed: usize, column: String },
+    Field {
+        feed: usize,
+        column: String,
+    },
     /// One of the two above, not encoded for the path that it stands in.
     Raw(Box<Slot>),
 }
@@ -115,7 +126,7 @@ pub(super) fn parse(text: &str, known: Known) -> Result<Vec<Piece>, String> {
         }
         let inside = &rest[open + 2..];
         let close = inside.find("}}").ok_or_else(|| {
-            format!("`{{{{` is not closed in `{}`: end it with `}}}}`; text with `{{{{` in it can be a body file", excerpt(text))
+            format!("`{{{{` is not closed in `{}`: end it with `}}}}`; text with `{{{{` in it can be a body file", cut(text))
         })?;
         pieces.push(Piece::Slot(slot(&inside[..close], known)?));
         rest = &inside[close + 2..];
@@ -134,7 +145,7 @@ pub(super) fn check_name(name: &str) -> Result<(), String> {
         .is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
     if !starts_well || !letters.all(|c| c.is_ascii_alphanumeric() || c == '_') {
         return Err(format!(
-            "`{name}` is no name: letters, digits and underscores, not beginning with a digit"
+            "`{name}` is not a name: letters, digits and underscores, not beginning with a digit"
         ));
     }
     if WORDS.contains(&name) {
@@ -146,8 +157,9 @@ pub(super) fn check_name(name: &str) -> Result<(), String> {
 }
 
 fn slot(inside: &str, known: Known) -> Result<Slot, String> {
-    let fault = |what: &str| Err(format!("`{{{{{}}}}}`: {what}", inside.trim()));
-    if let Some((name, column)) = inside.trim().split_once('.') {
+    let inside = inside.trim();
+    let fault = |what: &str| Err(format!("`{{{{{inside}}}}}`: {what}"));
+    if let Some((name, column)) = inside.split_once('.') {
         if let Some(feed) = known.feeds.iter().position(|feed| feed == name) {
             return match column {
                 "" => fault("name a column after the dot"),
@@ -158,7 +170,7 @@ fn slot(inside: &str, known: Known) -> Result<Slot, String> {
             };
         }
     }
-    if let Some(rest) = inside.trim().strip_prefix("raw ") {
+    if let Some(rest) = inside.strip_prefix("raw ") {
         return match slot(rest, known)? {
             slot @ (Slot::Extracted(_) | Slot::Field { .. }) => Ok(Slot::Raw(Box::new(slot))),
             _ => fault(
@@ -166,56 +178,19 @@ fn slot(inside: &str, known: Known) -> Result<Slot, String> {
             ),
         };
     }
-    let words: Vec<&str> = match words_of(inside) {
+    let words = match words_of(inside) {
         Ok(words) => words,
         Err(what) => return fault(what),
     };
+    if let Some(made) = made(&words) {
+        return made.map(Slot::Made).or_else(|what| fault(&what));
+    }
     match words[..] {
         [] => fault(&format!("empty; there is {FORMS}")),
-        ["uuid"] => Ok(Slot::Uuid),
-        ["timestamp", ref form @ ..] => match form {
-            [] | ["s"] => Ok(since_1970(SECOND)),
-            ["ms"] => Ok(since_1970(1_000_000)),
-            ["us"] => Ok(since_1970(1_000)),
-            ["ns"] => Ok(since_1970(1)),
-            ["iso"] => Ok(Slot::Timestamp(Instant::Iso)),
-            _ => fault("is written as s, ms, us, ns or iso, as in {{timestamp ms}}"),
-        },
-        ["sequence"] => Ok(Slot::Sequence),
-        ["user"] => Ok(Slot::User),
-        ["bool"] => Ok(Slot::Bool),
-        ["hex", digits] => match digits.parse() {
-            Ok(digits @ 1..=MAX_LETTERS) => Ok(Slot::Hex { digits }),
-            _ => fault(&format!(
-                "N is a number of digits from 1 to {MAX_LETTERS}, as in {{{{hex 16}}}}"
-            )),
-        },
-        ["int", low, high] => match (low.parse(), high.parse()) {
-            (Ok(low), Ok(high)) if low <= high => Ok(Slot::Int { low, high }),
-            (Ok(_), Ok(_)) => fault("LOW is above HIGH"),
-            _ => fault("LOW and HIGH are whole numbers of 64 bits, as in {{int 1 100}}"),
-        },
-        ["float", low, high] => match (low.parse::<f64>(), high.parse::<f64>()) {
-            (Ok(low), Ok(high)) if (high - low).is_finite() && low <= high => {
-                Ok(Slot::Float { low, high })
-            }
-            (Ok(low), Ok(high)) if low > high => fault("LOW is above HIGH"),
-            _ => fault("LOW and HIGH are numbers, as in {{float 0 1.5}}"),
-        },
-        ["word", letters] => match letters.parse() {
-            Ok(letters @ 1..=MAX_LETTERS) => Ok(Slot::Word { letters }),
-            _ => fault(&format!(
-                "N is a number of letters from 1 to {MAX_LETTERS}, as in {{{{word 12}}}}"
-            )),
-        },
         ["choice", ref words @ ..] if !words.is_empty() => Ok(Slot::Choice(
             words.iter().map(|word| (*word).to_owned()).collect(),
         )),
         ["env", name] => Ok(Slot::Env(name.to_owned())),
-        ["uuid" | "sequence" | "user" | "bool", ..] => fault("takes nothing after its name"),
-        ["int" | "float", ..] => fault("needs LOW and HIGH, as in {{int 1 100}}"),
-        ["word", ..] => fault("needs a number of letters, as in {{word 12}}"),
-        ["hex", ..] => fault("needs a number of digits, as in {{hex 16}}"),
         ["raw"] => fault("needs the name of an extracted value or a column of a feed"),
         ["choice"] => fault("needs at least one word, as in {{choice red green}}"),
         ["env", ..] => fault("needs one NAME, as in {{env TOKEN}}"),
@@ -230,8 +205,58 @@ fn slot(inside: &str, known: Known) -> Result<Slot, String> {
     }
 }
 
-fn since_1970(unit_ns: u64) -> Slot {
-    Slot::Timestamp(Instant::Since1970 { unit_ns })
+/// Reads a value that is made for each request; none: the words mean something else.
+fn made(words: &[&str]) -> Option<Result<Made, String>> {
+    let fault = |what: &str| Err(what.to_owned());
+    Some(match *words {
+        ["uuid"] => Ok(Made::Uuid),
+        ["timestamp", ref form @ ..] => match form {
+            [] | ["s"] => Ok(since_1970(SECOND)),
+            ["ms"] => Ok(since_1970(MILLISECOND)),
+            ["us"] => Ok(since_1970(MICROSECOND)),
+            ["ns"] => Ok(since_1970(1)),
+            ["iso"] => Ok(Made::Timestamp(Instant::Iso)),
+            _ => fault("is written as s, ms, us, ns or iso, as in {{timestamp ms}}"),
+        },
+        ["sequence"] => Ok(Made::Sequence),
+        ["user"] => Ok(Made::User),
+        ["bool"] => Ok(Made::Bool),
+        ["hex", digits] => length(digits, "digits", "hex 16").map(|digits| Made::Hex { digits }),
+        ["word", letters] => {
+            length(letters, "letters", "word 12").map(|letters| Made::Word { letters })
+        }
+        ["int", low, high] => match (low.parse(), high.parse()) {
+            (Ok(low), Ok(high)) if low <= high => Ok(Made::Int { low, high }),
+            (Ok(_), Ok(_)) => fault("LOW is above HIGH"),
+            _ => fault("LOW and HIGH are whole numbers of 64 bits, as in {{int 1 100}}"),
+        },
+        ["float", low, high] => match (low.parse::<f64>(), high.parse::<f64>()) {
+            (Ok(low), Ok(high)) if (high - low).is_finite() && low <= high => {
+                Ok(Made::Float { low, high })
+            }
+            (Ok(low), Ok(high)) if low > high => fault("LOW is above HIGH"),
+            _ => fault("LOW and HIGH are numbers, as in {{float 0 1.5}}"),
+        },
+        ["uuid" | "sequence" | "user" | "bool", ..] => fault("takes nothing after its name"),
+        ["int" | "float", ..] => fault("needs LOW and HIGH, as in {{int 1 100}}"),
+        ["word", ..] => fault("needs a number of letters, as in {{word 12}}"),
+        ["hex", ..] => fault("needs a number of digits, as in {{hex 16}}"),
+        _ => return None,
+    })
+}
+
+/// Reads a number of letters or digits.
+fn length(text: &str, of: &str, example: &str) -> Result<u16, String> {
+    match text.parse() {
+        Ok(length @ 1..=MAX_LETTERS) => Ok(length),
+        _ => Err(format!(
+            "N is a number of {of} from 1 to {MAX_LETTERS}, as in {{{{{example}}}}}"
+        )),
+    }
+}
+
+fn since_1970(unit_ns: u64) -> Made {
+    Made::Timestamp(Instant::Since1970 { unit_ns })
 }
 
 /// The words of a slot; one in double quotes may hold blanks.
@@ -303,13 +328,6 @@ fn distance(a: &str, b: &str) -> usize {
     row[b.len()]
 }
 
-fn excerpt(text: &str) -> String {
-    match text.char_indices().nth(40) {
-        Some((end, _)) => format!("{}...", &text[..end]),
-        None => text.to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -330,9 +348,9 @@ mod tests {
                 Piece::Literal("/items/".to_owned()),
                 Piece::Slot(Slot::Extracted(1)),
                 Piece::Literal("-".to_owned()),
-                Piece::Slot(Slot::Int { low: -5, high: 9 }),
+                Piece::Slot(Slot::Made(Made::Int { low: -5, high: 9 })),
                 Piece::Literal("?a=".to_owned()),
-                Piece::Slot(Slot::Word { letters: 3 }),
+                Piece::Slot(Slot::Made(Made::Word { letters: 3 })),
             ]
         );
     }
@@ -373,7 +391,7 @@ mod tests {
             only("{{raw next}}"),
             Slot::Raw(Box::new(Slot::Extracted(0)))
         );
-        assert_eq!(only("{{timestamp us}}"), since_1970(1_000));
+        assert_eq!(only("{{timestamp us}}"), Slot::Made(since_1970(1_000)));
         assert_eq!(only("{{timestamp}}"), only("{{timestamp s}}"));
         assert_eq!(
             only("{{choice \"New York\" Oslo \"\"}}"),

@@ -125,7 +125,10 @@ fn check_target(target: &Target, faults: &mut Faults) {
         let what = format_args!("`{host}` has brackets: write the address without them");
         faults.add("host", what);
     } else if target.host.bytes().any(is_outside) {
-        faults.add("host", format_args!("`{host}` is no host name or address"));
+        faults.add(
+            "host",
+            format_args!("`{host}` is not a host name or address"),
+        );
     }
     faults.want(target.port > 0, "port", "0 is no port: 1 to 65535");
     let is_authority = |byte: u8| {
@@ -133,7 +136,7 @@ fn check_target(target: &Target, faults: &mut Faults) {
     };
     if target.authority.is_empty() || !target.authority.bytes().all(is_authority) {
         let authority = target.authority.escape_debug();
-        let what = format_args!("`{authority}` is no value of a Host header: host or host:port");
+        let what = format_args!("`{authority}` is not a valid Host header: host or host:port");
         faults.add("authority", what);
     }
 }
@@ -147,7 +150,7 @@ fn check_scenario(scenario: &Scenario, faults: &mut Faults) {
     for (index, step) in scenario.steps.iter().enumerate() {
         let mut faults = faults.of(&format!("steps[{index}]"));
         for (position, status) in step.expect.iter().enumerate() {
-            let what = format_args!("{status} is no final status: 200 to 599");
+            let what = format_args!("{status} is not a final status: 200 to 599");
             let is_final = (200..=599).contains(status);
             faults.want(is_final, &format!("expect[{position}]"), what);
         }

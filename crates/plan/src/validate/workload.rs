@@ -122,7 +122,7 @@ fn check_replay(replay: &Replay, faults: &mut Faults) {
     let what = format_args!("{speed} is not above 0");
     faults.want(speed.is_finite() && speed > 0.0, "speed", what);
     faults.want(replay.arrivals > 0, "arrivals", "0: at least one due time");
-    let what = format_args!("{peak} is no number of arrivals");
+    let what = format_args!("{peak} is not a number of arrivals");
     faults.want(peak >= 0.0 && peak.is_finite(), "peak_per_s", what);
 }
 

@@ -108,7 +108,7 @@ fn usable(bounds: &Bounds) -> Result<Bounds, String> {
         return Err("no bound: give equals, above or below".to_owned());
     }
     if given.iter().flatten().any(|bound| !bound.is_finite()) {
-        return Err("a bound is no number".to_owned());
+        return Err("a bound is not a number".to_owned());
     }
     match (bounds.above, bounds.below) {
         (Some(above), Some(below)) if above >= below => Err(format!(
@@ -139,6 +139,6 @@ pub(super) fn header_name(name: &str) -> Result<String, String> {
     }
     let name = name.escape_debug();
     Err(format!(
-        "`{name}` is no header name: letters, digits and hyphens"
+        "`{name}` is not a header name: letters, digits and hyphens"
     ))
 }

@@ -51,7 +51,7 @@ impl Compiler<'_, '_> {
     fn request_line(&mut self, step: &Step) -> Vec<Segment> {
         let method = step.method.escape_debug();
         if !is_token(step.method.as_bytes()) {
-            let what = format!("`{method}` is no method: letters without spaces, as in GET");
+            let what = format!("`{method}` is not a method: letters without spaces, as in GET");
             self.fault(".method", what);
         } else if step.method == "CONNECT" {
             let what = "CONNECT makes a tunnel, which loadlens does not drive";
@@ -112,7 +112,7 @@ impl Compiler<'_, '_> {
             Auth::Bearer { token_env } => {
                 let token = self.environment(".auth.token_env", token_env);
                 if token.as_deref().is_some_and(|token| !is_token68(token)) {
-                    let what = format!("environment variable {token_env} is no token: letters, digits, -._~+/ and = at the end (RFC 6750 2.1)");
+                    let what = format!("environment variable {token_env} is not a token: letters, digits, -._~+/ and = at the end (RFC 6750 2.1)");
                     self.fault(".auth.token_env", what);
                 }
                 ("Bearer", token.unwrap_or_default())

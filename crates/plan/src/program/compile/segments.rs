@@ -7,7 +7,7 @@ use loadlens_http::request::{is_target_byte, is_value_byte, percent_is_whole, pu
 use crate::program::feed::Use;
 use crate::program::json::push_escaped;
 use crate::program::render::{Given, Place, Segment};
-use crate::program::template::{self, Instant, Known, Piece, Slot};
+use crate::program::template::{self, Instant, Known, Made, Piece, Slot};
 
 use super::Compiler;
 
@@ -53,15 +53,7 @@ impl Compiler<'_, '_> {
             Piece::Slot(slot) => slot,
         };
         match slot {
-            Slot::Uuid => Segment::Uuid,
-            Slot::Int { low, high } => Segment::Int { low, high },
-            Slot::Float { low, high } => Segment::Float { low, high },
-            Slot::Word { letters } => Segment::Word { letters },
-            Slot::Timestamp(instant) => Segment::Timestamp(instant),
-            Slot::Sequence => Segment::Sequence,
-            Slot::User => Segment::User,
-            Slot::Hex { digits } => Segment::Hex { digits },
-            Slot::Bool => Segment::Bool,
+            Slot::Made(made) => Segment::Made(made),
             Slot::Raw(slot) => self.raw(at, *slot, place, false),
             slot @ (Slot::Extracted(_) | Slot::Field { .. }) => Segment::Given {
                 from: self.given(at, slot, place, false),
@@ -169,14 +161,16 @@ impl Slot {
     fn has_json_type(&self) -> bool {
         matches!(
             self,
-            Slot::Int { .. }
-                | Slot::Float { .. }
-                | Slot::Bool
-                | Slot::Timestamp(Instant::Since1970 { .. })
-                | Slot::Sequence
-                | Slot::User
-                | Slot::Extracted(_)
+            Slot::Extracted(_)
                 | Slot::Field { .. }
+                | Slot::Made(
+                    Made::Int { .. }
+                        | Made::Float { .. }
+                        | Made::Bool
+                        | Made::Timestamp(Instant::Since1970 { .. })
+                        | Made::Sequence
+                        | Made::User
+                )
         )
     }
 }

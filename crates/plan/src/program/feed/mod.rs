@@ -11,7 +11,7 @@ use std::path::Path as FilePath;
 use loadlens_http::request::{is_target, is_value_byte};
 
 use super::values::Value;
-use crate::bounded;
+use crate::bounded::{self, line_of};
 use crate::FeedFormat;
 
 /// The largest feed, in bytes.
@@ -210,10 +210,6 @@ impl Table {
         self.bytes.extend_from_slice(cell);
         self.offsets.push(self.bytes.len() as u32);
     }
-}
-
-fn line_of(bytes: &[u8], at: usize) -> usize {
-    1 + memchr::memchr_iter(b'\n', &bytes[..at]).count()
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ impl Path {
         let mut rest = text.strip_prefix('$').unwrap_or(text);
         if text.trim() != text || text.is_empty() {
             return Err(format!(
-                "`{text}` is no JSON path: example data.items[0].id"
+                "`{text}` is not a JSON path: example data.items[0].id"
             ));
         }
         while !rest.is_empty() {
@@ -85,7 +85,7 @@ impl Path {
         }
     }
 
-    /// To the place in the body that it leads to.
+    /// Returns a scanner at the place in the body that the path leads to.
     fn enter<'a>(&self, body: &'a [u8]) -> Option<Scanner<'a>> {
         let mut scanner = Scanner::new(body);
         for member in &self.0 {
@@ -121,7 +121,7 @@ fn bracket<'a>(inside: &'a str, text: &str) -> Result<(Member, &'a str), String>
         Some(number) if digits.len() == index.len() => Ok((Member::Index(number), after)),
         Some(number) if number > 0 => Ok((Member::FromEnd(number), after)),
         _ => Err(format!(
-            "`[{index}]` in JSON path `{text}` is no index: a number from 0, -1 for the last, or [\"a key\"]"
+            "`[{index}]` in JSON path `{text}` is not an index: a number from 0, -1 for the last, or [\"a key\"]"
         )),
     }
 }
@@ -176,7 +176,7 @@ impl<'a> Scanner<'a> {
         (*self.bytes.get(self.at)? == byte).then(|| self.at += 1)
     }
 
-    /// To the value of the member `key` of the object that begins here.
+    /// Moves to the value of the member `key` of the object that begins here.
     fn enter_member(&mut self, key: &str) -> Option<()> {
         self.pass(b'{')?;
         loop {
@@ -191,7 +191,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// To element `index` of the array that begins here.
+    /// Moves to element `index` of the array that begins here.
     fn enter_element(&mut self, index: usize) -> Option<()> {
         self.pass(b'[')?;
         self.space();
@@ -205,7 +205,7 @@ impl<'a> Scanner<'a> {
         Some(())
     }
 
-    /// To the element that is so many from the end of the array that begins here; 1 is the last.
+    /// Moves to the element at this distance from the end of the array that begins here; 1 is the last.
     fn enter_from_end(&mut self, back: usize) -> Option<()> {
         let start = self.at;
         let count = usize::try_from(self.count(b'[', b']')?).ok()?;

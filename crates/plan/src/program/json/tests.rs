@@ -158,22 +158,22 @@ fn nesting_is_followed_to_128_levels() {
 #[test]
 fn paths_that_cannot_be_read_are_refused_with_their_fault() {
     for (path, part) in [
-        ("", "no JSON path"),
+        ("", "is not a JSON path"),
         ("a..b", "empty name"),
         (".a", "empty name"),
         ("a.", "empty name"),
         ("a[", "not closed"),
-        ("a[x]", "no index"),
-        ("a[-0]", "no index"),
-        ("a[--1]", "no index"),
-        ("a[+1]", "no index"),
-        ("a[*]", "no index"),
+        ("a[x]", "is not an index"),
+        ("a[-0]", "is not an index"),
+        ("a[--1]", "is not an index"),
+        ("a[+1]", "is not an index"),
+        ("a[*]", "is not an index"),
         ("a['b", "not closed"),
-        ("a[]", "no index"),
+        ("a[]", "is not an index"),
         ("a[\"b", "not closed"),
         ("a[0]b", "a dot is missing"),
         ("$a", "a dot is missing"),
-        (" a", "no JSON path"),
+        (" a", "is not a JSON path"),
     ] {
         let fault = Path::parse(path).unwrap_err();
         assert!(fault.contains(part), "{path}: {fault}");

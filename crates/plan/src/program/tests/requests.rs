@@ -14,7 +14,7 @@ fn a_request_without_templates_is_one_constant() {
     );
     let step = &stream.steps[0];
     assert_eq!(step.static_bytes(), Some(expected.as_bytes()));
-    assert!(step.is_static() && step.need == Need::Nothing && stream.slots == 0);
+    assert!(step.static_bytes().is_some() && step.need == Need::Nothing && stream.slots == 0);
     assert_eq!(
         rendered(step, &Values::default(), &mut Random::new(1)),
         expected
@@ -62,7 +62,7 @@ fn a_request_given_whole_is_one_constant_and_one_made_by_a_script_is_none() {
 
     assert_eq!(fixed.static_bytes(), Some(whole.as_slice()));
     assert!(fixed.request_is_head && fixed.need == Need::Nothing);
-    assert!(!made.is_static() && made.need == Need::Body);
+    assert!(made.static_bytes().is_none() && made.need == Need::Body);
 }
 
 #[test]
