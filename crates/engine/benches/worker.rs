@@ -132,7 +132,6 @@ fn round(plan: &Plan, program: &Program, answer: &'static [u8]) -> f64 {
         MonotonicClock::new(monotonic_ns()),
         net,
         vec![shard],
-        &[1],
         recorder,
         Arc::new(Control::new(u64::MAX, 1)),
         settings,

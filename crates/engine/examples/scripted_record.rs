@@ -5,7 +5,7 @@
 
 use std::error::Error;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use loadlens_base::Outcome;
 use loadlens_plan::program::CheckTally;
@@ -18,6 +18,7 @@ use loadlens_record::ring::ring;
 use loadlens_record::rows::{
     row_log, ConnectionRow, SampleRow, Thinning, CONNECTION_BYTES, NO_CONNECTION, SAMPLE_BYTES,
 };
+use parking_lot::Mutex;
 use serde::Deserialize;
 
 /// Chunks of rows that a thread has.

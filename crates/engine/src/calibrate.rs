@@ -4,26 +4,25 @@
 //! 40 bytes, looks for the end of a head and at nothing else, and so costs hardly more than the two system calls that
 //! any server makes: what a generator reaches against it is what the generator, or the machine, can do at most.
 
-use std::io::{self, Read, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
-use std::os::fd::{AsRawFd, IntoRawFd, RawFd};
-use std::os::unix::net::UnixStream;
+use std::io;
+use std::net::{Ipv4Addr, TcpListener};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::mpsc::{channel, Receiver, Sender};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use memchr::memmem::Finder;
 
 use loadlens_sys as sys;
-use loadlens_transport::{Directions, Poller, Socket};
+use loadlens_sys::slab::{Slab, RESERVED};
 
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const HEAD_END: &[u8] = b"\r\n\r\n";
 const EVENTS: usize = 256;
-const LONG: u64 = 3_600_000_000_000;
-/// Tokens of what is no connection.
-const WAKER: u64 = u64::MAX - 1;
-const LISTENER: u64 = 0;
+/// Token of a thread's bell.
+const BELL: u64 = RESERVED;
+const WATCHED: u32 = (libc::EPOLLIN | libc::EPOLLRDHUP | libc::EPOLLET) as u32;
 
 /// A port of loopback; nothing is served there until [`Nothing::serve`].
 pub struct Nothing {
@@ -52,93 +51,76 @@ impl Nothing {
             .iter()
             .map(|core| ServingThread::begin(*core))
             .collect::<io::Result<Vec<_>>>()?;
-        let mut poller = Poller::new(2)?;
-        let watch = |fd, token| poller.add(Socket::borrowed(fd), token, Directions::Receiving);
-        watch(self.listener.as_raw_fd(), LISTENER)?;
-        watch(ends, WAKER)?;
-        let mut ready = Vec::with_capacity(2);
-        let mut accepted = 0;
-        loop {
-            poller.wait(&mut ready, LONG);
-            if ready.iter().any(|ready| ready.token == WAKER) {
-                return Ok(());
-            }
-            while let Ok((peer, _)) = self.listener.accept() {
-                threads[accepted % threads.len()].give(peer)?;
-                accepted += 1;
-            }
+        let watched = [self.listener.as_raw_fd(), ends];
+        for thread in threads.iter().cycle() {
+            let peer = loop {
+                match sys::accept(watched[0]) {
+                    Ok(Some(peer)) => break peer,
+                    Ok(None) => {}
+                    Err(_) => thread::sleep(Duration::from_millis(1)), // out of descriptors
+                }
+                if sys::wait_readable(&watched, None)[1] {
+                    return Ok(());
+                }
+            };
+            thread.give(peer)?;
         }
+        Ok(())
     }
 }
 
 /// The way to a serving thread.
 struct ServingThread {
-    peers: Sender<TcpStream>,
-    waker: UnixStream,
+    peers: Sender<OwnedFd>,
+    bell: Arc<sys::Bell>,
 }
 
 impl ServingThread {
     fn begin(core: u32) -> io::Result<ServingThread> {
         let (peers, inbox) = channel();
-        let (waker, woken) = UnixStream::pair()?;
-        woken.set_nonblocking(true)?;
-        let mut poller = Poller::new(EVENTS)?;
-        let wakes = Socket::borrowed(woken.as_raw_fd());
-        poller.add(wakes, WAKER, Directions::Receiving)?;
+        let bell = Arc::new(sys::Bell::new()?);
+        let epoll = sys::Epoll::new()?;
+        epoll.add(bell.as_raw_fd(), libc::EPOLLIN as u32, BELL)?;
+        let rings = bell.clone();
         thread::Builder::new()
             .name(format!("nothing-{core}"))
             .spawn(move || {
                 let _ = sys::confine(&[core as usize]); // a thread elsewhere serves too
-                answer_all(&mut poller, &inbox, woken);
+                answer_all(&epoll, &inbox, &rings);
             })?;
-        Ok(ServingThread { peers, waker })
+        Ok(ServingThread { peers, bell })
     }
 
-    fn give(&self, peer: TcpStream) -> io::Result<()> {
-        peer.set_nonblocking(true)?;
-        peer.set_nodelay(true)?;
+    fn give(&self, peer: OwnedFd) -> io::Result<()> {
         self.peers
             .send(peer)
             .map_err(|_| io::Error::other("a serving thread has ended"))?;
-        (&self.waker).write_all(&[0])
+        self.bell.ring();
+        Ok(())
     }
 }
 
-fn answer_all(poller: &mut Poller, inbox: &Receiver<TcpStream>, mut woken: UnixStream) {
-    let mut peers = Vec::new();
-    let mut free: Vec<usize> = Vec::new();
-    let mut ready = Vec::with_capacity(EVENTS);
+fn answer_all(epoll: &sys::Epoll, inbox: &Receiver<OwnedFd>, bell: &sys::Bell) {
+    let mut peers: Slab<Peer> = Slab::new(0);
+    let mut events = [libc::epoll_event { events: 0, u64: 0 }; EVENTS];
     let mut buffer = vec![0; 64 << 10];
     let finder = Finder::new(HEAD_END);
     loop {
-        poller.wait(&mut ready, LONG);
-        for event in &ready {
-            if event.token == WAKER {
-                while woken.read(&mut buffer).is_ok_and(|count| count > 0) {}
-                for peer in inbox.try_iter() {
-                    let peer = Peer {
-                        socket: Socket::borrowed(peer.into_raw_fd()),
-                        matched: 0,
-                    };
-                    let place = free.pop().unwrap_or(peers.len());
-                    if poller
-                        .add(peer.socket, place as u64, Directions::Receiving)
-                        .is_err()
-                    {
-                        peer.socket.close();
-                        free.push(place);
-                    } else if place == peers.len() {
-                        peers.push(peer);
-                    } else {
-                        peers[place] = peer;
+        let count = epoll.wait(&mut events, None);
+        for token in events[..count].iter().map(|event| event.u64) {
+            if token == BELL {
+                bell.quiet();
+                for socket in inbox.try_iter() {
+                    let fd = socket.as_raw_fd();
+                    let token = peers.insert(|_| Peer { socket, matched: 0 });
+                    if epoll.add(fd, WATCHED, token).is_err() {
+                        peers.remove(token);
                     }
                 }
-                continue;
-            }
-            let place = event.token as usize;
-            if !peers[place].answer(&mut buffer, &finder) {
-                peers[place].socket.close();
-                free.push(place);
+            } else if let Some(peer) = peers.get(token) {
+                if !peer.answer(&mut buffer, &finder) {
+                    peers.remove(token);
+                }
             }
         }
     }
@@ -146,7 +128,7 @@ fn answer_all(poller: &mut Poller, inbox: &Receiver<TcpStream>, mut woken: UnixS
 
 /// One connection.
 struct Peer {
-    socket: Socket,
+    socket: OwnedFd,
     /// Number of bytes of a head's end that the last bytes matched.
     matched: usize,
 }
@@ -155,14 +137,14 @@ impl Peer {
     /// Answers what came; false: the connection has ended.
     fn answer(&mut self, buffer: &mut [u8], finder: &Finder<'_>) -> bool {
         loop {
-            let count = match self.socket.receive(buffer) {
+            let count = match sys::receive(self.socket.as_raw_fd(), buffer) {
                 Ok(0) => return false,
                 Ok(count) => count,
                 Err(error) => return sys::would_block(&error),
             };
-            for _ in 0..self.heads(&buffer[..count], finder) {
+            for _ in 0..heads(&mut self.matched, &buffer[..count], finder) {
                 // 40 bytes fit, unless the other side has stopped to read: then it is no client to be measured with.
-                let sent = self.socket.send(ANSWER);
+                let sent = sys::send(self.socket.as_raw_fd(), ANSWER);
                 if !sent.is_ok_and(|count| count == ANSWER.len()) {
                     return false;
                 }
@@ -172,28 +154,28 @@ impl Peer {
             }
         }
     }
+}
 
-    /// Number of heads that end in these bytes.
-    fn heads(&mut self, bytes: &[u8], finder: &Finder<'_>) -> usize {
-        if self.matched == 0 && bytes.ends_with(HEAD_END) {
-            return finder.find_iter(bytes).count();
-        }
-        let mut heads = 0;
-        for byte in bytes {
-            self.matched = match (*byte, self.matched) {
-                (b'\r', 0 | 1) => 1,
-                (b'\r', 2) => 3,
-                (b'\r', 3) => 1,
-                (b'\n', 1) => 2,
-                (b'\n', 3) => {
-                    heads += 1;
-                    0
-                }
-                _ => 0,
-            };
-        }
-        heads
+/// Number of heads that end in these bytes; `matched` is how much of a head's end the bytes before them matched.
+fn heads(matched: &mut usize, bytes: &[u8], finder: &Finder<'_>) -> usize {
+    if *matched == 0 && bytes.ends_with(HEAD_END) {
+        return finder.find_iter(bytes).count();
     }
+    let mut heads = 0;
+    for byte in bytes {
+        *matched = match (*byte, *matched) {
+            (b'\r', 0 | 1) => 1,
+            (b'\r', 2) => 3,
+            (b'\r', 3) => 1,
+            (b'\n', 1) => 2,
+            (b'\n', 3) => {
+                heads += 1;
+                0
+            }
+            _ => 0,
+        };
+    }
+    heads
 }
 
 /// Punctuality of a sleeping thread, and the cost of reading the clock.
@@ -239,15 +221,19 @@ impl Timer {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpStream;
+    use std::os::unix::net::UnixStream;
+
     use super::*;
 
     fn heads_in(pieces: &[&[u8]]) -> usize {
         let finder = Finder::new(HEAD_END);
-        let mut peer = Peer {
-            socket: Socket::borrowed(-1),
-            matched: 0,
-        };
-        pieces.iter().map(|piece| peer.heads(piece, &finder)).sum()
+        let mut matched = 0;
+        let pieces = pieces.iter();
+        pieces
+            .map(|piece| heads(&mut matched, piece, &finder))
+            .sum()
     }
 
     #[test]

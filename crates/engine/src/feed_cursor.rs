@@ -42,7 +42,7 @@ pub struct Used {
 }
 
 impl FeedCursors {
-    /// For a part with so many users; none: the stream uses no feed.
+    /// Cursors for a part with this many users; none: the stream uses no feed.
     ///
     /// `random` makes the generator of the feed with this index.
     pub fn new(

@@ -93,25 +93,24 @@ impl Health {
             .response_p50_ns
             .map_or(0.0, |p50| LAG_SHARE * seconds(p50))
             .max(LAG_FLOOR_S);
+        let is_late = lag_p99_s.is_some_and(|lag| lag > lag_limit_s);
+        let is_marked_late = is_late || is_marked(lag_p99_s, signs);
         let mut verdict = Verdict::KeptUp;
         let mut reasons = Vec::new();
-        if let Some(lag) = lag_p99_s.filter(|lag| *lag > lag_limit_s) {
+        if is_late {
             verdict = Verdict::Late;
-            let (lag, limit) = (lag * 1e6, lag_limit_s * 1e6);
-            reasons.push(format!(
-                "1 % of the requests left more than {} after they were due (limit {})",
-                in_words(lag),
-                in_words(limit)
-            ));
         }
-        let is_marked_late = verdict == Verdict::KeptUp && is_marked(lag_p99_s, signs);
         if let Some(lag) = lag_p99_s.filter(|_| is_marked_late) {
+            let compared = if is_late {
+                format!(" (limit {})", in_words(lag_limit_s * 1e6))
+            } else {
+                ": small compared with these times, but not negligible".to_owned()
+            };
+            let lag = in_words(lag * 1e6);
             reasons.push(format!(
-                "1 % of the requests left more than {} after they were due: small compared with these times, but not negligible",
-                in_words(lag * 1e6)
+                "1 % of the requests left more than {lag} after they were due{compared}"
             ));
         }
-        let is_marked_late = is_marked_late || verdict == Verdict::Late;
         if let Some(share) = signs.runq_wait.filter(|share| *share > RUNQ_NOTED) {
             if share > RUNQ_LIMIT {
                 verdict = Verdict::Starved;

@@ -3,7 +3,7 @@
 mod counting;
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use loadlens_engine::clock::{monotonic_ns, MonotonicClock};
 use loadlens_engine::worker::shard::StreamShard;
@@ -19,6 +19,7 @@ use loadlens_record::interval::{IntervalSet, Shape};
 use loadlens_record::recorder::{Recorder, StreamProgress, SETS};
 use loadlens_record::ring::ring;
 use loadlens_transport::Epoll;
+use parking_lot::Mutex;
 use serde_json::json;
 
 use counting::allocations_so_far;
@@ -100,7 +101,6 @@ fn allocations(
         MonotonicClock::new(monotonic_ns()),
         net,
         vec![shard],
-        &[1],
         recorder,
         control,
         settings,

@@ -52,7 +52,7 @@ impl Buckets {
         }
     }
 
-    /// So long unfinished requests of this place are known to have lasted.
+    /// Time that unfinished requests of this place are known to have lasted.
     pub fn age(&self, place: u32) -> f64 {
         match self {
             Buckets::Hdr { ages: None } => hdr_lower_ns(place) as f64 / 1e9,

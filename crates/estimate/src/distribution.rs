@@ -23,7 +23,7 @@ pub struct Distribution {
     pub count: u64,
     /// Unfinished ones.
     pub censored: u64,
-    /// With unfinished requests counted by the finished ones that lasted longer.
+    /// Mean, with unfinished requests counted by the finished ones that lasted longer.
     pub mean: Quantity,
     /// Of the finished ones.
     pub stdev: Option<f64>,
@@ -43,7 +43,7 @@ pub struct Distribution {
     pub p99: Quantity,
     /// 99.9 %.
     pub p999: Quantity,
-    /// To how many independent requests the mean amounts.
+    /// Number of independent requests that the mean amounts to.
     pub independent: f64,
     /// Method of the interval.
     pub method: Method,

@@ -74,7 +74,7 @@ pub struct Estimate {
     pub low: Option<f64>,
     /// None: open above.
     pub high: Option<f64>,
-    /// To how many independent observations those behind it amount.
+    /// Number of independent observations that those behind it amount to.
     pub independent: f64,
     /// Method of the interval.
     pub method: Method,

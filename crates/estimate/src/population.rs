@@ -50,7 +50,7 @@ pub struct Recorded<C: Cells = Vec<Cell>> {
     pub buckets: Buckets,
     /// Number of steps there are, empty ones included: silence is variation too.
     pub steps: usize,
-    /// Their length together; 0: not known.
+    /// Total length of the steps; 0: not known.
     pub seconds: f64,
     /// Finished requests.
     pub finished: C,

@@ -11,11 +11,11 @@ const FEWEST_FOR_T: usize = 4;
 /// Sums of each step.
 #[derive(Clone, Copy, Debug)]
 pub struct Sums<'a> {
-    /// Of the quantity.
+    /// Sum of the quantity.
     pub sums: &'a [f64],
     /// Number of observations.
     pub counts: &'a [f64],
-    /// Of the squares, where they are known: no mean is taken as better known than that of independent observations.
+    /// Sum of the squares, where known: no mean is taken as better known than that of independent observations.
     pub squares: Option<&'a [f64]>,
 }
 

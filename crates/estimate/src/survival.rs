@@ -24,7 +24,7 @@ pub(crate) struct At {
 pub(crate) struct Aged {
     /// In the table of ages.
     pub place: u32,
-    /// So long they are known to have lasted, in seconds.
+    /// Time that they are known to have lasted, in seconds.
     pub age: f64,
     pub count: u64,
 }

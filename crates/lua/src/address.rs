@@ -1,10 +1,11 @@
 //! Addresses as scripts see them: found by name, tried, printed.
 
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use mlua::{Error, Lua, MetaMethod, Result, Table, UserData, UserDataMethods, Value};
+use parking_lot::Mutex;
 
 /// An address of the service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +45,7 @@ pub fn add_to(wrk: &Table, lua: &Lua, patience: Duration, last: &LastFailure) ->
         let tried = TcpStream::connect_timeout(&address_in(&address)?, patience);
         let failure = tried.err().map(|error| error.to_string());
         let stands = failure.is_none();
-        *last.lock().unwrap_or_else(PoisonError::into_inner) = failure;
+        *last.lock() = failure;
         Ok(stands)
     })?;
     wrk.set("lookup", lookup)?;

@@ -167,7 +167,7 @@ impl Running {
     }
 }
 
-/// Appends what a script has made, if it is one request; `name` is who made it.
+/// Appends what a script has made, if it is one request; `name` is the function that made it.
 fn made(value: &Value, name: &str, out: &mut Vec<u8>) -> Result<Framing, Fault> {
     let Value::String(text) = value else {
         let what = match value.type_name() {

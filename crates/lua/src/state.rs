@@ -1,6 +1,5 @@
 //! A Lua state with the table `wrk` and the script in it.
 
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use mlua::{Function, Lua, Result, Table, Value};
@@ -25,7 +24,7 @@ pub struct State {
 }
 
 impl State {
-    /// With everything that is there before the first phase; the script has been run.
+    /// Creates the state as it is before the first phase; the script has been run.
     pub fn new(asked: &Asked) -> std::result::Result<State, Fault> {
         // SAFETY: a script is the program of the user who runs it, as under wrk: it may do all that LuaJIT can.
         let lua = unsafe { Lua::unsafe_new() };
@@ -91,12 +90,8 @@ impl State {
 
     /// Reason why the last connect failed.
     pub fn last_failure(&self) -> String {
-        let last = self
-            .last_failure
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        last.clone()
-            .unwrap_or_else(|| "it has no address".to_owned())
+        let last = self.last_failure.lock().clone();
+        last.unwrap_or_else(|| "it has no address".to_owned())
     }
 
     /// Lets go of what scripts have printed without the end of a line.

@@ -18,9 +18,9 @@ pub struct Stats {
 pub struct Line {
     /// Number of values.
     pub count: u64,
-    /// Their mean; 0 of none, as wrk has it.
+    /// Mean; 0 without values, as in wrk.
     pub mean: f64,
-    /// Their standard deviation; 0 of fewer than two.
+    /// Standard deviation; 0 for fewer than two values.
     pub stdev: f64,
     /// The largest; 0 of none.
     pub max: u64,
@@ -67,7 +67,7 @@ impl Stats {
         sum as f64 / self.count as f64
     }
 
-    /// Of a sample; 0 of fewer than two.
+    /// Standard deviation of a sample; 0 for fewer than two values.
     pub fn stdev(&self) -> f64 {
         if self.count < 2 {
             return 0.0;

@@ -27,7 +27,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// With room for so long a load and so long answers.
+    /// A tally with room for a load and answers of this length.
     pub fn new(duration_ns: u64, timeout_ns: u64) -> Tally {
         let pages = (timeout_ns / MICROSECOND) as usize / PAGE + 2;
         let tenths = (duration_ns / RATE_EVERY).min(MOST_RESERVED) + 2;

@@ -2,9 +2,10 @@
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use mlua::{Error, Lua, Result, UserData, UserDataFields, UserDataMethods, Value};
+use parking_lot::Mutex;
 
 use crate::address::{address_in, Address};
 use crate::transfer::copy;
@@ -20,7 +21,7 @@ pub struct Shared {
 impl Shared {
     /// Address that it connects to.
     pub fn address(&self) -> Option<SocketAddr> {
-        *self.address.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.address.lock()
     }
 
     /// The running phase begins or ends.
@@ -43,7 +44,7 @@ pub struct Thread {
 }
 
 impl Thread {
-    /// For the thread's own state.
+    /// The thread as its own state sees it.
     pub fn own(shared: &Arc<Shared>) -> Thread {
         Thread {
             shared: shared.clone(),
@@ -51,7 +52,7 @@ impl Thread {
         }
     }
 
-    /// For the main state.
+    /// The thread as the main state sees it.
     pub fn of(shared: &Arc<Shared>, state: &Lua) -> Thread {
         Thread {
             shared: shared.clone(),
@@ -89,11 +90,7 @@ impl UserData for Thread {
                 Value::Nil => None,
                 given => Some(address_in(&given)?),
             };
-            *this
-                .shared
-                .address
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner) = address;
+            *this.shared.address.lock() = address;
             Ok(())
         });
     }

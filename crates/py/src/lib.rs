@@ -6,7 +6,6 @@
 mod estimates;
 
 use std::os::fd::AsRawFd;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use loadlens_base::Fault;
@@ -18,6 +17,7 @@ use loadlens_plan::program;
 use loadlens_plan::{FeedFormat, Plan};
 use loadlens_proxy::{Proxy, Settings};
 use loadlens_record::files;
+use parking_lot::Mutex;
 use pyo3::exceptions::{PyConnectionError, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -220,12 +220,6 @@ struct Run {
     run: Mutex<run::Run>,
 }
 
-impl Run {
-    fn lock(&self) -> MutexGuard<'_, run::Run> {
-        self.run.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 #[pymethods]
 impl Run {
     #[new]
@@ -244,23 +238,23 @@ impl Run {
 
     /// Warnings about this machine, made before the start.
     fn notes(&self) -> Vec<String> {
-        self.lock().notes().to_vec()
+        self.run.lock().notes().to_vec()
     }
 
     /// Starts the threads; returns when they run.
     fn start(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| self.lock().start())
+        py.detach(|| self.run.lock().start())
             .map_err(|error| PyOSError::new_err(error.to_string()))
     }
 
     /// Progress of the run as JSON; cheap, any time, from any thread.
     fn progress(&self, py: Python<'_>) -> String {
-        py.detach(|| self.lock().progress())
+        py.detach(|| self.run.lock().progress())
     }
 
     /// Asks for an early, orderly end; the results so far stay.
     fn stop(&self, py: Python<'_>) {
-        py.detach(|| self.lock().stop());
+        py.detach(|| self.run.lock().stop());
     }
 
     /// Waits until the run has ended, at most so long; true: it has.
@@ -268,14 +262,14 @@ impl Run {
         // A day at most: a Duration takes neither negative numbers nor infinity.
         let timeout = Duration::from_secs_f64(timeout_s.clamp(0.0, 86_400.0));
         py.detach(|| {
-            let waiter = self.lock().waiter();
+            let waiter = self.run.lock().waiter();
             waiter.wait(timeout)
         })
     }
 
     /// The result as JSON; after the end only.
     fn result(&self, py: Python<'_>) -> PyResult<String> {
-        py.detach(|| self.lock().result())
+        py.detach(|| self.run.lock().result())
             .map_err(PyRuntimeError::new_err)
     }
 }
@@ -284,12 +278,6 @@ impl Run {
 #[pyclass(module = "loadlens._engine")]
 struct Script {
     session: Mutex<Session>,
-}
-
-impl Script {
-    fn lock(&self) -> MutexGuard<'_, Session> {
-        self.session.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 #[pymethods]
@@ -312,25 +300,25 @@ impl Script {
 
     /// The first line of all requests; None: the script makes each.
     fn first_line(&self) -> Option<String> {
-        self.lock().first_line().map(str::to_owned)
+        self.session.lock().first_line().map(str::to_owned)
     }
 
     /// Starts a run with the script on its threads; returns when they run.
     fn start(&self, py: Python<'_>, run: PyRef<'_, Run>) -> PyResult<()> {
         let run: &Run = &run;
-        py.detach(|| self.lock().start(&mut run.lock()))
+        py.detach(|| self.session.lock().start(&mut run.run.lock()))
             .map_err(|error| PyOSError::new_err(error.to_string()))
     }
 
     /// Fault of the script while it ran; after the end of the run.
     fn fault(&self, py: Python<'_>) -> Option<String> {
-        py.detach(|| self.lock().fault())
+        py.detach(|| self.session.lock().fault())
     }
 
     /// Latencies and rates as JSON, of so many nanoseconds and connections; after the end of the run.
     fn figures(&self, py: Python<'_>, measured_ns: u64, connections: u64) -> String {
         py.detach(|| {
-            let figures = self.lock().figures(measured_ns, connections);
+            let figures = self.session.lock().figures(measured_ns, connections);
             serde_json::json!(figures).to_string()
         })
     }
@@ -339,7 +327,7 @@ impl Script {
     fn done(&self, py: Python<'_>, measured_ns: u64, summary_json: &str) -> PyResult<()> {
         py.detach(|| {
             let summary = serde_json::from_str(summary_json).map_err(|error| error.to_string())?;
-            let done = self.lock().done(measured_ns, &summary);
+            let done = self.session.lock().done(measured_ns, &summary);
             done.map_err(|fault| fault.to_string())
         })
         .map_err(PyValueError::new_err)

@@ -1,7 +1,7 @@
 //! A model with names turned into numbers, so that the loop looks nothing up.
 
 use crate::law::Law;
-use crate::model::{Model, Step};
+use crate::model::{self, Model, Step, Stream};
 
 /// A station of a route: one, or the one of the request's member of a group.
 #[derive(Clone, Copy, Debug)]
@@ -44,7 +44,7 @@ pub(crate) struct Compiled {
 }
 
 impl Compiled {
-    /// Of a model without faults.
+    /// Compiles a model without faults.
     pub fn of(model: &Model) -> Self {
         let mut bases = vec![0];
         let mut places = Vec::new();
@@ -70,10 +70,6 @@ impl Compiled {
             Step::Serve { station, work } => Op::Serve(at(station), work.clone()),
             Step::Delay { time } => Op::Delay(time.clone()),
         };
-        let class = |name: &str| {
-            let place = model.classes.iter().position(|c| c.name == name);
-            place.expect("a model without faults") as u32
-        };
         Compiled {
             routes: model
                 .classes
@@ -83,30 +79,30 @@ impl Compiled {
             scenarios: model
                 .streams
                 .iter()
-                .map(|stream| {
-                    let whole: f64 = stream.scenarios.iter().map(|s| s.weight).sum();
-                    let mut until = 0.0;
-                    stream
-                        .scenarios
-                        .iter()
-                        .map(|scenario| {
-                            until += scenario.weight / whole;
-                            Scenario {
-                                until,
-                                steps: scenario
-                                    .steps
-                                    .iter()
-                                    .map(|visit| Visit {
-                                        class: class(&visit.class),
-                                        think: visit.think.clone(),
-                                    })
-                                    .collect(),
-                            }
-                        })
-                        .collect()
-                })
+                .map(|stream| scenarios(stream, model))
                 .collect(),
             bases,
         }
     }
+}
+
+/// The scenarios of a stream, with classes by number.
+fn scenarios(stream: &Stream, model: &Model) -> Vec<Scenario> {
+    let visit = |visit: &model::Visit| {
+        let class = model.classes.iter().position(|c| c.name == visit.class);
+        Visit {
+            class: class.expect("a model without faults") as u32,
+            think: visit.think.clone(),
+        }
+    };
+    let whole: f64 = stream.scenarios.iter().map(|s| s.weight).sum();
+    let mut until = 0.0;
+    let scenario = |scenario: &model::Scenario| {
+        until += scenario.weight / whole;
+        Scenario {
+            until,
+            steps: scenario.steps.iter().map(visit).collect(),
+        }
+    };
+    stream.scenarios.iter().map(scenario).collect()
 }

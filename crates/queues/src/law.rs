@@ -19,7 +19,7 @@ pub enum Law {
     },
     /// Anything between two times, equally often.
     Uniform {
-        /// At least.
+        /// Lower bound, included.
         low_s: f64,
         /// Less than.
         high_s: f64,
@@ -33,7 +33,7 @@ pub enum Law {
     Erlang {
         /// Number of phases; the coefficient of variation is one over its root.
         shape: u32,
-        /// Of the sum.
+        /// Mean of the sum.
         mean_s: f64,
     },
     /// The logarithm is normal.

@@ -48,7 +48,7 @@ fn events() -> u64 {
     EVENTS
 }
 
-/// So many of a kind, and who of them gets a request.
+/// Alternatives of one kind, and the rule that picks one for a request.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Group {
@@ -330,7 +330,7 @@ impl Model {
             let what = format_args!("{name} is a semaphore: acquire and release it");
             faults.add("station", what);
         }
-        let what = format_args!("{name} is no semaphore");
+        let what = format_args!("{name} is not a semaphore");
         faults.want(is_semaphore || !wants_semaphore, "station", what);
         if let Some(group) = &station.each {
             let what = format_args!("{name} is one of each of {group}: choose a member before");
@@ -390,12 +390,9 @@ fn check_names<'a>(
     names: impl Iterator<Item = &'a String>,
     faults: &mut Faults,
 ) {
-    let mut seen = HashSet::new();
-    let mut count = 0;
-    for name in names {
-        count += 1;
-        faults.want(seen.insert(name), key, format_args!("{name} stands twice"));
-    }
+    let names: Vec<&str> = names.map(String::as_str).collect();
+    let count = names.len();
+    faults.want_names(key, names);
     faults.want(count <= MOST_PARTS, key, "at most 1000");
     faults.want(count >= fewest, key, "at least one is wanted");
 }

@@ -8,7 +8,7 @@ pub const BATCHES: usize = 20;
 /// All that came of a simulation.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 pub struct Outcome {
-    /// Of this shape.
+    /// Version of this layout.
     pub schema_version: u32,
     /// `complete`, or `cut`: a bound was reached, and the figures are of what was simulated until then.
     pub status: String,
@@ -40,7 +40,7 @@ pub struct StreamOutcome {
 pub struct ClassOutcome {
     /// Its name.
     pub name: String,
-    /// Their times.
+    /// Response times.
     pub times: Times,
 }
 

@@ -1,4 +1,4 @@
-//! One station at work: who is served, who waits, and the time integrals of both.
+//! One station at work: requests served, requests waiting, and the time integrals of both.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -31,7 +31,7 @@ pub(crate) struct Sharing {
     /// By the amount at which they are done, then by order of arrival.
     jobs: BinaryHeap<Reverse<(Time, u64, u32)>>,
     arrivals: u64,
-    /// Of the event that says who is done next; an older one means nothing any more.
+    /// Version of the next completion event; events of older versions are void.
     pub version: u32,
 }
 

@@ -32,7 +32,7 @@ enum What {
     Count,
 }
 
-/// A request, or the user who will issue the next one.
+/// A request, or the user that will issue the next one.
 #[derive(Clone, Copy, Debug)]
 struct Job {
     due: f64,

@@ -5,10 +5,11 @@
 //! goes on without (`recorder`, `rows`).
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use loadlens_base::units::seconds;
 use loadlens_base::Class;
+use parking_lot::Mutex;
 
 use super::files::{Files, Names};
 use super::grid::Phase;
@@ -36,7 +37,7 @@ pub struct ThreadEnds {
 #[derive(Clone, Debug, Default)]
 pub struct LiveStream {
     recent: VecDeque<LiveSpan>,
-    /// Of the phase so far.
+    /// The phase so far.
     pub so_far: LiveSpan,
 }
 
@@ -228,9 +229,7 @@ impl Collector {
         let streams = names.streams.len();
         let steps = names.first_step(streams);
         let groups = names.first_group(streams);
-        if let Ok(mut live) = live.lock() {
-            live.streams = vec![LiveStream::default(); streams];
-        }
+        live.lock().streams = vec![LiveStream::default(); streams];
         let collected = Collected {
             phases: std::array::from_fn(|_| vec![StreamTotals::default(); streams]),
             steps: vec![StepTally::default(); steps],
@@ -367,9 +366,7 @@ impl Collector {
     }
 
     fn show(&self, sum: &IntervalSum) {
-        let Ok(mut live) = self.live.lock() else {
-            return;
-        };
+        let mut live = self.live.lock();
         if live.phase != Some(sum.phase) {
             // The drain shows the measured part as it was.
             if sum.phase == Phase::Measure {

@@ -16,7 +16,7 @@ use loadlens_base::units::seconds;
 use loadlens_base::{Class, Outcome};
 
 use super::histogram::{bucket_low, HIGHEST};
-use super::interval::{CheckCount, Course, GroupTally, CLASSES, COURSES};
+use super::interval::{CheckCount, Course, GroupTally, LoopTally, CLASSES, COURSES};
 use super::merge::{Counts, IntervalSum, StreamSum, TimingSum};
 use super::rows::Chunk;
 
@@ -297,19 +297,19 @@ fn counters_of_stream(sum: &IntervalSum, names: &Names, index: usize) -> Value {
         "failed": failures(stream),
         "status": statuses(stream),
         "in_flight": stream.in_flight,
-        "in_flight_integral_s": seconds(stream.in_flight_integral),
+        "in_flight_integral_s": seconds(stream.flows.in_flight_integral),
         "in_flight_max": stream.in_flight_max,
         "waiting": stream.waiting,
         "max_gap_s": gap.map(|gap| seconds(gap.length())),
         "max_gap_at_s": gap.map(|gap| seconds(gap.from)),
-        "opened": stream.opened,
-        "closed_by_client": stream.closed[0],
-        "closed_by_server": stream.closed[1],
-        "closed_by_error": stream.closed[2],
-        "unsolicited": stream.unsolicited,
-        "bytes_out": stream.bytes_out,
-        "bytes_in_wire": stream.bytes_in_wire,
-        "bytes_in_body": stream.bytes_in_body,
+        "opened": stream.flows.opened,
+        "closed_by_client": stream.flows.closed_by_client,
+        "closed_by_server": stream.flows.closed_by_server,
+        "closed_by_error": stream.flows.closed_by_error,
+        "unsolicited": stream.flows.unsolicited,
+        "bytes_out": stream.flows.bytes_out,
+        "bytes_in_wire": stream.flows.bytes_in_wire,
+        "bytes_in_body": stream.flows.bytes_in_body,
         "cells": cells(sum, steps),
         "groups": groups(sum, names, index),
         "checks": checks(sum, names, index),
@@ -374,14 +374,9 @@ fn groups(sum: &IntervalSum, names: &Names, index: usize) -> Map<String, Value> 
             continue;
         }
         let completed = &sum.group_cells[(first + group) * COURSES + Course::Completed as usize];
-        let content = json!({
-            "due": tally.due,
-            "completed": tally.completed,
-            "failed": tally.failed,
-            "unfinished": tally.unfinished,
-            "response_sum_s": completed.response.moments.sum_s(),
-            "service_sum_s": completed.service.moments.sum_s(),
-        });
+        let mut content = json!(tally);
+        content["response_sum_s"] = completed.response.moments.sum_s().into();
+        content["service_sum_s"] = completed.service.moments.sum_s().into();
         groups.insert(group.to_string(), content);
     }
     groups
@@ -398,12 +393,7 @@ fn checks(sum: &IntervalSum, names: &Names, index: usize) -> Map<String, Value> 
             if *count == CheckCount::default() {
                 continue;
             }
-            let content = json!({
-                "passed": count.passed,
-                "failed": count.failed,
-                "not_judged": count.not_judged,
-            });
-            checks.insert(format!("{step}.{check}"), content);
+            checks.insert(format!("{step}.{check}"), json!(count));
         }
     }
     checks
@@ -411,33 +401,19 @@ fn checks(sum: &IntervalSum, names: &Names, index: usize) -> Map<String, Value> 
 
 fn counters_of_engine(sum: &IntervalSum) -> Value {
     let length = sum.length().max(1) as f64;
-    let busy: Vec<f64> = sum
-        .threads
-        .iter()
-        .map(|thread| thread.busy(length))
-        .collect();
-    let waits: Vec<f64> = sum
-        .threads
-        .iter()
-        .map(|thread| seconds(thread.runq_wait_ns))
-        .collect();
-    let stalls: Vec<f64> = sum
-        .threads
-        .iter()
-        .map(|thread| seconds(thread.stalled_ns))
-        .collect();
-    let loops: u64 = sum.threads.iter().map(|thread| thread.loops).sum();
+    let by_thread =
+        |value: &dyn Fn(&LoopTally) -> f64| -> Vec<f64> { sum.threads.iter().map(value).collect() };
     json!({
         "start_s": seconds(sum.start),
         "length_s": seconds(sum.length()),
         "phase": <&str>::from(sum.phase),
         "stream": null,
         "generator": {
-            "busy": busy,
-            "runq_wait_s": waits,
-            "stalled_s": stalls,
+            "busy": by_thread(&|thread| thread.busy(length)),
+            "runq_wait_s": by_thread(&|thread| seconds(thread.runq_wait_ns)),
+            "stalled_s": by_thread(&|thread| seconds(thread.stalled_ns)),
             "lag_p99_s": sum.lag_p99_s(),
-            "loops": loops,
+            "loops": sum.threads.iter().map(|thread| thread.loops).sum::<u64>(),
         },
     })
 }
@@ -455,15 +431,9 @@ pub struct HlogInterval {
     pub counts: Vec<(u64, u64)>,
 }
 
-/// Reads an interval log; a torn last line is left out, any other bad line is an error that names it.
-pub fn read_intervals(path: &Path) -> io::Result<Vec<HlogInterval>> {
-    let mut bytes = Vec::new();
-    File::open(path)?.read_to_end(&mut bytes)?;
-    read_intervals_of(&path.display().to_string(), &bytes)
-}
-
-/// The same of bytes that are there already; `name` is what a fault calls them.
-pub fn read_intervals_of(name: &str, bytes: &[u8]) -> io::Result<Vec<HlogInterval>> {
+/// Reads an interval log, which faults call `name`; a torn last line is left out, any other bad line is an error that
+/// names it.
+pub fn read_intervals(name: &str, bytes: &[u8]) -> io::Result<Vec<HlogInterval>> {
     let mut intervals = Vec::new();
     each_interval(name, bytes, |_| true, |interval| intervals.push(interval))?;
     Ok(intervals)
@@ -559,7 +529,6 @@ mod tests {
 
     #[test]
     fn an_interval_log_reads_back_bucket_by_bucket() {
-        let dir = std::env::temp_dir().join(format!("loadlens-hlog-{}", std::process::id()));
         let counts: Counts = [1_500, 2_000_000, 7_000_000_000]
             .map(|v| (bucket_of(v) as u32, v % 7 + 1))
             .to_vec();
@@ -571,10 +540,9 @@ mod tests {
             500_000_000,
             &counts,
         );
-        std::fs::write(&dir, format!("{text}Tag=load.get.ok.resp")).unwrap();
+        text.push_str("Tag=load.get.ok.resp");
 
-        let read = read_intervals(&dir).unwrap();
-        std::fs::remove_file(&dir).unwrap();
+        let read = read_intervals("f", text.as_bytes()).unwrap();
 
         assert_eq!(read.len(), 1);
         assert_eq!((read[0].start_s, read[0].length_s), (0.25, 0.25));

@@ -6,6 +6,7 @@
 use derive_more::AddAssign;
 use loadlens_base::Class;
 use loadlens_plan::program::{Program, StreamProgram};
+use serde::Serialize;
 
 use super::grid::Phase;
 use super::histogram::{Histogram, PagePool};
@@ -26,7 +27,7 @@ const MAX_PAGES: usize = 16_384;
 pub struct Moments {
     /// Number of values.
     pub count: u64,
-    /// Their sum in nanoseconds.
+    /// Sum of the values in nanoseconds.
     pub sum: u64,
     /// The sum of their squares.
     pub sum_of_squares: u128,
@@ -52,7 +53,7 @@ impl Moments {
         (self.count > 0).then_some(!self.inverse_min)
     }
 
-    /// Their sum in seconds.
+    /// Sum of the values in seconds.
     pub fn sum_s(&self) -> f64 {
         self.sum as f64 / 1e9
     }
@@ -159,7 +160,7 @@ pub struct StepTally {
 /// Counts of the runs of each group.
 ///
 /// The law: due = completed + failed + unfinished.
-#[derive(AddAssign, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(AddAssign, Clone, Copy, Debug, Default, Eq, PartialEq, Serialize)]
 pub struct GroupTally {
     /// Runs whose first request became due.
     pub due: u64,
@@ -186,7 +187,7 @@ pub enum Course {
 pub const COURSES: usize = 3;
 
 /// Results of one check on the answers of one interval.
-#[derive(AddAssign, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(AddAssign, Clone, Copy, Debug, Default, Eq, PartialEq, Serialize)]
 pub struct CheckCount {
     /// Answers that passed.
     pub passed: u64,
@@ -222,9 +223,47 @@ impl Shape {
     }
 }
 
+/// Counts of a stream that only grow.
+#[derive(AddAssign, Clone, Copy, Debug, Default)]
+pub struct Flows {
+    /// Integral of in flight over the interval, in nanoseconds.
+    pub in_flight_integral: u64,
+    /// Service times of everything that ended in the interval, failures included.
+    pub ended_service: u64,
+    /// Connections begun.
+    pub opened: u64,
+    /// Connections ended by us.
+    pub closed_by_client: u64,
+    /// Connections ended by the service.
+    pub closed_by_server: u64,
+    /// Connections ended by a failure.
+    pub closed_by_error: u64,
+    /// Connections on which bytes came without a request.
+    pub unsolicited: u64,
+    /// Request bytes that left.
+    pub bytes_out: u64,
+    /// Bytes that came.
+    pub bytes_in_wire: u64,
+    /// Bytes of decoded bodies.
+    pub bytes_in_body: u64,
+    /// TLS sessions made anew.
+    pub full_handshakes: u64,
+    /// TLS sessions resumed.
+    pub resumed_handshakes: u64,
+}
+
+impl Flows {
+    /// Connections ended, by either side or a failure.
+    pub fn closed(&self) -> u64 {
+        self.closed_by_client + self.closed_by_server + self.closed_by_error
+    }
+}
+
 /// Counts of each stream.
 #[derive(Clone)]
 pub struct StreamTally {
+    /// Counts that only grow.
+    pub flows: Flows,
     /// Ends by outcome code; failures only.
     pub failed: [u32; OUTCOMES],
     /// Answers by status.
@@ -233,63 +272,37 @@ pub struct StreamTally {
     pub in_flight: u32,
     /// Most in flight at once.
     pub in_flight_max: u32,
-    /// Integral of in flight over the interval, in nanoseconds.
-    pub in_flight_integral: u64,
     /// Sum of the ages of the requests in flight at the end of the interval.
     pub in_flight_age: u64,
-    /// Service times of everything that ended in the interval, failures included.
-    pub ended_service: u64,
     /// Due and not issued at the end of the interval.
     pub waiting: u64,
     /// The longest stretches without a completion, in no order; length 0: unused.
     pub gaps: [Gap; GAPS],
     /// Length of the shortest gap kept: most completions need only this comparison.
     gap_floor: u64,
-    /// Connections begun.
-    pub opened: u32,
-    /// Connections ended, by side: client, server, error.
-    pub closed: [u32; 3],
-    /// Connections on which bytes came without a request.
-    pub unsolicited: u32,
-    /// Request bytes that left.
-    pub bytes_out: u64,
-    /// Bytes that came.
-    pub bytes_in_wire: u64,
-    /// Bytes of decoded bodies.
-    pub bytes_in_body: u64,
     /// Lateness of the generator: from due, or from when there was a connection or place for it, to issue.
     pub lag: Timing,
     /// From the beginning of a connection until TCP stands.
     pub connect: Timing,
     /// From then until TLS stands.
     pub tls: Timing,
-    /// TLS sessions made anew, and taken up again.
-    pub handshakes: [u32; 2],
 }
 
 impl Default for StreamTally {
     fn default() -> Self {
         StreamTally {
+            flows: Flows::default(),
             failed: [0; OUTCOMES],
             status: [0; STATUSES],
             in_flight: 0,
             in_flight_max: 0,
-            in_flight_integral: 0,
             in_flight_age: 0,
-            ended_service: 0,
             waiting: 0,
             gaps: [Gap::default(); GAPS],
             gap_floor: 0,
-            opened: 0,
-            closed: [0; 3],
-            unsolicited: 0,
-            bytes_out: 0,
-            bytes_in_wire: 0,
-            bytes_in_body: 0,
             lag: Timing::default(),
             connect: Timing::default(),
             tls: Timing::default(),
-            handshakes: [0; 2],
         }
     }
 }

@@ -8,8 +8,8 @@ use loadlens_base::Class;
 use super::grid::Phase;
 use super::histogram::{bucket_high, Histogram, PagePool};
 use super::interval::{
-    Cell, CheckCount, Gap, GroupTally, IntervalSet, LoopTally, Moments, StepPhases, StepTally,
-    StreamTally, Timing, CLASSES, OUTCOMES, STATUSES,
+    Cell, CheckCount, Flows, Gap, GroupTally, IntervalSet, LoopTally, Moments, StepPhases,
+    StepTally, StreamTally, Timing, CLASSES, OUTCOMES, STATUSES,
 };
 
 /// (bucket, count) of what is not empty, rising.
@@ -50,6 +50,12 @@ pub(crate) fn add_each<T: Copy + AddAssign>(into: &mut [T], other: &[T]) {
     for (into, count) in into.iter_mut().zip(other) {
         *into += *count;
     }
+}
+
+fn each_pair<T>(into: &mut [T], other: &[T], add: impl Fn(&mut T, &T)) {
+    into.iter_mut()
+        .zip(other)
+        .for_each(|(into, other)| add(into, other));
 }
 
 /// The p-quantile of counts, as the upper end of its bucket in nanoseconds.
@@ -148,39 +154,29 @@ impl PhaseSums {
 #[derive(Clone, Debug)]
 #[allow(missing_docs)] // the fields of StreamTally
 pub struct StreamSum {
+    pub flows: Flows,
     pub failed: [u64; OUTCOMES],
     pub status: Vec<u64>,
     pub in_flight: u64,
     pub in_flight_max: u64,
-    pub in_flight_integral: u64,
     pub in_flight_age: u64,
-    pub ended_service: u64,
     pub waiting: u64,
     /// Stretches in which no thread completed anything.
     pub gaps: Vec<Gap>,
-    pub opened: u64,
-    pub closed: [u64; 3],
-    pub unsolicited: u64,
-    pub bytes_out: u64,
-    pub bytes_in_wire: u64,
-    pub bytes_in_body: u64,
     pub lag: TimingSum,
     pub connect: TimingSum,
     pub tls: TimingSum,
-    /// TLS sessions made anew, and taken up again.
-    pub handshakes: [u64; 2],
 }
 
 impl StreamSum {
     fn of(tally: &StreamTally, pool: &PagePool) -> Self {
         StreamSum {
+            flows: tally.flows,
             failed: tally.failed.map(u64::from),
             status: tally.status.iter().map(|count| u64::from(*count)).collect(),
             in_flight: u64::from(tally.in_flight),
             in_flight_max: u64::from(tally.in_flight_max),
-            in_flight_integral: tally.in_flight_integral,
             in_flight_age: tally.in_flight_age,
-            ended_service: tally.ended_service,
             waiting: tally.waiting,
             gaps: tally
                 .gaps
@@ -188,32 +184,17 @@ impl StreamSum {
                 .copied()
                 .filter(|gap| gap.length() > 0)
                 .collect(),
-            opened: u64::from(tally.opened),
-            closed: tally.closed.map(u64::from),
-            unsolicited: u64::from(tally.unsolicited),
-            bytes_out: tally.bytes_out,
-            bytes_in_wire: tally.bytes_in_wire,
-            bytes_in_body: tally.bytes_in_body,
             lag: TimingSum::of(&tally.lag, pool),
             connect: TimingSum::of(&tally.connect, pool),
             tls: TimingSum::of(&tally.tls, pool),
-            handshakes: tally.handshakes.map(u64::from),
         }
     }
 
     /// Adds what only grows; levels and gaps are the caller's.
     fn add_flows(&mut self, other: &StreamSum) {
+        self.flows += other.flows;
         add_each(&mut self.failed, &other.failed);
         add_each(&mut self.status, &other.status);
-        add_each(&mut self.closed, &other.closed);
-        add_each(&mut self.handshakes, &other.handshakes);
-        self.in_flight_integral += other.in_flight_integral;
-        self.ended_service += other.ended_service;
-        self.opened += other.opened;
-        self.unsolicited += other.unsolicited;
-        self.bytes_out += other.bytes_out;
-        self.bytes_in_wire += other.bytes_in_wire;
-        self.bytes_in_body += other.bytes_in_body;
         self.lag.add(&other.lag);
         self.connect.add(&other.connect);
         self.tls.add(&other.tls);
@@ -338,34 +319,23 @@ impl IntervalSum {
         add_each(&mut self.groups, &other.groups);
         add_each(&mut self.checks, &other.checks);
         add_each(&mut self.threads, &other.threads);
-        let cells = self.cells.iter_mut().zip(&other.cells);
-        cells
-            .chain(self.group_cells.iter_mut().zip(&other.group_cells))
-            .for_each(|(into, cell)| into.add(cell));
-        self.phases
-            .iter_mut()
-            .zip(&other.phases)
-            .for_each(|(into, phases)| into.add(phases));
+        each_pair(&mut self.cells, &other.cells, CellSum::add);
+        each_pair(&mut self.group_cells, &other.group_cells, CellSum::add);
+        each_pair(&mut self.phases, &other.phases, PhaseSums::add);
         self.lost_values += other.lost_values;
     }
 
     /// Adds the same time of another thread.
     pub fn add_thread(&mut self, other: &IntervalSum) {
         self.end = self.end.max(other.end);
-        self.streams
-            .iter_mut()
-            .zip(&other.streams)
-            .for_each(|(into, stream)| into.add_thread(stream));
+        each_pair(&mut self.streams, &other.streams, StreamSum::add_thread);
         self.add_common(other);
     }
 
     /// Adds the time that follows, of the same thread.
     pub fn add_later(&mut self, other: &IntervalSum) {
         self.end = other.end;
-        self.streams
-            .iter_mut()
-            .zip(&other.streams)
-            .for_each(|(into, stream)| into.add_later(stream));
+        each_pair(&mut self.streams, &other.streams, StreamSum::add_later);
         self.add_common(other);
     }
 
@@ -402,7 +372,7 @@ pub struct Aligner {
 }
 
 impl Aligner {
-    /// For so many threads.
+    /// An aligner for this many threads.
     pub fn new(threads: usize) -> Self {
         Aligner {
             pending: vec![Vec::new(); threads],

@@ -3,12 +3,17 @@
 //! The layout is that of docs/reference/record.md. A worker fills preallocated chunks; when none is
 //! free its rows are counted as lost, and counting goes on elsewhere: a slow disk never slows the load.
 
+use zerocopy::{Immutable, IntoBytes};
+
 use super::ring::{ring, Giver, Taker};
 
+#[cfg(target_endian = "big")]
+compile_error!("rows are written as they lie in memory, and the record is little-endian");
+
 /// Bytes of a sample row.
-pub const SAMPLE_BYTES: usize = 64;
+pub const SAMPLE_BYTES: usize = size_of::<SampleRow>();
 /// Bytes of a connection row.
-pub const CONNECTION_BYTES: usize = 56;
+pub const CONNECTION_BYTES: usize = size_of::<ConnectionRow>();
 /// Rows of a full chunk.
 pub const CHUNK_ROWS: usize = 4096;
 /// "No connection" in a sample row.
@@ -20,8 +25,9 @@ pub const IN_WARMUP: u8 = 2;
 /// Flag: completed after the end of the measured part.
 pub const AFTER_END: u8 = 4;
 
-/// One request. Times are nanoseconds since `t0`; -1: never happened.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// One request, laid out as in the file. Times are nanoseconds since `t0`; -1: never happened.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, Immutable, IntoBytes, PartialEq)]
+#[repr(C)]
 pub struct SampleRow {
     /// Number of the request in its stream.
     pub seq: u64,
@@ -55,28 +61,9 @@ pub struct SampleRow {
     pub flags: u8,
 }
 
-impl SampleRow {
-    /// The row as it stands in the file.
-    pub fn to_bytes(&self) -> [u8; SAMPLE_BYTES] {
-        let mut out = [0; SAMPLE_BYTES];
-        out[0..8].copy_from_slice(&self.seq.to_le_bytes());
-        out[8..16].copy_from_slice(&self.due_ns.to_le_bytes());
-        out[16..24].copy_from_slice(&self.sent_ns.to_le_bytes());
-        out[24..32].copy_from_slice(&self.first_ns.to_le_bytes());
-        out[32..40].copy_from_slice(&self.done_ns.to_le_bytes());
-        out[40..44].copy_from_slice(&self.user.to_le_bytes());
-        out[44..48].copy_from_slice(&self.connection.to_le_bytes());
-        out[48..52].copy_from_slice(&self.wire_bytes.to_le_bytes());
-        out[52..56].copy_from_slice(&self.body_bytes.to_le_bytes());
-        out[56..58].copy_from_slice(&self.step.to_le_bytes());
-        out[58..60].copy_from_slice(&self.status.to_le_bytes());
-        out[60..64].copy_from_slice(&[self.outcome, self.stream, self.thinned, self.flags]);
-        out
-    }
-}
-
-/// One connection.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// One connection, laid out as in the file.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, Immutable, IntoBytes, PartialEq)]
+#[repr(C)]
 pub struct ConnectionRow {
     /// Number of the connection in its stream.
     pub connection: u32,
@@ -104,33 +91,11 @@ pub struct ConnectionRow {
     pub tls_ns: i64,
 }
 
-impl ConnectionRow {
-    /// The row as it stands in the file.
-    pub fn to_bytes(&self) -> [u8; CONNECTION_BYTES] {
-        let mut out = [0; CONNECTION_BYTES];
-        out[0..4].copy_from_slice(&self.connection.to_le_bytes());
-        out[4..8].copy_from_slice(&self.user.to_le_bytes());
-        out[8..16].copy_from_slice(&self.opened_ns.to_le_bytes());
-        out[16..24].copy_from_slice(&self.established_ns.to_le_bytes());
-        out[24..32].copy_from_slice(&self.closed_ns.to_le_bytes());
-        out[32..36].copy_from_slice(&self.requests.to_le_bytes());
-        out[36..40].copy_from_slice(&[
-            self.closed_by,
-            self.stream,
-            self.outcome,
-            u8::from(self.is_resumed),
-        ]);
-        out[40..48].copy_from_slice(&self.bytes_in.to_le_bytes());
-        out[48..56].copy_from_slice(&self.tls_ns.to_le_bytes());
-        out
-    }
-}
-
 /// Rows of one kind on their way to the file.
 pub struct Chunk {
     /// Number of rows.
     pub rows: u32,
-    /// Their bytes.
+    /// Bytes of the rows.
     pub bytes: Vec<u8>,
 }
 
@@ -179,7 +144,7 @@ pub fn row_log(row_bytes: usize, chunks: usize) -> (RowLog, RowSource) {
 impl RowLog {
     /// Appends one row; says whether a chunk became full by it.
     #[inline]
-    pub fn push<const N: usize>(&mut self, row: &[u8; N]) -> bool {
+    pub fn push(&mut self, row: &(impl IntoBytes + Immutable)) -> bool {
         if self.filling.is_none() {
             self.filling = self.empty.take();
         }
@@ -187,7 +152,7 @@ impl RowLog {
             self.lost += 1;
             return false;
         };
-        chunk.bytes.extend_from_slice(row);
+        chunk.bytes.extend_from_slice(row.as_bytes());
         chunk.rows += 1;
         if chunk.rows as usize == CHUNK_ROWS {
             self.hand_over();
@@ -325,8 +290,8 @@ mod tests {
             tls_ns: 9,
         };
 
-        let bytes = sample.to_bytes();
-        let row = connection.to_bytes();
+        let bytes = sample.as_bytes();
+        let row = connection.as_bytes();
 
         assert_eq!(bytes[24..32], [0xff; 8]);
         assert_eq!((bytes[40], bytes[48], bytes[52], bytes[56]), (6, 8, 9, 10));
@@ -339,7 +304,7 @@ mod tests {
     #[test]
     fn a_log_without_free_chunks_counts_lost_rows_and_goes_on_when_one_comes_back() {
         let (mut log, mut source) = row_log(SAMPLE_BYTES, 1);
-        let row = SampleRow::default().to_bytes();
+        let row = SampleRow::default();
         for _ in 0..CHUNK_ROWS + 5 {
             log.push(&row);
         }

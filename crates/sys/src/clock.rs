@@ -43,7 +43,7 @@ pub(crate) fn timespec(ns: u64) -> libc::timespec {
 /// Times of a thread since it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThreadTimes {
-    /// On a core, in nanoseconds.
+    /// Time on a core, in nanoseconds.
     pub cpu_ns: u64,
     /// Runnable but without a core (second field of schedstat), in nanoseconds.
     pub runq_wait_ns: u64,
@@ -53,7 +53,7 @@ pub struct ThreadTimes {
 pub struct Schedstat(File);
 
 impl Schedstat {
-    /// Of the calling thread; none where the kernel does not keep it.
+    /// The times of the calling thread; none where the kernel does not keep them.
     pub fn of_this_thread() -> Option<Schedstat> {
         File::open("/proc/thread-self/schedstat")
             .ok()

@@ -7,19 +7,25 @@ use std::io;
 use std::net::SocketAddr;
 
 use loadlens_base::Outcome;
-use loadlens_sys::would_block;
+use loadlens_sys::{self as sys, would_block};
 
 use super::socket::OpenSockets;
-use super::{Directions, Io, Net, NetError, Poller, Ready, Socket};
+use super::{Io, Net, NetError, Ready, Socket};
 
 /// The sockets of one worker. Those still open when it is dropped, by a panic say, are closed then.
 pub struct Epoll {
-    poller: Poller,
+    epoll: sys::Epoll,
+    /// Room for one batch of events.
+    events: Vec<libc::epoll_event>,
     open: OpenSockets,
     /// By descriptor: the token of a socket that is registered for receiving alone, or [`BOTH`].
     receives: Vec<u64>,
 }
 
+/// Bytes, the end of the stream, errors.
+const RECEIVING: u32 = (libc::EPOLLIN | libc::EPOLLRDHUP | libc::EPOLLET) as u32;
+/// Room to send as well, the end of connecting included.
+const BOTH_WAYS: u32 = RECEIVING | libc::EPOLLOUT as u32;
 /// No token: a socket is registered for both directions.
 const BOTH: u64 = u64::MAX;
 /// Room for so many descriptors is made at once: which ones a run gets, and which of them stand at once, is chance; what
@@ -30,7 +36,8 @@ impl Epoll {
     /// A poller that takes up to `batch` events at once.
     pub fn new(batch: usize) -> io::Result<Self> {
         Ok(Epoll {
-            poller: Poller::new(batch)?,
+            epoll: sys::Epoll::new()?,
+            events: vec![libc::epoll_event { events: 0, u64: 0 }; batch.max(1)],
             open: OpenSockets::default(),
             receives: vec![BOTH; AT_ONCE],
         })
@@ -44,7 +51,7 @@ impl Epoll {
             return;
         };
         // A failure would be one of memory; the request then ends with its deadline.
-        let _ = self.poller.change(socket, *token, Directions::Both);
+        let _ = self.epoll.modify(socket.descriptor(), BOTH_WAYS, *token);
         *token = BOTH;
     }
 }
@@ -85,7 +92,7 @@ impl Net for Epoll {
 
     fn connect(&mut self, address: &SocketAddr, _: u8, token: u64) -> Result<Socket, NetError> {
         let socket = Socket::connect(address).map_err(connect_error)?;
-        if let Err(error) = self.poller.add(socket, token, Directions::Both) {
+        if let Err(error) = self.epoll.add(socket.descriptor(), BOTH_WAYS, token) {
             socket.close();
             return Err(connect_error(error));
         }
@@ -117,14 +124,15 @@ impl Net for Epoll {
             Err(error) => return Err(connect_error(error)),
         };
         let directions = match sent {
-            Some(sent) if sent == bytes.len() => Directions::Receiving,
-            _ => Directions::Both,
+            Some(sent) if sent == bytes.len() => RECEIVING,
+            _ => BOTH_WAYS,
         };
-        self.poller
-            .add(socket, token, directions)
+        let fd = socket.descriptor();
+        self.epoll
+            .add(fd, directions, token)
             .map_err(connect_error)?;
-        if directions == Directions::Receiving {
-            let at = socket.descriptor() as usize;
+        if directions == RECEIVING {
+            let at = fd as usize;
             if self.receives.len() <= at {
                 self.receives
                     .resize((at + 1).next_multiple_of(AT_ONCE), BOTH);
@@ -175,7 +183,19 @@ impl Net for Epoll {
 
     #[inline]
     fn wait(&mut self, ready: &mut Vec<Ready>, timeout_ns: u64) {
-        self.poller.wait(ready, timeout_ns);
+        ready.clear();
+        let count = self.epoll.wait(&mut self.events, Some(timeout_ns));
+        for event in &self.events[..count] {
+            let (events, token) = (event.events as libc::c_int, event.u64);
+            let failed = events & (libc::EPOLLERR | libc::EPOLLHUP) != 0;
+            ready.push(Ready {
+                token,
+                readable: failed || events & (libc::EPOLLIN | libc::EPOLLRDHUP) != 0,
+                writable: failed || events & libc::EPOLLOUT != 0,
+                ended: failed || events & libc::EPOLLRDHUP != 0,
+                failed,
+            });
+        }
     }
 }
 

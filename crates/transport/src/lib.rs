@@ -4,7 +4,6 @@
 //! readiness by a token.
 
 mod epoll;
-mod poller;
 mod socket;
 pub mod tls;
 
@@ -13,7 +12,6 @@ use std::net::SocketAddr;
 use loadlens_base::Outcome;
 
 pub use epoll::Epoll;
-pub use poller::{Directions, Poller};
 pub use socket::Socket;
 pub use tls::Tls;
 

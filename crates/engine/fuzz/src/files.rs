@@ -3,7 +3,7 @@
 use loadlens_plan::arrival::replay::DueTimes;
 use loadlens_plan::program::{FeedFile, Use};
 use loadlens_plan::FeedFormat;
-use loadlens_record::files::read_intervals_of;
+use loadlens_record::files::read_intervals;
 
 use crate::literal::json::{at, Json};
 use crate::{knob, Ending};
@@ -145,7 +145,7 @@ fn plain_seconds(bytes: &[u8]) -> Option<Vec<u64>> {
 /// An interval log, by us or by another writer of HDR histograms.
 pub fn interval_log(bytes: &[u8]) -> Ending {
     let lines = 1 + bytes.iter().filter(|byte| **byte == b'\n').count();
-    match read_intervals_of("f", bytes) {
+    match read_intervals("f", bytes) {
         Ok(intervals) => {
             assert!(intervals.len() <= lines);
             for interval in &intervals {

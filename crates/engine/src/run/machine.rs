@@ -17,7 +17,7 @@ pub(super) struct Machine {
     pub(super) ports: Option<u64>,
     /// `net.ipv4.tcp_tw_reuse`: 1 everywhere, 2 on loopback.
     pub(super) reuse: u64,
-    /// Bytes of memory that are left, and who says so.
+    /// Bytes of memory that are left, and the source of that number.
     pub(super) memory: Option<(u64, &'static str)>,
     /// Bytes of address space that are left under RLIMIT_AS.
     pub(super) addresses: Option<u64>,

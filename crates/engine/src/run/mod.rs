@@ -13,9 +13,9 @@ mod threads;
 
 use std::io;
 use std::sync::mpsc::{channel, Receiver};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use loadlens_base::Fault;
 use loadlens_plan::program::Program;
@@ -23,6 +23,7 @@ use loadlens_plan::Plan;
 use loadlens_record::collector::Live;
 use loadlens_record::recorder::StreamProgress;
 use loadlens_transport::tls;
+use parking_lot::{Condvar, Mutex};
 
 use crate::clock::monotonic_ns;
 use crate::script::{NoScript, Script, ScriptHost};
@@ -39,6 +40,16 @@ pub enum Refusal {
     Machine(Shortage),
 }
 
+/// A compiled plan, with all else that its threads share.
+pub(crate) struct Prepared {
+    plan: Plan,
+    program: Arc<Program>,
+    tls: tls::Configs,
+    /// Warnings made before the start.
+    notes: Vec<String>,
+    end: End,
+}
+
 /// State of a started run that threads and callers share.
 pub(crate) struct Started {
     control: Arc<Control>,
@@ -49,8 +60,6 @@ pub(crate) struct Started {
     t0_unix_ns: u64,
     /// By stream.
     targets: Vec<resolve::Resolved>,
-    /// Warnings made before the start.
-    notes: Vec<String>,
 }
 
 /// End of a run: the result as JSON, or a fault of the engine itself.
@@ -63,48 +72,30 @@ struct End {
 }
 
 impl End {
-    fn lock(&self) -> MutexGuard<'_, Option<Ending>> {
-        self.ending.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn tell(&self, ending: Ending) {
-        let mut place = self.lock();
-        if place.is_none() {
-            *place = Some(ending);
-        }
+        self.ending.lock().get_or_insert(ending);
         self.told.notify_all();
     }
 }
 
 /// Waits for the end of a run.
-pub struct Waiter(Arc<End>);
+pub struct Waiter(Arc<Prepared>);
 
 impl Waiter {
     /// Waits until the run has ended, at most so long; says whether it has.
     pub fn wait(&self, timeout: Duration) -> bool {
-        let deadline = Instant::now() + timeout;
-        let mut ending = self.0.lock();
-        while ending.is_none() {
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return false;
-            }
-            let woken = self.0.told.wait_timeout(ending, left);
-            ending = woken.unwrap_or_else(PoisonError::into_inner).0;
-        }
-        true
+        let End { ending, told } = &self.0.end;
+        let mut ending = ending.lock();
+        told.wait_while_for(&mut ending, |ending| ending.is_none(), timeout);
+        ending.is_some()
     }
 }
 
 /// One run of the engine, on threads of its own.
 pub struct Run {
-    plan: Arc<Plan>,
-    program: Arc<Program>,
-    notes: Vec<String>,
-    tls: Arc<tls::Configs>,
+    prepared: Arc<Prepared>,
     started: Option<Arc<Started>>,
     supervisor: Option<JoinHandle<()>>,
-    end: Arc<End>,
 }
 
 impl Run {
@@ -124,20 +115,23 @@ impl Run {
             }
         };
         let notes = limits::check(&plan).map_err(Refusal::Machine)?;
-        Ok(Run {
-            plan: Arc::new(plan),
+        let prepared = Prepared {
+            plan,
             program: Arc::new(program),
-            tls: Arc::new(tls),
+            tls,
             notes,
+            end: End::default(),
+        };
+        Ok(Run {
+            prepared: Arc::new(prepared),
             started: None,
             supervisor: None,
-            end: Arc::new(End::default()),
         })
     }
 
     /// Warnings about this machine, made before the start; the result repeats them.
     pub fn notes(&self) -> &[String] {
-        &self.notes
+        &self.prepared.notes
     }
 
     /// Starts the threads; returns when they run.
@@ -149,7 +143,7 @@ impl Run {
 
     /// Number of engine threads.
     pub fn threads(&self) -> u32 {
-        layout::thread_count(&self.plan)
+        layout::thread_count(&self.prepared.plan)
     }
 
     /// Starts the threads of a plan of one stream with one step, each with a script of its own, as many as there are
@@ -158,7 +152,8 @@ impl Run {
         &mut self,
         script_hosts: Vec<ScriptHost<S>>,
     ) -> io::Result<Receiver<S>> {
-        let is_plain = self.plan.streams.len() == 1 && self.program.streams[0].steps.len() == 1;
+        let streams = &self.prepared.program.streams;
+        let is_plain = streams.len() == 1 && streams[0].steps.len() == 1;
         if !is_plain || script_hosts.len() != self.threads() as usize {
             let what = "scripts accompany one stream of one step, one on each thread";
             return Err(io::Error::other(what));
@@ -174,14 +169,7 @@ impl Run {
             return Err(io::Error::other("the run was already started"));
         }
         let (gives_back, given_back) = channel();
-        let run = threads::RunContext {
-            plan: &self.plan,
-            program: &self.program,
-            tls: &self.tls,
-            notes: &self.notes,
-            end: &self.end,
-        };
-        let (started, supervisor) = threads::start(&run, script_hosts, &gives_back)?;
+        let (started, supervisor) = threads::start(&self.prepared, script_hosts, &gives_back)?;
         self.started = Some(started);
         self.supervisor = Some(supervisor);
         Ok(given_back)
@@ -189,8 +177,8 @@ impl Run {
 
     /// Progress of the run as JSON; cheap, any time.
     pub fn progress(&self) -> String {
-        let has_ended = self.end.lock().is_some();
-        progress::snapshot(&self.plan, self.started.as_deref(), has_ended).to_string()
+        let has_ended = self.prepared.end.ending.lock().is_some();
+        progress::snapshot(&self.prepared.plan, self.started.as_deref(), has_ended).to_string()
     }
 
     /// Asks for an early, orderly end; the results so far stay.
@@ -207,12 +195,12 @@ impl Run {
 
     /// Something to wait with that does not borrow the run.
     pub fn waiter(&self) -> Waiter {
-        Waiter(self.end.clone())
+        Waiter(self.prepared.clone())
     }
 
     /// The result as JSON, once the run has ended.
     pub fn result(&self) -> Result<String, String> {
-        match &*self.end.lock() {
+        match &*self.prepared.end.ending.lock() {
             Some(ending) => ending.clone(),
             None if self.started.is_some() => Err("the run has not ended".to_owned()),
             None => Err("the run was not started".to_owned()),

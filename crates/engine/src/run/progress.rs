@@ -1,7 +1,6 @@
 //! The snapshot that Python asks for while a run goes: docs/reference/engine-api.md.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::PoisonError;
 
 use serde_json::{json, Value};
 
@@ -36,7 +35,7 @@ pub(super) fn snapshot(plan: &Plan, started: Option<&Started>, has_ended: bool) 
         now if now >= plan.warmup_ns => "measure",
         _ => "warmup",
     };
-    let live = started.live.lock().unwrap_or_else(PoisonError::into_inner);
+    let live = started.live.lock();
     let streams: Vec<Value> = (0..plan.streams.len())
         .map(|index| of_stream(&plan.streams[index].name, index, started, &live))
         .collect();

@@ -4,7 +4,7 @@ use std::io;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::path::Path;
 use std::sync::mpsc::{channel, Receiver, Sender};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -19,8 +19,8 @@ use loadlens_record::recorder::{Recorder, RowLogs, StreamProgress, SETS};
 use loadlens_record::ring::ring;
 use loadlens_record::rows::{row_log, Thinning, CONNECTION_BYTES, SAMPLE_BYTES};
 use loadlens_sys as sys;
-use loadlens_transport::tls::Configs;
 use loadlens_transport::{Epoll, Tls};
+use parking_lot::Mutex;
 
 use crate::clock::{monotonic_ns, MonotonicClock};
 use crate::script::{Requests, Script, ScriptHost, Watch};
@@ -28,7 +28,7 @@ use crate::worker::{Beginning, Control, Settings, Worker, WorkerEnd, EVENTS};
 
 use super::machine::usable_cores;
 use super::resolve::resolve;
-use super::{layout, result, End, Started};
+use super::{layout, result, Prepared, Started};
 
 /// Chunks of the sample log of each thread: a third of a second at 200,000 rows a second.
 const SAMPLE_CHUNKS: usize = 16;
@@ -44,22 +44,13 @@ const STORE_BYTES_PER_CONNECTION: usize = 64 << 10;
 /// Time after the end of a run, beyond its drain and its slowest time-out, that a script call may still take.
 const PATIENCE_WITH_SCRIPTS: u64 = 500 * MILLISECOND;
 
-/// State that all threads of a run share.
-pub(super) struct RunContext<'a> {
-    pub(super) plan: &'a Arc<Plan>,
-    pub(super) program: &'a Arc<Program>,
-    pub(super) tls: &'a Arc<Configs>,
-    pub(super) notes: &'a [String],
-    pub(super) end: &'a Arc<End>,
-}
-
 /// Inputs of a worker thread.
 struct ThreadContext<S> {
     number: u32,
     threads: u32,
-    plan: Arc<Plan>,
+    run: Arc<Prepared>,
+    /// That of the run, or one with the requests of a script.
     program: Arc<Program>,
-    tls: Arc<Configs>,
     addresses: Arc<Vec<Vec<std::net::SocketAddr>>>,
     recorder: Recorder,
     control: Arc<Control>,
@@ -71,11 +62,11 @@ struct ThreadContext<S> {
 
 /// Starts everything; returns when the threads run.
 pub(super) fn start<S: Script + 'static>(
-    run: &RunContext<'_>,
+    run: &Arc<Prepared>,
     script_hosts: Vec<ScriptHost<S>>,
     gives_back: &Sender<S>,
 ) -> io::Result<(Arc<Started>, JoinHandle<()>)> {
-    let RunContext { plan, program, .. } = *run;
+    let (plan, program) = (&run.plan, &run.program);
     let threads = script_hosts.len() as u32;
     let names = layout::names(plan, program);
     let files =
@@ -110,13 +101,10 @@ pub(super) fn start<S: Script + 'static>(
         t0,
         t0_unix_ns,
         targets,
-        notes: run.notes.to_vec(),
     });
     let concludes = Concludes {
-        plan: plan.clone(),
-        program: program.clone(),
+        run: run.clone(),
         started: started.clone(),
-        end: run.end.clone(),
         watches: crew.watches,
     };
     let workers = crew.workers;
@@ -147,15 +135,13 @@ struct Crew {
 
 /// Starts the threads; returns when all are ready.
 fn spawn_all<S: Script + 'static>(
-    run: &RunContext<'_>,
+    run: &Arc<Prepared>,
     script_hosts: Vec<ScriptHost<S>>,
     gives_back: &Sender<S>,
     control: &Arc<Control>,
     addresses: &Arc<Vec<Vec<std::net::SocketAddr>>>,
 ) -> io::Result<Crew> {
-    let RunContext {
-        plan, program, tls, ..
-    } = *run;
+    let (plan, program) = (&run.plan, &run.program);
     let threads = script_hosts.len() as u32;
     let (ready, seated) = channel();
     let mut crew = Crew::default();
@@ -172,9 +158,8 @@ fn spawn_all<S: Script + 'static>(
         let context = ThreadContext {
             number,
             threads,
-            plan: plan.clone(),
+            run: run.clone(),
             program: program_with(plan, program, &script_host)?,
-            tls: tls.clone(),
             addresses: match script_host.address {
                 Some(address) => Arc::new(vec![vec![address]]),
                 None => addresses.clone(),
@@ -232,7 +217,8 @@ fn recording(
     known_end: u64,
     progress: &Arc<[StreamProgress]>,
 ) -> (Recorder, ThreadEnds) {
-    let steps = step_counts(program);
+    let streams = program.streams.iter();
+    let steps: Vec<usize> = streams.map(|stream| stream.steps.len()).collect();
     let shape = Shape::of(program);
     let sets = (0..SETS)
         .map(|_| Box::new(IntervalSet::of(&shape)))
@@ -272,14 +258,6 @@ fn recording(
     (recorder, ends)
 }
 
-fn step_counts(program: &Program) -> Vec<usize> {
-    program
-        .streams
-        .iter()
-        .map(|stream| stream.steps.len())
-        .collect()
-}
-
 /// The life of a worker thread.
 fn work<S: Script>(context: ThreadContext<S>) -> Option<WorkerEnd> {
     let net = match prepare(&context) {
@@ -289,8 +267,9 @@ fn work<S: Script>(context: ThreadContext<S>) -> Option<WorkerEnd> {
             return None;
         }
     };
+    let plan = &context.run.plan;
     let mut shards = layout::shards(
-        &context.plan,
+        plan,
         &context.program,
         &context.addresses,
         context.number,
@@ -298,26 +277,22 @@ fn work<S: Script>(context: ThreadContext<S>) -> Option<WorkerEnd> {
     );
     if matches!(&context.script_host.requests, Requests::Fixed(_, framing) if framing.closes()) {
         for shard in &mut shards {
-            shard.requests_per_connection = 1;
+            shard.pool.requests_per_connection = 1;
         }
     }
-    let is_open = context
-        .plan
+    let is_open = plan
         .streams
         .iter()
         .any(|stream| matches!(stream.workload, Workload::Open { .. }));
-    let connections: usize = shards
-        .iter()
-        .map(|shard| shard.max_connections as usize)
-        .sum();
+    let connections: usize = shards.iter().map(|shard| shard.pool.most as usize).sum();
     let _ = context.ready.send(Ok(()));
     let (t0, t0_unix_ns) = context.go.recv().ok()?;
     // Nothing happens before t0: a request that did would have no time of its own, and a run that was over by
     // then would have no interval to be counted in.
     thread::sleep(Duration::from_nanos(t0.saturating_sub(monotonic_ns())));
     let settings = Settings {
-        drain_ns: context.plan.drain_ns,
-        may_spin: is_open && may_poll(&context.plan, context.threads, usable_cores()),
+        drain_ns: plan.drain_ns,
+        may_spin: is_open && may_poll(plan, context.threads, usable_cores()),
         t0_unix_ns,
         store_bytes: STORE_BYTES / context.threads as usize
             + STORE_BYTES_PER_CONNECTION * connections,
@@ -328,15 +303,15 @@ fn work<S: Script>(context: ThreadContext<S>) -> Option<WorkerEnd> {
         script: context.script_host.script,
         clock: MonotonicClock::new(t0),
         shards,
-        steps: step_counts(&context.program),
         recorder: context.recorder,
         control: context.control,
         settings,
     };
-    let (end, script) = if context.tls.is_plain() {
+    let tls = &context.run.tls;
+    let (end, script) = if tls.is_plain() {
         Worker::with_script(net, beginning).run()
     } else {
-        let net = Tls::new(net, &context.tls, connections);
+        let net = Tls::new(net, tls, connections);
         Worker::with_script(net, beginning).run()
     };
     let _ = context.gives_back.send(script); // the receiver may be gone
@@ -353,7 +328,13 @@ fn may_poll(plan: &Plan, threads: u32, usable_cores: u32) -> bool {
 }
 
 fn prepare<S>(context: &ThreadContext<S>) -> io::Result<Epoll> {
-    if let Some(cpus) = context.plan.cpus.as_ref().filter(|cpus| !cpus.is_empty()) {
+    if let Some(cpus) = context
+        .run
+        .plan
+        .cpus
+        .as_ref()
+        .filter(|cpus| !cpus.is_empty())
+    {
         let cpu = cpus[context.number as usize % cpus.len()];
         sys::confine(&[cpu as usize]).map_err(|error| {
             io::Error::new(
@@ -371,27 +352,21 @@ fn prepare<S>(context: &ThreadContext<S>) -> io::Result<Epoll> {
 
 /// Inputs of the supervisor's conclusion of a run.
 struct Concludes {
-    plan: Arc<Plan>,
-    program: Arc<Program>,
+    run: Arc<Prepared>,
     started: Arc<Started>,
-    end: Arc<End>,
-    /// Of the scripts that threads may be in.
+    /// Watches over the scripts that threads may be in.
     watches: Vec<Arc<Watch>>,
 }
 
 impl Concludes {
     /// The call of a script that has not come back although its run is long over; its thread cannot be ended.
     fn stuck(&self) -> Option<String> {
-        let timeout = self
-            .plan
-            .streams
-            .iter()
-            .map(|stream| stream.timeout_ns)
-            .max();
+        let plan = &self.run.plan;
+        let timeout = plan.streams.iter().map(|stream| stream.timeout_ns).max();
         let control = &self.started.control;
         let over = control
             .end()
-            .saturating_add(self.plan.drain_ns)
+            .saturating_add(plan.drain_ns)
             .saturating_add(timeout.unwrap_or_default())
             .saturating_add(PATIENCE_WITH_SCRIPTS);
         let now = monotonic_ns().saturating_sub(self.started.t0);
@@ -437,14 +412,8 @@ fn supervise(
         }
         let collected: Collected = collector.finish();
         if panics.is_empty() {
-            Ok(result::build(
-                &concludes.plan,
-                &concludes.program,
-                &concludes.started,
-                &collected,
-                &ends,
-            )
-            .to_string())
+            let (run, started) = (&concludes.run, &concludes.started);
+            Ok(result::build(run, started, &collected, &ends).to_string())
         } else {
             Err(format!(
                 "an engine thread failed, which is a fault of Loadlens: {}",
@@ -458,7 +427,7 @@ fn supervise(
             panic_text(panic.as_ref())
         ))
     });
-    concludes.end.tell(ending);
+    concludes.run.end.tell(ending);
 }
 
 fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
@@ -505,16 +474,20 @@ mod tests {
             t0: 0,
             t0_unix_ns: 0,
             targets: Vec::new(),
+        };
+        let run = Prepared {
+            tls: loadlens_transport::tls::configure(&plan).unwrap(),
+            plan,
+            program: Arc::new(program),
             notes: Vec::new(),
+            end: Default::default(),
         };
         let concludes = Concludes {
-            plan: Arc::new(plan),
-            program: Arc::new(program),
+            run: Arc::new(run),
             started: Arc::new(started),
-            end: Arc::new(End::default()),
             watches: Vec::new(),
         };
-        let names = layout::names(&concludes.plan, &concludes.program);
+        let names = layout::names(&concludes.run.plan, &concludes.run.program);
         let worker = thread::spawn(|| -> Option<WorkerEnd> { panic!("a deliberate bug") });
 
         supervise(
@@ -523,7 +496,14 @@ mod tests {
             &concludes,
         );
 
-        let ending = concludes.end.lock().clone().unwrap().unwrap_err();
+        let ending = concludes
+            .run
+            .end
+            .ending
+            .lock()
+            .clone()
+            .unwrap()
+            .unwrap_err();
         assert!(
             ending.contains("a deliberate bug") && ending.contains("fault of Loadlens"),
             "{ending}"

@@ -135,7 +135,7 @@ pub struct Scratch<'a> {
 enum Next {
     /// After a pause.
     In(u64),
-    /// At this time, as the timetable of the user says.
+    /// Due time by the timetable of the user.
     At(u64),
 }
 

@@ -47,7 +47,7 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
             self.close_paces(index);
             self.close_users(index);
             self.close_arrivals(index);
-            self.shards[index].queue.clear();
+            self.shards[index].pool.queue.clear();
         }
         self.ready.clear();
     }
@@ -171,8 +171,7 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
         let shard = &self.shards[index];
         self.recorder
             .censored(shard.stream, step, due, None, self.end);
-        self.unfinished[self.first_step[shard.stream as usize] as usize + step as usize].waiting +=
-            1;
+        self.unfinished[shard.program.first_step + step as usize].waiting += 1;
         if self.recorder.has_logs() {
             let row = SampleRow {
                 seq,
@@ -197,7 +196,7 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
         }
         self.note_checks();
         self.note_thread_times();
-        let mut checks = vec![Vec::new(); self.first_step.len()];
+        let mut checks = vec![Vec::new(); self.recorder.streams()];
         for shard in &mut self.shards {
             checks[shard.stream as usize] = std::mem::take(&mut shard.judging.tallies);
         }
@@ -224,7 +223,7 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
         if !user.is_in_flight() {
             return;
         }
-        let step = self.first_step[shard.stream as usize] as usize + user.step as usize;
+        let step = shard.program.first_step + user.step as usize;
         self.unfinished[step].in_flight += 1;
         let connection = Some(user.connection).filter(|connection| *connection != NONE);
         let who = UserRef::new(index, at as u32);

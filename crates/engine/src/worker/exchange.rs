@@ -217,7 +217,7 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
         if is_connecting {
             // The request has had its time; the next one need not spend it there too.
             let address = usize::from(self.connections.get(index).address);
-            self.shards[who.shard as usize].give_up(address);
+            self.shards[who.shard as usize].destination.give_up(address);
         }
         let outcome = match (is_connecting, self.handshake(index)) {
             (false, _) => Outcome::Timeout,
@@ -306,7 +306,7 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
             || (end.outcome.is_failure() && step.ends_iteration(Judgement::UnexpectedStatus));
         let event = Event::Ended {
             ends_iteration,
-            backs_off: end.failed_connect && shard.backs_off(now),
+            backs_off: end.failed_connect && shard.destination.backs_off(now),
         };
         if shard.open_runs.is_some() {
             self.end_in_groups(who, end.outcome, ends_iteration, now);
@@ -322,7 +322,7 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
         connection.state = State::Idle;
         connection.reply.reset(&mut self.store);
         let shard = &mut self.shards[connection.shard as usize];
-        if shard.is_sticky {
+        if shard.pool.is_sticky {
             return;
         }
         shard.part_from_connection(connection.user);
@@ -335,14 +335,14 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
                 user.connection = index;
                 user.phase = Phase::Asking;
             }
-            None => self.shards[shard_index as usize].idle.push_back(token),
+            None => self.shards[shard_index as usize].pool.idle.push_back(token),
         }
     }
 
     /// There is room for one more connection: it is that of the user who has waited longest for one.
     pub(super) fn call_next(&mut self, shard_index: u8, now: u64) {
         if self.next_in_queue(shard_index, now).is_some() {
-            self.shards[shard_index as usize].called += 1;
+            self.shards[shard_index as usize].pool.called += 1;
         }
     }
 
@@ -352,7 +352,7 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
             return None;
         }
         let shard = &mut self.shards[shard_index as usize];
-        let user = shard.queue.pop_front()?;
+        let user = shard.pool.queue.pop_front()?;
         shard.users[user as usize].ready = now;
         self.ready.push_back(UserRef {
             shard: shard_index,
@@ -375,9 +375,9 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
         let shard = &mut self.shards[shard_index as usize];
         match shard.users.get_mut(user as usize) {
             // It was just given this connection and has not used it: the room is still its own.
-            Some(user) if user.phase == Phase::Asking && !shard.is_sticky => {
+            Some(user) if user.phase == Phase::Asking && !shard.pool.is_sticky => {
                 user.phase = Phase::Queueing;
-                shard.called += 1;
+                shard.pool.called += 1;
             }
             _ => self.call_next(shard_index, now),
         }
@@ -427,7 +427,7 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
             bytes_in: connection.bytes_in,
             tls_ns,
         });
-        shard.connections -= 1;
+        shard.pool.open -= 1;
         let user = connection.user;
         shard.part_from_connection(user);
         self.connections.free(index);

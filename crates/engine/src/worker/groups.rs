@@ -36,7 +36,7 @@ struct Run {
 }
 
 impl OpenRuns {
-    /// For so many users; none: the stream has no groups.
+    /// No open runs for this many users; none: the stream has no groups.
     pub fn new(program: &StreamProgram, users: usize) -> Option<OpenRuns> {
         let depth = program.flow.depth();
         let runs = || (0..users).map(|_| Vec::with_capacity(depth)).collect();

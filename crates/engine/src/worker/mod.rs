@@ -12,8 +12,10 @@
 mod closing;
 mod connections;
 mod control;
+mod destination;
 mod exchange;
 mod groups;
+mod pool;
 mod receiving;
 pub mod reply;
 mod sending;
@@ -97,7 +99,7 @@ pub struct WorkerEnd {
     pub unfinished: Vec<Unfinished>,
     /// By shard: its stream, and what it used of each feed.
     pub feeds: Vec<(u8, Vec<Used>)>,
-    /// Of its recorder.
+    /// Final state of its recorder.
     pub leftover: Leftover,
     /// By stream of the plan: what its checks said, over all its steps; empty: no part of the stream was this worker's.
     pub checks: Vec<Vec<CheckTally>>,
@@ -132,8 +134,6 @@ pub struct Worker<'p, C: Clock, N: Net, S: Script = NoScript> {
     control: Arc<Control>,
     script: S,
     settings: Settings,
-    /// First step of each stream among all steps.
-    first_step: Vec<u32>,
     unfinished: Vec<Unfinished>,
     in_flight: u32,
     end: u64,
@@ -151,12 +151,11 @@ pub struct Worker<'p, C: Clock, N: Net, S: Script = NoScript> {
 }
 
 impl<'p, C: Clock, N: Net> Worker<'p, C, N> {
-    /// A worker for `shards`; `steps` are the numbers of steps of all streams of the plan.
+    /// A worker for `shards`.
     pub fn new(
         clock: C,
         net: N,
         shards: Vec<StreamShard<'p>>,
-        steps: &[usize],
         recorder: Recorder,
         control: Arc<Control>,
         settings: Settings,
@@ -165,7 +164,6 @@ impl<'p, C: Clock, N: Net> Worker<'p, C, N> {
             script: NoScript,
             clock,
             shards,
-            steps: steps.to_vec(),
             recorder,
             control,
             settings,
@@ -182,8 +180,6 @@ pub struct Beginning<'p, C: Clock, S: Script> {
     pub clock: C,
     /// The parts of the streams that the worker does.
     pub shards: Vec<StreamShard<'p>>,
-    /// Numbers of steps of all streams of the plan.
-    pub steps: Vec<usize>,
     /// The worker's recorder.
     pub recorder: Recorder,
     /// Control of the run.
@@ -199,22 +195,12 @@ impl<'p, C: Clock, N: Net, S: Script> Worker<'p, C, N, S> {
             script,
             clock,
             shards,
-            steps,
             recorder,
             control,
             settings,
         } = beginning;
         let users: usize = shards.iter().map(|shard| shard.users.len()).sum();
-        let connections: usize = shards
-            .iter()
-            .map(|shard| shard.max_connections as usize)
-            .sum();
-        let mut first_step = Vec::with_capacity(steps.len());
-        let mut all = 0;
-        for count in steps {
-            first_step.push(all as u32);
-            all += count;
-        }
+        let connections: usize = shards.iter().map(|shard| shard.pool.most as usize).sum();
         let end = control.end();
         let mut worker = Worker {
             clock,
@@ -232,12 +218,11 @@ impl<'p, C: Clock, N: Net, S: Script> Worker<'p, C, N, S> {
             store: Store::new(settings.store_bytes),
             has_load: shards.iter().any(StreamShard::has_load),
             horizon: 0,
+            unfinished: vec![Unfinished::default(); recorder.steps()],
             recorder,
             control,
             script,
             settings,
-            first_step,
-            unfinished: vec![Unfinished::default(); all],
             in_flight: 0,
             end,
             is_closing: false,

@@ -68,12 +68,8 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
         let connection = self.connections.get_mut(index);
         connection.established = now.max(1);
         let shard = &mut self.shards[connection.shard as usize];
-        shard.stood_at = now.max(1);
-        if !shard.connected_once {
-            // Others may have moved on meanwhile.
-            shard.connected_once = true;
-            shard.address = usize::from(connection.address);
-        }
+        let address = usize::from(connection.address);
+        shard.destination.established(address, now);
         shard.users[connection.user as usize].phase = Phase::InFlight;
         let mut took = now - connection.opened;
         let handshake = connection.handle.map(|handle| self.net.handshake(handle));
@@ -240,7 +236,7 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
             self.recorder.unsolicited(shard.stream);
             return Some(ClosedBy::Client);
         }
-        if connection.issued >= shard.requests_per_connection
+        if connection.issued >= shard.pool.requests_per_connection
             || connection.unsent != Unsent::Nothing
         {
             return Some(ClosedBy::Client);

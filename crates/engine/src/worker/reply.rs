@@ -131,7 +131,7 @@ pub enum Place {
 }
 
 impl Place {
-    /// Of an answer of which nothing is needed.
+    /// Place of an answer of which nothing is needed.
     const NOWHERE: Place = Place::Input {
         head: 0,
         body: 0,
@@ -142,7 +142,7 @@ impl Place {
 /// Progress of reading one answer.
 #[derive(Clone, Copy, Debug)]
 pub struct Reply {
-    /// Of the final response, once its head is whole.
+    /// Head of the final response, once it is whole.
     head: Option<Head>,
     body: BodyDecoder,
     /// Bytes of the answer as received.

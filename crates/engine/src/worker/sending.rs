@@ -41,18 +41,18 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
         if user.phase != Phase::Asking && !was_called {
             return; // the measured part ended in between
         }
-        shard.called -= u32::from(was_called);
+        shard.pool.called -= u32::from(was_called);
         let mut index = user.connection;
-        while index == NONE && !shard.is_sticky {
-            match shard.idle.pop_front() {
+        while index == NONE && !shard.pool.is_sticky {
+            match shard.pool.idle.pop_front() {
                 Some(token) => index = self.connections.find(token).unwrap_or(NONE),
                 None => break,
             }
         }
         // What room there is belongs first to those who were called.
-        if index == NONE && shard.connections + shard.called >= shard.max_connections {
+        if index == NONE && shard.pool.open + shard.pool.called >= shard.pool.most {
             user.phase = Phase::Queueing;
-            shard.queue.push_back(who.user);
+            shard.pool.queue.push_back(who.user);
             return;
         }
         user.sent = now;
@@ -82,16 +82,16 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
     /// Begins a connection for a user whose request is issued.
     pub(super) fn open_connection(&mut self, who: UserRef, now: u64) {
         let shard = &mut self.shards[who.shard as usize];
-        let tried = shard.address;
-        let Some(&address) = shard.addresses.get(tried) else {
+        let tried = shard.destination.address;
+        let Some(&address) = shard.destination.addresses.get(tried) else {
             let error = NetError::new(Outcome::Resolve, 0);
             self.fail_unconnected(who, error, now);
             return;
         };
-        let number = shard.number_connection();
+        let number = shard.pool.next_number();
         self.recorder.opened(shard.stream);
         let (index, token) = self.connections.reserve();
-        let may_stand = shard.stands_at_once || number % TRY_AGAIN == 0;
+        let may_stand = shard.destination.stands_at_once || number % TRY_AGAIN == 0;
         let begun = if may_stand {
             self.net.connect_quietly(&address, shard.stream, token)
         } else {
@@ -99,7 +99,7 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
         };
         match begun {
             Ok(handle) => {
-                shard.connections += 1;
+                shard.pool.open += 1;
                 shard.users[who.user as usize].connection = index;
                 self.connections
                     .begin(index, handle, who.shard, who.user, number, now);
@@ -140,7 +140,7 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
         let bytes = fixed.unwrap_or_default();
         match self.net.send_first(handle, token, bytes) {
             Ok(Some(sent)) => {
-                shard.stands_at_once = true;
+                shard.destination.stands_at_once = true;
                 self.establish(index, now);
                 if fixed.is_some() {
                     self.connections.get_mut(index).issue();
@@ -149,7 +149,7 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
                     self.transmit(index, now);
                 }
             }
-            Ok(None) => shard.stands_at_once = false,
+            Ok(None) => shard.destination.stands_at_once = false,
             Err(error) => {
                 let tried = usize::from(self.connections.get(index).address);
                 self.end_connection(index, ClosedBy::Error, error.outcome, now);
@@ -158,7 +158,7 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
         }
     }
 
-    /// So much of a request that is always the same has left.
+    /// Notes how much of a request that is always the same has left.
     #[inline]
     fn note_static(&mut self, index: u32, sent: usize, of: usize) {
         let connection = self.connections.get_mut(index);
@@ -182,14 +182,15 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
         let user = &mut shard.users[who.user as usize];
         user.tried = user.tried.saturating_add(1);
         // An address that TCP reached is the right one, whatever TLS says.
-        shard.connected_once |= error.outcome == Outcome::Tls;
-        let has_stood_elsewhere = shard.connected_once && shard.address != tried;
-        let may_go_on = !shard.connected_once || has_stood_elsewhere;
-        if !may_go_on || usize::from(user.tried) >= shard.addresses.len() {
+        let destination = &mut shard.destination;
+        destination.connected_once |= error.outcome == Outcome::Tls;
+        let has_stood_elsewhere = destination.connected_once && destination.address != tried;
+        let may_go_on = !destination.connected_once || has_stood_elsewhere;
+        if !may_go_on || usize::from(user.tried) >= destination.addresses.len() {
             self.fail_unconnected(who, error, now);
             return;
         }
-        shard.give_up(tried);
+        destination.give_up(tried);
         self.open_connection(who, now);
     }
 

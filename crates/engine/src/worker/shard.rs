@@ -1,9 +1,7 @@
 //! The part of one stream that one worker carries: its users or arrivals, and its connections.
 
-use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-use loadlens_base::units::SECOND;
 use loadlens_base::Random;
 use loadlens_http::cookies::{Jar, Site};
 use loadlens_http::known::KnownHead;
@@ -11,21 +9,20 @@ use loadlens_plan::arrival::rates::Rates;
 use loadlens_plan::arrival::timetable::Timetable;
 use loadlens_plan::arrival::{Intensity, Part, Schedule};
 use loadlens_plan::program::{Judging, StreamProgram, Values};
-use loadlens_plan::{self as plan, Cookies, Overflow, Reuse, Role, Workload};
+use loadlens_plan::{self as plan, Cookies, Overflow, Role, Workload};
 
 use crate::feed_cursor::FeedCursors;
 use crate::user::{Quota, User, NONE};
 
+use super::destination::Destination;
 use super::groups::OpenRuns;
+use super::pool::Pool;
 
 /// Fewer connections or places than this are not split over threads: a user of one thread would wait
 /// while a connection of another is idle.
 const WORTH_SPLITTING: u32 = 32;
 /// Arrivals a second that one thread carries at ease.
 const RATE_OF_A_THREAD: f64 = 5_000.0;
-/// Users pause after failed connects until this long after the last established connection, in a load that only its
-/// requests or iterations end: a service that restarts is back by then.
-const PATIENCE: u64 = 10 * SECOND;
 /// The due time of an arrival that does not come.
 const NEVER: u64 = u64::MAX;
 /// Streams draw from generators of their own: paths below the seed of the plan.
@@ -87,34 +84,12 @@ pub struct StreamShard<'p> {
     pub role: Role,
     /// Its scenarios.
     pub program: &'p StreamProgram,
-    /// Addresses to connect to; empty: the name was not resolved.
-    pub addresses: Vec<SocketAddr>,
-    /// The address in use.
-    pub address: usize,
-    /// True if a connection was ever established: from then on the address stays.
-    pub connected_once: bool,
-    /// Time at which a connection was last established; 0: none was.
-    pub stood_at: u64,
-    /// True if a duration ends the load in any case.
-    has_duration: bool,
-    /// True if the last connection checked was established as soon as it was begun, as within one machine.
-    pub stands_at_once: bool,
+    /// Addresses of its target.
+    pub destination: Destination,
+    /// Its connections.
+    pub pool: Pool,
     /// From issue to the last byte.
     pub timeout: u64,
-    /// Requests that a connection carries.
-    pub requests_per_connection: u32,
-    /// True if each user has a connection of its own.
-    pub is_sticky: bool,
-    /// Connections at once.
-    pub max_connections: u32,
-    /// Connections there are, connecting ones included.
-    pub connections: u32,
-    /// Idle connections by token, the one idle longest first; some may be gone by now.
-    pub idle: VecDeque<u64>,
-    /// Users who wait for a connection.
-    pub queue: VecDeque<u32>,
-    /// Users whose wait is over because there is room for their connection: ready, and still counted as queueing.
-    pub called: u32,
     /// Users, or places of an open stream.
     pub users: Vec<User>,
     /// The last head of each step's answers, and behind them of answers to HEAD that a script has asked.
@@ -148,7 +123,6 @@ pub struct StreamShard<'p> {
     /// True if its end was reported to the others.
     pub has_ended: bool,
     part: Part,
-    next_connection: u64,
 }
 
 /// Number of the numbers below `total` that belong to a part.
@@ -192,7 +166,7 @@ fn peak_per_s(workload: &Workload) -> f64 {
     constant.max(of_profile).max(of_replay)
 }
 
-/// The closed users of a part who come at all; they begin evenly spread over the ramp, or with the profile.
+/// Closed users of a part, starts spread evenly over the ramp or following the profile.
 fn closed_users(
     all: u32,
     ramp_ns: u64,
@@ -301,32 +275,13 @@ impl<'p> StreamShard<'p> {
         if places == 0 || quota.is_used_up() {
             return None;
         }
-        let pool = stream
-            .connection
-            .pool
-            .map(|pool| (count_of(u64::from(pool), part) as u32).max(1));
         Some(StreamShard {
             stream: index as u8,
             role: stream.role,
             program,
-            addresses,
-            address: 0,
-            connected_once: false,
-            stood_at: 0,
-            has_duration: plan.duration_ns.is_some(),
-            stands_at_once: true,
+            destination: Destination::new(addresses, plan.duration_ns.is_some()),
+            pool: Pool::new(&stream.connection, part, places, think.map(|_| users.len())),
             timeout: stream.timeout_ns,
-            requests_per_connection: match stream.connection.reuse {
-                Reuse::Keep => u32::MAX,
-                Reuse::New => 1,
-                Reuse::Requests { requests } => requests,
-            },
-            is_sticky: think.is_some() && pool.is_none(),
-            max_connections: pool.unwrap_or(places),
-            connections: 0,
-            idle: VecDeque::with_capacity(pool.unwrap_or(places).min(1 << 16) as usize),
-            queue: VecDeque::with_capacity(if pool.is_some() { users.len() } else { 0 }),
-            called: 0,
             known: program
                 .steps
                 .iter()
@@ -358,15 +313,7 @@ impl<'p> StreamShard<'p> {
             random: Random::derived(plan.seed, &path(CONTENT)),
             has_ended: false,
             part,
-            next_connection: 0,
         })
-    }
-
-    /// A number for a new connection, unique in the stream.
-    pub fn number_connection(&mut self) -> u32 {
-        let number = self.part.index + self.part.of * self.next_connection;
-        self.next_connection += 1;
-        number as u32
     }
 
     /// True if it is a load that has not ended.
@@ -455,23 +402,6 @@ impl<'p> StreamShard<'p> {
         Some(place)
     }
 
-    /// True if a closed user pauses before it connects again.
-    ///
-    /// In a load that ends only by its requests or iterations the pauses would be its length: there, no user waits for
-    /// a service that has never been reached, nor for one that has been away for long.
-    pub fn backs_off(&self, now: u64) -> bool {
-        self.has_duration || (self.stood_at > 0 && now < self.stood_at.saturating_add(PATIENCE))
-    }
-
-    /// No connection could be made to an address: the next one's turn, until a connection has once stood.
-    ///
-    /// Several users may have failed there; only the first of them moves on for all.
-    pub fn give_up(&mut self, address: usize) {
-        if self.address == address && !self.connected_once {
-            self.address = (address + 1) % self.addresses.len().max(1);
-        }
-    }
-
     /// A user of a closed stream, or the iteration in a place, has ended.
     pub fn leave(&mut self, user: u32) {
         self.active -= 1;
@@ -508,30 +438,5 @@ mod tests {
             }
             assert_eq!(sum, total);
         }
-    }
-
-    #[test]
-    fn nobody_waits_for_a_service_that_was_never_there_or_is_gone_for_long() {
-        let backs_off = |duration_ns: Option<u64>, stood_at: u64| {
-            let plan = serde_json::json!({
-                "schema_version": 1, "seed": 1, "duration_ns": duration_ns,
-                "streams": [{
-                    "name": "load", "role": "load", "timeout_ns": 1,
-                    "target": {"host": "h", "port": 1, "authority": "h"},
-                    "scenarios": [{"name": "s", "weight": 1.0, "steps": [{"name": "a", "method": "GET", "path": "/"}]}],
-                    "workload": {"kind": "closed", "users": 1, "requests": 5},
-                }],
-            });
-            let plan = serde_json::from_value(plan).unwrap();
-            let program = loadlens_plan::program::Program::compile(&plan).unwrap();
-            let mut shard =
-                StreamShard::new(&plan, 0, &program.streams[0], vec![], Part::WHOLE).unwrap();
-            shard.stood_at = stood_at;
-            [0, 3, 13, 14].map(|second| shard.backs_off(second * SECOND))
-        };
-
-        assert_eq!(backs_off(None, 0), [false; 4]);
-        assert_eq!(backs_off(None, 3 * SECOND + 1), [true, true, true, false]);
-        assert_eq!(backs_off(Some(60 * SECOND), 0), [true; 4]);
     }
 }

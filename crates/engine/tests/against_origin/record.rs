@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use loadlens_base::Outcome;
 use loadlens_origin::{Config, Counts};
-use loadlens_record::files::read_intervals;
+use loadlens_record::files::{read_intervals, HlogInterval};
 use serde_json::{json, Value};
 
 use crate::harness::{closed, meet, origin, plan, shared, stream, Run, MS, SECOND};
@@ -141,6 +141,11 @@ impl Recorded {
     }
 }
 
+fn intervals_of(recorded: &Recorded) -> Vec<HlogInterval> {
+    let log = std::fs::read(recorded.folder.0.join("intervals.hlog")).expect("a log");
+    read_intervals("intervals.hlog", &log).expect("intervals")
+}
+
 #[test]
 fn each_request_and_each_connection_of_a_counted_run_has_one_row() {
     let recorded = record("counted", "/bytes/100", |plan| {
@@ -261,7 +266,7 @@ fn intervals_counters_and_rows_add_up_to_the_result_phase_by_phase() {
     assert_eq!(answered.values().sum::<u64>(), load.requests("answered"));
     assert_eq!(load.0["in_warmup"]["answered"], answered["warmup"]);
     assert_eq!(load.0["after_end"]["answered"], answered["drain"]);
-    let intervals = read_intervals(&recorded.folder.0.join("intervals.hlog")).expect("intervals");
+    let intervals = intervals_of(&recorded);
     let in_histograms: u64 = intervals
         .iter()
         .filter(|interval| {
@@ -400,7 +405,7 @@ fn checks_and_groups_of_all_intervals_are_those_of_the_result() {
         .as_f64()
         .expect("a time");
     assert!(shortest > 0.005, "{shortest}");
-    let intervals = read_intervals(&recorded.folder.0.join("intervals.hlog")).expect("intervals");
+    let intervals = intervals_of(&recorded);
     let in_histograms = |tag: &str| -> u64 {
         let of_tag = intervals.iter().filter(|interval| interval.tag == tag);
         of_tag

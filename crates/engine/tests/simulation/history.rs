@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::SocketAddr;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use loadlens_base::Random;
 use loadlens_engine::worker::shard::StreamShard;
@@ -21,6 +21,7 @@ use loadlens_record::ring::ring;
 use loadlens_record::rows::{
     row_log, ConnectionRow, RowSource, SampleRow, Thinning, CONNECTION_BYTES, SAMPLE_BYTES,
 };
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use crate::plans::{draw_addresses, draw_nature, draw_plan, world, Draws};
@@ -53,12 +54,10 @@ impl History {
     pub fn digest(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         for told in &self.workers {
-            told.rows
-                .iter()
-                .for_each(|row| row.to_bytes().hash(&mut hasher));
+            told.rows.iter().for_each(|row| row.hash(&mut hasher));
             told.connections
                 .iter()
-                .for_each(|row| row.to_bytes().hash(&mut hasher));
+                .for_each(|row| row.hash(&mut hasher));
             let world = &told.world;
             (told.end.at, world.calls, world.bytes_in, world.bytes_out).hash(&mut hasher);
         }
@@ -146,15 +145,7 @@ impl Setting {
             logs.push((recording.samples, recording.connections));
             let sim = Sim(Rc::new(RefCell::new(world)));
             let (clock, net, control) = (sim.clone(), sim.clone(), control.clone());
-            let worker = Worker::new(
-                clock,
-                net,
-                shards,
-                &steps,
-                recording.recorder,
-                control,
-                settings,
-            );
+            let worker = Worker::new(clock, net, shards, recording.recorder, control, settings);
             workers.push((sim, worker));
         }
         let live = Arc::new(Mutex::new(Live::default()));

@@ -37,7 +37,7 @@ impl Recorder {
         self.set.steps[at].issued += 1;
         let flow = &mut self.flows[stream as usize];
         let tally = &mut self.set.streams[stream as usize];
-        tally.in_flight_integral += u64::from(flow.in_flight) * (now - flow.since);
+        tally.flows.in_flight_integral += u64::from(flow.in_flight) * (now - flow.since);
         flow.since = now;
         flow.in_flight += 1;
         flow.issued += 1;
@@ -57,12 +57,12 @@ impl Recorder {
         let tally = &mut set.streams[end.stream as usize];
         let service = end.done - end.sent;
 
-        tally.in_flight_integral += u64::from(flow.in_flight) * (end.done - flow.since);
+        tally.flows.in_flight_integral += u64::from(flow.in_flight) * (end.done - flow.since);
         flow.since = end.done;
         flow.in_flight -= 1;
         flow.issued_at -= end.sent;
-        tally.ended_service += service;
-        tally.bytes_in_body += end.body_bytes;
+        tally.flows.ended_service += service;
+        tally.flows.bytes_in_body += end.body_bytes;
         if end.outcome.is_answered() {
             flow.answered += 1;
             flow.ok += u64::from(end.outcome == Outcome::Ok);
@@ -176,7 +176,7 @@ impl Recorder {
 
     /// A connection was begun.
     pub fn opened(&mut self, stream: u8) {
-        self.set.streams[stream as usize].opened += 1;
+        self.set.streams[stream as usize].flows.opened += 1;
     }
 
     /// A connection stands, but for TLS.
@@ -190,34 +190,36 @@ impl Recorder {
     pub fn secured(&mut self, stream: u8, took: u64, resumed: bool) {
         let tally = &mut self.set.streams[stream as usize];
         tally.tls.record(took, &mut self.set.pool);
-        tally.handshakes[usize::from(resumed)] += 1;
+        tally.flows.full_handshakes += u64::from(!resumed);
+        tally.flows.resumed_handshakes += u64::from(resumed);
     }
 
     /// A connection ended; `row.closed_by` says by whom.
     pub fn closed(&mut self, row: &ConnectionRow) {
-        if let Some(side) = (row.closed_by as usize).checked_sub(1) {
-            self.set.streams[row.stream as usize].closed[side] += 1;
-        }
+        let flows = &mut self.set.streams[row.stream as usize].flows;
+        flows.closed_by_client += u64::from(row.closed_by == 1);
+        flows.closed_by_server += u64::from(row.closed_by == 2);
+        flows.closed_by_error += u64::from(row.closed_by == 3);
         if let Some(logs) = &mut self.logs {
-            logs.connections.push(&row.to_bytes());
+            logs.connections.push(row);
         }
     }
 
     /// Bytes came without a request.
     pub fn unsolicited(&mut self, stream: u8) {
-        self.set.streams[stream as usize].unsolicited += 1;
+        self.set.streams[stream as usize].flows.unsolicited += 1;
     }
 
     /// Request bytes left.
     #[inline]
     pub fn bytes_out(&mut self, stream: u8, bytes: usize) {
-        self.set.streams[stream as usize].bytes_out += bytes as u64;
+        self.set.streams[stream as usize].flows.bytes_out += bytes as u64;
     }
 
     /// Bytes came.
     #[inline]
     pub fn bytes_in(&mut self, stream: u8, bytes: usize) {
-        self.set.streams[stream as usize].bytes_in_wire += bytes as u64;
+        self.set.streams[stream as usize].flows.bytes_in_wire += bytes as u64;
     }
 
     #[inline]

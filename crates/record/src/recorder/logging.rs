@@ -67,7 +67,7 @@ impl Recorder {
             Phase::Measure => 0,
             Phase::Drain => AFTER_END,
         };
-        if logs.samples.push(&row.to_bytes()) {
+        if logs.samples.push(&row) {
             logs.thinning.look(now, end);
         }
     }

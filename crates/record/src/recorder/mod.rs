@@ -207,6 +207,16 @@ impl Recorder {
         }
     }
 
+    /// Number of streams.
+    pub fn streams(&self) -> usize {
+        self.flows.len()
+    }
+
+    /// Number of steps of all streams.
+    pub fn steps(&self) -> usize {
+        self.set.steps.len()
+    }
+
     /// The next cut: call [`Recorder::cross`] before anything at or after it is recorded.
     pub fn cut(&self) -> u64 {
         self.cut
@@ -284,7 +294,8 @@ impl Recorder {
     /// Brings the integrals of a set up to its end.
     fn settle(&mut self, set: &mut IntervalSet, at: u64) {
         for (flow, tally) in self.flows.iter_mut().zip(&mut set.streams) {
-            tally.in_flight_integral += u64::from(flow.in_flight) * at.saturating_sub(flow.since);
+            tally.flows.in_flight_integral +=
+                u64::from(flow.in_flight) * at.saturating_sub(flow.since);
             flow.since = flow.since.max(at);
             tally.in_flight = flow.in_flight;
             tally.in_flight_age = (u64::from(flow.in_flight) * at).saturating_sub(flow.issued_at);

@@ -14,18 +14,21 @@ use loadlens_plan::program::Program;
 use loadlens_plan::{Plan, Role};
 use loadlens_record::collector::{Collected, StreamTotals};
 use loadlens_record::grid::Phase;
+use loadlens_record::interval::LoopTally;
 use loadlens_record::merge::{add_counts, quantile, Counts, StreamSum};
 
 use crate::health::{Health, Signs};
 use crate::worker::WorkerEnd;
 
 use super::machine::Machine;
-use super::{limits, Started};
+use super::{limits, Prepared, Started};
 
 /// Everything that the result is made of.
 struct Material<'a> {
     plan: &'a Plan,
     program: &'a Program,
+    /// Warnings made before the start.
+    notes: &'a [String],
     started: &'a Started,
     collected: &'a Collected,
     ends: &'a [WorkerEnd],
@@ -33,17 +36,18 @@ struct Material<'a> {
 }
 
 pub(super) fn build(
-    plan: &Plan,
-    program: &Program,
+    run: &Prepared,
     started: &Started,
     collected: &Collected,
     ends: &[WorkerEnd],
 ) -> Value {
+    let plan = &run.plan;
     let is_stopped = started.control.is_stopped();
     let measured_s = seconds(collected.measured_ns);
     let material = Material {
         plan,
-        program,
+        program: &run.program,
+        notes: &run.notes,
         started,
         collected,
         ends,
@@ -70,20 +74,11 @@ pub(super) fn build(
 impl Material<'_> {
     fn signs(&self) -> Signs {
         let measured = self.collected.measured_ns as f64;
-        let share = |of: fn(&loadlens_record::interval::LoopTally) -> u64| {
-            self.collected
-                .threads
-                .iter()
-                .map(|thread| of(thread) as f64 / measured)
-                .reduce(f64::max)
-        };
         let is_measured = self.collected.measured_ns > 0;
-        let busy = self
-            .collected
-            .threads
-            .iter()
-            .map(|thread| thread.busy(measured))
-            .reduce(f64::max);
+        let worst = |share: &dyn Fn(&LoopTally) -> f64| {
+            let shares = self.collected.threads.iter().map(share);
+            shares.reduce(f64::max).filter(|_| is_measured)
+        };
         let (mut lag, mut response, mut service) = (Counts::new(), Counts::new(), Counts::new());
         for (index, stream) in self.plan.streams.iter().enumerate() {
             if stream.role == Role::Load {
@@ -96,9 +91,9 @@ impl Material<'_> {
         }
         Signs {
             threads: self.collected.threads.len(),
-            busy: busy.filter(|_| is_measured),
-            runq_wait: share(|thread| thread.runq_wait_ns).filter(|_| is_measured),
-            stalled: share(|thread| thread.stalled_ns).filter(|_| is_measured),
+            busy: worst(&|thread| thread.busy(measured)),
+            runq_wait: worst(&|thread| thread.runq_wait_ns as f64 / measured),
+            stalled: worst(&|thread| thread.stalled_ns as f64 / measured),
             lag_p99_ns: quantile(&lag, 0.99),
             response_p50_ns: quantile(&response, 0.5),
             service_p99_ns: quantile(&service, 0.99),
@@ -117,7 +112,7 @@ impl Material<'_> {
 
     /// Notes about the machine: warnings from before the start, and ports that nearly ran out.
     fn notes(&self) -> Vec<String> {
-        let mut notes = self.started.notes.clone();
+        let mut notes = self.notes.to_vec();
         let Ok(machine) = Machine::look() else {
             return notes;
         };
@@ -127,13 +122,13 @@ impl Material<'_> {
             for phase in &self.collected.phases {
                 whole.add_later(&phase[index].sum);
             }
-            let closed = whole.closed.iter().sum::<u64>();
+            let closed = whole.flows.closed();
             notes.extend(limits::ports_nearly_gone(
                 &machine,
                 stream,
                 limits::Ports {
-                    closed_by_us: whole.closed[0],
-                    open: whole.opened - closed,
+                    closed_by_us: whole.flows.closed_by_client,
+                    open: whole.flows.opened - closed,
                     elapsed_s,
                 },
             ));
@@ -144,19 +139,15 @@ impl Material<'_> {
     /// Notes about the record itself.
     fn reasons(&self) -> Vec<String> {
         let mut reasons = self.collected.faults.clone();
-        let lost_samples: u64 = self.ends.iter().map(|end| end.leftover.lost_samples).sum();
-        let lost_connections: u64 = self
-            .ends
-            .iter()
-            .map(|end| end.leftover.lost_connections)
-            .sum();
-        if lost_samples > 0 {
-            reasons.push(format!(
-                "{lost_samples} rows of the sample log were not written: the disk was too slow"
-            ));
-        }
-        if lost_connections > 0 {
-            reasons.push(format!("{lost_connections} rows of the connection log were not written: the disk was too slow"));
+        let leftovers = || self.ends.iter().map(|end| &end.leftover);
+        let samples: u64 = leftovers().map(|leftover| leftover.lost_samples).sum();
+        let connections: u64 = leftovers().map(|leftover| leftover.lost_connections).sum();
+        for (lost, log) in [(samples, "sample"), (connections, "connection")] {
+            if lost > 0 {
+                reasons.push(format!(
+                    "{lost} rows of the {log} log were not written: the disk was too slow"
+                ));
+            }
         }
         for (index, stream) in self.plan.streams.iter().enumerate() {
             for feed in self.feeds(index) {

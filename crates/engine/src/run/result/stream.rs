@@ -66,7 +66,7 @@ impl Material<'_> {
             Workload::Closed { .. } => "closed",
             Workload::Open { .. } => "open",
         };
-        let closed: u64 = whole.closed.iter().sum();
+        let closed = whole.flows.closed();
         let [response_time, service_time] = self.times(index, &series.whole.times);
         json!({
             "name": stream.name,
@@ -94,15 +94,15 @@ impl Material<'_> {
             "steps": self.steps(index),
             "groups": self.groups(index),
             "feeds": self.feeds(index),
-            "bytes": {"out": whole.bytes_out, "in_wire": whole.bytes_in_wire, "in_body": whole.bytes_in_body},
+            "bytes": {"out": whole.flows.bytes_out, "in_wire": whole.flows.bytes_in_wire, "in_body": whole.flows.bytes_in_body},
             "connections": {
                 "wanted": layout::connections_of(stream, self.plan),
-                "opened": whole.opened,
-                "kept": whole.opened - closed,
-                "closed_by_server": whole.closed[1],
-                "closed_by_client": whole.closed[0],
-                "closed_by_error": whole.closed[2],
-                "unsolicited": whole.unsolicited,
+                "opened": whole.flows.opened,
+                "kept": whole.flows.opened - closed,
+                "closed_by_server": whole.flows.closed_by_server,
+                "closed_by_client": whole.flows.closed_by_client,
+                "closed_by_error": whole.flows.closed_by_error,
+                "unsolicited": whole.flows.unsolicited,
             },
             "tls": self.tls(index, &whole),
             "little": self.little(index),
@@ -176,8 +176,8 @@ impl Material<'_> {
         }
         json!({
             "verified": !tls.insecure,
-            "full": whole.handshakes[0],
-            "resumed": whole.handshakes[1],
+            "full": whole.flows.full_handshakes,
+            "resumed": whole.flows.resumed_handshakes,
             "sessions": sessions,
         })
     }
@@ -227,12 +227,7 @@ impl Material<'_> {
             json!({
                 "name": group.name,
                 "scenario": program.scenarios[group.scenario].name,
-                "runs": {
-                    "due": tally.due,
-                    "completed": tally.completed,
-                    "failed": tally.failed,
-                    "unfinished": tally.unfinished,
-                },
+                "runs": tally,
                 "response_time_s": series.response.distribution(Late::Counted),
                 "service_time_s": series.service.distribution(Late::Counted),
             })
@@ -343,11 +338,11 @@ impl Material<'_> {
     /// at the edges: its time before the measured part is in the sum, its time after the end is not.
     fn little(&self, index: usize) -> Value {
         let sum = &self.collected.phases[Phase::Measure as usize][index].sum;
-        let integral = sum.in_flight_integral as f64;
+        let integral = sum.flows.in_flight_integral as f64;
         if integral <= 0.0 {
             return json!({"ratio": null, "in_flight_mean": null, "edge_bound": null, "verdict": "unknown"});
         }
-        let ratio = sum.ended_service as f64 / integral;
+        let ratio = sum.flows.ended_service as f64 / integral;
         let edge = self.collected.at_start[index]
             .1
             .max(self.collected.at_end[index].1) as f64

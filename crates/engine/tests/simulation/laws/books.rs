@@ -15,7 +15,7 @@ use super::{ended_at, is, is_answer};
 const OWN_OR_BAD_LUCK: [Outcome; 6] = [
     Outcome::Timeout,
     Outcome::ConnectTimeout,
-    Outcome::Limit, // a value that is no token was extracted
+    Outcome::Limit, // a value that is not a token was extracted
     Outcome::Dropped,
     Outcome::Waiting,
     Outcome::InFlight,

@@ -201,8 +201,8 @@ pub fn check_sums(history: &History) {
             .filter(|(row, _)| row.sent_ns >= 0 && row.done_ns >= 0)
             .map(|(row, _)| (row.done_ns - row.sent_ns) as u64)
             .sum();
-        assert_eq!(sum(|sum| sum.in_flight_integral), in_flight);
-        assert_eq!(sum(|sum| sum.ended_service), service);
+        assert_eq!(sum(|sum| sum.flows.in_flight_integral), in_flight);
+        assert_eq!(sum(|sum| sum.flows.ended_service), service);
         let statuses: u64 = rows()
             .filter(|(row, _)| is_answer(row))
             .map(|(row, _)| u64::from(row.status))
@@ -214,14 +214,14 @@ pub fn check_sums(history: &History) {
             .filter(|(row, _)| row.done_ns >= 0)
             .map(|(row, _)| u64::from(row.body_bytes))
             .sum();
-        assert_eq!(sum(|sum| sum.bytes_in_body), bodies);
+        assert_eq!(sum(|sum| sum.flows.bytes_in_body), bodies);
     }
     let all = || history.collected.phases.iter().flatten();
     let of_worlds =
         |of: fn(&World) -> u64| -> u64 { history.workers.iter().map(|told| of(&told.world)).sum() };
-    let bytes_in: u64 = all().map(|totals| totals.sum.bytes_in_wire).sum();
-    let bytes_out: u64 = all().map(|totals| totals.sum.bytes_out).sum();
-    let opened: u64 = all().map(|totals| totals.sum.opened).sum();
+    let bytes_in: u64 = all().map(|totals| totals.sum.flows.bytes_in_wire).sum();
+    let bytes_out: u64 = all().map(|totals| totals.sum.flows.bytes_out).sum();
+    let opened: u64 = all().map(|totals| totals.sum.flows.opened).sum();
     assert_eq!(bytes_in, of_worlds(|world| world.bytes_in), "bytes in");
     assert_eq!(bytes_out, of_worlds(|world| world.bytes_out), "bytes out");
     let in_worlds = |world: &World| world.opened.values().copied().map(u64::from).sum();
