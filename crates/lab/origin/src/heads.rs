@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::counts::ThreadCounts;
-use crate::request::{Framing, Head, Method, Persistence};
+use crate::request::Head;
 use crate::route::{name_in_counts, Route, Routes};
 
 /// Heads remembered, the last used first.
@@ -22,15 +22,7 @@ pub(crate) struct Heads {
 }
 
 /// A head that was read.
-#[derive(Clone)]
-pub(crate) struct Known {
-    pub method: Method,
-    pub framing: Framing,
-    pub persistence: Persistence,
-    pub expects_continue: bool,
-    pub target: Rc<Target>,
-    pub len: usize,
-}
+pub(crate) type Known = Head<Rc<Target>>;
 
 /// A target with its place in the counts of the thread.
 pub(crate) struct Target {
@@ -53,11 +45,11 @@ impl Heads {
     pub fn learn(
         &mut self,
         bytes: &[u8],
-        head: &Head<'_>,
+        head: &Head<&str>,
         routes: &Routes,
         counts: &mut ThreadCounts,
     ) -> Known {
-        let read = Known {
+        let read = Head {
             method: head.method,
             framing: head.framing,
             persistence: head.persistence,

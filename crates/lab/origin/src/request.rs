@@ -43,11 +43,11 @@ pub enum Framing {
 
 /// A whole request head.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Head<'a> {
+pub struct Head<T> {
     /// Its method.
     pub method: Method,
-    /// Path and query as sent.
-    pub target: &'a str,
+    /// Path and query as sent, or what they lead to.
+    pub target: T,
     /// Framing of the body.
     pub framing: Framing,
     /// Use of the connection after the answer.
@@ -67,7 +67,7 @@ pub enum Parsed<'a> {
     /// Not yet a whole head.
     Partial,
     /// A head that keeps every rule.
-    Whole(Head<'a>),
+    Whole(Head<&'a str>),
     /// Not a valid request, whatever follows.
     Invalid(Fault),
 }
@@ -81,7 +81,7 @@ pub fn parse(bytes: &[u8]) -> Parsed<'_> {
     }
 }
 
-fn read(bytes: &[u8]) -> Result<Option<Head<'_>>, Fault> {
+fn read(bytes: &[u8]) -> Result<Option<Head<&str>>, Fault> {
     let mut rest = bytes;
     let Some(line) = next_line(&mut rest)? else {
         return within_bound(bytes);
@@ -104,7 +104,7 @@ fn read(bytes: &[u8]) -> Result<Option<Head<'_>>, Fault> {
     fields.finish(method, target, is_http10, len).map(Some)
 }
 
-fn within_bound(bytes: &[u8]) -> Result<Option<Head<'_>>, Fault> {
+fn within_bound(bytes: &[u8]) -> Result<Option<Head<&str>>, Fault> {
     if bytes.len() > MAX_HEAD {
         Err("head longer than 64 KiB")
     } else {
@@ -254,7 +254,7 @@ impl Fields {
         target: &str,
         is_http10: bool,
         len: usize,
-    ) -> Result<Head<'_>, Fault> {
+    ) -> Result<Head<&str>, Fault> {
         if self.hosts > 1 {
             return Err("more than one Host");
         }

@@ -4,8 +4,5 @@ use sha2::{Digest, Sha256};
 
 /// The digest of `bytes` in lower-case hexadecimal.
 pub fn sha256_hex(bytes: &[u8]) -> String {
-    Sha256::digest(bytes)
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    format!("{:x}", Sha256::digest(bytes))
 }

@@ -1,6 +1,8 @@
 //! A compiled request and its bytes.
 
 use std::fmt;
+use std::io::Write;
+use std::time::{Duration, SystemTime};
 
 use loadlens_base::units::SECOND;
 use loadlens_base::Random;
@@ -399,36 +401,11 @@ fn push_hex(out: &mut Vec<u8>, digits: u16, random: &mut Random) {
     }
 }
 
-/// RFC 3339 in UTC with milliseconds; the day after Hinnant's `civil_from_days`.
+/// RFC 3339 in UTC with milliseconds.
 fn push_iso(out: &mut Vec<u8>, unix_ns: u64) {
-    let ms = unix_ns / 1_000_000;
-    let days = ms / 86_400_000 + 719_468; // since 0000-03-01
-    let era_day = days % 146_097;
-    let era_year = (era_day - era_day / 1_460 + era_day / 36_524 - era_day / 146_096) / 365;
-    let year_day = era_day - (365 * era_year + era_year / 4 - era_year / 100);
-    let march_month = (5 * year_day + 2) / 153;
-    let day = year_day - (153 * march_month + 2) / 5 + 1;
-    let month = if march_month < 10 {
-        march_month + 3
-    } else {
-        march_month - 9
-    };
-    let year = era_year + days / 146_097 * 400 + u64::from(month <= 2);
-    let of_day = ms % 86_400_000;
-    for (number, digits, after) in [
-        (year, 4, b'-'),
-        (month, 2, b'-'),
-        (day, 2, b'T'),
-        (of_day / 3_600_000, 2, b':'),
-        (of_day / 60_000 % 60, 2, b':'),
-        (of_day / 1_000 % 60, 2, b'.'),
-        (of_day % 1_000, 3, b'Z'),
-    ] {
-        for place in (0..digits).rev() {
-            out.push(b'0' + (number / 10u64.pow(place) % 10) as u8);
-        }
-        out.push(after);
-    }
+    let time = SystemTime::UNIX_EPOCH + Duration::from_nanos(unix_ns);
+    // Writing into a vector cannot fail, and nanoseconds in 64 bits end in 2554, before the last year of RFC 3339.
+    let _ = write!(out, "{}", humantime::format_rfc3339_millis(time));
 }
 
 /// A value that is to be the path, or a part of it, as it is. With `authority` it begins the path: of a whole URL the

@@ -281,51 +281,30 @@ fn words_of(inside: &str) -> Result<Vec<&str>, &'static str> {
 }
 
 fn unknown(word: &str, known: Known) -> String {
-    let shown = word;
-    let names = known.names;
+    let names = match known.names {
+        [] => "no earlier step extracts anything".to_owned(),
+        names => format!("earlier steps extract {}", names.join(", ")),
+    };
     let feeds = match known.feeds {
         [] if word.contains('.') => "; there is no feed".to_owned(),
         [] => String::new(),
         feeds => format!("; feeds are {}", feeds.join(", ")),
     };
-    let feed = word.split_once('.').map(|(feed, _)| feed);
-    let (word, words) = (
-        feed.unwrap_or(word),
-        if feed.is_some() { &[][..] } else { &WORDS[..] },
-    );
-    let given = if feed.is_some() { &[][..] } else { names };
-    let known_names = if names.is_empty() {
-        "no earlier step extracts anything".to_owned()
-    } else {
-        format!("earlier steps extract {}", names.join(", "))
+    // Before a dot only a feed can stand.
+    let (meant, words, given) = match word.split_once('.') {
+        Some((feed, _)) => (feed, &[][..], &[][..]),
+        None => (word, &WORDS[..], known.names),
     };
-    let nearest = words
-        .iter()
-        .copied()
-        .chain(given.iter().chain(known.feeds).map(String::as_str))
-        .map(|candidate| (distance(word, candidate), candidate))
+    let given = given.iter().chain(known.feeds).map(String::as_str);
+    let candidates = words.iter().copied().chain(given);
+    let nearest = candidates
+        .map(|candidate| (strsim::levenshtein(meant, candidate), candidate))
         .min()
         .filter(|(edits, candidate)| *edits <= 2 && *edits < candidate.len());
     let hint = nearest
         .map(|(_, candidate)| format!("did you mean `{candidate}`? "))
         .unwrap_or_default();
-    format!("`{shown}` is unknown; {hint}there is {FORMS}; {known_names}{feeds}")
-}
-
-/// Edits between two words: letters put in, left out or changed (Levenshtein 1966).
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let changed = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
+    format!("`{word}` is unknown; {hint}there is {FORMS}; {names}{feeds}")
 }
 
 #[cfg(test)]
