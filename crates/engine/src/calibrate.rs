@@ -1,8 +1,8 @@
 //! Calibration of a machine: a server that does nothing, and a measure of how punctually a sleep ends.
 //!
-//! The server belongs into a process of its own, on other cores than the load. It answers every request with the same
-//! 40 bytes, looks for the end of a head and at nothing else, and so costs hardly more than the two system calls that
-//! any server makes: what a generator reaches against it is what the generator, or the machine, can do at most.
+//! The server runs in a process of its own, on other cores than the load. It answers every request with the same 40
+//! bytes, looks only for the end of a head, and so costs hardly more than the two system calls that any server makes.
+//! The rate that a generator reaches against it is the most that the generator, or the machine, can do.
 
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};

@@ -1,5 +1,5 @@
-//! One request's way: read, its fate drawn, admitted, handed to the service. What becomes of it when the service fails, and
-//! what the proxy answers itself. The answer's way back is `returning`.
+//! The way of a request: read, its fate drawn, admitted, handed to the service; failures of the service; answers of the
+//! proxy itself. `returning` is the way back of the answer.
 
 use std::os::fd::AsRawFd;
 

@@ -1,5 +1,5 @@
-//! The fault proxy: it stands before a service (or between two), and delays, breaks and admits requests as it
-//! is set up, by chance with a seed. It counts what it did; the counts are read on a port of their own.
+//! The fault proxy: it sits in front of a service (or between two) and delays, breaks or admits requests as its
+//! settings say, by chance with a seed. Its own counts are served on a separate port.
 //!
 //! HTTP/1.1 on one thread and one epoll: heads are passed on byte for byte but for the fields of one
 //! connection, bodies as they are, and what the service does wrong arrives as it was. A general HTTP library

@@ -1,4 +1,4 @@
-//! A queueing model as a tool: a model of a service under load goes in, rates and times come out.
+//! Simulates a queueing model of a service under load: a model goes in, rates and times come out.
 //!
 //! A model is stations (FIFO servers, processor sharing, semaphores), the routes that requests of each class
 //! take through them, and the streams that send them: closed users who think, and open arrivals, together.

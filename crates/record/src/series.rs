@@ -1,9 +1,10 @@
 //! Values kept of each measured interval until the end: enough for estimates, bounded in memory.
 //!
-//! The whole is exact: moments, and a count for each bucket. Intervals are there for how much they vary, which a bounded
-//! number of pieces shows as well as all of them; of a piece, counts between ranks do as well as counts of buckets
-//! (compare t-digest: T. Dunning and O. Ertl 2019). So runs are kept as they are up to [`CELLS`] cells, and give what their
-//! record gives to the last digit; longer ones give its values, and intervals that differ from its by a bucket or two.
+//! The whole is exact: moments, and a count for each bucket. Intervals are kept for their variation, which a bounded
+//! number of pieces shows as well as all of them; within a piece, counts between ranks do as well as counts of buckets
+//! (compare t-digest: T. Dunning and O. Ertl 2019). So runs are kept as they are up to [`CELLS`] cells, and give what
+//! their record gives to the last digit; longer ones give its values, and intervals that differ from its by a bucket or
+//! two.
 
 use loadlens_base::units::seconds;
 use loadlens_estimate::{self as estimate, Buckets, Distribution, Quantity, Recorded, Steps};

@@ -1,7 +1,7 @@
 //! Needs of a run, checked against this machine: descriptors, local ports, memory, cores.
 //!
-//! Looked at before anything starts, so that a limit of our own is never taken for a fault of the service. What cannot
-//! work is refused with both numbers; what may not work is said, and stands in the result.
+//! Checked before anything starts, so that a limit of our own is never taken for a fault of the service. A run that
+//! cannot work is refused with both numbers; one that may not work gets a warning, which the result repeats.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,9 +1,9 @@
 //! Runs of groups: from when the first request of a run is due to its last answer.
 //!
-//! Everything follows from the ends of requests, so nothing is done when one is sent, and streams without groups have
-//! nothing of this. A run is completed when all its requests were answered as expected. It failed when one was not, or
-//! when the iteration ended within it; a request that timed out says of the run, too, only that it lasted longer. What
-//! the end of the load leaves behind is unfinished, also a run whose first request was due and never issued.
+//! Everything follows from the ends of requests, so sending costs nothing more, and streams without groups pay nothing.
+//! A run is completed when all its requests were answered as expected. It failed when one was not, or when the
+//! iteration ended within it; after a timed-out request, all that is known of the run is that it lasted longer. Runs
+//! that the end of the load cuts off are unfinished, even if their first request was due and never issued.
 
 use loadlens_base::{Class, Outcome};
 use loadlens_plan::program::StreamProgram;

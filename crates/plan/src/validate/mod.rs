@@ -1,7 +1,7 @@
 //! Every fault of a plan at once.
 //!
-//! Here is what the shape of a plan demands, but for when requests are due, which is in `workload`; templates, headers,
-//! bodies and checks are judged by the compiler in `program`, which reads no file and no environment for it.
+//! This file checks the shape of a plan, and `workload` when requests are due. Templates, headers, bodies and checks
+//! are judged by the compiler in `program`, which reads no file and no environment for it.
 
 mod workload;
 

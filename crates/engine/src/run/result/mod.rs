@@ -1,8 +1,8 @@
 //! The result of a run: docs/reference/record.md, "The result of the engine".
 //!
-//! The law of counting is checked for every stream, in release builds too (`requests`): what was counted when
-//! requests became due, were issued and ended must add up with what was found open at the end. Here are the whole and
-//! what is said of the generator; `stream` is one stream.
+//! The law of counting is checked for every stream, in release builds too (`requests`): what was counted when requests
+//! became due, were issued and ended must add up with what was found open at the end. This file builds the whole and
+//! the verdict on the generator; `stream` builds one stream.
 
 mod requests;
 mod stream;

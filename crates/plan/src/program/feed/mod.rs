@@ -1,7 +1,8 @@
 //! Data feeds: files of records, read and checked whole before the start and shared read-only by all threads.
 //!
 //! Only the columns that a plan uses are kept, in one block of memory; a cell is found by one offset. `csv` and `jsonl`
-//! read the two forms of a file. What a record is used for is in `feeds.rs`, by whom by `feed_cursor.rs` of the engine.
+//! read the two forms of a file. `feeds.rs` says where records are used; `feed_cursor.rs` of the engine picks the
+//! record of an iteration.
 
 mod csv;
 mod jsonl;
