@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from loadlens.measure import whole_run
 from loadlens.model.finding import Estimate
 from loadlens.model.plain import read
 from loadlens.model.recorded import TrialCase
-from loadlens.model.report import PredictionSection
+from loadlens.model.report import PredictionRow, PredictionSection
 from loadlens.report import build
+from loadlens.report.build import predictions
+from loadlens.report.write.cells import predictions as predictions_table
 from loadlens.whatif import held_out
 from tests.unit.measure import records
 from tests.unit.whatif import made
@@ -112,3 +115,30 @@ def test_predictions_are_drawn_beside_what_was_measured() -> None:
     assert row["predicted_low"] < row["predicted"] < row["predicted_high"]
     assert row["point"] is not None
     assert f"chart-predicted-response_time.mean-{made.NAMES.probe}" in rows
+
+
+def test_predictions_get_no_score_where_other_programs_took_the_cores() -> None:
+    run = foretold_and_run()
+    cases = whole_run.measured(run).cases
+
+    scored = predictions.section(cases, run.predictions)
+    disturbed = predictions.section(cases, run.predictions, "Other programs use 1.62 of 2 cores")
+
+    assert scored is not None
+    assert disturbed is not None
+    assert "were measured inside" in scored.lines[0]
+    assert disturbed.lines == ("no score: Other programs use 1.62 of 2 cores", *scored.lines[1:])
+
+
+def test_a_row_of_predictions_has_one_unit() -> None:
+    row = PredictionRow(
+        "a", "a", "response_time.mean", None, seconds(0.00102), seconds(0.0073), -0.86, "bad", "outside"
+    )
+
+    (cells,) = predictions_table([row]).rows
+
+    assert [cell.text for cell in cells[2:4]] == ["1.02 ms", "7.30 ms"]
+
+
+def seconds(point: float) -> Estimate:
+    return Estimate("response_time.mean", "s", point, point * 0.99, point * 1.01, 3, 1000, "built")

@@ -25,7 +25,7 @@ table = chart_tables.table
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 WIDTH_PX = 720  # of the picture, labels included
-HALF_PX = 456  # two next to each other
+HALF_PX = parts.HALF_PX
 NARROW_PX = 330
 
 _Draw = Callable[[Chart, int], Drawing]

@@ -84,7 +84,7 @@ def demand(chart: Chart, width: int) -> Drawing:
     unit.convert(stack, "ms")
     unit.convert(totals, "ms", "lo", "hi")
     names = _short_names([*totals, *stack], width)
-    is_wide = width >= parts.WIDE_PX
+    legend_columns = 4 if width >= parts.WIDE_PX else 2 if width >= parts.HALF_PX else 1
     width = parts.plot_width(width, names)
     named = iter(dict.fromkeys(p for row in stack if (p := str(row["part"])) not in tokens.DEMAND_PARTS))
     order = {part or next(named, f"part {i}"): i for i, part in enumerate(tokens.DEMAND_PARTS)}
@@ -98,7 +98,7 @@ def demand(chart: Chart, width: int) -> Drawing:
         "field": "part",
         "type": "nominal",
         "title": None,
-        "legend": {"columns": 4 if is_wide else 2, "values": used, "columnPadding": 28},
+        "legend": {"columns": legend_columns, "values": used, "columnPadding": 28},
         "scale": {"domain": list(order), "range": "ordinal"},
     }
     x = parts.channel("ms", axis, str(chart.options.get("x_label", f"mean {unit.name} per request")))

@@ -46,7 +46,7 @@ def load_curve(chart: Chart, width: int) -> Drawing:
     panels = list(dict.fromkeys(row["panel"] for row in rates["steps"] if row.get("panel") is not None))
     beside = min(len(panels), PANELS_A_ROW if width >= parts.WIDE_PX else 2) or 1
     wide = parts.plot_width(width // beside, right=colours.labels())
-    high = 96 if panels else 170
+    high = 96 if panels else 170 if width >= parts.WIDE_PX else 120
     users = _load_axis([row["users"] for row in rates["steps"]], wide)
     x_title = str(chart.options.get("x_label", "users in the closed loop"))
     x_title += " (log)" if users.is_log else ""

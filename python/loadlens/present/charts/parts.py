@@ -26,6 +26,7 @@ LABEL_SLACK = 1.2  # browser fonts run wider than the ones that static output is
 CHARACTER_PX = 6.2  # mean width of a character of axis type
 REST = "the rest"
 WIDE_PX = 520  # from this picture width on names stand at full length and small multiples three a row
+HALF_PX = 456  # of two pictures next to each other
 LEFT_PX = 56  # a vertical axis with its labels
 _SYMBOLS = frozenset("–−×·≥≤±")
 
@@ -111,7 +112,7 @@ def _text_px(labels: Iterable[str]) -> float:
 
 def name_length(picture: int) -> int:
     """Characters that a name may have in a picture of so many pixels."""
-    return words.NAME_LENGTH if picture >= WIDE_PX else 18
+    return words.NAME_LENGTH if picture >= WIDE_PX else 22 if picture >= HALF_PX else 18
 
 
 def wrapped(title: str, width: float) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from loadlens.diagnose.capacity import CurveCapacity, most_of
+from loadlens.diagnose.rules.processor.host_interference import ID as INTERFERENCE
 from loadlens.measure import memory_release
 from loadlens.measure.case import CaseMeasures
 from loadlens.measure.curve import Capacity, capacity_of
@@ -15,6 +16,7 @@ from loadlens.measure.curves import CurveCases
 from loadlens.measure.source import RunSource
 from loadlens.measure.whole_run import Measured, measured
 from loadlens.model.facts import Curve
+from loadlens.model.finding import Grade
 from loadlens.model.report import CaseDetail, Report
 from loadlens.report.build import (
     chart_links,
@@ -57,7 +59,10 @@ def _report(record: RunSource, run: Measured) -> Report:
     verdict = verdict_of(run.facts)
     capacities = _capacities(run)
     section = published.section(run.cases, brief, run.facts.cores)
-    foretold = predictions.section(run.cases, record.predictions)
+    disturbed = next(
+        (f.statement for f in verdict.findings if f.rule == INTERFERENCE and f.grade >= Grade.PROBABLE), ""
+    )
+    foretold = predictions.section(run.cases, record.predictions, disturbed)
     changes = effects.section(run.cases, run.facts.cores, brief.question)
     shown_charts = (
         *([changes.chart] if changes and changes.chart else ()),

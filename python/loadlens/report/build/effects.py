@@ -230,10 +230,10 @@ def _mean_words(effect: Effect) -> str:
     ratio, before, after = effect.mean, effect.before.mean(), effect.after.mean()
     if not isinstance(ratio, Estimate):
         return f"mean response time {_lack(ratio)}"
-    change = f"from {numbers.shown(before)} to {numbers.shown(after)}"
+    change = f"from {numbers.short(before)} to {numbers.short(after)}"
     match _direction(ratio):
         case "same":
-            return f"the mean stays at {numbers.shown(after)}"
+            return f"the mean stays at {numbers.short(after)}"
         case "undecided":
             return f"undecided whether the mean changes: {change}"
         case "less":

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from loadlens.diagnose import Verdict
 from loadlens.diagnose.capacity import CurveCapacity
 from loadlens.diagnose.rules.processor import host_interference
+from loadlens.measure import figures
 from loadlens.measure.case import CaseMeasures
 from loadlens.measure.curve import Capacity, capacity_of
 from loadlens.measure.curves import CurveCases
@@ -24,7 +25,7 @@ from loadlens.report.build.brief import Brief
 from loadlens.report.build.effects import Effects
 
 CURVE, TIME = "chart-load-", "chart-demand-"  # anchors, before the name of the experiment
-MOST_SENTENCES = 4
+MOST_SENTENCES = 3
 MOST_NAMED = 2  # curves
 MOST_CURVES = 3  # whose capacity is said
 MOST_GAINS = 3  # predictions of a remedy
@@ -59,9 +60,10 @@ def opening(
     effects = [] if changes is None else [f"{line}." for line in changes.answers]
     leads = changes is not None and (changes.is_answer or asks_nothing_more(brief.question) or not causes)
     leads = leads and bool(effects)
-    answer = [*effects[:2], *limit] if leads else [*limit[:1], *effects[:2], *limit[1:]]
+    first, then = (effects, limit) if leads else (limit, effects)
+    answer = [*first[:1], *then[:1], *first[1:2], *then[1:2]]
     if not causes:
-        answer.append(_plain_figures(run.cases))
+        answer.append(_plain_figures(run.cases, list(capacities.values())))
         answer += [f"Suspected, not shown: {_placed(limits[0], run.groups)}."] if limits else []
         answer += [
             f"{f.statement}." for f in plain if f.rule in NOTES and f.grade >= Grade.PROBABLE and not limits
@@ -84,8 +86,13 @@ def _placed(finding: Finding, groups: Sequence[CurveCases]) -> str:
     return f"{finding.statement} ({where})"
 
 
-def _plain_figures(cases: Sequence[CaseMeasures]) -> str:
-    """Return the figures of the case with the highest throughput."""
+def _plain_figures(cases: Sequence[CaseMeasures], capacities: Sequence[CurveCapacity]) -> str:
+    """Return the highest capacity, or else the figures of the case with the highest throughput."""
+    limited = [reached for reached in capacities if isinstance(reached.most.figure, Estimate)]
+    if limited:
+        best = max(limited, key=lambda reached: figures.point(reached.most.figure))
+        where = f" ({best.group.label})" if len(capacities) > 1 else ""
+        return f"The capacity is {best.most.words}{where}; what limits it was not found."
     measured = [(case.throughput.point, case) for case in cases if isinstance(case.throughput, Estimate)]
     undecided = [(figure.reason, case) for case in cases if isinstance(figure := case.throughput, Undecided)]
     if not measured and undecided:

@@ -27,9 +27,15 @@ TOO_LATE = "made after the case began: no prediction"
 
 
 def section(
-    cases: Sequence[CaseMeasures], predictions: Mapping[str, Mapping[str, Any]]
+    cases: Sequence[CaseMeasures], predictions: Mapping[str, Mapping[str, Any]], disturbed: str = ""
 ) -> PredictionSection | None:
-    """Every prediction with its score; none where nothing was held out."""
+    """Every prediction with its score; none where nothing was held out.
+
+    Args:
+        cases: All of the record.
+        predictions: By the case's slug.
+        disturbed: What took the machine from the service; then the predictions get no score.
+    """
     held = [case for case in cases if case.is_held_out]
     if not held:
         return None
@@ -43,7 +49,8 @@ def section(
             lines.append(f"{case.name}: not predicted: {prediction['undecided']}")
         else:
             rows += _rows(case, prediction)
-    return PredictionSection((*_score(rows), *lines), tuple(rows), _models(held, predictions))
+    score = [f"no score: {disturbed}"] if rows and disturbed else _score(rows)
+    return PredictionSection((*score, *lines), tuple(rows), _models(held, predictions))
 
 
 def _rows(case: CaseMeasures, prediction: Mapping[str, Any]) -> list[PredictionRow]:

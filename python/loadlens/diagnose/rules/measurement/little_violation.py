@@ -34,7 +34,7 @@ from loadlens.estimate.laws import loop_reading
 from loadlens.measure.thresholds import FEW_FAIL
 from loadlens.model.facts import Curve, Facts, Step
 from loadlens.model.finding import Counter, Estimate, Grade
-from loadlens.present.numbers import with_unit
+from loadlens.present.numbers import percent, with_unit
 
 ID = "little.violation"
 TITLE = "throughput, time and concurrency disagree"
@@ -164,7 +164,11 @@ def _silence(_: Facts, observed: Sequence[Product]) -> str:
     furthest = max((p.ratio for p in own if p.ratio is not None), key=_off, default=None)
     parts = []
     if furthest is not None:
-        parts.append(f"X R / L lies furthest off 1 with {furthest:.3f}, in {len(own)} levels")
+        bound = max((trial.bound for product in own for trial in product.step.quality.little), default=0.0)
+        parts.append(
+            f"off by {percent(_off(furthest))} at most, within what requests cut off at the edges allow "
+            f"(up to {percent(bound)}), in {len(own)} levels"
+        )
     elif own:
         parts.append(f"it holds in {len(own)} levels")
     tools = [(p.curve, p.step, p.ratio) for p in observed if p.step.driver and p.ratio is not None]
