@@ -21,6 +21,7 @@ from loadlens.model.workload import PemFile, Tls
 
 _TEXT_FORMAT: Final = "text/plain;version=0.0.4"
 _LARGEST_BYTES: Final = 16 << 20
+REDIRECTS: Final = (301, 302, 303, 307, 308)
 _SYSTEM: Final = ("SSL_CERT_FILE", "SSL_CERT_DIR")  # in place of what the operating system trusts
 _UNTRUSTED: Final = "the certificate's issuer is not trusted"
 _ANOTHER_NAME: Final = "the certificate is for another name"
@@ -161,6 +162,29 @@ def status(
     finally:
         made.close()
     return answer.status
+
+
+def redirect_of(
+    host: str,
+    port: int,
+    method: Literal["GET", "HEAD"],
+    path: str,
+    headers: Sequence[tuple[str, str]],
+    tls: Tls | None,
+    *,
+    within_s: float,
+) -> str | None:
+    """Send one request, and return the Location of a redirect (empty if it has none); `None` for no redirect.
+
+    Arguments and errors are those of `status`.
+    """
+    made = connection(host, port, tls, within_s=within_s)
+    try:
+        made.request(method, path, headers={**dict(headers), "Connection": "close"})
+        answer = made.getresponse()
+        return (answer.getheader("Location") or "") if answer.status in REDIRECTS else None
+    finally:
+        made.close()
 
 
 def words(error: OSError | http.client.HTTPException) -> str:

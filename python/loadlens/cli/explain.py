@@ -63,8 +63,8 @@ class _Show:
         """True if nothing may be printed before the answer."""
         return self._as_json or self._quiet
 
-    def answer(self, record: Path, *, is_kept: bool) -> None:
-        """Read a record and print its answer."""
+    def answer(self, record: Path, *, is_kept: bool) -> ExitCode:
+        """Read a record, print its answer, and return the exit code of its objectives."""
         from loadlens.record import open_run
         from loadlens.search import explanation
 
@@ -77,6 +77,8 @@ class _Show:
             from loadlens.report.write.terminal.explanation_text import print_explanation
 
             print_explanation(answer, quiet=self._quiet)
+        is_missed = any(row.state == "bad" for row in answer.objectives)
+        return ExitCode.OBJECTIVE if is_missed else ExitCode.OK
 
 
 def _path_of(targets: tuple[str, ...]) -> Path | None:
@@ -115,16 +117,15 @@ def _of_urls(aim: Aim, out: Path | None, show: _Show) -> ExitCode:
                 done = explore(aim, record, progress=progress)
         except Stopped as stopped:
             return stopped.code  # before anything was measured
-        show.answer(record, is_kept=out is not None)
-        return done.code or ExitCode.OK
+        code = show.answer(record, is_kept=out is not None)
+        return done.code or code
 
 
 def _of_path(path: Path, out: Path | None, show: _Show) -> ExitCode:
     from loadlens.record import is_record
 
     if path.is_dir() and is_record(path):
-        show.answer(path, is_kept=True)
-        return ExitCode.OK
+        return show.answer(path, is_kept=True)
     from loadlens.cli.run import planned_study
     from loadlens.live.run_view import run_view
     from loadlens.run import secret_variables

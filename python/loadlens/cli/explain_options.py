@@ -72,6 +72,13 @@ class ExplainFlags:
     no_probe: bool = option(
         "--no-probe", "Look for no cheap request: the probe sends the load's own request."
     )
+    objectives: tuple[str, ...] = option(
+        "--objective METRIC<BOUND",
+        "Exit 99 if METRIC misses BOUND with its whole interval; repeatable. rate is the capacity; p50 to "
+        "p999, mean and failed are those at the knee. Example: --objective 'p99<200ms' --objective "
+        "'rate>500/s'",
+        (),
+    )
     budget: str = option(
         "--budget TIME", "Finish within TIME, start-up included; at least 15s. Default: 90s.", default="90s"
     )
@@ -109,6 +116,7 @@ def aim_of(urls: Sequence[str], flags: ExplainFlags) -> Aim:
         UsageError: A flag that cannot be read or used as given; nothing was started.
     """
     from loadlens.search import Aim, Bounds, Find
+    from loadlens.study.objectives import objective
 
     targets = [target_of(url) for url in urls]
     target = targets[0][0]
@@ -153,6 +161,7 @@ def aim_of(urls: Sequence[str], flags: ExplainFlags) -> Aim:
         bounds=bounds,
         seed=secrets.randbits(48) if flags.seed is None else flags.seed,
         cautions=tuple(notes),
+        objectives=tuple(quantity(objective, text, "--objective") for text in flags.objectives),
         find=Find(
             processes=not (flags.no_pid or flags.pids or flags.start),
             metrics=not (flags.no_metrics or flags.metrics),
@@ -189,16 +198,17 @@ def _probe_of(url: str, target: Target) -> str:
 
 
 def _is_here(target: Target) -> bool:
-    """True if all addresses of a host are loopback addresses."""
+    """True if all addresses of a host are of this machine, containers included."""
     import ipaddress
+
+    from loadlens.machine.listening_sockets import is_on_this_machine
 
     try:
         addresses = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as fault:
         raise preflight.unknown_host(target.host, fault) from None
-    return all(
-        ipaddress.ip_address(str(address[4][0]).partition("%")[0]).is_loopback for address in addresses
-    )
+    distinct = {ipaddress.ip_address(str(address[4][0]).partition("%")[0]) for address in addresses}
+    return all(address.is_loopback or is_on_this_machine(address) for address in distinct)
 
 
 def _rate_cap(text: str | None, *, is_here: bool) -> float:

@@ -6,6 +6,7 @@ import ipaddress
 import itertools
 import os
 import re
+import socket
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -70,12 +71,12 @@ class Listening:
 def listening_on(addresses: Collection[Address], port: int) -> Listening:
     """Return the processes that listen on a port; behind the port proxy of a container, its processes."""
     sockets = _at(_sockets(_PROC / "net"), addresses, port)
-    if not sockets:
-        return Listening()
-    pids = [int(name) for name in os.listdir(_PROC) if name.isdecimal()]
-    holders = _holders(pids, {socket.inode for socket in sockets})
+    if not sockets or not any(map(_is_own, addresses)):
+        return _elsewhere(addresses, port)
+    pids = _all_pids()
+    holders = _holders(pids, {each.inode for each in sockets})
     seen = {inode for held in holders.values() for inode in held}
-    hidden = tuple(sorted({socket.user for socket in sockets if socket.inode not in seen}))
+    hidden = tuple(sorted({each.user for each in sockets if each.inode not in seen}))
     processes = _heads(holders)
     forwarder = next((each for each in processes if each.name in FORWARDERS), None)
     if forwarder is not None:
@@ -83,9 +84,14 @@ def listening_on(addresses: Collection[Address], port: int) -> Listening:
     return Listening(processes, True, hidden, None if processes else forwarder)
 
 
+def is_on_this_machine(address: Address) -> bool:
+    """True for an address of this machine, or of a network namespace on it that is visible: a container."""
+    return _is_own(address) or _members_of(str(address), _all_pids()) != []
+
+
 def listeners() -> dict[str, int]:
     """The sockets that listen on this machine: inode to port."""
-    return {socket.inode: socket.port for socket in _sockets(_PROC / "net")}
+    return {each.inode: each.port for each in _sockets(_PROC / "net")}
 
 
 def ports_of(pid: int) -> tuple[int, ...]:
@@ -151,9 +157,9 @@ def _address(text: str) -> Address:
 
 def _at(sockets: Iterable[Socket], addresses: Collection[Address], port: int) -> list[Socket]:
     """Return the sockets that get connections to the addresses: exact ones first, else those of all."""
-    on_port = [socket for socket in sockets if socket.port == port]
-    exact = [socket for socket in on_port if socket.address in addresses]
-    return exact or [socket for socket in on_port if socket.address.is_unspecified]
+    on_port = [each for each in sockets if each.port == port]
+    exact = [each for each in on_port if each.address in addresses]
+    return exact or [each for each in on_port if each.address.is_unspecified]
 
 
 def _holders(pids: Iterable[int], inodes: Collection[str]) -> dict[int, set[str]]:
@@ -169,6 +175,26 @@ def _heads(holders: Iterable[int]) -> tuple[Process, ...]:
     return tuple(Process(pid, _name(pid)) for pid in sorted(kept) if kept.isdisjoint(_ancestors(pid)))
 
 
+def _elsewhere(addresses: Iterable[Address], port: int) -> Listening:
+    """Return the processes that listen on addresses of another network namespace of this machine."""
+    for address in addresses:
+        processes = () if _is_own(address) else _in_namespace(str(address), port, _all_pids())
+        if processes:
+            return Listening(processes, True)
+    return Listening()
+
+
+def _is_own(address: Address) -> bool:
+    """True if this network namespace has an address."""
+    family = socket.AF_INET6 if address.version == 6 else socket.AF_INET
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.bind((str(address), 0))
+    except OSError:
+        return False
+    return True
+
+
 def _behind(pid: int, pids: Iterable[int]) -> tuple[Process, ...]:
     """Return the processes in a container to which docker-proxy passes connections; empty if not visible."""
     try:
@@ -179,18 +205,39 @@ def _behind(pid: int, pids: Iterable[int]) -> tuple[Process, ...]:
     host, port = options.get("-container-ip", ""), options.get("-container-port", "")
     if not host or not port.isdecimal():
         return ()
+    return _in_namespace(host, int(port), pids)
+
+
+def _in_namespace(host: str, port: int, pids: Iterable[int]) -> tuple[Process, ...]:
+    """Return the processes that listen on an address of another network namespace."""
+    members = _members_of(host, pids)
+    if not members:
+        return ()
+    sockets = _at(_sockets(_PROC / str(members[0]) / "net"), [ipaddress.ip_address(host)], port)
+    return _heads(_holders(members, {each.inode for each in sockets}))
+
+
+def _members_of(host: str, pids: Iterable[int]) -> list[int]:
+    """Return the processes of the network namespace that has an address, as far as they are visible."""
     networks: dict[str, list[int]] = {}
-    for other in pids:
+    for pid in pids:
         try:
-            networks.setdefault(os.readlink(_PROC / str(other) / "ns" / "net"), []).append(other)
+            networks.setdefault(os.readlink(_PROC / str(pid) / "ns" / "net"), []).append(pid)
         except OSError:
             continue
-    for members in networks.values():
-        folder = _PROC / str(members[0]) / "net"
-        if _has_address(folder, host):
-            sockets = _at(_sockets(folder), [ipaddress.ip_address(host)], int(port))
-            return _heads(_holders(members, {socket.inode for socket in sockets}))
-    return ()
+    own = os.readlink(_PROC / "self" / "ns" / "net")
+    return next(
+        (
+            members
+            for network, members in networks.items()
+            if network != own and _has_address(_PROC / str(members[0]) / "net", host)
+        ),
+        [],
+    )
+
+
+def _all_pids() -> list[int]:
+    return [int(name) for name in os.listdir(_PROC) if name.isdecimal()]
 
 
 def _has_address(folder: Path, host: str) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from loadlens.model.finding import Absent, Figure, Finding, NotAssessed
+from loadlens.model.report import ObjectiveRow
 
 Tier = Literal["A", "B", "C"]  # seen from outside; the processes watched; the service's own metrics read
 
@@ -76,3 +77,4 @@ class Explanation:
     used_s: float | None
     seed: int | None
     record: str | None  # none: it is not kept
+    objectives: tuple[ObjectiveRow, ...] = ()

@@ -25,6 +25,8 @@ def verdict(figure: Figure, below: float | None, above: float | None) -> tuple[S
     """Return met if the whole interval is on the right side of a limit, missed if on the wrong one."""
     if not isinstance(figure, Estimate):
         return "unknown", f"undecided: {figure.reason}"
+    if figure.low is None and figure.high is None:
+        return "unknown", "undecided: its interval is not known"
     low = figure.point if figure.low is None and figure.high is not None else figure.low
     high = figure.high
     missed = (below is not None and low is not None and low >= below) or (

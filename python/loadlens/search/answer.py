@@ -33,12 +33,14 @@ from loadlens.model.workload import Closed
 from loadlens.present import numbers, words
 from loadlens.present.numbers import short, shown
 from loadlens.record import RunRecord, TrialRecord
+from loadlens.search import objectives
 from loadlens.search.step_cases import EVENT, SearchEnd
 from loadlens.whatif import diagnosis
 
 WAITS: Final = 2.0  # times its time at the lightest load: beyond, a cheap request waits for the others
 NOT_REACHED: Final = "not reached"
 NO_OTHER_LIMIT: Final = "nothing limits before that was not seen"
+FAILING: Final = ("harm", "fails_alone")
 WATCH: Final = "the CPU of the service's processes: --pid PID, or --start CMD"
 CALMER: Final = "users who pause: a limit of age then closes after fewer requests"
 HEADERS: Final = "the first lines of an answer: curl -i URL"
@@ -113,6 +115,7 @@ def explanation(record: RunRecord, *, is_kept: bool = True) -> Explanation:
     rungs = [_rung(curve, step) for curve in facts.curves for step in curve.steps]
     rungs += _ended_early(record, study)
     curves = list(dict.fromkeys(rung.curve for rung in rungs))
+    failing = next((rung for rung in rungs if rung.ended_early and end.because in FAILING), None)
     return Explanation(
         target=(entry and (entry.url or entry.service)) or study.name,
         requests=tuple(dict.fromkeys(requests)),
@@ -140,6 +143,14 @@ def explanation(record: RunRecord, *, is_kept: bool = True) -> Explanation:
         used_s=end.used_s,
         seed=study.seed,
         record=str(record.path) if is_kept else None,
+        objectives=objectives.rows(
+            end.objectives,
+            curve,
+            reach.capacity,
+            diagnosed.cases,
+            is_failing=end.because in FAILING,
+            failing=failing,
+        ),
     )
 
 
@@ -206,7 +217,8 @@ def _sentence(root: Finding | None, findings: Sequence[Finding], reach: Reach, e
     in_vain = healthy_below is not None and end.because != "" and isinstance(capacity, Undecided)
     suspected = None if in_vain else next(iter(_limits(findings)), None)
     if root is not None and not in_vain:
-        return f"{root.statement} ({root.grade.word})."
+        failed = f" The load was ended: {end.words}." if end.because in FAILING else ""
+        return f"{root.statement} ({root.grade.word}).{failed}"
     failing = {
         "harm": "too many requests failed and the load was ended",
         "fails_alone": "requests fail without any load",

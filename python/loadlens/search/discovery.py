@@ -1,7 +1,8 @@
 """Discovery for `explain`: the processes behind the port, metrics, and cheap requests for the probe.
 
 Processes come from /proc. The service is asked at most once for each path below, one request at a time, with
-GET or HEAD only, which by RFC 9110 change nothing. A service on another machine is asked nothing.
+GET or HEAD only, which by RFC 9110 change nothing. A service on another machine is asked for the load's
+request alone, to refuse one that is answered by a redirect.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 from loadlens import http_client
+from loadlens.errors import TestbedError
 from loadlens.machine import listening_sockets
 from loadlens.machine.listening_sockets import Listening, Process
 from loadlens.model.topology import Scrape
@@ -29,6 +31,7 @@ HEALTH_PATHS: Final = ("/health", "/healthz", "/ready", "/livez")
 NO_SUCH_PATH: Final = "/loadlens-no-such-path"
 METRICS_WITHIN_S: Final = 2.0
 CHEAP_WITHIN_S: Final = 1.0  # what takes longer is not cheap
+REDIRECT_WITHIN_S: Final = 3.0
 ALL_WITHIN_S: Final = 5.0  # discovery gives up the rest afterwards
 
 SafeMethod = Literal["GET", "HEAD"]
@@ -43,6 +46,41 @@ class Discovered:
     missing: tuple[str, ...] = ()  # not watched, with the reason
     flags: tuple[str, ...] = ()  # that switch off what was found
     requests: int = 0  # sent to the service; no record of a trial holds them
+
+
+def refuse_redirects(aim: Aim) -> int:
+    """Refuse requests that are answered by a redirect, unless its status is expected; the number of requests.
+
+    Only GET and HEAD without templates are tried.
+
+    Raises:
+        TestbedError: The answer is a redirect.
+    """
+    url = urlsplit(aim.origin)
+    port = url.port or (443 if url.scheme == "https" else 80)
+    requests = 0
+    for step in aim.steps:
+        texts = (step.path, *(value for _, value in step.headers))
+        if step.method not in ("GET", "HEAD") or step.expect or any("{{" in text for text in texts):
+            continue
+        method: SafeMethod = "GET" if step.method == "GET" else "HEAD"
+        requests += 1
+        try:
+            to = http_client.redirect_of(
+                url.hostname or "", port, method, step.path, step.headers, aim.tls, within_s=REDIRECT_WITHIN_S
+            )
+        except (OSError, http.client.HTTPException):
+            continue  # the first trial says what is wrong
+        if to is not None:
+            address = urljoin(f"{aim.origin}{step.path}", to) if to else "an address that it does not name"
+            raise TestbedError(
+                f"a redirect to {address}, which would be measured in its place",
+                where=f"{aim.origin}{step.path}",
+                hint=f"loadlens explain {address}; or --expect 3xx to measure the redirect itself"
+                if to
+                else "--expect 3xx to measure the redirect itself",
+            )
+    return requests
 
 
 def discover(aim: Aim) -> Discovered:

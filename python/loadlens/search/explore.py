@@ -28,7 +28,7 @@ from loadlens.run.study_runner import refuse_bad_plans, refuse_taken
 from loadlens.run.time_left import Remaining
 from loadlens.run.trial_runner import TrialOutcome, TrialRunner
 from loadlens.search import pid_check, provisional, step_cases
-from loadlens.search.discovery import Discovered, discover, lines, with_probe
+from loadlens.search.discovery import Discovered, discover, lines, refuse_redirects, with_probe
 from loadlens.search.guard import Guard
 from loadlens.search.ladder import LOOK_S, Next, Outcome, Stop, decide
 from loadlens.search.provisional import Judge, Judgement
@@ -132,6 +132,7 @@ class _Search:
     baseline: step_cases.Baseline | None = None
     complete: int = 0
     discovered: Discovered | None = None
+    discovery_requests: int = 0
     judgements: list[Judgement] = field(default_factory=list)
 
     def go(self) -> Stop:
@@ -155,10 +156,12 @@ class _Search:
         look = step_cases.case_of(self.aim, Next("look", 1, 0.0, LOOK_S), None)
         if self.aim.services:
             self.runner.start_services(step_cases.planned(self.aim, look, 1, 1))
+        self.discovery_requests = refuse_redirects(self.aim)
         if self.aim.find.anything:
             self.runner.progress.tell(Step("looking for processes, metrics and cheap requests"))
             self.discovered = discover(self.aim)
             self.aim = self.discovered.aim
+            self.discovery_requests += self.discovered.requests
 
     def _left_s(self) -> float:
         return self.aim.bounds.budget_s - (self.clock() - self.began)
@@ -254,7 +257,8 @@ def _end(search: _Search, stop: Stop, used_s: float, warnings: tuple[str, ...]) 
         cautions=warnings,
         found=() if discovered is None else discovered.parts,
         missing=() if discovered is None else discovered.missing,
-        discovery_requests=0 if discovered is None else discovered.requests,
+        objectives=aim.objectives,
+        discovery_requests=search.discovery_requests,
     )
 
 

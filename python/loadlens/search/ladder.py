@@ -307,7 +307,8 @@ def _bound_in_the_way(seen: Sequence[Outcome], levels: Sequence[Level], bounds: 
     factor = min(2 * top.users, bounds.most_users) / top.users
     if asked * factor > bounds.rate_cap_per_s:
         cap = f"{bounds.rate_cap_per_s:,.0f}/s"
-        return Stop("rate_cap", f"{top.users} users ask {asked:,.0f} times a second, more could pass {cap}")
+        who = "1 user sends" if top.users == 1 else f"{top.users} users send"
+        return Stop("rate_cap", f"{who} {asked:,.0f} requests per second, more users could pass {cap}")
     return None
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from loadlens.model.study import Case, Level, PlannedTrial, Probe, Purpose, Study
+from loadlens.model.study import Case, Level, Objective, PlannedTrial, Probe, Purpose, Study
 from loadlens.model.topology import Entry, Outside, Service
 from loadlens.model.workload import Closed, Connection, Open, Scenario, Step, Think, Tls
 from loadlens.search.ladder import (
@@ -60,6 +60,7 @@ class Aim:
     seed: int
     cautions: tuple[str, ...] = ()  # warnings from preparation that affect the answer
     find: Find = Find()
+    objectives: tuple[Objective, ...] = ()
     candidates: tuple[Step, ...] = ()  # requests that may serve as the probe; of those found
 
 
@@ -96,6 +97,7 @@ class SearchEnd:
     cautions: tuple[str, ...] = ()
     found: tuple[str, ...] = ()  # by the search itself, to watch or as the probe
     missing: tuple[str, ...] = ()  # not found, with the reason
+    objectives: tuple[Objective, ...] = ()
     discovery_requests: int = 0  # sent to find it, besides those of the trials
 
     @property

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from loadlens import diagnose
 from loadlens.diagnose import Verdict
 from loadlens.measure import whole_run
+from loadlens.measure.case import CaseMeasures
 from loadlens.measure.source import RunSource
 from loadlens.model.facts import Facts
 from loadlens.model.report import AccountingRow
@@ -20,12 +21,13 @@ class Diagnosis:
     facts: Facts
     verdict: Verdict
     accounting: tuple[AccountingRow, ...]
+    cases: tuple[CaseMeasures, ...] = ()
 
 
 def diagnosis_of(record: RunSource) -> Diagnosis:
     """Return the diagnosis of a record."""
     measures = whole_run.measured(record)
-    return Diagnosis(measures.facts, verdict_of(measures.facts), measures.accounting)
+    return Diagnosis(measures.facts, verdict_of(measures.facts), measures.accounting, measures.cases)
 
 
 def verdict_of(facts: Facts) -> Verdict:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from loadlens.machine.listening_sockets import Listening, listening_on
+from loadlens.machine.listening_sockets import Listening, is_on_this_machine, listening_on
 
 LOOPBACK = ipaddress.ip_address("127.0.0.1")
 LISTEN = """
@@ -130,3 +130,33 @@ def test_behind_the_port_proxy_of_docker_the_process_in_the_container_is_found()
 
     assert pids(discovered) == [pid]
     assert discovered.forwarder is None
+
+
+@pytest.mark.skipif(
+    os.geteuid() != 0 or not shutil.which("unshare") or not shutil.which("ip"),
+    reason="a network of its own needs root, unshare and ip",
+)
+def test_the_process_at_the_address_of_a_container_is_found_on_this_machine() -> None:
+    in_container = (
+        "unshare",
+        "--net",
+        "sh",
+        "-c",
+        'ip addr add 10.99.0.8/32 dev lo; ip link set lo up; exec "$@"',
+        "x",
+    )
+    address = ipaddress.ip_address("10.99.0.8")
+    with listener("0.0.0.0", "8099", before=in_container) as (pid, port):
+        discovered = listening_on({address}, port)
+        is_here = is_on_this_machine(address)
+
+    assert pids(discovered) == [pid]
+    assert is_here
+    assert not is_on_this_machine(address)  # the container has ended
+
+
+def test_an_address_of_nothing_here_is_not_on_this_machine() -> None:
+    # RFC 5737: addresses of documentation, which no machine has
+    assert not is_on_this_machine(ipaddress.ip_address("198.51.100.7"))
+    assert is_on_this_machine(LOOPBACK)
+    assert not listening_on({ipaddress.ip_address("198.51.100.7")}, 80).is_open

@@ -428,3 +428,15 @@ def test_any_study_has_an_answer_without_a_search(monkeypatch: pytest.MonkeyPatc
     assert (answered.stopped_because, answered.budget_s) == ("record", None)
     assert any(f.explained_by == "eventloop.blocked" for f in answered.findings)
     assert not isinstance(answered.capacity, NotMeasured)
+
+
+# --- failures ----------------------------------------------------------------------------------------------
+
+
+def test_failures_that_ended_the_load_stand_next_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = "87 % of the requests of 8 users fail (status 500)"
+
+    answered = explained(build.facts(plateau()), monkeypatch, because="harm", words=ended)
+
+    assert answered.limit == "saturation.plateau"
+    assert answered.sentence.endswith(f"(probable). The load was ended: {ended}.")

@@ -11,12 +11,20 @@ from dataclasses import replace
 
 import pytest
 
+from loadlens.errors import TestbedError
 from loadlens.machine import listening_sockets
 from loadlens.machine.listening_sockets import Listening, Process
 from loadlens.model.topology import Outside
 from loadlens.model.workload import Step
 from loadlens.search import step_cases
-from loadlens.search.discovery import NO_SUCH_PATH, Discovered, discover, lines, with_probe
+from loadlens.search.discovery import (
+    NO_SUCH_PATH,
+    Discovered,
+    discover,
+    lines,
+    refuse_redirects,
+    with_probe,
+)
 from loadlens.search.ladder import Bounds
 from loadlens.search.step_cases import Aim, Find
 
@@ -75,6 +83,53 @@ def aim_at(port: int, **more: object) -> Aim:
         find=EVERYTHING,
     )
     return replace(aim, **more)  # type: ignore[arg-type]
+
+
+def test_a_redirect_is_refused_with_the_address_that_it_leads_to() -> None:
+    with redirecting("/elsewhere?n=2") as aim, pytest.raises(TestbedError) as refused:
+        refuse_redirects(aim)
+
+    assert f"a redirect to {aim.origin}/elsewhere?n=2" in str(refused.value)
+    assert f"loadlens explain {aim.origin}/elsewhere?n=2" in str(refused.value)
+
+
+def test_a_redirect_that_is_expected_is_no_mistake_and_not_asked_for() -> None:
+    with redirecting("/elsewhere") as aim:
+        expected = replace(aim, steps=(replace(WORK, expect=(301,)),))
+
+        assert refuse_redirects(expected) == 0
+
+
+def test_a_page_is_asked_for_once_and_a_post_never() -> None:
+    with service({WORK.path: "page"}) as (aim, received):
+        assert refuse_redirects(aim) == 1
+        assert refuse_redirects(replace(aim, steps=(replace(WORK, method="POST"),))) == 0
+
+    assert received == [f"GET {WORK.path}"]
+
+
+@contextmanager
+def redirecting(location: str) -> Iterator[Aim]:
+    """An aim at a service that answers every request with a redirect."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(301)
+            self.send_header("Location", location)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield aim_at(server.server_port)
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 def candidates(discovered: Discovered) -> list[tuple[str, str]]:

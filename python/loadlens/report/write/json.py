@@ -143,6 +143,7 @@ def explanation_as_dict(answer: Explanation) -> dict[str, Any]:
         "missing": list(answer.missing),
         "seed": answer.seed,
         "record": answer.record,
+        "objectives": [_plain(row) for row in answer.objectives],
     }
 
 

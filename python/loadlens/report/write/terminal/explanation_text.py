@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from loadlens.model.explanation import Explanation, Rung
 from loadlens.model.finding import Estimate, Figure, Finding
 from loadlens.model.notes import NOTES
+from loadlens.model.report import ObjectiveRow
 from loadlens.present import numbers, words
 from loadlens.report.write.terminal.printing import WIDTH, cut_to_width, labelled, print_lines
 
@@ -29,6 +30,7 @@ def explanation_lines(answer: Explanation, *, quiet: bool = False) -> Iterator[s
         return
     yield ""
     root = next((f for f in answer.findings if f.rule == answer.limit), None)
+    yield from labelled("objective", [_objective(row) for row in answer.objectives])
     yield from _evidence(root)
     yield from labelled("capacity", [_capacity(answer)])
     yield from labelled("others", [answer.others])
@@ -46,6 +48,15 @@ def explanation_lines(answer: Explanation, *, quiet: bool = False) -> Iterator[s
     yield from labelled("missing", ["; ".join(answer.missing)])
     yield from _cautions(answer.cautions)
     yield from _end(answer)
+
+
+def _objective(row: ObjectiveRow) -> str:
+    """Return an objective with its verdict, its figure and the load that was judged."""
+    verdict, _, reason = row.word.partition(": ")
+    text = f"{words.GLYPHS[row.state]} {row.objective} {row.limit}: {verdict}"
+    if isinstance(row.figure, Estimate):
+        text += f", {numbers.shown(row.figure)} {row.case}".rstrip()
+    return f"{text} ({reason})" if reason else text
 
 
 def _evidence(root: Finding | None) -> Iterator[str]:
