@@ -144,7 +144,10 @@ class _Search:
             return Stop("interrupted", "ended on request")
         while True:
             is_certain = provisional.is_certain(self.judgements)
-            decision = decide(self.seen, self._left_s(), self.aim.bounds, is_certain=is_certain)
+            is_settled = provisional.is_settled(self.judgements)
+            decision = decide(
+                self.seen, self._left_s(), self.aim.bounds, is_certain=is_certain, is_settled=is_settled
+            )
             if isinstance(decision, Stop):
                 return decision
             self._one(decision)

@@ -1,7 +1,9 @@
 """Choice of the next load step, from the trials so far and the time left. Pure: nothing runs here.
 
 The baseline step sends each URL a few widely spaced requests. Then the number of users doubles from one until
-throughput stops growing and the last level lies well beyond the knee (see `estimate/saturation.py`). Until
+throughput stops growing and the last level lies well beyond the knee (see `estimate/saturation.py`). As long
+as throughput grows in proportion to the users and the findings are settled, every other level is left out;
+it is measured after all if the level above it falls behind or does harm. Until
 the answer is certain (see `provisional.py`), the remaining time narrows it: two more trials at the highest
 level (an interval needs three), then two more at the knee. One light load with frequent probes follows in any
 case. Its time is reserved from eight users on: with fewer users a pause shows only if it delays several
@@ -55,6 +57,8 @@ FIRST_OVERHEAD_S: Final = 2.5  # per trial until measured: monitors, drain, seal
 TRIALS: Final = 3  # fewest that give an interval
 LEAST_TOP: Final = 8  # users: cheap, and behaviour just past saturation separates causes
 RATE_CAP_MARGIN: Final = 4.0  # users pause unless one user stays below the rate cap by this factor
+FAR: Final = 4  # times the users of the last level, where no level between would show anything
+PROPORTIONAL: Final = 0.95  # of growth in proportion to the users: they hardly wait for each other
 REFUSED: Final = 0.10  # share of requests from which users pause
 PAUSED_USERS: Final = 8.0  # users with pauses that cannot exceed the rate cap at any service speed
 PROBE_PER_S, DENSE_PER_S, FEWEST_PER_S = 20.0, 200.0, 1.0
@@ -128,7 +132,12 @@ class Level:
 
 
 def decide(
-    seen: Sequence[Outcome], left_s: float, bounds: Bounds, *, is_certain: bool = False
+    seen: Sequence[Outcome],
+    left_s: float,
+    bounds: Bounds,
+    *,
+    is_certain: bool = False,
+    is_settled: bool = False,
 ) -> Next | Stop:
     """Return the next trial, or the reason to stop.
 
@@ -137,13 +146,19 @@ def decide(
         left_s: Seconds left of the budget.
         bounds: Limits that no trial may exceed.
         is_certain: Repeats of a level would hardly change the answer.
+        is_settled: The findings so far, if any, are the same as a level before, and nothing is suspected.
     """
     if not seen:
         too_short = Stop("budget", f"{bounds.budget_s:.0f} s are too few for one level of load")
         return _affordable(Next("look", 1, 0.0, LOOK_S), seen, left_s) or too_short
-    stop = _stop_after_last(seen, bounds)
-    if stop is not None:
-        return stop
+    stop = _stop_after(seen[-1], seen, bounds)
+    harm = next((each for trial in seen[:-1] if (each := _harm(trial, bounds)) is not None), None)
+    if stop is not None and stop.because == "harm" and harm is None:
+        between = _below_harm(seen, bounds)
+        return between if between is not None and _affordable(between, seen, left_s) else stop
+    ending = stop or harm
+    if ending is not None:
+        return ending
     last, pause = seen[-1], pause_of(seen, bounds.rate_cap_per_s)
     if last.end == "broken":
         again = Next(last.kind, last.users, *_lengths(last.users, seen, bounds), last.pause_s)
@@ -152,7 +167,7 @@ def decide(
     if not levels:
         first = Next("climb", 1, *_lengths(1, seen, bounds), pause)
         return _affordable(first, seen, left_s) or _out_of_time(seen)
-    return _after_levels(seen, levels, pause, left_s, bounds, is_certain=is_certain)
+    return _after_levels(seen, levels, pause, left_s, bounds, is_certain=is_certain, is_settled=is_settled)
 
 
 def _after_levels(
@@ -163,8 +178,14 @@ def _after_levels(
     bounds: Bounds,
     *,
     is_certain: bool,
+    is_settled: bool,
 ) -> Next | Stop:
     """Return a higher level until one is beyond the knee; then repeats if needed, and frequent probes."""
+    skipped = _skipped_users(levels)
+    if skipped is not None:
+        between = Next("climb", skipped, *_lengths(skipped, seen, bounds), pause)
+        if _affordable(between, seen, left_s):
+            return between
     unrefused = _unrefused_level(seen, pause)
     unrefused_users = unrefused.users if unrefused is not None and len(levels) == 1 else 0
     users = min(max(2 * levels[-1].users, unrefused_users), bounds.most_users)
@@ -181,6 +202,10 @@ def _after_levels(
     kept_s = 0.0 if is_done or dense_s > left_s else dense_s
     if end is None:
         room_s = left_s if levels[-1].users < LEAST_TOP else left_s - kept_s
+        if is_settled and _may_go_far(seen, levels, bounds):
+            far = replace(higher, users=FAR * levels[-1].users)
+            if _affordable(far, seen, room_s):
+                return far
         return _affordable(higher, seen, room_s) or (dense if kept_s else _out_of_time(seen))
     is_early = end.because == "saturated" and (
         levels[-1].users < LEAST_TOP or _has_just_fallen(levels) or _refuses_at_last(seen, levels, pause)
@@ -269,13 +294,34 @@ def saturation_of(levels: Sequence[Level], pause_s: float) -> load.Saturation | 
 # --- stopping --------------------------------------------------------------------------------------------
 
 
-def _stop_after_last(seen: Sequence[Outcome], bounds: Bounds) -> Stop | None:
-    """Return the reason to stop after the latest trial, if any."""
+def _harm(trial: Outcome, bounds: Bounds) -> Stop | None:
+    """Return the reason to stop if too many requests of a trial failed."""
+    who = "one user" if trial.users == 1 else f"{trial.users} users"
+    because: Because = "fails_alone" if trial.users == 1 else "harm"
+    if trial.end == "harm":
+        return Stop(because, f"with {who} {trial.words}")
+    if trial.end == "complete" and trial.ended and trial.failed_share >= bounds.harm_share:
+        why = f" ({trial.failure})" if trial.failure else ""
+        return Stop(because, f"{100 * trial.failed_share:.0f} % of the requests of {who} fail{why}")
+    return None
+
+
+def _below_harm(seen: Sequence[Outcome], bounds: Bounds) -> Next | None:
+    """Return the level that was left out below one that did harm: it has half of the users."""
     last = seen[-1]
+    tried = sorted({t.users for t in seen if t.kind == "climb" and t.pause_s == last.pause_s})
+    if last.kind != "climb" or len(tried) < 2 or tried[-1] < FAR * tried[-2]:
+        return None
+    users = 2 * tried[-2]
+    return Next("climb", users, *_lengths(users, seen, bounds), last.pause_s)
+
+
+def _stop_after(last: Outcome, seen: Sequence[Outcome], bounds: Bounds) -> Stop | None:
+    """Return the reason to stop after a trial, if any."""
     who = "one user" if last.users == 1 else f"{last.users} users"
-    failing: Because = "fails_alone" if last.users == 1 else "harm"
-    if last.end == "harm":
-        return Stop(failing, f"with {who} {last.words}")
+    harm = _harm(last, bounds)
+    if harm is not None:
+        return harm
     if last.end == "rate":
         is_patient = last.pause_s >= pause_of(seen, bounds.rate_cap_per_s)
         return Stop("rate_cap", f"with {who} {last.words}") if is_patient else None
@@ -284,9 +330,6 @@ def _stop_after_last(seen: Sequence[Outcome], bounds: Bounds) -> Stop | None:
         return Stop("broken", f"with {who}, twice: {last.words}") if len(broken) > 1 else None
     if last.ended == 0:
         return Stop("no_answer", f"no request of {who} ended within {last.load_s:.0f} s")
-    if last.failed_share >= bounds.harm_share:
-        why = f" ({last.failure})" if last.failure else ""
-        return Stop(failing, f"{100 * last.failed_share:.0f} % of the requests of {who} fail{why}")
     if last.kind == "climb" and last.refused_share >= 1:
         return Stop("refused", f"every request of {who} is refused with 429 or 503")
     if last.is_generator_full:
@@ -294,16 +337,43 @@ def _stop_after_last(seen: Sequence[Outcome], bounds: Bounds) -> Stop | None:
     return None
 
 
+def _may_go_far(seen: Sequence[Outcome], levels: Sequence[Level], bounds: Bounds) -> bool:
+    """True if the next level may be left out: throughput grows in proportion, and no bound is in the way."""
+    users = FAR * levels[-1].users
+    return (
+        (len(levels) == 1 or _is_proportional(levels[-2], levels[-1]))
+        and users <= bounds.most_users
+        and FAR * _asked_per_s(seen, levels[-1]) <= bounds.rate_cap_per_s
+        and not any(trial.refused_share or trial.failed_share for trial in seen)
+    )
+
+
+def _skipped_users(levels: Sequence[Level]) -> int | None:
+    """Return the level that was left out below the highest, if throughput has fallen behind there."""
+    if len(levels) < 2 or levels[-1].users < FAR * levels[-2].users:
+        return None
+    return None if _is_proportional(levels[-2], levels[-1]) else 2 * levels[-2].users
+
+
+def _is_proportional(lower: Level, higher: Level) -> bool:
+    return higher.rate >= PROPORTIONAL * lower.rate * higher.users / lower.users
+
+
+def _asked_per_s(seen: Sequence[Outcome], level: Level) -> float:
+    """Return the requests per second at a level, failures and probes included."""
+    pause = seen[-1].pause_s
+    return max(
+        (o.asked_per_s for o in seen if o.kind == "climb" and (o.users, o.pause_s) == (level.users, pause)),
+        default=0.0,
+    )
+
+
 def _bound_in_the_way(seen: Sequence[Outcome], levels: Sequence[Level], bounds: Bounds) -> Stop | None:
     """Return the stop for the limit that the next level could exceed, if any."""
     top = levels[-1]
     if top.users >= bounds.most_users:
         return Stop("most_users", f"{top.users} users are the most that are allowed")
-    pause = seen[-1].pause_s
-    asked = max(
-        (o.asked_per_s for o in seen if o.kind == "climb" and (o.users, o.pause_s) == (top.users, pause)),
-        default=0.0,
-    )
+    asked = _asked_per_s(seen, top)
     factor = min(2 * top.users, bounds.most_users) / top.users
     if asked * factor > bounds.rate_cap_per_s:
         cap = f"{bounds.rate_cap_per_s:,.0f}/s"

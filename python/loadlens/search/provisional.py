@@ -87,6 +87,17 @@ def is_certain(judgements: Sequence[Judgement]) -> bool:
     )
 
 
+def is_settled(judgements: Sequence[Judgement]) -> bool:
+    """Return whether a level that shows no queueing may be left out.
+
+    Nothing is merely suspected, and the findings, if there are any, are those of the judgement before.
+    """
+    if not judgements or judgements[-1].suspected - {healthy.ID}:
+        return False
+    claims = judgements[-1].claims - {healthy.ID}
+    return not claims or (len(judgements) > 1 and judgements[-2].claims - {healthy.ID} == claims)
+
+
 def _agree(before: Figure, now: Figure) -> bool:
     if not isinstance(before, Estimate) or not isinstance(now, Estimate):
         return False

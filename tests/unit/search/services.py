@@ -135,6 +135,7 @@ def search(
     seed: int = 1,
     ends: Callable[[int, Next], str] = lambda number, wanted: "complete",
     is_certain: bool = False,
+    is_settled: bool = False,
 ) -> Searched:
     """Let `decide` find its way over a service; the clock is simulated.
 
@@ -142,13 +143,15 @@ def search(
         ends: How each trial ends, by its number and what was wanted.
         noise: Standard deviation of the logarithm of a trial's throughput.
         is_certain: The answer is certain from the first level on.
+        is_settled: No rule ever finds anything.
     """
     random_ = random.Random(seed)
     seen: list[Outcome] = []
     used = 0.0
     lengths: dict[tuple[str, int, float], float] = {}
     while True:
-        wanted = decide(seen, bounds.budget_s - used, bounds, is_certain=is_certain)
+        left_s = bounds.budget_s - used
+        wanted = decide(seen, left_s, bounds, is_certain=is_certain, is_settled=is_settled)
         if isinstance(wanted, Stop):
             return Searched(tuple(seen), wanted, used)
         assert len(seen) < 100, "it never ends"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from loadlens.search.ladder import (
 )
 from tests.unit.search.services import (
     Searched,
+    Service,
     endless,
     failing_from,
     limited,
@@ -110,6 +112,69 @@ def test_an_endless_service_is_climbed_as_far_as_the_budget_goes_beside_the_dens
     assert outcome.seen[-1].kind == "dense"
     assert outcome.used_s <= BOUNDS.budget_s
     assert saturation(outcome).verdict == "underdriven"
+
+
+@pytest.mark.parametrize("latency_s", [0.01, 0.05, 0.2])
+def test_levels_that_show_nothing_are_left_out_of_a_clear_climb_to_the_same_height(latency_s: float) -> None:
+    every = search(endless(latency_s), BOUNDS)
+    clear = search(endless(latency_s), BOUNDS, is_settled=True)
+
+    assert levels(clear)[-1] >= levels(every)[-1]
+    assert clear.used_s < every.used_s
+    assert levels(clear)[:3] == [1, 4, 16]
+    assert set(levels(clear)) <= {2**n for n in range(11)}
+    assert all(high == 4 * low for low, high in pairwise(levels(clear)[:-1]))
+
+
+@pytest.mark.parametrize(
+    "service",
+    [
+        one_server(0.010, 0.002),
+        one_server(0.020, 0.060),
+        several_servers(0.040, 0.010, 4),
+        pool(8, 0.050),
+        pool(50, 0.100),
+        retrograde(100.0, 0.02, 0.004),
+    ],
+    ids=["M/M/1", "M/M/1 far away", "M/M/4", "pool of 8", "pool of 50", "retrograde"],
+)
+def test_from_the_plateau_on_a_clear_climb_leaves_out_nothing(service: Service) -> None:
+    every, clear = search(service, BOUNDS), search(service, BOUNDS, is_settled=True)
+
+    assert clear.stop.because == every.stop.because == "saturated"
+    estimate = saturation(clear)
+    assert estimate.capacity == pytest.approx(saturation(every).capacity, rel=0.02)
+    assert estimate.knee == pytest.approx(saturation(every).knee, rel=0.02)
+    climbed = sorted(levels(clear))
+    beyond = [users for users in climbed if users >= estimate.plateau_from]
+    assert beyond == [beyond[0] * 2**n for n in range(len(beyond))]
+
+
+def test_a_climb_that_is_not_clear_or_has_failures_leaves_out_no_level() -> None:
+    failing = failing_from(endless(0.05), 1, 0.001)
+
+    assert levels(search(failing, BOUNDS, is_settled=True)) == levels(search(endless(0.05), BOUNDS))
+
+
+@pytest.mark.parametrize(("fails_from", "climbed"), [(10, [1, 4, 16, 8]), (5, [1, 4, 16, 8])])
+def test_below_a_level_that_did_harm_the_one_left_out_is_measured_and_no_other(
+    fails_from: int, climbed: list[int]
+) -> None:
+    outcome = search(failing_from(endless(0.05), fails_from, 0.5), BOUNDS, is_settled=True)
+
+    assert levels(outcome) == climbed
+    assert outcome.stop.because == "harm"
+    assert f"{16 if fails_from > 8 else 8} users" in outcome.stop.words
+
+
+def test_no_level_left_out_lets_the_next_pass_the_rate_cap() -> None:
+    bounds = Bounds(90.0, 1_000.0, 1024)
+
+    outcome = search(endless(0.05), bounds, is_settled=True)
+
+    assert outcome.stop.because == "rate_cap"
+    assert max(trial.asked_per_s for trial in outcome.seen) <= 1_000.0
+    assert levels(outcome)[-1] == levels(search(endless(0.05), bounds))[-1]
 
 
 def test_so_many_users_are_enough() -> None:
