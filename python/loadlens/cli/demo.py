@@ -96,7 +96,9 @@ def _run(flaw: Flaw, seed: int, given: DemoOptions) -> ExitCode:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="loadlens-")))
         url = stack.enter_context(running(flaw, folder))
         if not is_silent:
-            sys.stderr.write(f"A service with a hidden flaw runs; loadlens explain {url}\n")
+            sys.stderr.write(
+                f"A small service with a hidden flaw runs. All that explain gets of it:\n  {url}\n"
+            )
         record = folder / f"demo-{secrets.token_hex(4)}" if given.out is None else given.out
         aim = aim_of((url,), ExplainFlags(targets=(url,), budget=BUDGET, seed=seed))
         try:

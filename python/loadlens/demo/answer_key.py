@@ -23,7 +23,7 @@ def answer_key_lines(flaw: Flaw, answer: Explanation, *, width: int) -> Iterator
     yield ""
     yield f"  {flaw.file}, {'what takes the time' if flaw.rule is None else 'the lines that cause it'}:"
     for line in flaw.source_lines():
-        yield f"  {line.number:>4} | {line.text}"[:width]
+        yield f"  {line.number:>4} | {line.text}"
     yield ""
     yield from textwrap.wrap(_verdict(flaw, answer), width, subsequent_indent="  ")
 
@@ -42,9 +42,12 @@ def answer_key_as_dict(flaw: Flaw, answer: Explanation) -> dict[str, Any]:
 
 def _verdict(flaw: Flaw, answer: Explanation) -> str:
     """Return the comparison of the diagnosis with the truth."""
-    right = f"Right would be {flaw.rule or 'no limit'}"
     if flaw.is_named_by(answer):
         return f"{words.GLYPHS['ok']} The diagnosis is right: {answer.limit or 'no limit'} ({answer.grade})."
+    right = f"Right would be {flaw.rule or 'no limit'}"
+    finding = next((each for each in answer.findings if each.rule == flaw.rule), None)
+    if finding is not None:
+        right += f", which is among its findings ({finding.grade.word})"
     if answer.limit in OF_THE_MACHINE:
         return (
             f"{words.GLYPHS['unknown']} The diagnosis names this machine ({answer.limit}), not the service. "
@@ -56,7 +59,5 @@ def _verdict(flaw: Flaw, answer: Explanation) -> str:
             f"{right}."
         )
     if answer.limit is None:
-        finding = next((each for each in answer.findings if each.rule == flaw.rule), None)
-        only = "" if finding is None else f", which is among its findings ({finding.grade.word})"
-        return f"{words.GLYPHS['unknown']} The diagnosis is undecided. {right}{only}."
+        return f"{words.GLYPHS['unknown']} The diagnosis is undecided. {right}."
     return f"{words.GLYPHS['bad']} The diagnosis is wrong: it names {answer.limit}. {right}."

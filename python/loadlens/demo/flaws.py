@@ -97,7 +97,7 @@ _ALL: Final = (
             "WAREHOUSE_S =",
             "executor = ",
             "time.sleep(WAREHOUSE_S)",
-            'serve_async({"/report"',
+            "PAGES =",
         ),
     ),
     Flaw(
@@ -108,7 +108,7 @@ _ALL: Final = (
         truth="Every 1.5 s the table of rates is computed on the event loop. Until it is done, no request is "
         "answered.",
         rule="pause.periodic",
-        code=("REFRESH_EVERY_S =", "await asyncio.sleep(REFRESH_EVERY_S)", "rates.update(compute_rates())"),
+        code=("REFRESH_EVERY_S =", "due += REFRESH_EVERY_S", "rates.update(compute_rates())"),
     ),
     Flaw(
         name="slow-path",

@@ -181,11 +181,6 @@ def _after_levels(
     is_settled: bool,
 ) -> Next | Stop:
     """Return a higher level until one is beyond the knee; then repeats if needed, and frequent probes."""
-    skipped = _skipped_users(levels)
-    if skipped is not None:
-        between = Next("climb", skipped, *_lengths(skipped, seen, bounds), pause)
-        if _affordable(between, seen, left_s):
-            return between
     unrefused = _unrefused_level(seen, pause)
     unrefused_users = unrefused.users if unrefused is not None and len(levels) == 1 else 0
     users = min(max(2 * levels[-1].users, unrefused_users), bounds.most_users)
@@ -200,8 +195,13 @@ def _after_levels(
     dense_s = _cost_s(dense, seen)
     is_done = any(trial.kind == "dense" for trial in seen)
     kept_s = 0.0 if is_done or dense_s > left_s else dense_s
+    room_s = left_s if levels[-1].users < LEAST_TOP else left_s - kept_s
+    skipped = _skipped_users(levels)
+    if skipped is not None:
+        between = Next("climb", skipped, *_lengths(skipped, seen, bounds), pause)
+        if _affordable(between, seen, room_s):
+            return between
     if end is None:
-        room_s = left_s if levels[-1].users < LEAST_TOP else left_s - kept_s
         if is_settled and _may_go_far(seen, levels, bounds):
             far = replace(higher, users=FAR * levels[-1].users)
             if _affordable(far, seen, room_s):
@@ -310,7 +310,7 @@ def _below_harm(seen: Sequence[Outcome], bounds: Bounds) -> Next | None:
     """Return the level that was left out below one that did harm: it has half of the users."""
     last = seen[-1]
     tried = sorted({t.users for t in seen if t.kind == "climb" and t.pause_s == last.pause_s})
-    if last.kind != "climb" or len(tried) < 2 or tried[-1] < FAR * tried[-2]:
+    if last.kind != "climb" or len(tried) < 2 or tried[-1] != FAR * tried[-2]:
         return None
     users = 2 * tried[-2]
     return Next("climb", users, *_lengths(users, seen, bounds), last.pause_s)
@@ -350,7 +350,7 @@ def _may_go_far(seen: Sequence[Outcome], levels: Sequence[Level], bounds: Bounds
 
 def _skipped_users(levels: Sequence[Level]) -> int | None:
     """Return the level that was left out below the highest, if throughput has fallen behind there."""
-    if len(levels) < 2 or levels[-1].users < FAR * levels[-2].users:
+    if len(levels) < 2 or levels[-1].users != FAR * levels[-2].users:
         return None
     return None if _is_proportional(levels[-2], levels[-1]) else 2 * levels[-2].users
 

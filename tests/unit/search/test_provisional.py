@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from loadlens.model.finding import Estimate, Figure, Undecided
-from loadlens.search.provisional import Judgement, is_certain
+from loadlens.search.provisional import Judgement, is_certain, is_settled
 
 
 def capacity(point: float, low: float | None, high: float | None) -> Estimate:
@@ -62,3 +62,18 @@ def test_each_capacity_must_lie_in_the_narrow_interval_of_the_other(
     before: Figure, now: Figure, agree: bool
 ) -> None:
     assert is_certain([replace(SURE, capacity=before), replace(SURE, capacity=now)]) is agree
+
+
+def test_findings_are_settled_if_there_are_none_or_the_same_as_before() -> None:
+    nothing = replace(SURE, cause=None, claims=frozenset())
+    healthy = replace(SURE, cause=None, claims=frozenset({"no-finding.healthy"}))
+    suspicion = replace(nothing, suspected=frozenset({"pause.periodic"}))
+
+    assert is_settled([nothing])
+    assert is_settled([SURE, healthy])
+    assert is_settled([SURE, SURE])
+    assert is_settled([replace(nothing, suspected=frozenset({"no-finding.healthy"}))])
+    assert not is_settled([])
+    assert not is_settled([SURE])
+    assert not is_settled([nothing, SURE])
+    assert not is_settled([suspicion, suspicion])

@@ -27,7 +27,8 @@ async def product(number: int) -> str:
         cache.move_to_end(number)
         return cache[number]
     HITS.labels("miss").inc()
-    await asyncio.sleep(CATALOGUE_S)  # stands for a query of the catalogue
+    # stands for a query of the catalogue
+    await asyncio.sleep(CATALOGUE_S)
     cache[number] = f"product {number}"
     if len(cache) > CACHED:
         cache.popitem(last=False)

@@ -11,7 +11,8 @@ PROVIDER_S = 0.080
 
 
 async def forecast() -> str:
-    await asyncio.sleep(PROVIDER_S)  # stands for a call of the provider, which serves many at once
+    # stands for a call of the provider, which serves many at once
+    await asyncio.sleep(PROVIDER_S)
     return json.dumps({"place": "Bern", "celsius": 7, "sky": "cloudy"})
 
 

@@ -20,7 +20,8 @@ def is_valid(key: str) -> bool:
 
 
 async def invoices() -> str:
-    if not is_valid("demo-key"):  # a real service takes it from a header
+    # a real service takes the key from a header
+    if not is_valid("demo-key"):
         raise PermissionError
     return json.dumps(INVOICES)
 

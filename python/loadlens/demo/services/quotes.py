@@ -23,8 +23,11 @@ def compute_rates() -> dict[str, float]:
 
 
 async def refresh() -> None:
+    loop = asyncio.get_running_loop()
+    due = loop.time()
     while True:
-        await asyncio.sleep(REFRESH_EVERY_S)
+        due += REFRESH_EVERY_S
+        await asyncio.sleep(due - loop.time())
         rates.update(compute_rates())
 
 

@@ -46,5 +46,7 @@ def healthz() -> str:
     return "ok\n"
 
 
+PAGES = {"/report": in_thread(report), "/healthz": in_thread(healthz)}
+
 if __name__ == "__main__":
-    serve_async({"/report": in_thread(report), "/healthz": in_thread(healthz)})
+    serve_async(PAGES)
