@@ -46,6 +46,16 @@ def test_the_first_screen_is_that_of_the_page() -> None:
     assert rows[at + 5] == f"100 236 {'█' * 10} 424 {'█' * 10}"  # 236 of 241, in tenths
 
 
+def test_objectives_are_shown_with_their_case_the_missed_ones_first() -> None:
+    rows = shown(sample_report.sample())
+
+    at = next(number for number, row in enumerate(rows) if row.startswith("objectives "))
+    assert rows[at].startswith("objectives ■ missed: p99 of response time, register below 1 s")
+    assert rows[at + 1].endswith("(workers=1,users=20)")
+    assert rows[at + 2].startswith("○ undecided: p99 of response time, health below 50 ms")
+    assert any(row.startswith("● met: failed, register below 1 %") for row in rows[at + 3 :])
+
+
 def test_advice_is_never_cut() -> None:
     made = sample_report.sample()
     advice = "Move the work off the loop. " * 12

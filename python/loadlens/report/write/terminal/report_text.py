@@ -10,6 +10,7 @@ from loadlens.model.finding import Estimate, Grade
 from loadlens.model.report import CaseDetail, Cell, Chart, Report, Table
 from loadlens.present import charts, numbers, terminal, words
 from loadlens.report.write import cells
+from loadlens.report.write.terminal.hit_summary import objective_lines
 from loadlens.report.write.terminal.printing import (
     LABEL,
     WIDTH,
@@ -51,6 +52,7 @@ def report_lines(report: Report, width: int = WIDTH) -> Iterator[str]:
     for line in report.lines:
         if not line.is_command:
             yield from labelled(line.label, [line.text], width=width)
+    yield from labelled("objectives", _objectives(report), width=width)
     yield from labelled("trust", [_trust(report)], width=width)
     for line in report.lines:
         if line.is_command:
@@ -65,6 +67,15 @@ def report_lines(report: Report, width: int = WIDTH) -> Iterator[str]:
         yield from labelled("limits", report.limits[:MOST_REASONS], width=width)
         if len(report.limits) > MOST_REASONS:
             yield f"{'':<{LABEL}}and {len(report.limits) - MOST_REASONS} more in the report"
+
+
+def _objectives(report: Report) -> Iterator[str]:
+    """Return a sentence for each objective and case, the missed ones first: they are the exit code."""
+    rows = sorted(report.objectives, key=lambda row: {"bad": 0, "unknown": 1}.get(row.state, 2))
+    for row, line in list(zip(rows, objective_lines(rows), strict=True))[:MOST_ROWS]:
+        yield f"{line} ({row.case})" if row.case else line
+    if len(rows) > MOST_ROWS:
+        yield f"and {len(rows) - MOST_ROWS} more in the report"
 
 
 def _trust(report: Report) -> str:
