@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from loadlens.cli import help_page
+    from loadlens.cli.grammar import help_page
     from loadlens.cli.options import Example
     from loadlens.model.readings import Metric
 
@@ -128,7 +128,8 @@ def _help_pages() -> dict[str, help_page.Page]:
     """Return the help of the program, under an empty name, and of each verb."""
     import typer
 
-    from loadlens.cli import app, help_page
+    from loadlens.cli import app
+    from loadlens.cli.grammar import help_page
 
     group = typer.main.get_command(app)
     verbs = group.commands.items()  # type: ignore[attr-defined]

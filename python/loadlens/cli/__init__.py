@@ -13,8 +13,9 @@ from typing import Any, Final
 import click
 import typer
 
-from loadlens.cli import check, demo, doctor, explain, hit, init, mistakes, report, run, schema
-from loadlens.cli.command import Verb, Verbs
+from loadlens.cli import check, demo, doctor, explain, hit, init, report, run, schema
+from loadlens.cli.grammar import mistakes
+from loadlens.cli.grammar.command import Verb, Verbs
 from loadlens.cli.lab import needing_lab
 from loadlens.cli.options import Example
 from loadlens.errors import ExitCode, LoadlensError

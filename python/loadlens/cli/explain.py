@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from loadlens.cli import preflight
 from loadlens.cli.explain_options import ExplainFlags, aim_of
-from loadlens.cli.hit import target_of
+from loadlens.cli.hit_requests import target_of
 from loadlens.cli.options import Example, verb
 from loadlens.errors import ExitCode, UsageError
 from loadlens.present import terminal

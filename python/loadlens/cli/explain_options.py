@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from loadlens import units
 from loadlens.cli import answers, preflight
-from loadlens.cli.hit import header_of, method_of, target_of
 from loadlens.cli.hit_load import quantity
+from loadlens.cli.hit_requests import header_of, method_of, target_of
 from loadlens.cli.options import EXPECTED, HEADERS, INSECURE, METHOD, OUT, SEED, argument, option
 from loadlens.errors import UsageError
 from loadlens.model.workload import Body, Step, Target

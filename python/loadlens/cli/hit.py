@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 import sys
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING
 
 from loadlens import units
-from loadlens.cli import answers, plan_faults, preflight
+from loadlens.cli import plan_faults, preflight
 from loadlens.cli.hit_feeds import feeds_of
 from loadlens.cli.hit_load import load_of, quantity
 from loadlens.cli.hit_options import HitOptions
+from loadlens.cli.hit_requests import requests_of
 from loadlens.cli.options import Example, choice, unreadable, verb
 from loadlens.errors import ExitCode, PlanError, UsageError, nearest
 from loadlens.model.workload import (
-    Auth,
-    Body,
     Closed,
     Connection,
     Cookies,
     Open,
     PemFile,
     Plan,
-    Scenario,
-    Step,
     Stream,
     Target,
     Tls,
@@ -40,9 +34,6 @@ if TYPE_CHECKING:
     from loadlens.run.external import Driver
 
 
-_URL_EXAMPLE: Final = "http://127.0.0.1:8080/path"
-
-
 @verb(
     HitOptions,
     Example("loadlens hit http://127.0.0.1:8080/", "10 users for 10 s"),
@@ -51,29 +42,19 @@ _URL_EXAMPLE: Final = "http://127.0.0.1:8080/path"
     Example("loadlens hit URL --objective 'p99<200ms'", "exit 99 if missed"),
 )
 def hit(given: HitOptions) -> None:
-    """Load one URL, and report the result and how far to trust it.
+    """Load a URL, and report the result and how far to trust it.
 
+    Several URLs of one service are drawn at random, each as often as the others, and have a row each.
     Ctrl-C stops the load and prints the results so far. Failed requests alone exit 0, unless none succeeded.
     """
     _refuse_unsupported(given)
-    target, path = target_of(given.url)
+    target, scenarios = requests_of(given)
     target = _secured(target, given)
     if given.resolve is not None:
         target = _resolved(target, given.resolve)
     objectives = _objectives(given)
-    body = _body(given.body, given.body_file)
-    step = Step(
-        name="request",
-        method=method_of(given.method, body),
-        path=path,
-        headers=tuple(header_of(text) for text in given.headers),
-        auth=_auth(given.auth, given.headers),
-        body=body,
-        expect=answers.expected(given.expect),
-        checks=answers.checks(given.checks),
-    )
     warmup_ns = quantity(units.duration_ns, given.warmup, "--warmup")
-    feeds = feeds_of(given.feeds, step)
+    feeds = feeds_of(given.feeds, [step for scenario in scenarios for step in scenario.steps])
     load = load_of(given, warmup_ns, feed_ends=any(feed.end == "stop" for feed in feeds))
     plan = Plan(
         seed=secrets.randbits(48) if given.seed is None else given.seed,
@@ -82,7 +63,7 @@ def hit(given: HitOptions) -> None:
                 name="load",
                 role="load",
                 target=target,
-                scenarios=(Scenario("request", 1.0, (step,)),),
+                scenarios=scenarios,
                 workload=load.workload,
                 connection=_connection(given.connection),
                 timeout_ns=quantity(units.duration_ns, given.timeout, "--timeout"),
@@ -161,6 +142,8 @@ def _redirect_of(plan: Plan) -> str:
     from loadlens import http_client
 
     stream = plan.streams[0]
+    if len(stream.scenarios) > 1:
+        return ""
     target, step = stream.target, stream.scenarios[0].steps[0]
     texts = (step.path, *(value for _, value in step.headers))
     if step.method not in ("GET", "HEAD") or step.auth is not None or any("{{" in text for text in texts):
@@ -193,7 +176,6 @@ def _refuse_unsupported(given: HitOptions) -> None:
             "responses are not decompressed, so checks would see compressed bytes",
             "-H 'Accept-Encoding: gzip' to receive them compressed",
         ),
-        (given.targets, "--targets", "`hit` loads one URL", "a study with one step per URL"),
     )
     for value, flag, message, hint in refusals:
         if value is not None:
@@ -229,6 +211,8 @@ def _objectives(given: HitOptions) -> tuple[Objective, ...]:
             raise UsageError(
                 f"`hit` has no figure for {each.metric}", where="--objective", hint="a study with objectives"
             )
+    if given.driver is not None and (len(given.urls) > 1 or given.targets is not None):
+        raise UsageError("other tools take one URL", where="--driver", hint="one URL, or our own engine")
     if objectives and given.driver is not None:
         raise UsageError(
             "figures of other tools have no intervals to judge by",
@@ -242,35 +226,6 @@ def _driver(name: str) -> Driver:
     from loadlens.run.external import DRIVERS
 
     return DRIVERS[choice(name, tuple(DRIVERS), "--driver", "driver")]
-
-
-def target_of(url: str) -> tuple[Target, str]:
-    """Split a URL into its target and its path with query.
-
-    Raises:
-        UsageError: It cannot be read, or carries credentials.
-    """
-    given = url
-    if "://" not in url:
-        url = f"http://{url}"
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError as fault:
-        raise UsageError(f"not a URL: {url!r} ({str(fault).lower()})", hint=_URL_EXAMPLE) from None
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise UsageError(f"not an http or https URL: {given!r}", hint=_URL_EXAMPLE)
-    if parts.username is not None or parts.password is not None:
-        raise UsageError("credentials in a URL would end up in records", hint="--auth basic:USER:NAME")
-    host = parts.hostname
-    literal = f"[{host}]" if ":" in host else host
-    authority = literal if port is None else f"{literal}:{port}"
-    path = parts.path or "/"
-    secured = parts.scheme == "https"
-    target = Target(
-        host, port if port is not None else 443 if secured else 80, authority, Tls() if secured else None
-    )
-    return target, path + (f"?{parts.query}" if parts.query else "")
 
 
 def pem_of(file: Path | None, flag: str, what: str) -> PemFile | None:
@@ -315,86 +270,11 @@ def _secured(target: Target, given: HitOptions) -> Target:
     return replace(target, tls=tls)
 
 
-def method_of(given: str | None, body: Body) -> str:
-    """Return the given method; else GET, or POST with a body."""
-    return (given or ("GET" if body.kind == "none" else "POST")).upper()
-
-
-def header_of(text: str) -> tuple[str, str]:
-    """Split `Name: value`."""
-    name, colon, value = text.partition(":")
-    if not colon or not name.strip():
-        raise UsageError(f"not a header: {text!r}", where="--header", hint="-H 'Name: value'")
-    return name.strip(), value.strip()
-
-
-def _auth(text: str | None, headers: Sequence[str]) -> Auth | None:
-    if text is None:
-        return None
-    if any(header_of(header)[0].lower() == "authorization" for header in headers):
-        raise UsageError(
-            "credentials given twice", where="--auth and -H Authorization", hint="one of the two"
-        )
-    kind, _, rest = text.partition(":")
-    user, _, name = rest.rpartition(":")
-    if kind == "bearer" and rest and ":" not in rest:
-        variable, auth = rest, Auth("bearer", token_env=rest)
-    elif kind == "basic" and user and name and ":" not in user:
-        variable, auth = name, Auth("basic", user=user, password_env=name)
-    else:
-        # The text itself may be a secret by mistake, so it is not shown.
-        raise UsageError(
-            "not a form of credentials",
-            where="--auth",
-            hint="basic:USER:NAME or bearer:NAME, where NAME is an environment variable",
-        )
-    if variable not in os.environ:
-        raise UsageError(
-            "the environment variable that --auth names is not set",
-            where="--auth",
-            hint="export it first; --auth takes the name of the variable, not the secret",
-        )
-    return auth
-
-
 def _cookies(keep: bool, workload: Closed | Open) -> Cookies:
     if keep and isinstance(workload, Open):
         message = "cookies need users: --rate sends each request as a new user"
         raise UsageError(message, where="--cookies", hint="-c N without a rate or replay")
     return "keep" if keep else "iteration"
-
-
-def _body(text: str | None, file: Path | None) -> Body:
-    if text is not None and file is not None:
-        raise UsageError("body given twice", where="--body and --body-file", hint="one of the two")
-    flag = "--body-file"
-    if text is not None and text.startswith("@"):
-        file, text, flag = Path(text[1:]), None, "--body"
-    if text is not None:
-        return Body(kind="text", text=text)
-    if file is None:
-        return Body()
-    import hashlib
-
-    if str(file) == "-":
-        file = _standard_input()
-    try:
-        content = file.read_bytes()
-    except OSError as fault:
-        raise unreadable(str(file), fault, flag) from None
-    return Body(kind="file", path=str(file.resolve()), digest=hashlib.sha256(content).hexdigest())
-
-
-def _standard_input() -> Path:
-    """Copy standard input into a file that is removed when the program ends."""
-    import atexit
-    import tempfile
-
-    with tempfile.NamedTemporaryFile(prefix="loadlens-body-", delete=False) as copy:
-        copy.write(sys.stdin.buffer.read())
-    path = Path(copy.name)
-    atexit.register(path.unlink, missing_ok=True)
-    return path
 
 
 def _connection(policy: str) -> Connection:
@@ -412,7 +292,7 @@ def _connection(policy: str) -> Connection:
 def load_in_words(plan: Plan) -> str:
     """Describe the load in one line: method, path, loop, size."""
     stream = plan.streams[0]
-    step, workload = stream.scenarios[0].steps[0], stream.workload
+    workload = stream.workload
     loop = "closed" if isinstance(workload, Closed) else "open"
     noun = "connection" if isinstance(workload, Closed) and workload.profile is None else "user"
-    return f"{step.method} {step.path} · {loop} · {load_text.size(workload, noun=noun)}"
+    return f"{load_text.requests(stream.scenarios)} · {loop} · {load_text.size(workload, noun=noun)}"

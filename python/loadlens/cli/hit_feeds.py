@@ -12,14 +12,15 @@ from loadlens.model.workload import FEED_FORMATS, Feed, Step
 PICKS = ("shared", "unique", "random", "user")
 
 
-def feeds_of(texts: Sequence[str], step: Step) -> tuple[Feed, ...]:
+def feeds_of(texts: Sequence[str], steps: Sequence[Step]) -> tuple[Feed, ...]:
     """Read the feeds of all --feed flags.
 
     Raises:
         UsageError: A flag or its file cannot be read, or the request uses nothing of it.
     """
     feeds = tuple(_feed(text) for text in texts)
-    used = _used(step, [feed.name for feed in feeds])
+    names = [feed.name for feed in feeds]
+    used = {name for step in steps for name in _used(step, names)}
     for feed in feeds:
         if feed.name not in used:
             raise UsageError(

@@ -22,7 +22,9 @@ ADVANCED: Final = "Advanced"
 class HitOptions:
     """The text of each option; `None` if absent and without a default."""
 
-    url: str = argument("URL", "URL to load: http://host[:port]/path?query.")
+    urls: tuple[str, ...] = argument(
+        "URL...", "URL to load: http://host[:port]/path?query. Several of one service share the load.", ()
+    )
     connections: str | None = option(
         "-c --connections N",
         "Run N concurrent users, one connection each. With --rate: at most N requests in flight. Default: "
@@ -121,6 +123,12 @@ class HitOptions:
         "bearer:NAME. Example: --auth bearer:TOKEN",
         group=REQUEST,
     )
+    targets: str | None = option(
+        "--targets FILE",
+        "Load the requests in FILE, as vegeta has them: METHOD URL or a URL per line, then its headers, then "
+        "@FILE for a body; - is standard input. Example: --targets urls.txt",
+        group=REQUEST,
+    )
     cookies: bool = option(
         "--cookies", "Keep cookies per user and send them with that user's later requests.", group=REQUEST
     )
@@ -214,4 +222,3 @@ class HitOptions:
     proxy: str | None = option("-x --proxy URL", "Not supported.", hidden=True)
     unix: str | None = option("--unix --unix-socket PATH", "Not supported.", hidden=True)
     compressed: bool = option("--compressed", "Not supported.", hidden=True)
-    targets: str | None = option("--targets FILE", "Not supported.", hidden=True)

@@ -41,7 +41,7 @@ def argument(metavar: str, help: str, default: Any = ...) -> Any:
     """Declare an argument; one without a default is required on the command line."""
     return field(
         default=None if default is ... else default,
-        metadata={"typer": typer.Argument(default, metavar=metavar, help=help)},
+        metadata={"typer": typer.Argument(None if default == () else default, metavar=metavar, help=help)},
     )
 
 

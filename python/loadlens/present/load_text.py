@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from loadlens.model.profile import Profile
-from loadlens.model.workload import Closed, Open, Think
+from loadlens.model.workload import Closed, Open, Scenario, Think
 from loadlens.present import words
 from loadlens.units import duration_text
 
@@ -77,3 +78,11 @@ def load_of(curve: Curve, step: Step) -> str:
 def load_with_unit(curve: Curve, step: Step) -> str:
     """`64 users`, `400 requests/s`: the same at length."""
     return words.users(step.load, exactly=True) if curve.is_closed else f"{step.load:g} requests/s"
+
+
+def requests(scenarios: Sequence[Scenario]) -> str:
+    """Return the request of a load, `GET /orders`; of several the number."""
+    if len(scenarios) > 1:
+        return f"{len(scenarios)} URLs in equal parts"
+    step = scenarios[0].steps[0]
+    return f"{step.method} {words.cut(words.plain(step.path), 40)}"

@@ -176,10 +176,11 @@ def _as_study(plan: Plan, driver: str | None) -> tuple[Study, PlannedTrial]:
         trials=1,
         driver=driver,
     )
-    step = stream.scenarios[0].steps[0]
+    step, others = stream.scenarios[0].steps[0], len(stream.scenarios) - 1
+    requests = f"{step.method} {step.path}" + (f" and {others} other requests" if others else "")
     study = Study(
         name="hit",
-        question=f"How does {step.method} {step.path} of {stream.target.authority} answer under this load?",
+        question=f"How does {stream.target.authority} answer {requests} under this load?",
         folder=str(Path.cwd()),
         text="",
         params=(),

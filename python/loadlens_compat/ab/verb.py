@@ -12,7 +12,8 @@ import typer
 
 from loadlens import __version__, engine, units
 from loadlens.cli import preflight
-from loadlens.cli.hit import header_of, pem_of, target_of
+from loadlens.cli.hit import pem_of
+from loadlens.cli.hit_requests import header_of, target_of
 from loadlens.errors import ExitCode, RecordError, UsageError
 from loadlens.model.workload import Body, Closed, Plan, Step, Target
 from loadlens_compat import layouts

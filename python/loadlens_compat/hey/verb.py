@@ -14,8 +14,8 @@ import typer
 
 from loadlens import engine, units
 from loadlens.cli import preflight
-from loadlens.cli.hit import target_of
 from loadlens.cli.hit_load import quantity
+from loadlens.cli.hit_requests import target_of
 from loadlens.errors import ExitCode, UsageError
 from loadlens.model.workload import Body, Closed, Plan, Step, Target, Think
 from loadlens_compat import layouts

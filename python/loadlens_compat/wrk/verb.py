@@ -13,7 +13,7 @@ import typer
 
 from loadlens import __version__, units
 from loadlens.cli import preflight
-from loadlens.cli.hit import target_of
+from loadlens.cli.hit_requests import target_of
 from loadlens.errors import ExitCode, ScriptError, UsageError
 from loadlens.model.workload import Closed, Plan, Scenario, Step
 from loadlens_compat import layouts

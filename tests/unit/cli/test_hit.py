@@ -10,7 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from loadlens.cli import answers, app
-from loadlens.cli.hit import _resolved, target_of
+from loadlens.cli.hit import _resolved
+from loadlens.cli.hit_requests import target_of
 from loadlens.errors import UsageError
 from loadlens.model.finding import Estimate
 from loadlens.model.result import EngineResult
@@ -222,7 +223,6 @@ def test_what_is_no_status_is_refused_with_an_example(text: str) -> None:
         (["-x", "http://proxy:3128"], "HTTP proxies are not supported"),
         (["--unix", "/run/x.sock"], "UNIX sockets are not supported"),
         (["--compressed"], "responses are not decompressed"),
-        (["--targets", "urls.txt"], "`hit` loads one URL"),
     ],
 )
 def test_what_other_tools_have_is_refused_by_name_with_a_hint(run: Any, flags: list[str], words: str) -> None:

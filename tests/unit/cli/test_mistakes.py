@@ -11,7 +11,8 @@ import click
 import pytest
 import typer
 
-from loadlens.cli import app, foreign, main
+from loadlens.cli import app, main
+from loadlens.cli.grammar import foreign
 
 URL = "http://127.0.0.1:1/"
 
@@ -69,6 +70,15 @@ UNUSABLE = [
     Mistake(
         "hit URL -H Host:x", "the Host header is that of the URL\n  at --header\n  try the host in the URL"
     ),
+    Mistake(
+        "hit URL http://127.0.0.1:2/", "one load goes to one service, not to http://127.0.0.1:1 and http://"
+    ),
+    Mistake("hit -q 100 URL", "not a URL: '100'\n  hey and oha call the rate -q; here: -r 100"),
+    Mistake('hit --json {"a":1} URL', "curl calls a JSON body --json; here: -b '{\"a\":1}'"),
+    Mistake(
+        "hit --targets stray.txt", "not a request: 'X: 1'\n  at stray.txt:2\n  try lines such as GET http"
+    ),
+    Mistake("hit URL URL --driver wrk", "other tools take one URL\n  at --driver"),
     Mistake("hit URL -f body.jsn", "no such file or directory\n  at --body-file\n  did you mean body.json?"),
     Mistake(
         "hit URL -b @nope", "cannot read 'nope': no such file or directory\n  at --body\n  try a path seen"
@@ -133,6 +143,7 @@ def test_a_mistake_is_named_with_what_to_type(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "body.json").write_text("{}")
+    (tmp_path / "stray.txt").write_text("# where to\nX: 1\n")
     (tmp_path / "small.yaml").write_text(SMALL)
     (tmp_path / "tab.yaml").write_text("schema: 1\n\tstudy: x\n")
 

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from loadlens.cli import app, preflight
-from loadlens.cli.hit import target_of
+from loadlens.cli.hit_requests import target_of
 from loadlens.errors import TestbedError
 from tests.secured import serving
 

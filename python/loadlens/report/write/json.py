@@ -18,6 +18,7 @@ from loadlens.model.report import ObjectiveRow, Report
 from loadlens.model.workload import Closed, Plan
 
 SCHEMA_VERSION = 1
+_STEP_KEYS = ("name", "requests", "throughput_rps", "response_time_s", "service_time_s")
 
 
 def hit_as_json(
@@ -53,6 +54,7 @@ def hit_as_dict(
         "service_time_s": stream["service_time_s"],
         "lag_s": stream["lag_s"],
         "phases_s": stream["phases_s"],
+        "steps": [{key: step[key] for key in _STEP_KEYS} for step in stream["steps"]],
         "bytes": stream["bytes"],
         "connections": stream["connections"],
         "feeds": stream.get("feeds", []),
@@ -66,7 +68,8 @@ def hit_as_dict(
 
 def _target(plan: Plan) -> str:
     stream = plan.streams[0]
-    return f"{stream.target.origin}{stream.scenarios[0].steps[0].path}"
+    path = "" if len(stream.scenarios) > 1 else stream.scenarios[0].steps[0].path
+    return f"{stream.target.origin}{path}"
 
 
 def _without_unset(fields: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -75,8 +78,9 @@ def _without_unset(fields: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _load(plan: Plan) -> dict[str, Any]:
     stream = plan.streams[0]
-    step, workload = stream.scenarios[0].steps[0], stream.workload
-    load: dict[str, Any] = {"method": step.method, "warmup_s": plan.warmup_ns / 1e9, "seed": plan.seed}
+    methods = {step.method for scenario in stream.scenarios for step in scenario.steps}
+    workload, method = stream.workload, methods.pop() if len(methods) == 1 else None
+    load: dict[str, Any] = {"method": method, "warmup_s": plan.warmup_ns / 1e9, "seed": plan.seed}
     if isinstance(workload, Closed):
         load |= {"kind": "closed", "connections": workload.users, "requests": workload.requests}
         if workload.ramp_ns:

@@ -80,6 +80,7 @@ def summary(result: EngineResult, plan: Plan, screen: Screen = Screen()) -> list
     if screen.quiet:
         return lines
     if stream.law_holds:
+        lines += step_rows(stream, width=screen.width)
         lines += _failures(stream, verbose=screen.verbose, width=screen.width)
         lines += check_rows(stream, verbose=screen.verbose, width=screen.width)
         lines += _strip(stream.response_time_s)
@@ -317,6 +318,26 @@ def _reason_rows(name: str, samples: Sequence[str], width: int) -> list[str]:
     return rows
 
 
+def step_rows(stream: StreamResult, *, width: int) -> Iterator[str]:
+    """Return a table of the requests of a load of several: how many, errors, rate and times of each."""
+    if len(stream.steps) < 2:
+        return
+    room = width - 50
+    yield f"  {'':<{room}}{'requests':>10}{'errors':>8}{'ok/s':>9}{'p50':>10}{'p95':>10}"
+    times = [step.response_time_s.quantity(key).value for step in stream.steps for key in ("p50", "p95")]
+    scale = numbers.scale("s", times)
+    for step in stream.steps:
+        done = step.response_time_s
+        rate = figure("throughput", "1/s", step.throughput_rps, done.count)
+        shown = [
+            numbers.show(figure(key, "s", done.quantity(key), done.count), scale) for key in ("p50", "p95")
+        ]
+        name = words.cut(words.plain(step.name), room - 2)
+        cells = [each.short if each.state != "not measured" else "none" for each in shown]
+        row = f"  {name:<{room}}{numbers.count(step.requests.ended):>10}{numbers.count(step.requests.bad):>8}"
+        yield f"{row}{numbers.show(rate, PER_SECOND).value:>9}{cells[0]:>10}{cells[1]:>10}"
+
+
 def check_rows(stream: StreamResult, *, verbose: bool, width: int = 80) -> Iterator[str]:
     """Return a table of the checks of the load's steps; under one that failed, the first answer that did."""
     checks = [(step, check) for step in stream.steps for check in step.checks]
@@ -361,7 +382,7 @@ def _strip(times: Distribution) -> list[str]:
 
 def _load_line(plan: Plan, result: EngineResult) -> str:
     stream = plan.streams[0]
-    step, workload = stream.scenarios[0].steps[0], stream.workload
+    workload = stream.workload
     if isinstance(workload, Closed):
         noun = "connection" if workload.profile is None else "user"
         size = " · ".join(
@@ -371,8 +392,7 @@ def _load_line(plan: Plan, result: EngineResult) -> str:
     else:
         size = f"open loop · {load_text.size(workload)} · at most {workload.max_in_flight} at once"
     warm = f" after {numbers.duration(result.warmup_s)} warm-up" if result.warmup_s else ""
-    path = words.cut(words.plain(step.path), 40)
-    return f"{step.method} {path} · {size} · {result.measured_s:.1f} s{warm}"
+    return f"{load_text.requests(stream.scenarios)} · {size} · {result.measured_s:.1f} s{warm}"
 
 
 def _ending(stream: StreamResult, screen: Screen) -> Iterator[str]:

@@ -7,7 +7,7 @@ from typing import Final
 
 import click
 
-from loadlens.cli import foreign
+from loadlens.cli.grammar import foreign
 from loadlens.errors import UsageError, nearest
 
 _NOT_WHOLE: Final = re.compile(r"(.+) is not a valid (?:integer|int|float)(?: range)?\.?")

@@ -11,7 +11,7 @@ from typing import Any, Final
 import click
 from typer.core import TyperCommand, TyperGroup
 
-from loadlens.cli import foreign, help_page, mistakes
+from loadlens.cli.grammar import foreign, help_page, mistakes
 from loadlens.errors import UsageError
 
 _URL: Final = re.compile(
