@@ -25,8 +25,8 @@ from loadlens.present import charts, numbers, words
 from loadlens.record import RunRecord, latest_run, open_run
 from loadlens.report import build
 from loadlens.report.write import cells
-from loadlens.report.write.markdown.escaping import code, escaped, folded
-from loadlens.report.write.markdown.escaping import table as table_lines
+from loadlens.report.write.escaping import code, escaped, folded
+from loadlens.report.write.escaping import table as table_lines
 
 ROOT = Path(__file__).parent.parent
 MARKED = re.compile(r"(<!-- figures: [^\n]* -->\n).*?(<!-- end of figures -->\n)", re.DOTALL)

@@ -53,6 +53,7 @@ CORE_RUNS: Final = {
     "check": ["check", f"{FOLDER}/study.yaml"],
     "init": ["init", URL, "-o", "-"],
     "schema": ["schema"],
+    "completion": ["completion", "bash"],
     "doctor": ["doctor", "--no-measure"],
     "version": ["version"],
 }

@@ -13,7 +13,7 @@ from typing import Any, Final
 import click
 import typer
 
-from loadlens.cli import check, demo, doctor, explain, hit, init, report, run, schema
+from loadlens.cli import check, completion, demo, doctor, explain, hit, init, report, run, schema
 from loadlens.cli.grammar import mistakes
 from loadlens.cli.grammar.command import Verb, Verbs
 from loadlens.cli.lab import needing_lab
@@ -65,6 +65,7 @@ for _name, _tool in (("wrk", wrk), ("ab", ab), ("hey", hey)):
     _add(_name, OTHERS, _tool, context_settings=letters.UNREAD)
 _add("demo", URLS, demo.demo)
 _add("doctor", SETUP, doctor.doctor)
+_add("completion", SETUP, completion.completion)
 
 
 def version() -> None:

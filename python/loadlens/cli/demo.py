@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from loadlens.cli.completion import flaws
 from loadlens.cli.explain import listener
 from loadlens.cli.explain_options import ExplainFlags, aim_of
 from loadlens.cli.options import OUT, Example, argument, option, verb
@@ -27,7 +28,9 @@ BUDGET: Final = "40s"  # the service's start and the answer take the rest of 45 
 class DemoOptions:
     """Options of `demo`."""
 
-    flaw: str | None = argument("[FLAW]", "One of --list. Default: one at random, which stays hidden.", None)
+    flaw: str | None = argument(
+        "[FLAW]", "One of --list. Default: one at random, which stays hidden.", None, shell_complete=flaws
+    )
     lists: bool = option("--list", "List the flaws and exit.")
     seed: int | None = option("--seed N", "Choose the flaw and seed the search with N. Default: a new seed.")
     out: Path | None = option(*OUT)

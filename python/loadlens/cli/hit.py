@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from loadlens.cli.hit_load import load_of, quantity
 from loadlens.cli.hit_options import HitOptions
 from loadlens.cli.hit_requests import requests_of
 from loadlens.cli.options import Example, choice, unreadable, verb
+from loadlens.cli.outputs import Outputs, outputs_of
 from loadlens.errors import ExitCode, PlanError, UsageError, nearest
 from loadlens.model.workload import (
     Closed,
@@ -30,8 +32,10 @@ from loadlens.model.workload import (
 from loadlens.present import load_text, terminal
 
 if TYPE_CHECKING:
+    from loadlens.model.result import EngineResult
     from loadlens.model.study import Objective
     from loadlens.run.external import Driver
+    from loadlens.run.single_load import HitDone
 
 
 @verb(
@@ -53,6 +57,9 @@ def hit(given: HitOptions) -> None:
     if given.resolve is not None:
         target = _resolved(target, given.resolve)
     objectives = _objectives(given)
+    outputs = outputs_of(given.out)
+    if given.driver is not None and set(outputs.files) - {"json"}:
+        raise UsageError("results of other tools are written as JSON only", where="--out", hint="json=FILE")
     warmup_ns = quantity(units.duration_ns, given.warmup, "--warmup")
     feeds = feeds_of(given.feeds, [step for scenario in scenarios for step in scenario.steps])
     load = load_of(given, warmup_ns, feed_ends=any(feed.end == "stop" for feed in feeds))
@@ -75,15 +82,18 @@ def hit(given: HitOptions) -> None:
         warmup_ns=warmup_ns,
         duration_ns=load.duration_ns,
     )
-    sys.exit(int(_run(plan, given, objectives)))
+    sys.exit(int(_run(plan, given, objectives, outputs)))
 
 
-def _run(plan: Plan, given: HitOptions, objectives: tuple[Objective, ...]) -> ExitCode:
+def _run(plan: Plan, given: HitOptions, objectives: tuple[Objective, ...], outputs: Outputs) -> ExitCode:
     from loadlens.live.hit_view import HitView
     from loadlens.machine import calibration
     from loadlens.model.result import EngineResult
     from loadlens.report.write.hit_figures import objective_rows
-    from loadlens.report.write.terminal.hit_summary import is_all_redirects
+    from loadlens.report.write.hit_tables import hit_csv, hit_markdown
+    from loadlens.report.write.json import hit_as_json
+    from loadlens.report.write.junit import junit
+    from loadlens.report.write.terminal.hit_summary import Screen, is_all_redirects, print_hit, summary
     from loadlens.run import trial_faults
     from loadlens.run.single_load import run_hit
 
@@ -95,7 +105,7 @@ def _run(plan: Plan, given: HitOptions, objectives: tuple[Objective, ...]) -> Ex
         try:
             done = run_hit(
                 plan,
-                out=given.out,
+                out=outputs.record,
                 driver=driver,
                 on_ready=lambda: preflight.connect_once(plan),
                 on_progress=view.update,
@@ -106,20 +116,20 @@ def _run(plan: Plan, given: HitOptions, objectives: tuple[Objective, ...]) -> Ex
     calibrated = None if driver is not None else calibration.of_this_machine()
     result = EngineResult.from_json(done.result)
     judged = objective_rows(result, objectives)
+    redirect = ""
+    if driver is None and is_all_redirects(result.streams[0]):
+        redirect = _redirect_of(plan)
+    as_json = partial(hit_as_json, done.result, plan, calibrated, judged)
     if given.as_json:
-        from loadlens.report.write.json import hit_as_json
-
-        print(hit_as_json(done.result, plan, calibrated, judged))
+        print(as_json())
     elif driver is not None:
         from loadlens.report.write.terminal.external_summary import print_driven
 
         print_driven(result, plan, record=done.record, quiet=given.quiet)
     else:
-        from loadlens.report.write.terminal.hit_summary import Screen, print_hit
-
         screen = Screen(
             objectives=judged,
-            redirect=_redirect_of(plan) if is_all_redirects(result.streams[0]) else "",
+            redirect=redirect,
             calibrated=calibrated,
             record=done.record,
             quiet=given.quiet,
@@ -127,11 +137,30 @@ def _run(plan: Plan, given: HitOptions, objectives: tuple[Objective, ...]) -> Ex
             width=terminal.width(),
         )
         print_hit(result, plan, screen)
+    brief = Screen(redirect=redirect, quiet=True, width=sys.maxsize)
+    title = f"{plan.streams[0].target.origin}: {load_in_words(plan)}"
+    outputs.write(
+        {
+            "json": lambda: as_json() + "\n",
+            "csv": lambda: hit_csv(result),
+            "md": lambda: hit_markdown(title, result, summary(result, plan, brief), judged),
+            "junit": lambda: junit(title, judged, seconds=result.measured_s, fault=_fault(done, result)),
+        }
+    )
     if done.exit_code is not ExitCode.OK:
         return done.exit_code
     if trial_faults.is_all_failed(result):
         return ExitCode.TESTBED
     return ExitCode.OBJECTIVE if any(row.state == "bad" for row in judged) else ExitCode.OK
+
+
+def _fault(done: HitDone, result: EngineResult) -> str:
+    """Return why a load says nothing; empty if it is valid and a request succeeded."""
+    from loadlens.run import trial_faults
+
+    if done.exit_code is ExitCode.INVALID:
+        return "; ".join(trial_faults.faults_of(result))
+    return "no request succeeded" if trial_faults.is_all_failed(result) else ""
 
 
 def _redirect_of(plan: Plan) -> str:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from loadlens.cli.options import EXPECTED, HEADERS, INSECURE, METHOD, OUT, SEED, argument, option
+from loadlens.cli.completion import drivers
+from loadlens.cli.options import EXPECTED, HEADERS, INSECURE, METHOD, SEED, argument, option
 
 # Groups of the help, in their order.
 LOAD: Final = "Load"
@@ -195,7 +196,13 @@ class HitOptions:
         default=(),
         group=OUTPUT,
     )
-    out: Path | None = option(*OUT, group=OUTPUT)
+    out: tuple[str, ...] = option(
+        "-o --out DIR|FORMAT=FILE",
+        "Write the record to DIR, a new folder; or the result to files: json, csv, md or junit (one test per "
+        "objective). Repeatable. Example: -o run1, --out json=run1.json,junit=run1.xml",
+        default=(),
+        group=OUTPUT,
+    )
     as_json: bool = option("--json", "Print the result as JSON (docs/reference/hit-json.md).", group=OUTPUT)
     quiet: bool = option("-q --quiet", "Print only the headline and the verdicts.", group=OUTPUT)
     verbose: bool = option("-v --verbose", "Print every percentile, and samples of the errors.", group=OUTPUT)
@@ -217,6 +224,7 @@ class HitOptions:
         "Generate the load with another installed tool: wrk, ab, hey, oha, k6 or locust. What it does not "
         "report is null in --json and in the record. Default: our own engine. Example: --driver wrk",
         group=ADVANCED,
+        shell_complete=drivers,
     )
     follow: str | None = option("--follow --location N", "Not supported.", hidden=True)
     proxy: str | None = option("-x --proxy URL", "Not supported.", hidden=True)

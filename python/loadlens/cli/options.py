@@ -37,11 +37,12 @@ def option(spec: str, help: str, default: Any = None, *, group: str | None = Non
     return field(default=default, metadata={"typer": declared})
 
 
-def argument(metavar: str, help: str, default: Any = ...) -> Any:
+def argument(metavar: str, help: str, default: Any = ..., **more: Any) -> Any:
     """Declare an argument; one without a default is required on the command line."""
+    declared = typer.Argument(None if default == () else default, metavar=metavar, help=help, **more)
     return field(
         default=None if default is ... else default,
-        metadata={"typer": typer.Argument(None if default == () else default, metavar=metavar, help=help)},
+        metadata={"typer": declared},
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from loadlens.cli.completion import records
 from loadlens.cli.options import Example, argument, option, verb
 from loadlens.errors import RecordError, nearest
 
@@ -21,7 +22,7 @@ RUN: Final = ("RUN", "A record. Example: runs/register-2c90")
 class ReportOptions:
     """Options of `report`."""
 
-    run: Path = argument(*RUN)
+    run: Path = argument(*RUN, shell_complete=records)
     explore: bool = option(
         "--explore", "Make charts interactive; adds 0.9 MB to the page. Default: static charts."
     )
@@ -55,7 +56,7 @@ def report(given: ReportOptions) -> None:
 class ShowOptions:
     """Options of `show`."""
 
-    run: Path = argument(*RUN)
+    run: Path = argument(*RUN, shell_complete=records)
 
 
 @verb(

@@ -83,6 +83,9 @@ UNUSABLE = [
     Mistake(
         "hit URL -b @nope", "cannot read 'nope': no such file or directory\n  at --body\n  try a path seen"
     ),
+    Mistake("hit URL --out jsn=a", "not a format and its file: 'jsn=a'\n  at --out\n  try json=FILE"),
+    Mistake("hit URL -o .", ". already holds something\n  at --out\n  try another folder, -o NEW"),
+    Mistake("completion fihs", "no shell 'fihs'\n  at SHELL\n  did you mean fish?"),
     Mistake("hit URL --expect 20x", "'20x' is no status\n  at --expect\n  try 200, 2xx or 200-299"),
     Mistake("hit URL --check status:200", "a status is no check\n  at --check\n  try --expect 200"),
     Mistake(

@@ -61,7 +61,7 @@ def metric_figure(stream: StreamResult, metric: str) -> Figure:
         "connect": phases.connect,
         "tls": phases.tls,
     }[kind]
-    if block is None:
+    if block is None or not (block.count or block.censored):
         return NotMeasured(metric, "no request had this part")
     return figure(metric, "s", block.quantity(statistic), block.count)
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from loadlens.report.write import escaping as md
 from loadlens.report.write import html, markdown
-from loadlens.report.write.markdown import escaping as md
 from tests.golden import assert_as_reviewed
 from tests.unit.report.write import sample_report
 from tests.unit.report.write.parsed import parse

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from loadlens.model.report import Chart, Report
 from loadlens.present import charts, words
-from loadlens.report.write.markdown import escaping
+from loadlens.report.write import escaping
 from loadlens.report.write.view import view
 
 MAIN = "report.md"
