@@ -186,7 +186,7 @@ def cautions(stream: StreamResult, result: EngineResult, plan: Plan, redirect: s
     if is_all_redirects(stream):
         where = f" to {words.plain(redirect)}" if redirect else ""
         yield f"▲ every answer was a redirect{where}: you measured the redirect"
-    if requests.ok:
+    if requests.ok and result.generator.verdict != "kept_up":
         yield from (f"▲ {reason}" for reason in result.generator.reasons)
     yield from (f"▲ {reason}" for reason in result.reasons)
     little = stream.little
