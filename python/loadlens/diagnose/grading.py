@@ -7,7 +7,7 @@ missing: a signal, the sight of a rival, or the distance of an interval from its
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -136,11 +136,6 @@ def against(rivals: Sequence[Counter]) -> Counter | None:
 
 
 # --- what a rule answers ----------------------------------------------------------------------------------
-
-
-def first(findings: Iterable[Finding | None]) -> Finding | None:
-    """Return the first finding among them; none: there is none."""
-    return next((finding for finding in findings if finding is not None), None)
 
 
 def strongest(findings: Sequence[Finding]) -> Finding:

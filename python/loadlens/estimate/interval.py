@@ -60,6 +60,9 @@ class Insufficient:
     reason: str
 
 
+Measured = Interval | Insufficient  # a value, or why there is none
+
+
 def product(*parts: Interval, method: str) -> Interval:
     """Return the product of positive quantities that err independently.
 

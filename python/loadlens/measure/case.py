@@ -10,7 +10,7 @@ import numpy as np
 
 from loadlens.estimate import over_trials as over
 from loadlens.estimate import within_trial
-from loadlens.estimate.interval import Insufficient, Interval
+from loadlens.estimate.interval import Insufficient, Interval, Measured
 from loadlens.estimate.interval_counts import IntervalCounts
 from loadlens.measure.external_report import NO_RESPONSE, ExternalReport
 from loadlens.measure.figures import estimate
@@ -18,8 +18,6 @@ from loadlens.measure.trial import NO_SUCCESSES, StepMeasures, StreamMeasures, T
 from loadlens.model.finding import Estimate, Figure, NotMeasured, Undecided
 from loadlens.model.recorded import PlannedCase
 from loadlens.present import numbers
-
-Found = Interval | Insufficient
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +115,7 @@ class CaseMeasures:
         ]
         return self._rate(rates, [int(part.ok.sum()) for part in parts])
 
-    def _rate(self, rates: Sequence[Found], samples: Sequence[int]) -> Figure:
+    def _rate(self, rates: Sequence[Measured], samples: Sequence[int]) -> Figure:
         """Trials that count alike still know their rate to one request only, which an edge may cut off."""
         whole = self.figure("throughput", "1/s", rates, samples)
         if not isinstance(whole, Estimate) or whole.trials < 2 or whole.low is None or whole.high is None:
@@ -241,11 +239,11 @@ class CaseMeasures:
 
     # --- figures -------------------------------------------------------------------------------------
 
-    def figure(self, metric: str, unit: str, values: Sequence[Found], samples: Sequence[int]) -> Figure:
+    def figure(self, metric: str, unit: str, values: Sequence[Measured], samples: Sequence[int]) -> Figure:
         """A positive quantity over trials: t on logs; with one trial, within it."""
         return self._over(metric, unit, values, samples, over.over_trials)
 
-    def level_figure(self, metric: str, unit: str, values: Sequence[Found]) -> Figure:
+    def level_figure(self, metric: str, unit: str, values: Sequence[Measured]) -> Figure:
         """A quantity that may be zero, over trials."""
         return self._over(metric, unit, values, [0] * len(values), over.level_over_trials)
 
@@ -253,9 +251,9 @@ class CaseMeasures:
         self,
         metric: str,
         unit: str,
-        values: Sequence[Found],
+        values: Sequence[Measured],
         samples: Sequence[int],
-        combine: Callable[[np.ndarray[tuple[int], np.dtype[np.float64]]], Found],
+        combine: Callable[[np.ndarray[tuple[int], np.dtype[np.float64]]], Measured],
     ) -> Figure:
         intervals = [interval for interval in values if isinstance(interval, Interval)]
         if not values:
@@ -314,7 +312,7 @@ class CaseMeasures:
             return Undecided(metric, "share", f"{whole.reason}; they gave {shown}")
         return estimate(metric, "share", whole, len(intervals), samples)
 
-    def _share(self, hits: np.ndarray, totals: np.ndarray) -> Found:
+    def _share(self, hits: np.ndarray, totals: np.ndarray) -> Measured:
         """Within a trial; of counts of a whole load nothing is known of how they varied within it."""
         if self.external is None or self.external.tells_requests or not hits.any():
             return within_trial.share(hits, totals)

@@ -85,13 +85,6 @@ def test_the_strongest_speaks_for_the_curves_of_all() -> None:
     assert spoken.curves == ("a", "b", "c", "d")
 
 
-def test_the_first_that_was_found_speaks_in_the_order_of_the_looks() -> None:
-    weak, strong = finding("a", Grade.SUSPECTED, 0.1), finding("b", Grade.STRONG, 0.9)
-
-    assert grading.first([None, weak, strong]) is weak
-    assert grading.first([None, None]) is None
-
-
 def test_a_figure_that_is_not_known_counts_as_nothing() -> None:
     points = [figures.point(estimate(3.0)), figures.point(NotMeasured("x", "not read")), figures.point(None)]
 

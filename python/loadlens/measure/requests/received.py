@@ -7,21 +7,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from loadlens.estimate import within_trial
-from loadlens.estimate.interval import Insufficient, Interval
+from loadlens.estimate.interval import Insufficient, Interval, Measured
 from loadlens.estimate.interval_counts import IntervalCounts
 from loadlens.model.counters import Counters
 
 FEWEST = 20  # answers whose first and last bytes were timed
-Found = Interval | Insufficient
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Received:
     """Answers of the load in the measured part."""
 
-    bytes_per_s: Found
-    waited: Found  # mean seconds until the first byte
-    coming: Found  # from there to the last
+    bytes_per_s: Measured
+    waited: Measured  # mean seconds until the first byte
+    coming: Measured  # from there to the last
 
 
 def read(
@@ -50,7 +49,7 @@ def read(
     )
 
 
-def _mean(times: IntervalCounts) -> Found:
+def _mean(times: IntervalCounts) -> Measured:
     """By the middle of each class, which is narrow."""
     if times.observed < FEWEST:
         return Insufficient(f"{times.observed} answers were timed in parts, needs {FEWEST}")

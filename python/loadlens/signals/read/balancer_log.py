@@ -12,10 +12,10 @@ from typing import Literal
 
 import numpy as np
 
-from loadlens.estimate.interval import Floats, Insufficient, Interval
+from loadlens.estimate.interval import Floats, Insufficient, Interval, Measured
 from loadlens.model.readings import BalancerMetrics, Metric, TcpMetrics
 from loadlens.signals.read.resources import Process
-from loadlens.signals.read.trial_series import Measured, Readings, Series, mean_or_point, total
+from loadlens.signals.read.trial_series import Readings, Series, mean_or_point, total
 
 FEWEST_ANSWERS = 5  # seen: fewer say less than how many requests there are at a time
 NOBODY = "none"  # in a balancer's log: answered without a replica

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import get_args, get_type_hints
 
-from loadlens.estimate.interval import Interval
+from loadlens.estimate.interval import Interval, Measured
 from loadlens.model import facts
 from loadlens.model.readings import ProcMetrics, Signal
 from loadlens.signals.read.resources import Process
-from loadlens.signals.read.trial_series import NOT_READ, Measured, Readings, Series, of_time
+from loadlens.signals.read.trial_series import NOT_READ, Readings, Series, of_time
 
 Value = Measured | float | None
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from loadlens.estimate import within_trial
-from loadlens.estimate.interval import Insufficient, Interval
+from loadlens.estimate.interval import Insufficient, Interval, Measured
 from loadlens.model.readings import CgroupMetrics, Metric
 from loadlens.model.recorded import PlacedService, Placement
 from loadlens.signals.read.resources import Process
-from loadlens.signals.read.trial_series import NOT_READ, Measured, Readings, Series, of_time, stacked
+from loadlens.signals.read.trial_series import NOT_READ, Readings, Series, of_time, stacked
 
 _READ = (
     *(CgroupMetrics.cpu_periods, CgroupMetrics.cpu_throttled_periods, CgroupMetrics.cpu_throttled_s),

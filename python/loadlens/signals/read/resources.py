@@ -11,10 +11,10 @@ from typing import Final
 
 import numpy as np
 
-from loadlens.estimate.interval import Insufficient, Interval
+from loadlens.estimate.interval import Insufficient, Interval, Measured
 from loadlens.model.readings import METRICS, HostMetrics, Metric, MonitorMetrics, ProcMetrics
 from loadlens.signals.collect.scene import DRIVER
-from loadlens.signals.read.trial_series import Measured, Readings, Series, added
+from loadlens.signals.read.trial_series import Readings, Series, added
 
 HOT: Final = 0.05  # of a core: a thread that uses more is hot
 ALL: Final = "all"  # the label `cpu` of sums over all processors

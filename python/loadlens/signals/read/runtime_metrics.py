@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from loadlens.estimate.interval import Interval
+from loadlens.estimate.interval import Interval, Measured
 from loadlens.model.readings import (
     BalancerMetrics,
     BeamMetrics,
@@ -26,7 +26,6 @@ from loadlens.model.readings import (
 from loadlens.signals.read import jvm_metrics
 from loadlens.signals.read.trial_series import (
     NOT_READ,
-    Measured,
     Readings,
     Series,
     level,

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from loadlens.estimate import within_trial
-from loadlens.estimate.interval import Floats, Interval
+from loadlens.estimate.interval import Floats, Interval, Measured
 from loadlens.model.readings import HostMetrics, Metric, ProcMetrics
 from loadlens.signals.read.resources import Process
-from loadlens.signals.read.trial_series import NOT_READ, Measured, Readings, added, of_time
+from loadlens.signals.read.trial_series import NOT_READ, Readings, added, of_time
 
 FEWEST_LOOKS = 5
 

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from loadlens.estimate import within_trial
-from loadlens.estimate.interval import Floats, Insufficient, Interval
+from loadlens.estimate.interval import Floats, Insufficient, Interval, Measured
 from loadlens.model.readings import Labels, Metric
 
 if TYPE_CHECKING:
     import polars as pl
 
-Measured = Interval | Insufficient  # a value of one trial, or why there is none
 NOT_READ: Final = Insufficient("not read in the measured part")
 SCRAPE: Final = "scrape"  # the monitor whose metrics have the names that services export
 
