@@ -12,7 +12,7 @@ from tests.calm import REPEATED
 
 TESTS = Path(__file__).parent
 # Everything here drives real services for real seconds. A slow test elsewhere has the mark itself.
-SLOW = (TESTS / "end_to_end", TESTS / "studies", TESTS / "catalogue/test_physics.py")
+SLOW = (TESTS / "edges", TESTS / "end_to_end", TESTS / "studies", TESTS / "catalogue/test_physics.py")
 REASON = "why it was judged again"
 
 # An example that takes long says something of the machine, and nothing of what is tested.

@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
-
+# As in `typing`, whose import would come before Ctrl-C is handled (__main__.py).
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from loadlens.record import RunRecord
 
 __version__ = "0.1.0"

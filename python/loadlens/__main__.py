@@ -1,7 +1,25 @@
-"""`python -m loadlens` is the command line."""
+"""The program, as `loadlens` and as `python -m loadlens`."""
 
 from __future__ import annotations
 
-from loadlens.cli import main
+import _signal  # type: ignore[import-not-found]  # `signal` takes time to import
+import sys
 
-main()
+
+def main() -> None:
+    """Run the command line; Ctrl-C during its imports ends the program without a traceback."""
+    is_ours = _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler  # not where it is ignored
+    if is_ours:
+        _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
+    from loadlens.cli import run_verb
+    from loadlens.errors import ExitCode
+    from loadlens.present.streams import Streams
+
+    if is_ours:
+        _signal.signal(_signal.SIGINT, _signal.default_int_handler)
+    streams = Streams()
+    sys.exit(streams.end(run_verb(), if_lost=ExitCode.OUTPUT))
+
+
+if __name__ == "__main__":
+    main()

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from loadlens.errors import EngineError, PlanError, ScriptError, TestbedError
+from loadlens.errors import EngineError, PlanError, ScriptError, TestbedError, TooLargeError
 from loadlens.model.profile import ReplayText
 from loadlens.model.workload import Plan, Replay
 
@@ -43,7 +43,7 @@ class Run:
 
     Raises:
         PlanError: The engine refuses the plan; every fault is named.
-        EngineError: A limit of this machine stands in the way (descriptors, ports, memory).
+        TooLargeError: A limit of this machine stands in the way (descriptors, ports, memory).
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -56,7 +56,7 @@ class Run:
             raise _refusal(json.loads(str(told))) from None
         except OSError as fault:
             what, _, advice = str(fault).partition("\n")
-            raise EngineError(
+            raise TooLargeError(
                 f"the generator cannot carry this load: {what}",
                 hint=advice or "fewer connections, or a higher limit",
             ) from fault

@@ -18,7 +18,9 @@ class ExitCode(IntEnum):
     TESTBED = 3
     INVALID = 4
     RECORD = 5
+    OUTPUT = 6
     OBJECTIVE = 99
+    HUNG_UP = 129
     INTERRUPTED = 130
     TERMINATED = 143
 
@@ -108,6 +110,12 @@ class EngineError(LoadlensError):
     """The generator's own limit, or a broken law of counting: the result is invalid."""
 
     code = ExitCode.INVALID
+
+
+class TooLargeError(EngineError):
+    """A load that this machine cannot carry; nothing was started."""
+
+    code = ExitCode.USAGE
 
 
 class RecordError(LoadlensError):

@@ -5,6 +5,7 @@ Verbs import what they need when they run, so that `--help` and a short `hit` st
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Callable
@@ -18,7 +19,7 @@ from loadlens.cli.grammar import mistakes
 from loadlens.cli.grammar.command import Verb, Verbs
 from loadlens.cli.lab import needing_lab
 from loadlens.cli.options import Example
-from loadlens.errors import ExitCode, LoadlensError
+from loadlens.errors import ExitCode, LoadlensError, RecordError, UsageError
 from loadlens_compat import letters
 from loadlens_compat.ab.verb import ab
 from loadlens_compat.hey.verb import hey
@@ -38,6 +39,12 @@ URLS: Final = "A URL"
 STUDIES: Final = "A study"
 OTHERS: Final = "Flags and output of other tools"
 SETUP: Final = "This machine"
+
+# Faults of a path that the user gave, and of a disk or file that is full: no bugs of the program.
+PLACES: Final = frozenset(
+    {errno.ENAMETOOLONG, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENOENT}
+)
+FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO})
 
 app = typer.Typer(
     name="loadlens",
@@ -112,25 +119,45 @@ _options.examples = (  # type: ignore[attr-defined]
 
 def main() -> None:
     """Run the command line; expected faults become a message and an exit code, never a traceback."""
+    sys.exit(run_verb())
+
+
+def run_verb() -> int:
+    """Run the verb that is asked for and return its exit code."""
     try:
         # An interrupt that no verb took comes back as its exit code.
         code = app(standalone_mode=False)
-        sys.exit(code if isinstance(code, int) else int(ExitCode.OK))
+        return code if isinstance(code, int) else ExitCode.OK
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else ExitCode.OK
     except click.ClickException as fault:
-        sys.stderr.write(f"loadlens: {mistakes.error_of(fault)}\n")
-        sys.exit(int(ExitCode.USAGE))
+        return _refuse(mistakes.error_of(fault))
     except LoadlensError as fault:
-        sys.stderr.write(f"loadlens: {fault}\n")
-        sys.exit(int(fault.code))
-    except KeyboardInterrupt:
-        sys.exit(int(ExitCode.INTERRUPTED))
-    except typer.Abort:
-        sys.exit(int(ExitCode.INTERRUPTED))
+        return _refuse(fault)
+    except (KeyboardInterrupt, typer.Abort):
+        return ExitCode.INTERRUPTED
+    except OSError as fault:
+        if (fault.errno not in PLACES and fault.errno not in FULL) or os.environ.get("LOADLENS_DEBUG"):
+            return _internal(fault)
+        named = "" if fault.filename is None else f" {fault.filename!r}"
+        words = f"cannot use{named}: {(fault.strerror or '').lower()}"
+        return _refuse(UsageError(words) if fault.errno in PLACES else RecordError(words))
     except Exception as fault:
-        if os.environ.get("LOADLENS_DEBUG"):
-            raise
-        sys.stderr.write(
-            f"loadlens: internal error: {type(fault).__name__}: {fault}\n"
-            "  try the same command with LOADLENS_DEBUG=1 and report what it prints\n"
-        )
-        sys.exit(int(ExitCode.BUG))
+        return _internal(fault)
+
+
+def _refuse(fault: LoadlensError) -> int:
+    # Control characters of what the user typed are shown, not sent to the terminal.
+    text = "".join(c if c == "\n" or c.isprintable() else ascii(c)[1:-1] for c in str(fault))
+    sys.stderr.write(f"loadlens: {text}\n")
+    return fault.code
+
+
+def _internal(fault: Exception) -> int:
+    if os.environ.get("LOADLENS_DEBUG"):
+        raise fault
+    sys.stderr.write(
+        f"loadlens: internal error: {type(fault).__name__}: {fault}\n"
+        "  try the same command with LOADLENS_DEBUG=1 and report what it prints\n"
+    )
+    return ExitCode.BUG

@@ -147,6 +147,9 @@ def _run(plan: Plan, given: HitOptions, objectives: tuple[Objective, ...], outpu
             "junit": lambda: junit(title, judged, seconds=result.measured_s, fault=_fault(done, result)),
         }
     )
+    if done.lost is not None:
+        sys.stderr.write(f"loadlens: the record is incomplete: {done.lost.message}\n  at {done.lost.where}\n")
+        return ExitCode.RECORD
     if done.exit_code is not ExitCode.OK:
         return done.exit_code
     if trial_faults.is_all_failed(result):

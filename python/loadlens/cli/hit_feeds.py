@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from loadlens.cli.options import refuse_stream
 from loadlens.errors import UsageError
 from loadlens.model.workload import FEED_FORMATS, Feed, Step
 
@@ -46,6 +47,7 @@ def _feed(text: str) -> Feed:
         endings = ", ".join(FEED_FORMATS)
         hint = f"a file that ends in {endings}; after a comma {', '.join(PICKS)}"
         raise UsageError(f"unknown format of {file!r}", where="--feed", hint=hint)
+    refuse_stream(file, "--feed")
     try:
         digest = engine.open_feed(path, format).digest()
     except ValueError as fault:

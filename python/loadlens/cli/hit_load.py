@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 
 from loadlens import units
 from loadlens.cli.hit_options import HitOptions
-from loadlens.cli.options import choice
+from loadlens.cli.options import choice, refuse_stream
 from loadlens.errors import UsageError
 from loadlens.model.profile import Profile, Shape, Shaped, ramp, shaped
 from loadlens.model.workload import Closed, Open, Replay, Think
@@ -157,6 +157,7 @@ def _replay(text: str) -> Replay:
     from loadlens.study.parse import load_grammar
 
     written = quantity(load_grammar.replay, text, "--replay")
+    refuse_stream(written.file, "--replay")
     due_times = engine.read_due_times(written.file, written)
     if isinstance(due_times, Replay):
         return due_times

@@ -18,6 +18,7 @@ from loadlens.errors import UsageError
 from loadlens.model.workload import Auth, Body, Scenario, Step, Target, Tls
 
 _URL_EXAMPLE: Final = "http://127.0.0.1:8080/path"
+MOST_BODY_BYTES: Final = 256 * 2**20  # the engine's threads keep it in memory
 
 _METHOD_AND_URL: Final = re.compile(r"(?:([A-Z]+)\s+)?(\S+)")
 _TARGETS_FORM: Final = "lines such as GET http://127.0.0.1:8080/path, then its headers, then @FILE for a body"
@@ -148,6 +149,9 @@ def target_of(url: str) -> tuple[Target, str]:
         UsageError: It cannot be read, or carries credentials.
     """
     given = url
+    if control := next((sign for sign in url if ord(sign) < 32 or ord(sign) == 127), ""):
+        # urlsplit would drop some of them without a word.
+        raise UsageError(f"control character in a URL: {url!r}", hint=f"write %{ord(control):02X}")
     if "://" not in url:
         url = f"http://{url}"
     try:
@@ -223,22 +227,26 @@ def _body(text: str | None, file: Path | None, flag: str = "--body-file") -> Bod
         return Body()
     import hashlib
 
-    if str(file) == "-":
-        file = _standard_input()
     try:
-        content = file.read_bytes()
+        with sys.stdin.buffer if str(file) == "-" else file.open("rb") as source:
+            content = source.read(MOST_BODY_BYTES + 1)
     except OSError as fault:
         raise unreadable(str(file), fault, flag) from None
+    if len(content) > MOST_BODY_BYTES:
+        size = f"{MOST_BODY_BYTES // 2**20} MiB"
+        raise UsageError(f"the body in {str(file)!r} is longer than {size}", where=flag, hint="a shorter one")
+    if not file.is_file():
+        file = _copy_of(content)
     return Body(kind="file", path=str(file.resolve()), digest=hashlib.sha256(content).hexdigest())
 
 
-def _standard_input() -> Path:
-    """Copy standard input into a file that is removed when the program ends."""
+def _copy_of(content: bytes) -> Path:
+    """Write what came from a pipe or a device into a file that is removed when the program ends."""
     import atexit
     import tempfile
 
     with tempfile.NamedTemporaryFile(prefix="loadlens-body-", delete=False) as copy:
-        copy.write(sys.stdin.buffer.read())
+        copy.write(content)
     path = Path(copy.name)
     atexit.register(path.unlink, missing_ok=True)
     return path

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final, TypeVar, get_args, get_origin, get_type_hints
@@ -56,6 +57,7 @@ def verb(
             values = {
                 name: tuple(value) if isinstance(value, list) else value for name, value in given.items()
             }
+            refuse_bytes(values, parameters)
             run(options(**{name: value for name, value in values.items() if value is not None}))
 
         hints = get_type_hints(options)
@@ -66,6 +68,33 @@ def verb(
         return command
 
     return command_of
+
+
+def refuse_bytes(values: Mapping[str, Any], parameters: Sequence[inspect.Parameter]) -> None:
+    """Refuse text and paths that are not UTF-8, which neither a plan nor a record can hold.
+
+    Raises:
+        UsageError: An option or argument has such bytes, or is a path below a folder that has.
+    """
+    flags = {each.name: (each.default.param_decls or (each.default.metavar,))[-1] for each in parameters}
+    for name, value in values.items():
+        for each in value if isinstance(value, tuple) else (value,):
+            refuse_bytes_in(each, flags[name])
+
+
+def refuse_bytes_in(value: object, flag: str) -> None:
+    """Refuse one value; a path also for the folder that it is in."""
+    text = _absolute(value) if isinstance(value, Path) else str(value)
+    if any("\udc80" <= sign <= "\udcff" for sign in text):
+        hint = "a path without such bytes" if isinstance(value, Path) else "%FF in a URL, -f FILE for a body"
+        raise UsageError(f"not UTF-8: {os.fsencode(text)!r}", where=flag, hint=hint)
+
+
+def _absolute(path: Path) -> str:
+    try:
+        return os.path.abspath(path)
+    except FileNotFoundError:  # the working directory was deleted
+        return str(path)
 
 
 def _parameter(declared: Field[Any], kind: Any) -> inspect.Parameter:
@@ -94,6 +123,17 @@ def unreadable(file: str, fault: OSError, flag: str) -> UsageError:
     hint = f"a path seen from {Path.cwd()}" if near is None else f"did you mean {path.parent / near}?"
     why = (fault.strerror or str(fault)).lower()
     return UsageError(f"cannot read {file!r}: {why}", where=flag, hint=hint)
+
+
+def refuse_stream(file: str, flag: str) -> None:
+    """Refuse a pipe or device where a file is read more than once.
+
+    Raises:
+        UsageError: It is there and no regular file.
+    """
+    path = Path(file)
+    if path.exists() and not path.is_file():
+        raise UsageError(f"not a regular file: {file!r}", where=flag, hint="a copy of it in a file")
 
 
 # Declarations that several verbs share.

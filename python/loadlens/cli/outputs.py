@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from loadlens.cli.options import refuse_bytes_in
 from loadlens.errors import RecordError, UsageError, nearest
 
 FORMATS: Final = ("json", "csv", "md", "junit")
@@ -46,6 +47,7 @@ def outputs_of(texts: Sequence[str]) -> Outputs:
             if record is not None:
                 raise UsageError("two records", where="--out", hint=f"-o {text}, or -o {record}")
             record = Path(text)
+            refuse_bytes_in(record, "--out")
             continue
         for part in text.split(","):
             name, equals, file = part.partition("=")

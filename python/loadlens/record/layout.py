@@ -27,6 +27,7 @@ PLAN = "plan.json"
 LIVE = "live"
 LOGS = "logs"
 START = "start.json"
+UNSEALED = "unsealed.txt"  # why the trial could not be sealed
 
 SAMPLES_BIN = "samples.bin"
 CONNECTIONS_BIN = "connections.bin"

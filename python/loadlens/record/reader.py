@@ -443,7 +443,8 @@ def _nothing_known() -> dict[str, Any]:
 
 def _unsealed(folder: Path) -> dict[str, Any]:
     """Return the content of a trial that was never sealed."""
-    content = {**_nothing_known(), "reasons": [NOT_SEALED]}
+    reason = _text_of(folder / layout.LIVE / layout.UNSEALED)
+    content = {**_nothing_known(), "reasons": [f"not sealed: {reason}" if reason else NOT_SEALED]}
     try:
         start = disk.read_json(folder / layout.LIVE / layout.START)
     except RecordError:
@@ -451,6 +452,14 @@ def _unsealed(folder: Path) -> dict[str, Any]:
     for name in ("t0_unix_ns", "t0_monotonic_ns"):
         content[name] = start[name] if isinstance(start.get(name), int) else None
     return content
+
+
+def _text_of(file: Path) -> str:
+    """Return the text of a file; empty if it is absent or unreadable."""
+    try:
+        return file.read_text(errors="replace")
+    except OSError:
+        return ""
 
 
 def is_record(path: Path) -> bool:

@@ -9,6 +9,7 @@ import shutil
 import signal
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -110,11 +111,19 @@ class TrialWriter:
         """Convert the live files to the final ones; trial.json, written last, makes the trial count.
 
         Nothing may append to the live files any more. If a write fails, the live files stay and the trial
-        opens as aborted.
+        opens as aborted, with the reason.
 
         Raises:
             RecordError: A file could not be written.
         """
+        try:
+            self._seal(end)
+        except RecordError as fault:
+            with suppress(RecordError):  # the disk may be full for this file, too
+                disk.write_whole(self.live / layout.UNSEALED, f"{fault.message}".encode())
+            raise
+
+    def _seal(self, end: TrialEnd) -> None:
         _to_its_end(self._write_tables, end.t0_monotonic_ns)
         version = layout.SCHEMA_VERSION
         self._copy_with_head(layout.INTERVALS, layout.HLOG_VERSION_LINE.format(version=version) + "\n")

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the first ends the run in order, the second at once.
+"""Ctrl-C, SIGTERM and SIGHUP: the first ends the run in order, the second at once.
 
 The first only sets a flag, so that it never interrupts the engine, the sealing of a trial or the end of
 services. While the lab merely waits (for a build or a starting service), inside `allowed()`, the first raises
@@ -19,7 +19,11 @@ from typing import Any, Self
 
 from loadlens.errors import ExitCode
 
-_CODES = {signal.SIGINT: ExitCode.INTERRUPTED, signal.SIGTERM: ExitCode.TERMINATED}
+_CODES = {
+    signal.SIGINT: ExitCode.INTERRUPTED,
+    signal.SIGTERM: ExitCode.TERMINATED,
+    signal.SIGHUP: ExitCode.HUNG_UP,
+}
 _SHOW_CURSOR = "\x1b[?25h"
 
 
@@ -32,7 +36,10 @@ class Stopped(KeyboardInterrupt):
 
 
 class Interrupts:
-    """Handles SIGINT and SIGTERM while entered; outside the main thread, only `stop` has an effect."""
+    """Handles these signals while entered; outside the main thread, only `stop` has an effect.
+
+    A SIGHUP that is ignored, as under `nohup`, stays ignored.
+    """
 
     def __init__(self) -> None:
         self.event = threading.Event()
@@ -43,7 +50,9 @@ class Interrupts:
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
-            self._before = {number: signal.signal(number, self._on_signal) for number in _CODES}
+            ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+            handled = [number for number in _CODES if number is not signal.SIGHUP or not ignored]
+            self._before = {number: signal.signal(number, self._on_signal) for number in handled}
         return self
 
     def __exit__(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from loadlens import engine
 from loadlens.engine import Progress, Result
-from loadlens.errors import EngineError, ExitCode
+from loadlens.errors import EngineError, ExitCode, RecordError
 from loadlens.model.result import EngineResult
 from loadlens.model.workload import Plan
 from loadlens.run import cautions, trial_faults
@@ -31,6 +31,7 @@ class HitDone:
     result: Result
     record: Path | None  # None: nothing was written
     exit_code: ExitCode
+    lost: RecordError | None = None  # why the record is incomplete
 
 
 def run_hit(
@@ -81,13 +82,14 @@ def run_hit(
             made.keep_samples(trial)
         return made.result
 
+    lost = None
     with Interrupts() as interrupts:
         if out is None:
             result = make(None, f"hit-{secrets.token_hex(4)}")
         else:
-            result = _recorded(plan, out, make, None if driver is None else driver.name)
+            result, lost = _recorded(plan, out, make, None if driver is None else driver.name)
     is_invalid = bool(trial_faults.faults_of(EngineResult.from_json(result)))
-    return HitDone(result, out, ExitCode.INVALID if is_invalid else interrupts.code or ExitCode.OK)
+    return HitDone(result, out, ExitCode.INVALID if is_invalid else interrupts.code or ExitCode.OK, lost)
 
 
 class _HitListener(Listener):
@@ -118,10 +120,13 @@ class _HitListener(Listener):
 
 def _recorded(
     plan: Plan, out: Path, make: Callable[[TrialWriter, str], Result], driver: str | None
-) -> Result:
+) -> tuple[Result, RecordError | None]:
     """Make a load as a study of one case with one trial, and keep its record.
 
     `make` receives the trial's writer and the run's id. If it fails, the record keeps the reason.
+
+    Returns:
+        The result, and why its record is incomplete: a disk that became full does not cost the figures.
     """
     from loadlens.model.trial import TrialStatus
     from loadlens.record import TrialEnd, create_run
@@ -144,8 +149,11 @@ def _recorded(
         except EngineError as fault:
             seal(None, TrialStatus.INVALID, (fault.message,))
             raise
-        seal(result, *trial_faults.verdict(EngineResult.from_json(result)))
-    return result
+        try:
+            seal(result, *trial_faults.verdict(EngineResult.from_json(result)))
+        except RecordError as fault:
+            return result, fault
+    return result, None
 
 
 def _as_study(plan: Plan, driver: str | None) -> tuple[Study, PlannedTrial]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import sys
 from pathlib import Path
 from typing import Any, Final
 
@@ -63,18 +61,6 @@ class Verbs(TyperGroup):
         if args[0] not in self.commands:
             raise UsageError(f"no verb {args[0]!r}", hint=_instead(args[0], list(self.commands)))
         return super().resolve_command(ctx, args)
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run the verb; if the reader of its output has gone (`| head`), end without a word."""
-        try:
-            try:
-                return super().invoke(ctx)
-            finally:
-                sys.stdout.flush()
-        except BrokenPipeError as fault:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            ended = fault.__context__
-            raise SystemExit(ended.code if isinstance(ended, SystemExit) else 0) from None
 
     def _main_shell_completion(
         self, ctx_args: Any, prog_name: str, complete_var: str | None = None

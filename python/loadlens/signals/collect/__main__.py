@@ -83,7 +83,8 @@ class Loop:
         os.set_blocking(wake_write, False)
         signal.set_wakeup_fd(wake_write)
         signal.signal(signal.SIGTERM, lambda *_: None)  # a handler, so that the pipe is written
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # meant for the lab
+        for number in (signal.SIGINT, signal.SIGHUP):  # meant for the lab
+            signal.signal(number, signal.SIG_IGN)
 
     def run(self, on_first: Callable[[], None]) -> None:
         """Tick until the lab ends the process."""

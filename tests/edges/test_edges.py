@@ -1,0 +1,157 @@
+"""Edges around the process: streams, bytes, files, limits and signals, one command per line.
+
+A shell runs each command as a user would type it. Checked are the exit code, the message, and that what was
+measured is shown or kept.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from benches.measuring import origin
+
+import loadlens
+from tests.end_to_end.hitting import origin_program, url_of
+
+PROGRAM = f"{sys.executable} -m loadlens"
+WITHIN_S = 60.0
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A command with $L for the program and $U for a URL that answers, and how it must end."""
+
+    command: str
+    code: int
+    stderr: tuple[str, ...] = ()  # each is part of it
+    stdout: tuple[str, ...] = ()
+
+
+STREAMS = (
+    Edge("$L version >/dev/full", 6, ("the output could not be written: no space left on device",)),
+    Edge("$L version >&-", 6, ("the output could not be written: bad file descriptor",)),
+    Edge("set -o pipefail; $L version | true", 0),
+    Edge("$L --help >/dev/full", 6, ("no space left",)),
+    Edge("$L schema >/dev/full", 6, ("no space left",)),
+    Edge("$L hit $U -n 5 -q >/dev/full", 6, ("no space left",)),
+    Edge("$L hit $U -n 5 -q >&-", 6, ("bad file descriptor",)),
+    Edge("$L hit $U -n 5 -q 2>&-", 0, (), ("errors 0",)),
+    Edge("$L hit $U -n 5 -q <&-", 0, (), ("errors 0",)),
+    Edge("$L hit $U -n 5 -q <&- 2>&- -o r && $L show r >/dev/null", 0),
+    # the verdict of the load is not lost with its reader
+    Edge("set -o pipefail; $L hit $U -n 500 -q --objective 'rate>1000000000/s' | true", 99),
+    Edge("$L hit $U -n 500 -q --objective 'rate>1000000000/s' >/dev/full", 99, ("no space left",)),
+    Edge("LC_ALL=C PYTHONUTF8=0 PYTHONCOERCECLOCALE=0 $L hit $U -n 5", 0, (), ("errors 0",)),
+)
+BYTES = (
+    Edge("$L hit $'http://127.0.0.1:8080/\\xff'", 2, ("not UTF-8", "%FF")),
+    Edge("$L hit $U -n 1 -H $'X: \\xff'", 2, ("not UTF-8", "--header")),
+    Edge("$L hit $'http://127.0.0.1:8080/a\\tb'", 2, ("control character", "%09")),
+    Edge("$L hit $'http://127.0.0.1:8080/a\\nb'", 2, ("control character", "%0A")),
+    Edge("$L hit $'http://127.0.0.1:8080/a\\rb'", 2, ("control character", "%0D")),
+    Edge("$L check $'\\x1b[31m'", 2, ("\\x1b[31m",)),
+    Edge("$L $'\\x1b[31m'", 2, ("\\x1b[31m",)),
+    Edge("$L hit $U -n 5 -q -o $'r\\xff'", 2, ("not UTF-8", "--out")),
+    Edge("mkdir $'r\\xff'; cd $'r\\xff'; $L hit $U -n 5 -q", 0, (), ("errors 0",)),
+    Edge("mkdir $'r\\xff'; cd $'r\\xff'; $L hit $U -n 5 -q -o r", 2, ("not UTF-8", "--out")),
+    Edge("mkdir gone; cd gone; rmdir ../gone; $L check study.yaml", 2, ("study.yaml",)),
+    Edge(f"$L show {'a' * 300}", 2, ("file name too long",)),
+    Edge(f"$L check {'a' * 300}", 2, ("file name too long",)),
+)
+BOUNDS = (
+    Edge("$L hit $U -n 2 -f /dev/zero", 2, ("longer than 256 MiB", "--body-file")),
+    Edge("$L hit $U -n 2 -b @/dev/zero", 2, ("longer than 256 MiB", "--body")),
+    Edge("mkfifo pipe; $L hit $U -n 2 --replay pipe", 2, ("not a regular file", "--replay")),
+    Edge('mkfifo pipe.csv; $L hit "$U?{{f.a}}" -n 2 --feed f=pipe.csv', 2, ("not a regular file",)),
+    Edge("$L hit $U -n 2 -q -f <(echo hello)", 0, (), ("errors 0",)),
+    Edge("$L hit $U -d 0s", 2, ("above 0", "--duration")),
+    Edge("ulimit -n 256; $L hit $U -c 1000 -n 1000", 2, ("file descriptors", "256")),
+    Edge("$L hit http://nohost.invalid/", 3, ("nohost.invalid",)),
+)
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with origin(origin_program(), cpu=0) as server:
+        yield url_of(server)
+
+
+def shell(command: str, folder: Path, url: str = "") -> subprocess.CompletedProcess[bytes]:
+    settings = {**os.environ, "L": PROGRAM, "U": url}
+    return subprocess.run(
+        ["bash", "-c", command], cwd=folder, env=settings, capture_output=True, timeout=WITHIN_S, check=False
+    )
+
+
+@pytest.mark.parametrize("edge", [*STREAMS, *BYTES, *BOUNDS], ids=lambda edge: edge.command[:70])
+def test_a_command_at_an_edge_ends_with_its_code_and_a_clear_line(
+    edge: Edge, tmp_path: Path, url: str
+) -> None:
+    done = shell(edge.command, tmp_path, url)
+
+    shown = done.stderr.decode(errors="replace")
+    assert done.returncode == edge.code, shown
+    assert all(part in shown for part in edge.stderr), shown
+    assert all(part in done.stdout.decode() for part in edge.stdout), done.stdout
+    assert "Traceback" not in shown
+    assert "internal error" not in shown
+    assert b"\x1b" not in done.stderr
+
+
+def test_figures_are_shown_when_the_file_size_limit_ends_the_record(tmp_path: Path, url: str) -> None:
+    done = shell("ulimit -f 8; $L hit $U -d 2s -o r", tmp_path, url)  # 8 KiB: trial.json is longer
+
+    assert done.returncode == 5, done.stderr
+    assert b"requests/s" in done.stdout
+    assert b"the record is incomplete: cannot write: File too large" in done.stderr
+    assert loadlens.open(tmp_path / "r").trials[0].reasons == ("not sealed: cannot write: File too large",)
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
+def test_a_signal_seals_the_record_and_shows_the_figures(
+    number: signal.Signals, code: int, tmp_path: Path, url: str
+) -> None:
+    command = [sys.executable, "-m", "loadlens", "hit", url, "-r", "50", "-d", "50s", "-o", "r"]
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    until = time.monotonic() + WITHIN_S
+    while not list(tmp_path.glob("r/trials/*/*/live/start.json")):
+        assert process.poll() is None
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    process.send_signal(number)
+    out, _ = process.communicate(timeout=WITHIN_S)
+
+    assert process.returncode == code
+    assert b"stopped early" in out
+    assert loadlens.open(tmp_path / "r").trials[0].is_sealed
+
+
+def test_an_ignored_hangup_stays_ignored(tmp_path: Path, url: str) -> None:
+    command = 'trap "" HUP; $L hit $U -r 50 -d 2s -q -o r & sleep 1.5; kill -HUP $!; wait $!'
+
+    assert shell(command, tmp_path, url).returncode == 0
+
+
+def test_ctrl_c_during_the_imports_shows_no_traceback(tmp_path: Path) -> None:
+    for milliseconds in range(20, 420, 40):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "loadlens", "doctor"],
+            cwd=tmp_path,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+        time.sleep(milliseconds / 1000)
+        process.send_signal(signal.SIGINT)
+        _, shown = process.communicate(timeout=WITHIN_S)
+        is_python_itself = b"/loadlens/" not in shown  # before the first line of the program
+        assert is_python_itself or b"Traceback" not in shown, shown
