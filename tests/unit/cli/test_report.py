@@ -54,11 +54,12 @@ def test_making_a_report_again_changes_nothing(run: Path) -> None:
     assert {path.name: path.read_bytes() for path in run.rglob("*") if path.is_file()} == first
 
 
-def test_show_prints_the_answer(run: Path) -> None:
+def test_show_prints_the_answer_and_how_far_to_trust_it(run: Path) -> None:
     done = CliRunner().invoke(app, ["show", str(run)])
 
     assert done.exit_code == 0, done.output
     assert done.output.startswith(sample_report.one().answer[0].rstrip("."))
+    assert "▲ 1 trial · 2 checks hold" in done.output
 
 
 def test_what_is_no_record_is_refused_by_name(tmp_path: Path) -> None:

@@ -57,6 +57,7 @@ def report_lines(report: Report, width: int = WIDTH) -> Iterator[str]:
     for line in report.lines:
         if line.is_command:
             yield f"{line.label:<{LABEL}}{words.plain(line.text)}"
+    yield from _effects(report, width)
     yield from _findings(report, width)
     yield from _predictions(report, width)
     yield from _checks(report, width)
@@ -76,6 +77,15 @@ def _objectives(report: Report) -> Iterator[str]:
         yield f"{line} ({row.case})" if row.case else line
     if len(rows) > MOST_ROWS:
         yield f"and {len(rows) - MOST_ROWS} more in the report"
+
+
+def _effects(report: Report, width: int) -> Iterator[str]:
+    """Yield the effects that the answer does not name."""
+    lines = () if report.effects is None else report.effects.lines
+    others = [line for line in lines if f"{line}." not in report.answer]
+    if others:
+        yield ""
+        yield from labelled("effects", others, width=width)
 
 
 def _trust(report: Report) -> str:
