@@ -206,18 +206,18 @@ def _checks(report: Report, width: int) -> Iterator[str]:
     rows = [(detail.name, row) for detail in report.details for row in _named_rows(detail.checks)]
     if not rows:
         return
-    failed = [(case, row) for case, row in rows if row["failed"]]
+    failed = [(_share(row["share failed"]), case, row) for case, row in rows if row["failed"]]
     yield ""
     if not failed:
         judged = sum(int(str(row["passed"])) for _, row in rows)
         checks = f"{words.plural(len(rows), 'check')} of all cases passed by every answer judged"
         yield from labelled("checks", [f"{checks} ({numbers.count(judged)} verdicts)"], width=width)
         return
-    failed.sort(key=lambda pair: -_share(pair[1]["share failed"]))
+    failed.sort(key=lambda entry: -entry[0])
     yield f"{'checks':<{LABEL}}{'passed':>9}{'failed':>9}{'share':>8}   what, where"
-    for case, row in failed[:MOST_ROWS]:
+    for of_all, case, row in failed[:MOST_ROWS]:
         counts = "".join(f"{numbers.count(int(str(row[key]))):>9}" for key in ("passed", "failed"))
-        share = numbers.with_unit(_share(row["share failed"]), "share")
+        share = numbers.with_unit(of_all, "share")
         what = words.cut(words.plain(f"{row['check']} · {row['step']} · {case}"), width - LABEL - 29)
         yield f"{'':<{LABEL}}{counts}{share:>8}   {what}"
         yield cut_to_width(f"{'':<{LABEL + 4}}{words.plain(str(row['first that failed']))}", width)
