@@ -85,22 +85,6 @@ _ALL: Final = (
         code=("SUPPLIER_S =", "with locked_stock()", "cents = price_of("),
     ),
     Flaw(
-        name="few-threads",
-        file="reports.py",
-        path="/report",
-        service="monthly reports from a warehouse",
-        truth="All handlers share 4 threads, and a report occupies one for 20 ms: at most 200 reports per "
-        "second, and the health check waits for a thread as well.",
-        rule="threads.pool-limit",
-        code=(
-            "THREADS =",
-            "WAREHOUSE_S =",
-            "executor = ",
-            "time.sleep(WAREHOUSE_S)",
-            "PAGES =",
-        ),
-    ),
-    Flaw(
         name="pauses",
         file="quotes.py",
         path="/quote",
