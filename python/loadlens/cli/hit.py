@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING
 from loadlens import units
 from loadlens.cli import plan_faults, preflight
 from loadlens.cli.hit_feeds import feeds_of
-from loadlens.cli.hit_load import load_of, quantity
+from loadlens.cli.hit_load import HitLoad, load_keys, load_of, quantity
 from loadlens.cli.hit_options import HitOptions
 from loadlens.cli.hit_requests import requests_of
 from loadlens.cli.options import Example, choice, unreadable, verb
@@ -34,6 +35,7 @@ from loadlens.present import load_text, terminal
 if TYPE_CHECKING:
     from loadlens.model.result import EngineResult
     from loadlens.model.study import Objective
+    from loadlens.model.workload import Feed, Scenario
     from loadlens.run.external import Driver
     from loadlens.run.single_load import HitDone
 
@@ -63,6 +65,8 @@ def hit(given: HitOptions) -> None:
     warmup_ns = quantity(units.duration_ns, given.warmup, "--warmup")
     feeds = feeds_of(given.feeds, [step for scenario in scenarios for step in scenario.steps])
     load = load_of(given, warmup_ns, feed_ends=any(feed.end == "stop" for feed in feeds))
+    if given.save_study is not None:
+        _save_study(given, target, scenarios, load, feeds, objectives)
     plan = Plan(
         seed=secrets.randbits(48) if given.seed is None else given.seed,
         streams=(
@@ -83,6 +87,41 @@ def hit(given: HitOptions) -> None:
         duration_ns=load.duration_ns,
     )
     sys.exit(int(_run(plan, given, objectives, outputs)))
+
+
+def _save_study(
+    given: HitOptions,
+    target: Target,
+    scenarios: Sequence[Scenario],
+    load: HitLoad,
+    feeds: Sequence[Feed],
+    objectives: Sequence[Objective],
+) -> None:
+    """Write the load as a study, and say what it needs.
+
+    Raises:
+        UsageError: A study cannot hold it, or the file is there.
+    """
+    from loadlens.cli.init import save
+    from loadlens.draft import from_load
+
+    for value, flag in ((given.resolve, "--resolve"), (given.threads, "--threads")):
+        if value is not None:
+            raise UsageError(f"a study has no {flag}", where="--save-study", hint="the same without it")
+    if load.duration_ns is None and any(feed.end == "stop" for feed in feeds) and given.requests is None:
+        raise UsageError("a study needs another end than that of a feed", where="--save-study", hint="-d 1m")
+    text, variables = from_load.text_of(
+        target,
+        scenarios,
+        load_keys(given, load),
+        expect=given.expect,
+        feeds=feeds,
+        objectives=objectives,
+        seed=given.seed,
+    )
+    save(text, str(given.save_study), force=False)
+    for name, what in variables.items():
+        sys.stderr.write(f"loadlens: export {name} before the study runs: {what}\n")
 
 
 def _run(plan: Plan, given: HitOptions, objectives: tuple[Objective, ...], outputs: Outputs) -> ExitCode:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, TypeVar
 
 from loadlens import units
@@ -61,6 +62,43 @@ def load_of(flags: HitOptions, warmup_ns: int, *, feed_ends: bool = False) -> Hi
     is_open = flags.rate is not None or flags.replay is not None or (levels is not None and levels.is_open)
     workload = _open(flags, levels, requests) if is_open else _closed(flags, levels, requests)
     return HitLoad(workload, _duration_ns(flags, workload, warmup_ns, feed_ends))
+
+
+def load_keys(flags: HitOptions, load: HitLoad) -> dict[str, object]:
+    """Return the load as the keys that a study has for it."""
+    workload = load.workload
+    keys: dict[str, object] = {}
+    if isinstance(workload, Closed):
+        if workload.profile is None or flags.connections is not None:
+            keys["users"] = _count(flags.connections, "--connections", "connection") or DEFAULT_CONNECTIONS
+        keys |= {name: _spread(text) for name in ("think", "pace") if (text := getattr(flags, name))}
+    else:
+        keys |= {name: text for name in ("rate", "arrivals", "overflow") if (text := getattr(flags, name))}
+        keys["max_in_flight"] = workload.max_in_flight
+    keys |= {name: text.split(",") for name in SHAPES if (text := getattr(flags, name))}
+    if flags.replay is not None:
+        file, *rest = flags.replay.split(",")
+        keys["replay"] = [str(Path(file).resolve()), *rest]
+    if flags.ramp is not None:
+        keys["ramp"] = flags.ramp
+    if workload.requests is not None:
+        keys["requests"] = workload.requests
+    if load.duration_ns is not None:
+        keys["duration"] = f"{load.duration_ns / 1e9:.10g}s"
+    keys |= {"warmup": flags.warmup, "timeout": flags.timeout, "connection": flags.connection}
+    if flags.cookies:
+        keys["cookies"] = "keep"
+    if flags.driver is not None:
+        keys["driver"] = flags.driver
+    return keys
+
+
+def _spread(text: str) -> object:
+    """Write `uniform:LOW,HIGH` and `exponential:MEAN` as a study does."""
+    law, colon, values = text.partition(":")
+    if not colon:
+        return text
+    return {law: values.split(",") if law == "uniform" else values}
 
 
 def _exclude(flags: HitOptions) -> None:

@@ -219,6 +219,12 @@ class HitOptions:
         group=ADVANCED,
     )
     seed: int | None = option(*SEED, group=ADVANCED)
+    save_study: str | None = option(
+        "--save-study FILE",
+        "Also write the load as a study to FILE, to repeat it, vary it or start the service with it. "
+        "Example: --save-study study.yaml",
+        group=OUTPUT,
+    )
     driver: str | None = option(
         "--driver NAME",
         "Generate the load with another installed tool: wrk, ab, hey, oha, k6 or locust. What it does not "

@@ -94,7 +94,7 @@ def usable(draft: Draft) -> Draft:
         elif request.body is not None and re.search(r"\{\{(?!\s*\w+[^{}]*\}\})", request.body):
             left_out["requests with {{ in the body, which is a template here: use file: BODY"] += 1
         else:
-            requests.append(_without_secrets(request, variables, secrets))
+            requests.append(without_secrets(request, variables, secrets))
     if not requests:
         reasons = "; ".join((*left_out, *draft.left_out)) or "it is empty"
         raise UsageError(f"no request in {draft.source or 'the input'} can be used: {reasons}")
@@ -104,7 +104,7 @@ def usable(draft: Draft) -> Draft:
     )
 
 
-def _without_secrets(request: Request, variables: dict[str, str], secrets: dict[str, str]) -> Request:
+def without_secrets(request: Request, variables: dict[str, str], secrets: dict[str, str]) -> Request:
     """The request with `{{env NAME}}` for each secret; the engine's own headers are left to it."""
 
     def variable(name: str, secret: str, what: str) -> str:

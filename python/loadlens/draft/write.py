@@ -64,15 +64,15 @@ def _step(request: Request, names: dict[str, int]) -> list[str]:
     name = f"{request.method} {re.sub(r'[?].*', '', path)}"[:70]
     names[name] = names.get(name, 0) + 1
     step: dict[str, Any] = {
-        "name": _literal(name if names[name] == 1 else f"{name} {names[name]}"),
-        request.method.lower(): _literal(path),
+        "name": literal(name if names[name] == 1 else f"{name} {names[name]}"),
+        request.method.lower(): literal(path),
     }
     if request.headers:
-        step["headers"] = {header: _literal(value) for header, value in request.headers}
+        step["headers"] = {header: literal(value) for header, value in request.headers}
     if request.user is not None:
-        step["auth"] = {"basic": {"user": _literal(request.user[0]), "password": request.user[1]}}
+        step["auth"] = {"basic": {"user": literal(request.user[0]), "password": request.user[1]}}
     if request.body is not None:
-        step["body"] = _literal(request.body)
+        step["body"] = literal(request.body)
     if request.status is not None and not 300 <= request.status < 400:
         step["expect"] = str(request.status)
     first, *others = _block(step, "      ")
@@ -90,7 +90,7 @@ def _block(content: Mapping[str, Any], indent: str) -> list[str]:
     return lines
 
 
-def _literal(text: str) -> str:
+def literal(text: str) -> str:
     """Double every dollar, which would begin a name."""
     return text.replace("$", "$$")
 

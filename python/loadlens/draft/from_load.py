@@ -1,0 +1,156 @@
+"""A study from a load of `hit`: the same requests, load, feeds and bounds, three trials of them."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from loadlens.draft import METHODS, Request, path_of, without_secrets
+from loadlens.draft.write import MODELINE, SCHEMA_FILE, literal
+from loadlens.errors import UsageError
+from loadlens.model.study import METRICS, Objective
+from loadlens.model.workload import Check, Feed, Scenario, Step, Target
+
+FLAG: Final = "--save-study"
+
+
+def text_of(
+    target: Target,
+    scenarios: Sequence[Scenario],
+    load: Mapping[str, Any],
+    *,
+    expect: str | None,
+    feeds: Sequence[Feed],
+    objectives: Sequence[Objective],
+    seed: int | None,
+) -> tuple[str, dict[str, str]]:
+    """Return the study and the environment variables that it needs, with what each holds.
+
+    Args:
+        target: Where the load goes.
+        scenarios: Its requests, one in each.
+        load: Keys of a study's `load`.
+        expect: Statuses as they were given.
+        feeds: Files of records.
+        objectives: Bounds that must hold.
+        seed: Of the draws; none: the study's own.
+
+    Raises:
+        UsageError: A study cannot hold one of the requests.
+    """
+    variables: dict[str, str] = {}
+    secrets: dict[str, str] = {}
+    study: dict[str, Any] = {"entry": target.origin, **_tls(target), "scenarios": {}}
+    for number, scenario in enumerate(scenarios, 1):
+        (step,) = scenario.steps
+        name = {"name": literal(step.name)} if len(scenarios) > 1 else {}
+        request = _step(step, target.origin, expect, variables, secrets)
+        study["scenarios"][f"request_{number}" if name else "request"] = {**name, **request}
+    if len(scenarios) > 1:
+        study["mix"] = dict.fromkeys(study["scenarios"], 1)
+    if feeds:
+        study["feeds"] = {feed.name: {"file": feed.path, "pick": feed.pick} for feed in feeds}
+    study["load"] = dict(load)
+    bounds = [each for each in objectives if each.metric in METRICS]
+    if bounds:
+        study["objectives"] = [_objective(each) for each in bounds]
+    if seed is not None:
+        study["order"] = {"seed": seed}
+    head = [
+        f"{MODELINE}{SCHEMA_FILE}",
+        "# From `loadlens hit`. A list, such as users: [1, 4, 16], is run level by level, three times each.",
+        *(f"# Export {name} first: {what}." for name, what in variables.items()),
+    ]
+    if len(bounds) < len(objectives):
+        head.append("# Left out: the objective on `failed`; a study has failed.share and unexpected.share.")
+    return "\n".join(head) + "\n" + _yaml(study), variables
+
+
+def _objective(bound: Objective) -> dict[str, Any]:
+    side = {"below": bound.below} if bound.above is None else {"above": bound.above}
+    return {"metric": bound.metric, **side}
+
+
+def _tls(target: Target) -> dict[str, Any]:
+    tls = target.tls
+    if tls is None:
+        return {}
+    files = {"ca": tls.ca, "cert": tls.certificate, "key": tls.key}
+    keys: dict[str, Any] = {key: file.path for key, file in files.items() if file is not None}
+    if tls.server_name is not None:
+        keys["servername"] = tls.server_name
+    if tls.insecure:
+        keys["insecure"] = True
+    if not tls.resume:
+        keys["resume"] = False
+    return {"tls": keys} if keys else {}
+
+
+def _step(
+    step: Step, origin: str, expect: str | None, variables: dict[str, str], secrets: dict[str, str]
+) -> dict[str, Any]:
+    if step.method not in METHODS:
+        raise UsageError(f"a step of a study is one of {', '.join(METHODS)}, not {step.method}", where=FLAG)
+    names = [name.lower() for name, _ in step.headers]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise UsageError(f"a step of a study has one header {twice}", where=FLAG)
+    written = Request(step.method, origin + step.path, step.headers, step.body.text)
+    request = without_secrets(written, variables, secrets)
+    keys: dict[str, Any] = {step.method.lower(): literal(path_of(request.url))}
+    if request.headers:
+        keys["headers"] = {name: literal(value) for name, value in request.headers}
+    auth = step.auth
+    if auth is not None and auth.kind == "bearer":
+        keys["auth"] = {"bearer": f"{{{{env {auth.token_env}}}}}"}
+    elif auth is not None:
+        password = f"{{{{env {auth.password_env}}}}}"
+        keys["auth"] = {"basic": {"user": literal(auth.user or ""), "password": password}}
+    if request.body is not None:
+        keys["body"] = literal(request.body)
+    elif step.body.path is not None:
+        keys["file"] = literal(step.body.path)
+    if expect is not None:
+        keys["expect"] = [int(part) if part.isdecimal() else part for part in expect.split(",")]
+    if step.checks:
+        keys["check"] = _checks(step.checks)
+    return keys
+
+
+def _checks(checks: Sequence[Check]) -> dict[str, Any]:
+    keys: dict[str, Any] = {}
+    for check in checks:
+        name: str = check.kind
+        value: Any
+        match check.kind:
+            case "contains" | "regex" | "exists":
+                keys.setdefault(name, []).append(literal(check.text or check.pattern or check.path or ""))
+                continue
+            case "json":
+                value = {check.path: literal(check.equals) if isinstance(check.equals, str) else check.equals}
+            case "header":
+                value = {check.name: literal(str(check.equals))}
+            case "size" if check.bounds is not None and check.bounds.equals is not None:
+                value = check.bounds.equals
+            case "size" if check.bounds is not None:
+                bounds = {"above": check.bounds.above, "below": check.bounds.below}
+                value = {key: bound for key, bound in bounds.items() if bound is not None}
+            case _:
+                value = f"{(check.below_ns or 0) / 1e6:g}ms"
+        before = keys.setdefault(name, {} if isinstance(value, dict) else value)
+        if isinstance(value, dict) and not before.keys() & value.keys():
+            before.update(value)
+        elif before is not value:
+            raise UsageError(f"a step of a study has one such check of kind {name}", where=FLAG)
+    return keys
+
+
+def _yaml(content: Mapping[str, Any]) -> str:
+    from ruamel.yaml import YAML  # takes time to import
+
+    yaml = YAML()
+    yaml.default_flow_style = False
+    yaml.width = 100
+    out = io.StringIO()
+    yaml.dump(content, out)
+    return out.getvalue()
