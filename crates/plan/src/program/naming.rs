@@ -20,8 +20,14 @@ fn status(expect: &[u16]) -> String {
     if expect.is_empty() {
         return "status 200 to 399".to_owned();
     }
-    let codes: Vec<String> = expect.iter().map(u16::to_string).collect();
-    format!("status {}", cut(&codes.join(" or ")))
+    let runs: Vec<String> = expect
+        .chunk_by(|before, code| *code == before + 1)
+        .flat_map(|run| match run {
+            [first, _, .., last] => vec![format!("{first} to {last}")],
+            few => few.iter().map(u16::to_string).collect(),
+        })
+        .collect();
+    format!("status {}", cut(&runs.join(" or ")))
 }
 
 fn of_check(check: &Check) -> String {

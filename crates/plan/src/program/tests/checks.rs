@@ -308,3 +308,18 @@ fn the_index_of_a_step_counts_over_all_scenarios() {
         .count();
     assert!((7_300..7_700).contains(&second), "{second}"); // 3 of 4; standard deviation 43
 }
+
+#[test]
+fn statuses_in_a_row_are_named_by_their_ends() {
+    let expect: Vec<u16> = [200, 201, 202, 204, 404]
+        .into_iter()
+        .chain(500..600)
+        .collect();
+    let stream = compiled(json!([
+        {"name": "checked", "method": "GET", "path": "/", "expect": expect}]));
+
+    assert_eq!(
+        stream.steps[0].checks(),
+        ["status 200 to 202 or 204 or 404 or 500 to 599"]
+    );
+}

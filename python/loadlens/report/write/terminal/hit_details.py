@@ -154,6 +154,8 @@ def generator_rows(stream: StreamResult, result: EngineResult) -> Iterator[str]:
     of = f"{threads} thread{'s' if threads != 1 else ''}"
     busy = "not measured" if generator.busy is None else f"{100 * generator.busy:.0f} %"
     yield f"  generator  late {lag} at p99{allowed}, busy {busy} of {of}"
+    if generator.verdict == "kept_up":  # otherwise they are shown with the verdict
+        yield from (f"             {reason}" for reason in generator.reasons)
 
 
 def ceiling_rows(generator: Generator, calibrated: Calibration | None) -> Iterator[str]:
