@@ -126,7 +126,7 @@ def run_verb() -> int:
     """Run the verb that is asked for and return its exit code."""
     try:
         # An interrupt that no verb took comes back as its exit code.
-        code = app(standalone_mode=False)
+        code = app(prog_name="loadlens", standalone_mode=False)
         return code if isinstance(code, int) else ExitCode.OK
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else ExitCode.OK
