@@ -169,12 +169,11 @@ def build(targets: Sequence[str]) -> int:
 
 
 def first_command(readme: str) -> list[str]:
-    """Return the first command of `loadlens` in a block of code of the README."""
-    for block in re.findall(r"^```[^\n]*\n(.*?)^```", readme, re.DOTALL | re.MULTILINE):
-        for line in block.splitlines():
-            command = line.strip().removeprefix("$ ")
-            if command.startswith("loadlens "):
-                return shlex.split(command, comments=True)
+    """Return the first command of `loadlens` to type in the README; a `console` block shows output to read."""
+    for info, block in re.findall(r"^```([^\n]*)\n(.*?)^```", readme, re.DOTALL | re.MULTILINE):
+        for line in block.splitlines() if info.strip() != "console" else ():
+            if line.startswith("loadlens "):
+                return shlex.split(line, comments=True)
     raise CheckError("README.md: no block of code has a line that begins with `loadlens`")
 
 

@@ -116,7 +116,7 @@ def test_an_answer_that_is_only_late_is_a_success_and_said_to_be_late(service: S
     [
         (["--check", "regex:(a"], "unclosed group"),
         (["--check", "latency:soon"], "--check"),
-        (["--check", "nonsense:x"], "unknown kind of check 'nonsense'"),
+        (["--check", "nonsense:x"], "no kind of check 'nonsense'"),
         (["--check", "json:a"], "a check without a value to compare with"),
         (["--check", "json:a..b=1"], "has an empty name"),
         (["--check", "json:a=18446744073709551616"], "does not fit 64 bits"),

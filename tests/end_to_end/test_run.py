@@ -150,7 +150,7 @@ def test_the_verb_leaves_a_record_and_a_report_and_shows_one_line_a_trial(tmp_pa
     assert (record / "report.html").stat().st_size > 10_000
     assert (record / "report.md").read_text().startswith("# ")
     assert "1/1 alone users=1 block=1 valid" in done.stderr
-    assert "does it run?" in done.stdout
+    assert "\ntrust " in done.stdout
     assert str(record.name) in done.stdout
 
 

@@ -14,11 +14,12 @@ make demo
 ```
 
 ```console
-$ loadlens demo 'pool too small'   # half a minute
+$ loadlens explain URL
 The pool is too small.
 ```
 
 ```
+loadlens demo 'pool too small'   # half a minute
 loadlens doctor
 ```
 """

@@ -8,7 +8,8 @@ use crate::{Epoll, Io, Net, NetError, Socket};
 use super::record::{kind, Keys, Unopened, HEAD, PLAIN_BYTES, SEALED_BYTES};
 use super::words;
 
-/// Receives in a row that give nothing but records of TLS itself: a server that goes on so keeps us from the others.
+/// Receives in one call that give nothing but whole records of TLS itself: a server that goes on so keeps us from the
+/// others. Parts of a record do not count: a server may send byte by byte.
 const CONTROL_AT_ONCE: u32 = 64;
 /// Records that are sealed before they are sent.
 const RECORDS_AT_ONCE: usize = 4;
@@ -94,7 +95,8 @@ impl Session {
     ) -> Io {
         // Records of TLS itself hand out no bytes, and no further event may report what lies behind them, above all
         // an end: the socket is read until it has no more.
-        for _ in 0..CONTROL_AT_ONCE {
+        let mut controls = 0;
+        while controls < CONTROL_AT_ONCE {
             match self.end {
                 None => {}
                 Some(End::Notified) => return Io::End,
@@ -112,6 +114,7 @@ impl Session {
             if plain > 0 {
                 return Io::Bytes(plain);
             }
+            controls += u32::from(self.partial.len() < filled);
         }
         Io::Broken(NetError::tls(words::WRONG_RECORD))
     }
