@@ -1,7 +1,7 @@
 """Run every flaw of `loadlens demo` some times, and print how often the diagnosis named it.
 
-    python tools/demo_score.py              ten times each, about 50 minutes
-    python tools/demo_score.py 5 lock none  five times each of two flaws
+    python tools/demo_score.py              ten times each, about 20 minutes
+    python tools/demo_score.py 5 lock slow-path  five times each of two flaws
 
 A run that other programs on the machine disturbed is printed and does not count. A flaw that is named fewer
 than nine times in ten on an idle machine is to be left out (CONTRIBUTING.md).

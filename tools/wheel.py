@@ -169,7 +169,7 @@ def build(targets: Sequence[str]) -> int:
 
 
 def first_command(readme: str) -> list[str]:
-    """Return the first command of `loadlens` to type in the README; a `console` block shows output to read."""
+    """Return the first command of `loadlens` to type in the README; `console` blocks show output to read."""
     for info, block in re.findall(r"^```([^\n]*)\n(.*?)^```", readme, re.DOTALL | re.MULTILINE):
         for line in block.splitlines() if info.strip() != "console" else ():
             if line.startswith("loadlens "):

@@ -61,8 +61,7 @@ def _print_list() -> None:
     from loadlens.demo import FLAWS
 
     for flaw in FLAWS.values():
-        what = "no flaw" if flaw.rule is None else flaw.rule
-        print(f"{flaw.name:<14}{what:<22}{flaw.service}")
+        print(f"{flaw.name:<14}{flaw.rule:<22}{flaw.service}")
 
 
 def flaw_of(name: str | None, seed: int) -> Flaw:

@@ -21,7 +21,7 @@ def answer_key_lines(flaw: Flaw, answer: Explanation, *, width: int) -> Iterator
     yield "Answer key"
     yield from textwrap.wrap(flaw.truth, width, initial_indent="  ", subsequent_indent="  ")
     yield ""
-    yield f"  {flaw.file}, {'what takes the time' if flaw.rule is None else 'the lines that cause it'}:"
+    yield f"  {flaw.file}, the lines that cause it:"
     for line in flaw.source_lines():
         yield f"  {line.number:>4} | {line.text}"
     yield ""
@@ -43,8 +43,8 @@ def answer_key_as_dict(flaw: Flaw, answer: Explanation) -> dict[str, Any]:
 def _verdict(flaw: Flaw, answer: Explanation) -> str:
     """Return the comparison of the diagnosis with the truth."""
     if flaw.is_named_by(answer):
-        return f"{words.GLYPHS['ok']} The diagnosis is right: {answer.limit or 'no limit'} ({answer.grade})."
-    right = f"Right would be {flaw.rule or 'no limit'}"
+        return f"{words.GLYPHS['ok']} The diagnosis is right: {answer.limit} ({answer.grade})."
+    right = f"Right would be {flaw.rule}"
     finding = next((each for each in answer.findings if each.rule == flaw.rule), None)
     if finding is not None:
         right += f", which is among its findings ({finding.grade.word})"
@@ -53,7 +53,7 @@ def _verdict(flaw: Flaw, answer: Explanation) -> str:
             f"{words.GLYPHS['unknown']} The diagnosis names this machine ({answer.limit}), not the service. "
             f"{right}. Try again while no other program runs."
         )
-    if answer.limit == NO_CAUSE and flaw.rule is not None:
+    if answer.limit == NO_CAUSE:
         return (
             f"{words.GLYPHS['unknown']} The diagnosis says where throughput stops, but not why ({NO_CAUSE}). "
             f"{right}."

@@ -29,7 +29,7 @@ class Flaw:
     path: str  # of the request to explain
     service: str  # purpose, as on a list that gives nothing away
     truth: str
-    rule: str | None  # the finding that names it; none: there is no flaw
+    rule: str  # the finding that names it
     code: tuple[str, ...]  # beginnings of the lines that cause it
 
     @property
@@ -47,9 +47,7 @@ class Flaw:
         )
 
     def is_named_by(self, answer: Explanation) -> bool:
-        """True if an answer names this flaw as the limit, or none where there is none."""
-        if self.rule is None:
-            return answer.limit is None and answer.grade is not None
+        """True if an answer names this flaw as the limit."""
         return answer.limit == self.rule
 
 
@@ -85,16 +83,6 @@ _ALL: Final = (
         code=("SUPPLIER_S =", "with locked_stock()", "cents = price_of("),
     ),
     Flaw(
-        name="pauses",
-        file="quotes.py",
-        path="/quote",
-        service="quotes of a currency exchange",
-        truth="Every 1.5 s the table of rates is computed on the event loop. Until it is done, no request is "
-        "answered.",
-        rule="pause.periodic",
-        code=("REFRESH_EVERY_S =", "due += REFRESH_EVERY_S", "rates.update(compute_rates())"),
-    ),
-    Flaw(
         name="slow-path",
         file="featured.py",
         path="/featured",
@@ -103,16 +91,6 @@ _ALL: Final = (
         "the catalogue.",
         rule="mixture.slow-path",
         code=("PRODUCTS =", "CACHE_S, CATALOGUE_S", "await asyncio.sleep(CATALOGUE_S)"),
-    ),
-    Flaw(
-        name="none",
-        file="forecast.py",
-        path="/forecast",
-        service="a weather forecast",
-        truth="The service has no flaw. Each request waits 80 ms for a provider that serves many at once, "
-        "and nothing in the service limits how many.",
-        rule=None,
-        code=("await asyncio.sleep(PROVIDER_S)",),
     ),
 )
 FLAWS: Final[Mapping[str, Flaw]] = {flaw.name: flaw for flaw in _ALL}

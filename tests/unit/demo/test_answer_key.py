@@ -64,11 +64,10 @@ def test_a_shown_line_stands_in_the_source_under_its_number(flaw: Flaw) -> None:
     assert all(source[line.number - 1] == line.text for line in flaw.source_lines())
 
 
-def test_every_rule_of_a_flaw_exists_and_only_one_service_has_none() -> None:
+def test_every_flaw_has_a_rule_of_its_own() -> None:
     rules = [flaw.rule for flaw in FLAWS.values()]
 
-    assert {rule for rule in rules if rule is not None} <= {page.ID for page in diagnose.PAGES}
-    assert rules.count(None) == 1
+    assert set(rules) <= {page.ID for page in diagnose.PAGES}
     assert len(set(rules)) == len(rules)
 
 
@@ -99,14 +98,6 @@ def test_an_undecided_diagnosis_that_suspects_the_flaw_says_so() -> None:
     text = verdict(FLAWS["lock"], answer(None, None, (suspicion,)))
 
     assert text.endswith("Right would be db.lock, which is among its findings (suspected).")
-
-
-def test_a_service_without_a_flaw_is_named_by_a_graded_answer_without_a_limit() -> None:
-    flaw = FLAWS["none"]
-
-    assert verdict(flaw, answer(None, "probable")) == "● The diagnosis is right: no limit (probable)."
-    assert verdict(flaw, answer(None, None)) == "○ The diagnosis is undecided. Right would be no limit."
-    assert "wrong" in verdict(flaw, answer("db.lock"))
 
 
 def test_the_answer_key_fits_the_width() -> None:
