@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from loadlens import units
 from loadlens.cli import plan_faults, preflight
@@ -108,6 +108,10 @@ def _save_study(
     for value, flag in ((given.resolve, "--resolve"), (given.threads, "--threads")):
         if value is not None:
             raise UsageError(f"a study has no {flag}", where="--save-study", hint="the same without it")
+    body = given.body or ""
+    file = body[1:] if body.startswith("@") else given.body_file
+    if file is not None and not Path(file).is_file():
+        raise UsageError("a study needs the body in a file", where="--save-study", hint="-f FILE")
     if load.duration_ns is None and any(feed.end == "stop" for feed in feeds) and given.requests is None:
         raise UsageError("a study needs another end than that of a feed", where="--save-study", hint="-d 1m")
     text, variables = from_load.text_of(
@@ -219,14 +223,14 @@ def _redirect_of(plan: Plan) -> str:
     texts = (step.path, *(value for _, value in step.headers))
     if step.method not in ("GET", "HEAD") or step.auth is not None or any("{{" in text for text in texts):
         return ""
-    made = http_client.connection(target.host, target.port, target.tls, within_s=preflight.WITHIN_S)
+    headers = (("Host", target.authority), *step.headers)
+    method: Literal["GET", "HEAD"] = "GET" if step.method == "GET" else "HEAD"
     try:
-        made.request(step.method, step.path, headers={"Host": target.authority, **dict(step.headers)})
-        location = made.getresponse().getheader("Location") or ""
+        location = http_client.redirect_of(
+            target.host, target.port, method, step.path, headers, target.tls, within_s=preflight.WITHIN_S
+        )
     except (OSError, http.client.HTTPException):
         return ""
-    finally:
-        made.close()
     return urljoin(f"{target.origin}{step.path}", location) if location else ""
 
 

@@ -115,6 +115,7 @@ def test_objectives_are_kept_in_their_unit(folder: Path, monkeypatch: pytest.Mon
         (f"{URL}/ -m HEAD", "one of GET, POST, PUT, PATCH, DELETE, not HEAD"),
         (f"{URL}/ --resolve 127.0.0.1:8080:127.0.0.2", "a study has no --resolve"),
         (f"{URL}/ -t 2", "a study has no --threads"),
+        (f"{URL}/ -b @/dev/null", "a study needs the body in a file"),
         (f"{URL}/{{{{f.id}}}} --feed f=ids.csv,unique", "another end than that of a feed"),
     ],
 )
