@@ -287,3 +287,34 @@ def test_credentials_and_cookies_that_cannot_be_start_nothing(
     assert (done.returncode, done.stdout) == (2, "")
     assert message in done.stderr
     assert "s3cr3t" not in done.stderr
+
+
+class Refusals(BaseHTTPRequestHandler):
+    """Refuses every other request, in chunks, and sets a cookie."""
+
+    protocol_version = "HTTP/1.1"
+    server: Service
+
+    def do_GET(self) -> None:
+        if self.server.next_number() % 2:
+            self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+            return
+        self.wfile.write(
+            b"HTTP/1.1 503 Busy\r\nSet-Cookie: id=secret-cookie\r\nTransfer-Encoding: chunked\r\n\r\n"
+            b"8\r\nno free \r\na\r\nconnection\r\n0\r\n\r\n"
+        )
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
+
+
+def test_failing_answers_are_quoted_on_the_screen_and_in_the_json_without_their_cookies() -> None:
+    for service in running(Service(Refusals)):
+        shown, as_json = hit(service), hit(service, "--json")
+
+    assert f'503, {REQUESTS // 2} answers: "no free connection"' in shown.stdout
+    (first, *rest) = json.loads(as_json.stdout)["failing_answers"]
+    assert (first["status"], first["body"]) == (503, "no free connection")
+    assert "Set-Cookie: (hidden)" in first["head"].splitlines()
+    assert len(rest) <= 2
+    assert "secret-cookie" not in shown.stdout + as_json.stdout

@@ -66,6 +66,7 @@ RULES: tuple[Rule, ...] = _modules(
     "processor.eventloop_blocked",
     "waiting.db_lock",
     "waiting.db_lock_timeouts",
+    "waiting.db_pool_timeouts",
     "processor.cgroup_throttled",
     "network.http_keepalive_limit",
     "network.http_no_reuse",

@@ -221,7 +221,7 @@ def _step(case: CaseMeasures, idle: Mapping[str, float | None], work_s: float) -
         generator=generator_of(case),
         little=_little(case),
         steady=_steady(case),
-        log_signs=log_lines.signs(_service_logs(case)),
+        log_signs=log_lines.signs(_service_logs(case), _failing_answers(case)),
         driver="" if case.external is None else case.external.name,
         statuses=_statuses(case),
         timed_out=None if case.external is not None else sum(x.timed_out for x in case.loads),
@@ -295,6 +295,16 @@ def _service_logs(case: CaseMeasures) -> list[str]:
             names = dict.fromkeys(process.service for process in trial.source.services)
             logs += [trial.source.log(name) for name in names]
     return logs
+
+
+def _failing_answers(case: CaseMeasures) -> Iterator[tuple[str, int]]:
+    """Texts of failing answers; the few that are kept of a status stand for all of it."""
+    for load in case.loads:
+        kept = () if load.result is None else load.result.failing_answers
+        for answer in kept:
+            alike = sum(other.status == answer.status for other in kept)
+            count = load.statuses.get(str(answer.status), 0)
+            yield f"{answer.head}\n\n{answer.body}", math.ceil(count / alike)
 
 
 def _little(case: CaseMeasures) -> Literal["holds", "broken", "unknown"]:

@@ -371,11 +371,24 @@ def _mean_response(request_class: RequestClass) -> float:
 
 @dataclass(frozen=True, slots=True)
 class LogSign:
-    """Lines of a server's log that say the same kind of thing."""
+    """Lines of a server's log, or failing answers, that say the same kind of thing."""
 
-    kind: str  # "lock": a lock was waited for in vain; "ports", "descriptors": there was none left
+    kind: str  # "lock", "pool": waited for in vain; "ports", "descriptors", "threads", "memory": none left
     count: int
     sample: str
+    source: Literal["log", "answers"] = "log"
+
+    @property
+    def text(self) -> str:
+        """Who says it how often, in words."""
+        if self.source == "answers":
+            return f'"{self.sample}" stands in {self.count} of the answers'
+        return f'the server\'s log says "{self.sample}" {self.count} times'
+
+    @property
+    def chip(self) -> str:
+        """The same in short."""
+        return f"{self.source}: {self.count} lines" if self.source == "log" else f"in {self.count} answers"
 
 
 @dataclass(frozen=True, slots=True)

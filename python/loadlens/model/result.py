@@ -110,6 +110,17 @@ class ErrorClass:
 
 
 @dataclass(frozen=True, slots=True)
+class FailingAnswer:
+    """What one answer said that was not as expected: the first few of each status are kept."""
+
+    status: int
+    step: str
+    at_s: float  # since t0
+    head: str  # without the values of cookies
+    body: str  # its beginning
+
+
+@dataclass(frozen=True, slots=True)
 class Phases:
     """Parts of the service time; one that a record is too old for, or that did not occur, is none."""
 
@@ -239,6 +250,7 @@ class StreamResult:
     groups: tuple[GroupResult, ...] = ()  # absent in older records
     connections: ConnectionCounts | None = None
     tls: TlsSessions | None = None
+    failing_answers: tuple[FailingAnswer, ...] = ()  # by status; absent in older records
 
     def errors_of(self, kinds: tuple[str, ...]) -> int:
         """Failures of some classes."""

@@ -5,6 +5,7 @@ Reads the record alone, so that an answer can be given again at any time; `expla
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -28,9 +29,10 @@ from loadlens.model.finding import (
 from loadlens.model.notes import NOTES
 from loadlens.model.plain import read
 from loadlens.model.recorded import PlannedStudy
+from loadlens.model.result import FailingAnswer
 from loadlens.model.trial import TrialStatus
 from loadlens.model.workload import Closed
-from loadlens.present import numbers, words
+from loadlens.present import numbers, quotes, words
 from loadlens.present.numbers import short, shown
 from loadlens.record import RunRecord, TrialRecord
 from loadlens.search import objectives
@@ -151,7 +153,20 @@ def explanation(record: RunRecord, *, is_kept: bool = True) -> Explanation:
             is_failing=end.because in FAILING,
             failing=failing,
         ),
+        said=_said(record),
     )
+
+
+def _said(record: RunRecord) -> tuple[str, ...]:
+    """Return what failing answers say, of all trials, valid or not."""
+    counts: Counter[str] = Counter()
+    kept: list[FailingAnswer] = []
+    for trial in record.trials:
+        load = None if trial.result is None else trial.result.load
+        if load is not None:
+            kept += load.failing_answers
+            counts.update(load.status)
+    return tuple(quotes.by_status(kept, counts))
 
 
 def main_curve(facts: Facts, findings: Sequence[Finding]) -> Curve | None:

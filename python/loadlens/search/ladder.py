@@ -3,11 +3,15 @@
 The baseline step sends each URL a few widely spaced requests. Then the number of users doubles from one until
 throughput stops growing and the last level lies well beyond the knee (see `estimate/saturation.py`). As long
 as throughput grows in proportion to the users and the findings are settled, every other level is left out;
-it is measured after all if the level above it falls behind or does harm. Until
+it is measured after all if the level above it falls behind. Until
 the answer is certain (see `provisional.py`), the remaining time narrows it: two more trials at the highest
 level (an interval needs three), then two more at the knee. One light load with frequent probes follows in any
 case. Its time is reserved from eight users on: with fewer users a pause shows only if it delays several
-probes. Any obstacle ends the search and is named.
+probes. Any obstacle ends the climb and is named.
+
+When requests fail at a level, the search backs off: to a level between it and the highest one that was
+served, then to repeats of the highest one that was served, and to the frequent probes. A service that fails
+where it served before has not recovered, and is left alone.
 
 A service that refuses requests does so fast, so users who retry without a pause produce mostly refusals. Once
 a tenth is refused, the search starts again with users who pause for one unloaded response time: first one
@@ -59,6 +63,8 @@ LEAST_TOP: Final = 8  # users: cheap, and behaviour just past saturation separat
 RATE_CAP_MARGIN: Final = 4.0  # users pause unless one user stays below the rate cap by this factor
 FAR: Final = 4  # times the users of the last level, where no level between would show anything
 PROPORTIONAL: Final = 0.95  # of growth in proportion to the users: they hardly wait for each other
+NARROW: Final = 1.5  # times the users: levels that are nearer to each other say nothing new
+MOST_HARMFUL: Final = 3  # levels at which requests fail
 REFUSED: Final = 0.10  # share of requests from which users pause
 PAUSED_USERS: Final = 8.0  # users with pauses that cannot exceed the rate cap at any service speed
 PROBE_PER_S, DENSE_PER_S, FEWEST_PER_S = 20.0, 200.0, 1.0
@@ -152,13 +158,11 @@ def decide(
         too_short = Stop("budget", f"{bounds.budget_s:.0f} s are too few for one level of load")
         return _affordable(Next("look", 1, 0.0, LOOK_S), seen, left_s) or too_short
     stop = _stop_after(seen[-1], seen, bounds)
-    harm = next((each for trial in seen[:-1] if (each := _harm(trial, bounds)) is not None), None)
-    if stop is not None and stop.because == "harm" and harm is None:
-        between = _below_harm(seen, bounds)
-        return between if between is not None and _affordable(between, seen, left_s) else stop
-    ending = stop or harm
-    if ending is not None:
-        return ending
+    harmful = [trial for trial in seen if _harm(trial, bounds) is not None]
+    if harmful and (stop is None or stop.because in ("harm", "fails_alone")):
+        return _after_harm(harmful, seen, left_s, bounds, is_certain=is_certain)
+    if stop is not None:
+        return stop
     last, pause = seen[-1], pause_of(seen, bounds.rate_cap_per_s)
     if last.end == "broken":
         again = Next(last.kind, last.users, *_lengths(last.users, seen, bounds), last.pause_s)
@@ -306,14 +310,42 @@ def _harm(trial: Outcome, bounds: Bounds) -> Stop | None:
     return None
 
 
-def _below_harm(seen: Sequence[Outcome], bounds: Bounds) -> Next | None:
-    """Return the level that was left out below one that did harm: it has half of the users."""
-    last = seen[-1]
-    tried = sorted({t.users for t in seen if t.kind == "climb" and t.pause_s == last.pause_s})
-    if last.kind != "climb" or len(tried) < 2 or tried[-1] != FAR * tried[-2]:
-        return None
-    users = 2 * tried[-2]
-    return Next("climb", users, *_lengths(users, seen, bounds), last.pause_s)
+def _after_harm(
+    harmful: Sequence[Outcome],
+    seen: Sequence[Outcome],
+    left_s: float,
+    bounds: Bounds,
+    *,
+    is_certain: bool,
+) -> Next | Stop:
+    """Return a level at which fewer requests should fail, or repeats of one without failures, or the stop."""
+    lowest = min(harmful, key=lambda trial: trial.users)
+    end, pause = _harm(lowest, bounds), lowest.pause_s
+    assert end is not None
+    first = seen.index(harmful[0])
+    served = levels_of([trial for trial in seen if _harm(trial, bounds) is None], pause)
+    served_before = max((t.users for t in seen[:first] if t.kind == "climb" and t.end == "complete"), default=0)
+    again = next((trial for trial in harmful[1:] if trial.users <= served_before), None)
+    if again is not None and (now := _harm(again, bounds)) is not None:
+        began = _harm(harmful[0], bounds)
+        assert began is not None
+        return Stop("harm", f"{began.words}, and it does not recover: then {now.words}")
+    if not served or served[-1].users >= lowest.users:
+        return end
+    top = served[-1]
+    is_left_out = lowest.users == FAR * top.users
+    users = 2 * top.users if is_left_out else round(math.sqrt(top.users * lowest.users))
+    if len(harmful) < MOST_HARMFUL and lowest.users >= NARROW * top.users:
+        between = Next("climb", users, *_lengths(users, seen, bounds), pause)
+        if _affordable(between, seen, left_s):
+            return between
+    repeat = _again(top, seen, pause)
+    missing = 0 if is_certain else TRIALS - len(top.ok_per_s)
+    if missing > 0 and _cost_s(repeat, seen) * missing <= left_s:
+        return repeat
+    dense = Next("dense", 1, _lengths(1, seen, bounds)[0], DENSE_LONGER * _usual_s(bounds), pause)
+    is_done = any(trial.kind == "dense" for trial in seen)
+    return end if is_done else _affordable(dense, seen, left_s) or end
 
 
 def _stop_after(last: Outcome, seen: Sequence[Outcome], bounds: Bounds) -> Stop | None:

@@ -206,6 +206,12 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
             why: "an extracted value is over its bound",
             os_error: 0,
         };
+        if judgement != Judgement::Ok {
+            let (stream, step) = (shard.stream, user.step);
+            let said = (head_bytes, body);
+            self.recorder
+                .note_answer(stream, step, head.status, now, said);
+        }
         connection.answered += u32::from(end.outcome.is_answered());
         if S::IS_THERE && self.script.reads_answers() && !self.is_closing {
             self.script.answer(now, head.status, head_bytes, body);

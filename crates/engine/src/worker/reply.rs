@@ -7,6 +7,7 @@ use loadlens_base::Outcome;
 use loadlens_http::known::KnownHead;
 use loadlens_http::response::{BodyDecoder, Framing, Head, HeadResult, Violation, MAX_HEAD_BYTES};
 use loadlens_plan::program::Need;
+use loadlens_record::recorder::ANSWER_BODY;
 
 use crate::user::NONE;
 
@@ -300,10 +301,15 @@ impl Reply {
                 },
             };
         }
-        if need >= Need::Head {
+        let wanted = wanted(need, &head);
+        if wanted >= Need::Head {
             self.buffer = store.take();
             if !store.append(self.buffer, &input[at..body_at]) {
-                return Fed::Broken(NO_ROOM);
+                if need >= Need::Head {
+                    return Fed::Broken(NO_ROOM);
+                }
+                store.give_back(self.buffer);
+                self.buffer = NONE;
             }
         }
         self.read_body(input, body_at, need, store)
@@ -315,14 +321,26 @@ impl Reply {
             return Fed::More;
         };
         let (buffer, mut fits) = (self.buffer, true);
-        let decoded = if need == Need::Body {
-            let mut kept = store.bytes(buffer).len() - head.len;
-            self.body.decode(&input[from..], &mut |bytes| {
-                kept += bytes.len();
-                fits = fits && kept <= MAX_KEPT_BODY && store.append(buffer, bytes);
-            })
-        } else {
-            self.body.decode(&input[from..], &mut |_| {})
+        let decoded = match wanted(need, &head) {
+            Need::Body => {
+                let mut kept = store.bytes(buffer).len() - head.len;
+                self.body.decode(&input[from..], &mut |bytes| {
+                    kept += bytes.len();
+                    fits = fits && kept <= MAX_KEPT_BODY && store.append(buffer, bytes);
+                })
+            }
+            Need::Beginning if buffer != NONE => {
+                let mut room = (head.len + ANSWER_BODY).saturating_sub(store.bytes(buffer).len());
+                self.body.decode(&input[from..], &mut |bytes| {
+                    let quoted = &bytes[..room.min(bytes.len())];
+                    room = if store.append(buffer, quoted) {
+                        room - quoted.len()
+                    } else {
+                        0
+                    };
+                })
+            }
+            _ => self.body.decode(&input[from..], &mut |_| {}),
         };
         let decoded = match decoded {
             Ok(decoded) if fits => decoded,
@@ -423,7 +441,7 @@ impl Reply {
         self.wire_bytes += head.len as u64;
         self.head = Some(head);
         self.body = BodyDecoder::new(head.framing);
-        if need == Need::Nothing {
+        if wanted(need, &head) == Need::Nothing {
             store.give_back(self.buffer);
             self.buffer = NONE;
         }
@@ -435,6 +453,15 @@ impl Reply {
             },
             other => other,
         }
+    }
+}
+
+/// What is kept of an answer: what its step needs, and of a failing one the beginning.
+fn wanted(need: Need, head: &Head) -> Need {
+    if head.status >= 400 {
+        need.max(Need::Beginning)
+    } else {
+        need
     }
 }
 
@@ -550,6 +577,74 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn of_a_failing_answer_the_beginning_is_kept_however_it_is_split() {
+        let long = "x".repeat(2 * ANSWER_BODY);
+        let chunked = format!(
+            "HTTP/1.1 503 Busy\r\nTransfer-Encoding: chunked\r\n\r\n{:x}\r\n{long}\r\n3\r\nend\r\n0\r\n\r\n",
+            long.len()
+        );
+        let fixed = format!(
+            "HTTP/1.1 500 Oh\r\nContent-Length: {}\r\n\r\n{long}",
+            long.len()
+        );
+        for (answer, whole_in_place) in [(&chunked, false), (&fixed, true)] {
+            let bytes = answer.as_bytes();
+            for size in [1, 7, 100, bytes.len()] {
+                let pieces: Vec<&[u8]> = bytes.chunks(size).collect();
+                let (head, body) = kept(&pieces);
+                let length = if whole_in_place && size == bytes.len() {
+                    long.len() // stands in the input: nothing was copied
+                } else {
+                    ANSWER_BODY
+                };
+                assert!(head.starts_with(b"HTTP/1.1 50") && head.ends_with(b"\r\n\r\n"));
+                assert_eq!(body, long.as_bytes()[..length], "pieces of {size}");
+            }
+        }
+    }
+
+    #[test]
+    fn without_room_a_failing_answer_is_read_and_not_kept() {
+        let answer = b"HTTP/1.1 500 Oh\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nno\r\n0\r\n\r\n";
+        let mut store = Store::new(10);
+        let mut reply = Reply::default();
+
+        let fed = reply.feed(
+            answer,
+            Need::Nothing,
+            &mut KnownHead::new(false),
+            &mut store,
+        );
+
+        assert_eq!(
+            fed,
+            Fed::Whole {
+                consumed: answer.len(),
+                place: Place::NOWHERE
+            }
+        );
+        assert_eq!((reply.body_bytes, store.lent()), (2, 0));
+    }
+
+    /// Head and body of an answer of which no step needs anything.
+    fn kept(pieces: &[&[u8]]) -> (Vec<u8>, Vec<u8>) {
+        let mut store = Store::new(1 << 20);
+        let (mut reply, mut heads) = (Reply::default(), KnownHead::new(false));
+        for piece in pieces {
+            if let Fed::Whole { place, .. } =
+                reply.feed(piece, Need::Nothing, &mut heads, &mut store)
+            {
+                let (head, body) = match place {
+                    Place::Input { head, body, end } => (&piece[head..body], &piece[body..end]),
+                    Place::Store { buffer, head_len } => store.bytes(buffer).split_at(head_len),
+                };
+                return (head.to_vec(), body.to_vec());
+            }
+        }
+        panic!("the answer did not end");
     }
 
     #[test]

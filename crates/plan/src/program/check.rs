@@ -19,6 +19,8 @@ pub enum Need {
     Nothing,
     /// The bytes of the head.
     Head,
+    /// The bytes of the head and the first of the body, to quote a failing answer: no step asks for it.
+    Beginning,
     /// The bytes of head and body.
     Body,
 }

@@ -6,7 +6,10 @@ use loadlens_plan::program::CheckTally;
 use crate::interval::{CheckCount, Course, Gap, CLASSES, COURSES};
 use crate::rows::ConnectionRow;
 
-use super::{Ended, ErrorNote, Recorder, ERROR_SAMPLES};
+use super::{
+    AnswerNote, Ended, ErrorNote, Recorder, ANSWERS, ANSWERS_EACH, ANSWER_BODY, ANSWER_HEAD,
+    ERROR_SAMPLES,
+};
 
 impl Recorder {
     /// A request became due.
@@ -116,6 +119,36 @@ impl Recorder {
                 os_error: end.os_error,
             });
         }
+    }
+
+    /// Keeps what a failing answer says, of each status the first few.
+    #[cold]
+    pub fn note_answer(
+        &mut self,
+        stream: u8,
+        step: u16,
+        status: u16,
+        at: u64,
+        (head, body): (&[u8], &[u8]),
+    ) {
+        let step = self.first_step[stream as usize] + u32::from(step);
+        let log = &mut self.answers[stream as usize];
+        let alike = log.notes.iter().filter(|note| note.status == status);
+        if log.notes.len() == ANSWERS || alike.count() == ANSWERS_EACH {
+            return;
+        }
+        let from = log.bytes.len();
+        log.bytes
+            .extend_from_slice(&head[..head.len().min(ANSWER_HEAD)]);
+        let between = log.bytes.len();
+        log.bytes
+            .extend_from_slice(&body[..body.len().min(ANSWER_BODY)]);
+        log.notes.push(AnswerNote {
+            at,
+            step,
+            status,
+            place: (from, between, log.bytes.len()),
+        });
     }
 
     /// A request had not ended when the measured part did: it lasted longer than `at - due`.

@@ -26,6 +26,14 @@ pub const SETS: usize = 5;
 const HARD_CUTS: usize = 2;
 /// Samples of each error class that are kept.
 pub const ERROR_SAMPLES: usize = 20;
+/// Failing answers of one stream that are kept.
+const ANSWERS: usize = 24;
+/// Those of one status.
+pub const ANSWERS_EACH: usize = 3;
+/// Bytes of the head of one that are kept.
+const ANSWER_HEAD: usize = 2_048;
+/// Bytes of its body.
+pub const ANSWER_BODY: usize = 512;
 
 /// A stream's counts so far, for progress: written by its worker, read by anyone.
 #[derive(Debug, Default)]
@@ -57,6 +65,38 @@ pub struct ErrorNote {
     pub why: &'static str,
     /// The operating system's number for it; 0: none.
     pub os_error: i32,
+}
+
+/// What one failing answer said.
+#[derive(Clone, Copy, Debug)]
+pub struct AnswerNote {
+    /// Time of its last byte.
+    pub at: u64,
+    /// Index of the step among all steps of the run.
+    pub step: u32,
+    /// Its status.
+    pub status: u16,
+    /// Its head and the beginning of its body in [`AnswerLog::bytes`]: begin of both, begin of the body, end.
+    pub place: (usize, usize, usize),
+}
+
+/// The first failing answers of a stream, of each status some.
+#[derive(Debug)]
+pub struct AnswerLog {
+    /// In the order of their ends.
+    pub notes: Vec<AnswerNote>,
+    /// Heads and bodies, one after the other.
+    pub bytes: Vec<u8>,
+}
+
+impl Default for AnswerLog {
+    /// Room for all that it may hold: nothing is allocated during a run.
+    fn default() -> Self {
+        AnswerLog {
+            notes: Vec::with_capacity(ANSWERS),
+            bytes: Vec::with_capacity(ANSWERS * (ANSWER_HEAD + ANSWER_BODY)),
+        }
+    }
 }
 
 /// All failures of one class in one stream.
@@ -131,6 +171,8 @@ pub struct Ended {
 pub struct Leftover {
     /// By stream, by outcome code.
     pub errors: Vec<Vec<ErrorLog>>,
+    /// By stream.
+    pub answers: Vec<AnswerLog>,
     /// Sample rows for which no chunk was free.
     pub lost_samples: u64,
     /// Connection rows for which no chunk was free.
@@ -152,6 +194,7 @@ pub struct Recorder {
     /// First step of each stream among all steps.
     first_step: Vec<u32>,
     errors: Vec<Vec<ErrorLog>>,
+    answers: Vec<AnswerLog>,
     /// By check: what it said before the current set.
     checked: Vec<CheckCount>,
     /// End of the last stall.
@@ -201,6 +244,7 @@ impl Recorder {
             flows: vec![Flow::default(); steps.len()],
             first_step,
             errors,
+            answers: steps.iter().map(|_| AnswerLog::default()).collect(),
             stalled_until: 0,
             logs,
             progress,
@@ -336,6 +380,7 @@ impl Recorder {
         debug_assert!(!lost, "as many places as sets");
         let mut leftover = Leftover {
             errors: self.errors,
+            answers: self.answers,
             lost_samples: 0,
             lost_connections: 0,
         };

@@ -33,6 +33,7 @@ WAITS_FOR: Mapping[str, str] = {
     "db.pool": "a database connection",
     "db.lock": "a database lock",
     "db.lock-timeouts": "a database lock",
+    "db.pool-timeouts": "a database connection",
     "downstream.serialised": "a service behind",
     "disk.bound": "storage",
     "memory.pressure": "memory",

@@ -49,6 +49,7 @@ def hit_as_dict(
         "status": stream["status"],
         "checks": [check for step in stream["steps"] for check in step["checks"]],
         "errors": stream["errors"],
+        "failing_answers": stream.get("failing_answers", []),
         "throughput_rps": stream["throughput_rps"],
         "response_time_s": stream["response_time_s"],
         "service_time_s": stream["service_time_s"],
@@ -148,6 +149,7 @@ def explanation_as_dict(answer: Explanation) -> dict[str, Any]:
         "seed": answer.seed,
         "record": answer.record,
         "objectives": [_plain(row) for row in answer.objectives],
+        "said": list(answer.said),
     }
 
 

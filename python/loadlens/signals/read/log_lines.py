@@ -1,4 +1,4 @@
-"""Kinds of lines in a server's log that rules use, counted."""
+"""What a server says of its own failures, in its log and in failing answers: kinds that rules use, counted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,17 @@ LONGEST_SAMPLE = 80
 LOCK = re.compile(
     r"database is locked|database table is locked|lock wait timeout exceeded|deadlock (?:found|detected)"
     r"|could not obtain lock|canceling statement due to lock timeout|lock request time out"
-    r"|ORA-00054|ORA-30006|Timeout trying to lock table",
+    r"|ORA-00054|ORA-30006|Timeout trying to lock table|could not serialize access",
+    re.IGNORECASE,
+)
+# Words in which pools of connections say that none became free in time, and databases that they admit no more.
+POOL = re.compile(
+    r"QueuePool limit [^\n]{0,60}|connection is not available, request timed out[^\n]{0,40}"
+    r"|(?:couldn't|could not|cannot|unable to) (?:get|acquire|obtain|borrow) (?:a |an |any )?(?:\w+ )?connection[^\n]{0,60}"
+    r"|(?:time[d -]*out|timeout exceeded) (?:when trying to connect|(?:acquiring|waiting for|getting)[^\n]{0,30}connection)"
+    r"|connection not available and request was dropped from queue|connection pool (?:is )?exhausted"
+    r"|\bPoolTimeout(?:Error)?\b|no (?:free|available) connections?\b[^\n]{0,30}|pool (?:is )?(?:exhausted|full)\b"
+    r"|remaining connection slots are reserved|too many clients already|too many (?:database )?connections",
     re.IGNORECASE,
 )
 # EADDRNOTAVAIL of a connection; a process that cannot listen at an address gets it too, and logs that.
@@ -23,20 +33,53 @@ PORTS = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 DESCRIPTORS = re.compile(r"too many open files|\bEMFILE\b|\bENFILE\b", re.IGNORECASE)
-KINDS = {"lock": LOCK, "ports": PORTS, "descriptors": DESCRIPTORS}
+THREADS = re.compile(
+    r"can't start new thread|unable to create (?:new )?native thread|RejectedExecution(?:Exception)?"
+    r"|pthread_create failed|Resource temporarily unavailable.{0,20}fork",
+    re.IGNORECASE,
+)
+MEMORY = re.compile(
+    r"cannot allocate memory|java\.lang\.OutOfMemoryError|\bMemoryError\b|JavaScript heap out of memory"
+    r"|\bENOMEM\b|out of memory",
+    re.IGNORECASE,
+)
+KINDS = {
+    "lock": LOCK,
+    "pool": POOL,
+    "ports": PORTS,
+    "descriptors": DESCRIPTORS,
+    "threads": THREADS,
+    "memory": MEMORY,
+}
 
 
-def signs(logs: Iterable[str]) -> tuple[LogSign, ...]:
-    """Kinds of lines that occur, how often, and the words of the first."""
-    counts: dict[str, int] = {}
+def signs(logs: Iterable[str], answers: Iterable[tuple[str, int]] = ()) -> tuple[LogSign, ...]:
+    """Kinds of failures that a server speaks of, how often, and the words of the first.
+
+    Args:
+        logs: Texts of logs.
+        answers: Texts of failing answers, each with the number of answers for which it stands. A kind that
+            a log names too is counted there.
+    """
+    of_log: dict[str, int] = {}
+    of_answers: dict[str, int] = {}
     samples: dict[str, str] = {}
     for log in logs:
         text = log[-MOST_BYTES:]
         for kind, pattern in KINDS.items():
             for match in pattern.finditer(text):
-                counts[kind] = counts.get(kind, 0) + 1
+                of_log[kind] = of_log.get(kind, 0) + 1
                 samples.setdefault(kind, match.group(0)[:LONGEST_SAMPLE])
-    return tuple(LogSign(kind, count, samples[kind]) for kind, count in counts.items())
+    for text, count in answers:
+        for kind, pattern in KINDS.items():
+            found = None if kind in of_log else pattern.search(text)
+            if found is not None:
+                of_answers[kind] = of_answers.get(kind, 0) + count
+                samples.setdefault(kind, found.group(0)[:LONGEST_SAMPLE])
+    return (
+        *(LogSign(kind, count, samples[kind]) for kind, count in of_log.items()),
+        *(LogSign(kind, count, samples[kind], "answers") for kind, count in of_answers.items()),
+    )
 
 
 def tail(log: str, lines: int = 20) -> str:

@@ -20,6 +20,17 @@ from loadlens.signals.read.log_lines import signs
         ("accept4: too many open files", ["descriptors"]),
         ("Error: connect EMFILE 127.0.0.1:80", ["descriptors"]),
         ("sqlite3.OperationalError: database is locked", ["lock"]),
+        ("sqlalchemy.exc.TimeoutError: QueuePool limit of size 5 overflow 10 reached", ["pool"]),
+        ("HikariPool-1 - Connection is not available, request timed out after 30000ms.", ["pool"]),
+        ("psycopg_pool.PoolTimeout: couldn't get a connection after 2.00 sec", ["pool"]),
+        ("** connection not available and request was dropped from queue after 1280ms.", ["pool"]),
+        ("Error: timeout exceeded when trying to connect", ["pool"]),
+        ("KnexTimeoutError: Knex: Timeout acquiring a connection. The pool is probably full.", ["pool"]),
+        ("FATAL: sorry, too many clients already", ["pool"]),
+        ("RuntimeError: can't start new thread", ["threads"]),
+        ("java.lang.OutOfMemoryError: Java heap space", ["memory"]),
+        ("GET /pool 200", []),
+        ("connection pool created with 5 connections", []),
         ("GET / 200", []),
     ],
 )
@@ -36,3 +47,14 @@ def test_lines_are_counted_over_all_logs() -> None:
     (sign,) = signs([2 * line, "GET / 200\n", 3 * line])
 
     assert sign.count == 5
+
+
+def test_an_answer_stands_for_those_of_its_status_and_a_log_that_says_the_same_counts_alone() -> None:
+    said = ('{"error":"database is locked"}', 40)
+
+    (of_answers,) = signs(["GET / 500\n"], [said, ("no words", 3), said])
+    (of_log,) = signs(["database is locked\n"], [said])
+
+    assert (of_answers.kind, of_answers.count, of_answers.source) == ("lock", 80, "answers")
+    assert of_answers.text == '"database is locked" stands in 80 of the answers'
+    assert (of_log.count, of_log.source) == (1, "log")

@@ -14,7 +14,7 @@ use loadlens_record::files::{failures, statuses};
 use loadlens_record::grid::Phase;
 use loadlens_record::interval::CLASSES;
 use loadlens_record::merge::StreamSum;
-use loadlens_record::recorder::{ErrorLog, ErrorNote};
+use loadlens_record::recorder::{AnswerNote, ErrorLog, ErrorNote, ANSWERS_EACH};
 use loadlens_record::series::Late;
 
 use crate::run::layout;
@@ -25,6 +25,15 @@ use super::Material;
 
 /// Beyond what the edges explain, Little's law may miss by this: the clock's grain.
 const LITTLE_TOLERANCE: f64 = 0.001;
+
+/// A head without the values of the cookies that it sets: they are credentials.
+fn without_cookies(head: &str) -> String {
+    let line = |line: &str| match line.split_once(':') {
+        Some((name, _)) if name.eq_ignore_ascii_case("set-cookie") => format!("{name}: (hidden)"),
+        _ => line.to_owned(),
+    };
+    head.lines().map(line).collect::<Vec<_>>().join("\n")
+}
 
 impl Material<'_> {
     fn requests_of_step(&self, step: usize) -> Requests {
@@ -79,6 +88,7 @@ impl Material<'_> {
             "law": requests.law(),
             "status": statuses(&whole),
             "errors": self.errors(index, &whole),
+            "failing_answers": self.failing_answers(index),
             "throughput_rps": self.throughput(stream, series.whole.times.response.throughput()),
             "response_time_s": response_time,
             "service_time_s": service_time,
@@ -310,6 +320,32 @@ impl Material<'_> {
                 });
                 (outcome.name().to_owned(), content)
             })
+            .collect()
+    }
+
+    /// What failing answers say, the earliest of each status first.
+    fn failing_answers(&self, index: usize) -> Vec<Value> {
+        let logs = self.ends.iter().map(|end| &end.leftover.answers[index]);
+        let mut notes: Vec<(&AnswerNote, &[u8])> = logs
+            .flat_map(|log| log.notes.iter().map(|note| (note, &*log.bytes)))
+            .collect();
+        notes.sort_by_key(|(note, _)| (note.status, note.at));
+        let steps = self.program.streams.iter().flat_map(|stream| &stream.steps);
+        let steps: Vec<&str> = steps.map(|step| step.name.as_str()).collect();
+        let content = |(note, bytes): (&AnswerNote, &[u8])| {
+            let (from, between, end) = note.place;
+            json!({
+                "status": note.status,
+                "step": steps[note.step as usize],
+                "at_s": seconds(note.at),
+                "head": without_cookies(&String::from_utf8_lossy(&bytes[from..between])),
+                "body": String::from_utf8_lossy(&bytes[between..end]),
+            })
+        };
+        notes
+            .chunk_by(|(one, _), (next, _)| one.status == next.status)
+            .flat_map(|alike| alike.iter().take(ANSWERS_EACH))
+            .map(|&note| content(note))
             .collect()
     }
 

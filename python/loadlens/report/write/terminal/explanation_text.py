@@ -13,6 +13,7 @@ from loadlens.present import numbers, words
 from loadlens.report.write.terminal.printing import WIDTH, cut_to_width, labelled, print_lines
 
 MOST_RUNGS = 10
+MOST_QUOTES = 3
 MOST_CAUTIONS = 5
 MOST_UNKNOWN = 3
 
@@ -32,6 +33,7 @@ def explanation_lines(answer: Explanation, *, quiet: bool = False) -> Iterator[s
     root = next((f for f in answer.findings if f.rule == answer.limit), None)
     yield from labelled("objective", [_objective(row) for row in answer.objectives])
     yield from _evidence(root)
+    yield from labelled("answers", answer.said[:MOST_QUOTES])
     yield from labelled("capacity", [_capacity(answer)])
     yield from labelled("others", [answer.others])
     yield from labelled("do", [answer.do])

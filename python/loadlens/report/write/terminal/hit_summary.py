@@ -16,7 +16,7 @@ from loadlens.machine.calibration import Calibration
 from loadlens.model.report import ObjectiveRow
 from loadlens.model.result import Distribution, EngineResult, StreamResult
 from loadlens.model.workload import Closed, Plan
-from loadlens.present import failure_text, load_text, numbers, words
+from loadlens.present import failure_text, load_text, numbers, quotes, words
 from loadlens.report.write.hit_figures import PER_SECOND, figure
 from loadlens.report.write.terminal import hit_details
 from loadlens.report.write.terminal.printing import print_lines
@@ -26,6 +26,7 @@ GAP = "   "  # between cells of a line
 STRIP_WIDTH = 32
 SAMPLES = 5  # of each failing check; the JSON holds them all
 REASONS = 3  # of each class of failures; -v shows the samples
+QUOTES = 3  # of failing answers, each of another status; -v shows all
 OWN_LIMITS = {
     "own_descriptors": "file descriptors",
     "own_ports": "local ports",
@@ -300,6 +301,8 @@ def _failures(stream: StreamResult, *, verbose: bool, width: int) -> Iterator[st
         rows.append(f"unexpected status {numbers.count(requests.unexpected_status)}")
     if requests.check_failed and requests.ok:
         rows.append(f"check failed {numbers.count(requests.check_failed)}")
+    for said in quotes.by_status(stream.failing_answers, stream.status)[: None if verbose else QUOTES]:
+        rows += textwrap.wrap(said, width - 12, subsequent_indent="  ")
     for index, row in enumerate(rows):
         yield f"  {'failed' if index == 0 else '':<10}{row}"
 
