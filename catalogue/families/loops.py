@@ -7,7 +7,7 @@ from typing import Final
 
 from catalogue.drawing import Draws
 from catalogue.family import Drawn, Family, Fix, Label, Number, need
-from catalogue.parts import burn, loops, ms, pair, plateau, remedied, server, threads, wait
+from catalogue.parts import burn, hidden, holding, loops, ms, pair, plateau, remedied, server, threads, wait
 
 BLOCKED: Final = need("eventloop.blocked", tier="B")
 PLATEAU: Final = need("saturation.plateau")
@@ -88,6 +88,18 @@ def _threads(draws: Draws) -> Drawn:
     )
 
 
+def _in_turns(draws: Draws) -> Drawn:
+    """Compute below 2 ms at times: short work holds up no request that computes nothing."""
+    work = draws.by_severity(1, 12)
+    return pair(
+        server(draws, *holding("turn", burn(work)), serve=threads(64), resources={"turn": hidden(1)}),
+        Label((need("cpu.one-core", tier="B"), PLATEAU), frozenset({"colocation.contention"})),
+        plateau(1e3 / work, work, work=ms(work)),
+        server(draws, *holding("turn", wait(work)), serve=threads(64), resources={"turn": hidden(1)}),
+        Label((need("downstream.serialised", tier="A"), PLATEAU)),
+    )
+
+
 FAMILIES: Final = (
     Family(
         "loop-blocked",
@@ -108,6 +120,12 @@ FAMILIES: Final = (
         "a request passes through the event loop several times, each time behind requests that compute",
         _passes,
         looks_like=("loop-blocked",),
+    ),
+    Family(
+        "cpu-in-turns",
+        "threads take turns to compute: one core is full, the others are idle",
+        _in_turns,
+        looks_like=("loop-blocked", "cpu-threads", "db-lock"),
     ),
     Family(
         "cpu-threads",

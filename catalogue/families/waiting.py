@@ -27,6 +27,12 @@ LOCK: Final = Need({"A": ("downstream.serialised", "db.lock"), "C": ("db.lock",)
 POOL: Final = Need({"A": ("downstream.serialised", "db.pool"), "C": ("db.pool",)})
 WORKERS: Final = need("threads.pool-limit", tier="B")
 OUTSIDE: Final = need("outside.handler-wait", tier="C")
+POOL_WORDS: Final = [
+    "TimeoutError: QueuePool limit of size 5 overflow 0 reached, connection timed out",
+    "HikariPool-1 - Connection is not available, request timed out after 500ms",
+    "connection not available and request was dropped from queue after 500ms",
+    "timeout exceeded when trying to connect",
+]
 MORE_CONNECTIONS: Final = Fix(
     "twice the connections", ("db.pool",), ("connections in place of", "twice the connections")
 )
@@ -62,6 +68,23 @@ def _lock_timeouts(draws: Draws) -> Drawn:
         server(draws, wait(base), *holding("db", wait(hold)), resources={"db": lock()}),
         Label((LOCK, PLATEAU)),
         plateau(1e3 / hold, base + hold, hold=ms(hold)),
+    )
+
+
+def _pool_timeouts(draws: Draws) -> Drawn:
+    base, patience, size = draws.scaled(1, 4), draws.one_of([200.0, 300.0, 500.0]), draws.whole(2, 4)
+    hold = round(patience * size / draws.by_severity(12, 9))  # sixteen users exceed it
+    errors = {"timeout_ms": patience, "status": 500, "words": draws.one_of(POOL_WORDS)}
+    return pair(
+        server(draws, wait(base), *holding("db", wait(hold), **errors), resources={"db": pool(size)}),
+        Label(
+            (need("db.pool-timeouts", tier="C"), POOL),
+            frozenset({"saturation.plateau", "timeouts.cliff", "shed.overload"}),
+        ),
+        plateau(size * 1e3 / hold, base + hold, hold=ms(hold), patience=ms(patience)),
+        server(draws, wait(base), *holding("db", wait(hold)), resources={"db": pool(size)}),
+        Label((POOL, PLATEAU)),
+        plateau(size * 1e3 / hold, base + hold, hold=ms(hold)),
     )
 
 
@@ -167,6 +190,12 @@ FAMILIES: Final = (
     ),
     Family(
         "db-lock-timeouts", "waits for a lock time out with errors", _lock_timeouts, looks_like=("deadline",)
+    ),
+    Family(
+        "db-pool-timeouts",
+        "waits for a connection time out with errors",
+        _pool_timeouts,
+        looks_like=("db-lock-timeouts", "deadline"),
     ),
     Family(
         "db-pool",

@@ -96,6 +96,7 @@ AFTER: tuple[LaterRule, ...] = _modules(  # in this order; the last one looks at
     "processor.loop_multipass",
     "processor.hol_correlation",
     "processor.cpu_saturated",
+    "processor.cpu_one_core",
     "latency.pause_aperiodic",
     "latency.mixture_slow_path",
     "waiting.downstream_serialised",

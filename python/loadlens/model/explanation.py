@@ -78,4 +78,4 @@ class Explanation:
     seed: int | None
     record: str | None  # none: it is not kept
     objectives: tuple[ObjectiveRow, ...] = ()
-    said: tuple[str, ...] = ()  # by the service in failing answers: status, how many, a quote
+    quotes: tuple[str, ...] = ()  # by the service in failing answers: status, how many, a quote

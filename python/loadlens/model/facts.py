@@ -380,7 +380,7 @@ class LogSign:
 
     @property
     def text(self) -> str:
-        """Who says it how often, in words."""
+        """The same in words: where it stands, and how often."""
         if self.source == "answers":
             return f'"{self.sample}" stands in {self.count} of the answers'
         return f'the server\'s log says "{self.sample}" {self.count} times'

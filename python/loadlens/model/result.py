@@ -111,7 +111,7 @@ class ErrorClass:
 
 @dataclass(frozen=True, slots=True)
 class FailingAnswer:
-    """What one answer said that was not as expected: the first few of each status are kept."""
+    """An answer that was not as expected: the first few of each status are kept."""
 
     status: int
     step: str

@@ -27,7 +27,7 @@ def quote(body: str, length: int = LONGEST) -> str:
 
 
 def by_status(answers: Iterable[FailingAnswer], counts: Mapping[str, int]) -> list[str]:
-    """Return `503, 12 answers: "the pool is full"` for each status with something to read, the most frequent first.
+    """Return `503, 12 answers: "the pool is full"` for each readable status, the most frequent first.
 
     Args:
         answers: Those that are kept.
@@ -40,5 +40,6 @@ def by_status(answers: Iterable[FailingAnswer], counts: Mapping[str, int]) -> li
             texts.setdefault(answer.status, text)
     ordered = sorted(texts, key=lambda status: -counts.get(str(status), 0))
     return [
-        f'{status}, {words.plural(counts.get(str(status), 1), "answer")}: "{texts[status]}"' for status in ordered
+        f'{status}, {words.plural(counts.get(str(status), 1), "answer")}: "{texts[status]}"'
+        for status in ordered
     ]

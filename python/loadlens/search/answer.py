@@ -153,11 +153,11 @@ def explanation(record: RunRecord, *, is_kept: bool = True) -> Explanation:
             is_failing=end.because in FAILING,
             failing=failing,
         ),
-        said=_said(record),
+        quotes=_quotes(record),
     )
 
 
-def _said(record: RunRecord) -> tuple[str, ...]:
+def _quotes(record: RunRecord) -> tuple[str, ...]:
     """Return what failing answers say, of all trials, valid or not."""
     counts: Counter[str] = Counter()
     kept: list[FailingAnswer] = []

@@ -324,7 +324,9 @@ def _after_harm(
     assert end is not None
     first = seen.index(harmful[0])
     served = levels_of([trial for trial in seen if _harm(trial, bounds) is None], pause)
-    served_before = max((t.users for t in seen[:first] if t.kind == "climb" and t.end == "complete"), default=0)
+    served_before = max(
+        (t.users for t in seen[:first] if t.kind == "climb" and t.end == "complete"), default=0
+    )
     again = next((trial for trial in harmful[1:] if trial.users <= served_before), None)
     if again is not None and (now := _harm(again, bounds)) is not None:
         began = _harm(harmful[0], bounds)

@@ -18,8 +18,10 @@ from loadlens.present.quotes import by_status, quote
         ('{"detail": "database is locked"}', '{"detail": "database is locked"}'),
         ("first\n  second\tthird", "first second third"),
         (
-            "<!doctype html><html><head><style>p {color: red}</style><title>500</title></head>"
-            "<body><script>track()</script><p>No &quot;room&quot;</p></body></html>",
+            (
+                "<!doctype html><html><head><style>p {color: red}</style><title>500</title></head>"
+                "<body><script>track()</script><p>No &quot;room&quot;</p></body></html>"
+            ),
             '500 No "room"',
         ),
         ("a < b and b > a", "a < b and b > a"),  # no markup
@@ -36,7 +38,13 @@ def test_the_most_frequent_status_comes_first_with_the_first_of_its_answers_that
     def answer(status: int, body: str) -> FailingAnswer:
         return FailingAnswer(status, "a", 0.1, f"HTTP/1.1 {status} X", body)
 
-    answers = [answer(500, ""), answer(500, "boom"), answer(503, "busy"), answer(503, "later"), answer(404, "")]
+    answers = [
+        answer(500, ""),
+        answer(500, "boom"),
+        answer(503, "busy"),
+        answer(503, "later"),
+        answer(404, ""),
+    ]
 
     assert by_status(answers, {"200": 9, "500": 2, "503": 30, "404": 5}) == [
         '503, 30 answers: "busy"',

@@ -319,7 +319,7 @@ def test_refusals_are_no_harm_and_a_service_that_refuses_all_is_left() -> None:
 
 
 def test_where_a_tenth_is_refused_users_pause_and_the_ladder_begins_anew() -> None:
-    # 100/s are served. Nobody pauses: one of two users is refused 10,000 times a second.
+    # 100/s are served. No user pauses: one of two users is refused 10,000 times a second.
     outcome = search(limited(100.0, 0.010), BOUNDS)
 
     hasty = [trial.users for trial in outcome.seen if trial.kind == "climb" and not trial.pause_s]

@@ -208,9 +208,9 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
         };
         if judgement != Judgement::Ok {
             let (stream, step) = (shard.stream, user.step);
-            let said = (head_bytes, body);
+            let parts = (head_bytes, body);
             self.recorder
-                .note_answer(stream, step, head.status, now, said);
+                .note_answer(stream, step, head.status, now, parts);
         }
         connection.answered += u32::from(end.outcome.is_answered());
         if S::IS_THERE && self.script.reads_answers() && !self.is_closing {

@@ -456,7 +456,7 @@ impl Reply {
     }
 }
 
-/// What is kept of an answer: what its step needs, and of a failing one the beginning.
+/// Part of an answer to keep: what its step needs, and of a failing one the beginning.
 fn wanted(need: Need, head: &Head) -> Need {
     if head.status >= 400 {
         need.max(Need::Beginning)

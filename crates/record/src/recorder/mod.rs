@@ -28,7 +28,7 @@ const HARD_CUTS: usize = 2;
 pub const ERROR_SAMPLES: usize = 20;
 /// Failing answers of one stream that are kept.
 const ANSWERS: usize = 24;
-/// Those of one status.
+/// Failing answers of one status that are kept.
 pub const ANSWERS_EACH: usize = 3;
 /// Bytes of the head of one that are kept.
 const ANSWER_HEAD: usize = 2_048;
@@ -67,7 +67,7 @@ pub struct ErrorNote {
     pub os_error: i32,
 }
 
-/// What one failing answer said.
+/// One failing answer.
 #[derive(Clone, Copy, Debug)]
 pub struct AnswerNote {
     /// Time of its last byte.

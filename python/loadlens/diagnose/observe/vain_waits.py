@@ -1,4 +1,4 @@
-"""Observations of server errors that end a wait for a place: how many, when, and who says what was waited for."""
+"""Observations of server errors that end a wait for a lock or a connection: their number, time and words."""
 
 from __future__ import annotations
 

@@ -28,6 +28,7 @@ OUTSIDE, UNEXPLAINED = "outside the handler", "unexplained"
 WAITS_FOR: Mapping[str, str] = {
     "eventloop.blocked": "the event loop",
     "cpu.saturated": "a core",
+    "cpu.one-core": "its turn to compute",
     "cgroup.throttled": "the CPU quota",
     "threads.pool-limit": "a thread",
     "db.pool": "a database connection",

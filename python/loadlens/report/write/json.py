@@ -149,7 +149,7 @@ def explanation_as_dict(answer: Explanation) -> dict[str, Any]:
         "seed": answer.seed,
         "record": answer.record,
         "objectives": [_plain(row) for row in answer.objectives],
-        "said": list(answer.said),
+        "quotes": list(answer.quotes),
     }
 
 

@@ -1,4 +1,4 @@
-"""What a server says of its own failures, in its log and in failing answers: kinds that rules use, counted."""
+"""Words of a server about its own failures, in its log and in failing answers, counted by kind."""
 
 from __future__ import annotations
 
@@ -17,13 +17,17 @@ LOCK = re.compile(
     r"|ORA-00054|ORA-30006|Timeout trying to lock table|could not serialize access",
     re.IGNORECASE,
 )
-# Words in which pools of connections say that none became free in time, and databases that they admit no more.
+# Words in which pools of connections say that none became free in time, or databases that they take no more.
 POOL = re.compile(
-    r"QueuePool limit [^\n]{0,60}|connection is not available, request timed out[^\n]{0,40}"
-    r"|(?:couldn't|could not|cannot|unable to) (?:get|acquire|obtain|borrow) (?:a |an |any )?(?:\w+ )?connection[^\n]{0,60}"
-    r"|(?:time[d -]*out|timeout exceeded) (?:when trying to connect|(?:acquiring|waiting for|getting)[^\n]{0,30}connection)"
-    r"|connection not available and request was dropped from queue|connection pool (?:is )?exhausted"
-    r"|\bPoolTimeout(?:Error)?\b|no (?:free|available) connections?\b[^\n]{0,30}|pool (?:is )?(?:exhausted|full)\b"
+    r"QueuePool limit [^\n]{0,60}"
+    r"|connection is not available, request timed out[^\n]{0,40}"
+    r"|(?:couldn't|could not|cannot|unable to) (?:get|acquire|obtain|borrow) "
+    r"(?:a |an |any )?(?:\w+ )?connection[^\n]{0,60}"
+    r"|timeout exceeded when trying to connect"
+    r"|time[d -]*out (?:acquiring|waiting for|getting)[^\n]{0,30}connection"
+    r"|connection not available and request was dropped from queue"
+    r"|\bPoolTimeout(?:Error)?\b|no (?:free|available) connections?\b[^\n]{0,30}"
+    r"|pool (?:is )?(?:exhausted|full)\b"
     r"|remaining connection slots are reserved|too many clients already|too many (?:database )?connections",
     re.IGNORECASE,
 )
@@ -72,10 +76,10 @@ def signs(logs: Iterable[str], answers: Iterable[tuple[str, int]] = ()) -> tuple
                 samples.setdefault(kind, match.group(0)[:LONGEST_SAMPLE])
     for text, count in answers:
         for kind, pattern in KINDS.items():
-            found = None if kind in of_log else pattern.search(text)
-            if found is not None:
+            first = None if kind in of_log else pattern.search(text)
+            if first is not None:
                 of_answers[kind] = of_answers.get(kind, 0) + count
-                samples.setdefault(kind, found.group(0)[:LONGEST_SAMPLE])
+                samples.setdefault(kind, first.group(0)[:LONGEST_SAMPLE])
     return (
         *(LogSign(kind, count, samples[kind]) for kind, count in of_log.items()),
         *(LogSign(kind, count, samples[kind], "answers") for kind, count in of_answers.items()),

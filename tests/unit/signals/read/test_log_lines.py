@@ -50,10 +50,10 @@ def test_lines_are_counted_over_all_logs() -> None:
 
 
 def test_an_answer_stands_for_those_of_its_status_and_a_log_that_says_the_same_counts_alone() -> None:
-    said = ('{"error":"database is locked"}', 40)
+    locked = ('{"error":"database is locked"}', 40)
 
-    (of_answers,) = signs(["GET / 500\n"], [said, ("no words", 3), said])
-    (of_log,) = signs(["database is locked\n"], [said])
+    (of_answers,) = signs(["GET / 500\n"], [locked, ("no words", 3), locked])
+    (of_log,) = signs(["database is locked\n"], [locked])
 
     assert (of_answers.kind, of_answers.count, of_answers.source) == ("lock", 80, "answers")
     assert of_answers.text == '"database is locked" stands in 80 of the answers'

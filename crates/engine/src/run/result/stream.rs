@@ -323,7 +323,7 @@ impl Material<'_> {
             .collect()
     }
 
-    /// What failing answers say, the earliest of each status first.
+    /// Beginnings of failing answers, the earliest of each status first.
     fn failing_answers(&self, index: usize) -> Vec<Value> {
         let logs = self.ends.iter().map(|end| &end.leftover.answers[index]);
         let mut notes: Vec<(&AnswerNote, &[u8])> = logs

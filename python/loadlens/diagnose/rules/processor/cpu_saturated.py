@@ -67,6 +67,7 @@ EXPLAINS: tuple[str, ...] = ("saturation.plateau", "eventloop.blocked")
 
 WAITING_EACH = 0.25  # threads for each core that wait for one
 MOST_REFUSED = 0.5
+MOST_USED = 1 / SATURATED  # of the cores: what the noise of the kernel's counters and of a rate can make of 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +201,12 @@ def _work(seen: UsedCores) -> grading.Signal:
             "work.cpu", None, text=f"the CPU time of one request is not known: {numbers.shown(work)}"
         )
     ratio = 1 / bound.utilisation
+    if bound.utilisation > MOST_USED:  # the requests of other levels cost more than those that came out here
+        text = (
+            f"{numbers.shown(work)} of CPU per request allow {with_unit(bound.rate.point, '1/s')}, more came "
+            "out: the requests were not the same at all levels"
+        )
+        return grading.stated("work.cpu", None, text=text)
     text = (
         f"{numbers.shown(work)} of CPU per request: full at {with_unit(bound.rate.point, '1/s')}, "
         f"{with_unit(bound.utilisation * bound.rate.point, '1/s')} came out "

@@ -4,15 +4,16 @@
 time-out ends the wait and the server answers with an error. The share of errors grows with load.
 
 **Needs.** Answers with status 500 or above: at least 0.1 % of the requests at the highest load, and at least
-twice their share at the lowest load. In addition, one sign of a lock: the server names it, in its log or in these answers; or half of
-these answers lie within 10 % of their median time, while gauges show a lock that is always held with more
-than 0.5 requests waiting. Without either sign the finding is suspected if that time is a common time-out
-setting (1, 2, 3, 5, 10, 15, 20, 30, 50 or 60 s), measured in full or as the excess over the successes.
+twice their share at the lowest load. In addition, one sign of a lock: the server names it, in its log or in
+these answers; or half of these answers lie within 10 % of their median time, while gauges show a lock that is
+always held with more than 0.5 requests waiting. Without either sign the finding is suspected if that time is
+a common time-out setting (1, 2, 3, 5, 10, 15, 20, 30, 50 or 60 s), measured in full or as the excess over the
+successes.
 
 **Ruled out by.** The client's own time-out (such requests have no status). Errors that occur at the lowest
-load already. A connection pool whose gauges show it full with requests waiting, unless the holders of its
-connections wait for the lock. Without gauges, and without words of the server, a full pool with a time-out
-looks the same: that alternative stays open. A server that names a pool means the pool.
+load already. A connection pool that the server names, or whose gauges show it full with requests waiting,
+unless the holders of its connections wait for the lock. Without gauges and without words of the server, a
+full pool with a time-out looks the same: that alternative stays open.
 
 **Thresholds.** 0.1 %: below it, isolated faults are as likely. Half within 10 %: response times of queued
 requests spread far more. The thresholds for gauges are those of `db.lock` and `db.pool`.
@@ -90,9 +91,9 @@ def _pool_rival(errors: ServerErrors) -> Counter:
     name, lock = "full connection pool", errors.place
     if errors.sign is not None:
         return grading.rival(name, "the server names a lock", True)
-    said = vain_waits.sign_of(errors.step, "pool")
-    if said is not None:
-        return grading.rival(name, said.text, False)
+    named = vain_waits.sign_of(errors.step, "pool")
+    if named is not None:
+        return grading.rival(name, named.text, False)
     pools = [places for places in errors.step.places if places.kind == "pool"]
     full = next((pool for pool in pools if vain_waits.is_line(pool)), None)
     if full is not None:

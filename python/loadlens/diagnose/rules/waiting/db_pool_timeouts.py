@@ -62,7 +62,9 @@ def claim(facts: Facts, errors: ServerErrors) -> Claim | Nothing:
             "then more connections, as many as the database serves at once.",
             confirm="twice the connections: no errors up to twice the load",
             impact=errors.share,
-            unknown=() if errors.place is not None else ("how many connections there are: no gauge was read",),
+            unknown=()
+            if errors.place is not None
+            else ("how many connections there are: no gauge was read",),
             scope=f"{errors.mode.label} · {errors.curve.label}",
         )
 
@@ -81,9 +83,9 @@ def claim(facts: Facts, errors: ServerErrors) -> Claim | Nothing:
 def _lock_rival(errors: ServerErrors) -> Counter:
     """Return the rival of a lock for which the holders of the connections wait."""
     name, step = "lock held by a request", errors.step
-    said = vain_waits.sign_of(step, "lock")
-    if said is not None:
-        return grading.rival(name, said.text, False)
+    named = vain_waits.sign_of(step, "lock")
+    if named is not None:
+        return grading.rival(name, named.text, False)
     locks = [places for places in step.places if places.kind == "lock"]
     line = next((lock for lock in locks if vain_waits.is_line(lock)), None)
     if line is not None:
@@ -96,7 +98,9 @@ def _lock_rival(errors: ServerErrors) -> Counter:
 def _silence(facts: Facts, observed: Sequence[ServerErrors]) -> str:
     errors = observed[0]
     share = f"{numbers.percent(errors.share)} end with {errors.mode.status} on {errors.curve.label}"
-    names = "neither the server nor a gauge names a pool" if errors.sign is None and errors.place is None else ""
+    names = (
+        "neither the server nor a gauge names a pool" if errors.sign is None and errors.place is None else ""
+    )
     return "; ".join(part for part in (share, errors.pile_text, names) if part)
 
 

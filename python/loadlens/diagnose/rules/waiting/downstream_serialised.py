@@ -54,7 +54,14 @@ EXPLAINS: tuple[str, ...] = ("saturation.plateau",)
 # What has found the limit already, or is a line with a name of its own.
 NAMED = (
     *("db.lock", "db.pool", "threads.pool-limit", "ratelimit.active", "shed.overload", "accept.drops"),
-    *("eventloop.blocked", "cpu.saturated", "cgroup.throttled", "network.bound", "disk.bound"),
+    *(
+        "eventloop.blocked",
+        "cpu.saturated",
+        "cpu.one-core",
+        "cgroup.throttled",
+        "network.bound",
+        "disk.bound",
+    ),
 )
 
 

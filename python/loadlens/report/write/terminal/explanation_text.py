@@ -33,7 +33,7 @@ def explanation_lines(answer: Explanation, *, quiet: bool = False) -> Iterator[s
     root = next((f for f in answer.findings if f.rule == answer.limit), None)
     yield from labelled("objective", [_objective(row) for row in answer.objectives])
     yield from _evidence(root)
-    yield from labelled("answers", answer.said[:MOST_QUOTES])
+    yield from labelled("answers", answer.quotes[:MOST_QUOTES])
     yield from labelled("capacity", [_capacity(answer)])
     yield from labelled("others", [answer.others])
     yield from labelled("do", [answer.do])

@@ -301,8 +301,8 @@ def _failures(stream: StreamResult, *, verbose: bool, width: int) -> Iterator[st
         rows.append(f"unexpected status {numbers.count(requests.unexpected_status)}")
     if requests.check_failed and requests.ok:
         rows.append(f"check failed {numbers.count(requests.check_failed)}")
-    for said in quotes.by_status(stream.failing_answers, stream.status)[: None if verbose else QUOTES]:
-        rows += textwrap.wrap(said, width - 12, subsequent_indent="  ")
+    for line in quotes.by_status(stream.failing_answers, stream.status)[: None if verbose else QUOTES]:
+        rows += textwrap.wrap(line, width - 12, subsequent_indent="  ")
     for index, row in enumerate(rows):
         yield f"  {'failed' if index == 0 else '':<10}{row}"
 

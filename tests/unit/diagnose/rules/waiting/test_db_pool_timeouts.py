@@ -52,7 +52,7 @@ def test_a_full_pool_with_a_line_and_a_lock_without_one_are_strong() -> None:
 @pytest.mark.parametrize(
     "last",
     [
-        timed_out(),  # nobody names a pool
+        timed_out(),  # no words, no gauge
         timed_out(SAID, LOCKED),  # the holders of the connections wait for a lock
         replace(timed_out(SAID), places=(places("lock", 1.0, 12.0, None, LOCK),)),
         failing(0.1, median=2.02, status=0),  # the client gave up
@@ -74,7 +74,7 @@ def test_without_trials_it_is_not_assessed() -> None:
 
 
 def test_where_the_server_names_a_pool_its_time_outs_are_not_called_a_lock() -> None:
-    """Both take 2 s: only the words tell them apart."""
+    """Both take 2 s: only the words differ."""
     unnamed = db_lock_timeouts.assess(facts(with_last(timed_out())))
     named = db_lock_timeouts.assess(facts(with_last(timed_out(SAID))))
 

@@ -1,0 +1,251 @@
+"""Each process of the service computes on one core at a time, and that core is full.
+
+**Means.** A runtime with one thread, an interpreter with a global lock, or a lock around the computing lets
+one thread of a process compute at a time. Such a process answers at most 1 / D requests per second, D being
+the CPU time of one request, whatever cores the machine has. More threads only wait for their turn.
+
+**Needs.** A plateau. At the highest load every working process uses between 85 % and 125 % of one core,
+while computing and waiting for a core leave at least 15 % of the cores that the service may use. The CPU time
+of one request, from all levels together, times the plateau accounts for one core per process, within what
+85 % leaves. At the level of the plateau before, the processes used as much, within a tenth: more users
+brought no more computing.
+
+**Ruled out by.** A blocked event loop, which is the same with a line for every request, however cheap. Full
+cores. A quota or a CPU set of one core for each process. A full machine, other programs or a late generator
+leave it probable.
+
+**Thresholds.** 0.85: see `cpu.saturated`. 125 %: collectors and compilers of a runtime compute alongside the
+one thread. A tenth: twice the users change the use of a full core by the noise of the kernel's counters, 3 %,
+and that of threads with cores of their own by far more.
+
+**Do.** Run more processes, one for each core; or do the computing where the runtime uses several cores.
+
+**Confirm.** Twice the processes: twice the throughput, as long as cores are free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from loadlens.diagnose import grading
+from loadlens.diagnose.capacity import most_of
+from loadlens.diagnose.driver import (
+    Answer,
+    Claim,
+    Lacking,
+    Words,
+    all_seen,
+    assessing_after,
+    objecting,
+    on_curve,
+    strongest,
+)
+from loadlens.diagnose.observe import waits
+from loadlens.diagnose.rules.processor import eventloop_blocked
+from loadlens.estimate.demand import RULED_OUT, Bound, Resource, bounds
+from loadlens.estimate.interval import Insufficient, Interval
+from loadlens.measure import figures
+from loadlens.measure.curve import Capacity, capacity_of, completed, cores_of, waiting_share, working
+from loadlens.measure.thresholds import SATURATED
+from loadlens.model.facts import Curve, Facts, ProcessWatch, Step
+from loadlens.model.finding import Counter, Estimate, Finding, Grade
+from loadlens.present import numbers
+from loadlens.present.numbers import ends, percent, with_unit
+from loadlens.present.words import plural
+
+ID = "cpu.one-core"
+TITLE = "each process computes on one core at a time"
+EXPLAINS: tuple[str, ...] = ("saturation.plateau", "hol.correlation", "outside.handler-wait")
+
+ONE_CORE = 1.25  # cores that one thread and the helpers of its runtime may seem to want
+ALIKE = 0.10  # of the occupation at another level of the plateau
+
+
+@dataclass(frozen=True, slots=True)
+class OneCore:
+    """The working processes of one curve at its highest load."""
+
+    curve: Curve
+    capacity: Capacity
+    step: Step
+    processes: tuple[ProcessWatch, ...]
+    least: Interval  # cores used by the process that uses the least
+    most: float
+    cores: float  # that the service may use
+    bound: Bound | None  # throughput with one core for each process; none: not known
+    before: float | None  # the least used at the level of the plateau before, cores
+    loop: Grade | None  # of a blocked event loop that was found on it
+
+    @property
+    def used(self) -> float:
+        """Cores that the service wants in all."""
+        return sum(
+            process.occupied.point if isinstance(process.occupied, Estimate) else process.cores
+            for process in self.step.processes
+        )
+
+
+def observe(facts: Facts, others: Sequence[Answer]) -> Sequence[OneCore] | Lacking:
+    """Return every closed curve whose processes were read, the longest first."""
+    loops = {
+        label: other.grade
+        for other in others
+        if isinstance(other, Finding) and other.rule == eventloop_blocked.ID
+        for label in other.curves
+    }
+    longest = sorted(facts.curves, key=lambda curve: -len(curve.steps))
+    return all_seen(_seen(curve, loops.get(curve.label)) for curve in longest)
+
+
+def _seen(curve: Curve, loop: Grade | None) -> OneCore | str:
+    capacity = capacity_of(curve)
+    if isinstance(capacity, Insufficient):
+        return capacity.reason
+    top = capacity.top
+    processes = working(top)
+    if not processes or not isinstance(processes[0].cpu, Estimate):
+        return "needs the CPU of the service's processes: watch them with pid or start"
+    bound = None
+    if isinstance(curve.work_all, Estimate) and top.completed_trials:
+        rate = completed(top)
+        plateau = Interval(rate, rate, rate, 0.0, "completions at the highest load")
+        cores = Resource("one core each", float(len(processes)), figures.known(curve.work_all))
+        bound = next(iter(bounds([cores], plateau)), None)
+    used = [figures.known(process.cpu) for process in processes if isinstance(process.cpu, Estimate)]
+    return OneCore(
+        curve=curve,
+        capacity=capacity,
+        step=top,
+        processes=tuple(processes),
+        least=min(used, key=lambda interval: interval.point),
+        most=max(interval.point for interval in used),
+        cores=cores_of(curve, top),
+        bound=bound,
+        before=_before(curve, capacity),
+        loop=loop,
+    )
+
+
+def _before(curve: Curve, capacity: Capacity) -> float | None:
+    """Return the cores of the least used process at the level before the highest, on the plateau."""
+    lower = [
+        step
+        for step in curve.steps
+        if capacity.saturation.plateau_from <= step.load < capacity.top.load and working(step)
+    ]
+    return min(process.cores for process in working(lower[-1])) if lower else None
+
+
+def claim(facts: Facts, seen: OneCore) -> Claim:
+    """Hold the processes against one core each, the work of a request, and what else fills a core."""
+    curve, step, count = seen.curve, seen.step, len(seen.processes)
+    each = "the working process" if count == 1 else f"each of {count} working processes"
+    gain = seen.capacity.saturation.gain_per_doubling
+    is_one = seen.most <= ONE_CORE
+    signals = [
+        grading.stated(
+            "plateau",
+            seen.capacity.saturation.verdict != "underdriven",
+            text=f"the last doubling of users brought {numbers.signed_percent(gain)}",
+            chip=f"last doubling {numbers.signed_percent(gain)}",
+        ),
+        grading.at_least(
+            "process.cpu",
+            seen.least,
+            SATURATED,
+            text=f"{each} computes {percent(seen.least.point)} of the time"
+            f"{ends(seen.least.low, seen.least.high, f'limit {percent(SATURATED)}')}",
+            chip=f"one core {percent(min(1.0, seen.least.point))} used",
+        ),
+        grading.stated(
+            "process.cores",
+            is_one,
+            text=f"{'no process uses more than' if is_one else 'one process uses'} {seen.most:.2f} cores "
+            f"(limit {ONE_CORE:g})",
+        ),
+        grading.stated(
+            "cores.free",
+            seen.used < SATURATED * seen.cores,
+            text=f"the service wants {seen.used:.2f} of {seen.cores:g} cores (limit {percent(SATURATED)})",
+            chip=f"{max(0.0, seen.cores - seen.used):.1f} cores free",
+        ),
+        _work(seen),
+    ]
+    rivals = [
+        _loop(seen),
+        _steady(seen),
+        waits.machine_rival(facts, curve, step),
+        grading.left_open(grading.generator_rival(step)),
+        grading.interference_rival(step, facts.cores),
+    ]
+
+    def words(grade: Grade) -> Words:
+        rate = most_of(curve, seen.capacity).words
+        verb = "may compute" if grade is Grade.SUSPECTED else "computes"
+        who = "The process" if count == 1 else f"Each of {count} processes"
+        fills = "that core is full" if count == 1 else "each core is full"
+        advice = "Run more processes, one for each core"
+        if isinstance(curve.work_all, Estimate) and curve.work_all.point > 0:
+            work_s = curve.work_all.point
+            advice += (
+                f": each brings {with_unit(1 / work_s, '1/s')}, {seen.cores:g} cores at most "
+                f"{with_unit(seen.cores / work_s, '1/s')}"
+            )
+        return Words(
+            statement=f"{who} {verb} on one core at a time, and {fills}: {rate}",
+            explanation=f"At {step.load:g} users {each} uses {seen.least.point:.2f} cores and "
+            f"{max(0.0, seen.cores - seen.used):.1f} of {plural(round(seen.cores), 'core')} are free; "
+            f"{percent(waiting_share(curve, seen.capacity))} of the response time is waiting.",
+            advice=f"{advice}; or do the computing where the runtime uses several cores. More threads "
+            "bring nothing.",
+            confirm="twice the processes: twice the throughput, as long as cores are free",
+            impact=waiting_share(curve, seen.capacity),
+            unknown=("whether the runtime or a lock of the service lets one thread compute at a time",),
+        )
+
+    return on_curve(curve, signals, rivals, words)
+
+
+def _work(seen: OneCore) -> grading.Signal:
+    """Require that the CPU time of a request fills one core for each process at this rate."""
+    work, bound = seen.curve.work_all, seen.bound
+    if bound is None or not isinstance(work, Estimate) or work.point <= 0:
+        text = f"the CPU time of one request is not known: {numbers.shown(work)}"
+        return grading.stated("work.cpu", None, text=text)
+    use = bound.utilisation
+    text = (
+        f"{numbers.shown(work)} of CPU per request fill {plural(len(seen.processes), 'core')} at "
+        f"{with_unit(bound.rate.point, '1/s')}, {with_unit(use * bound.rate.point, '1/s')} came out "
+        f"(within {numbers.signed_percent(1 / SATURATED - 1)})"
+    )
+    is_near = SATURATED <= use <= 1 / SATURATED
+    is_far = not 1 / RULED_OUT <= use <= RULED_OUT
+    return grading.stated(
+        "work.cpu",
+        True if is_near else False if is_far else None,
+        text=text,
+        chip=f"{with_unit(work.point, 's')} of CPU per request",
+        value=work,
+    )
+
+
+def _loop(seen: OneCore) -> Counter:
+    """Weigh a blocked event loop: it says more, as it holds up every request."""
+    name = "event loop"
+    if seen.loop is None:
+        return grading.rival(name, "no blocked event loop was found", True)
+    return grading.rival(name, f"{seen.loop.word}", None if seen.loop is Grade.SUSPECTED else False)
+
+
+def _steady(seen: OneCore) -> Counter:
+    """Weigh that more users would still bring more computing."""
+    name, before = "cores that fill with more users", seen.before
+    if before is None:
+        return grading.rival(name, "one level of the plateau only", None)
+    text = f"{before:.2f} cores at the level before, {seen.least.point:.2f} here"
+    return grading.rival(name, text, True if abs(seen.least.point - before) <= ALIKE * before else None)
+
+
+_silence = objecting(claim, lambda seen: seen.least.point)
+assess_after = assessing_after(ID, TITLE, observe, claim, choose=strongest, silence=_silence)

@@ -1,0 +1,117 @@
+"""The rule fires where processes fill one core each and leave others idle, and stays silent elsewhere."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from loadlens.diagnose.rules.processor.cpu_one_core import assess_after
+from loadlens.model.facts import Curve
+from loadlens.model.finding import Absent, Finding, Grade, NotAssessed
+from tests.unit.diagnose.build import (
+    after_loops,
+    blocked,
+    curve,
+    estimate,
+    facts,
+    found,
+    generator,
+    process,
+    step,
+)
+
+WORK_S = 0.001
+
+
+def one_at_a_time(
+    *, count: int = 1, hot: int | None = 0, trials: int = 3, work_s: float = WORK_S, **last: Any
+) -> Curve:
+    """Threads that take turns to compute 1 ms per request: X = min(N, count) / D."""
+    steps = []
+    for users in (1, 4, 16, 64):
+        busy = min(float(users), float(count))
+        rate = busy / WORK_S
+        each = tuple(process(0.98 * busy / count, hot=hot, label=f"p{n}") for n in range(count))
+        steps.append(step(users, rate, users / rate, trials=trials, processes=each))
+    steps[-1] = replace(steps[-1], **last)
+    return curve(
+        *(replace(each, host_cpu=estimate(count + 0.1, unit="cores")) for each in steps),
+        work=estimate(0.98 * work_s, trials=trials),
+        think=0.0,
+    )
+
+
+def ask(built: Curve, *, cores: int = 4) -> Finding | Absent | NotAssessed:
+    return assess_after(facts(built, cores=cores), ())
+
+
+@pytest.mark.parametrize("hot", [0, 1, 16, None])
+def test_a_process_that_fills_one_of_four_cores_is_found_however_many_threads_take_turns(hot: int) -> None:
+    finding = found(ask(one_at_a_time(hot=hot)))
+
+    assert finding.grade is Grade.STRONG
+    assert finding.statement.startswith(
+        "The process computes on one core at a time, and that core is full: 1,000 /s"
+    )
+    assert "each brings 1,020 /s, 4 cores at most 4,082 /s" in finding.advice  # 1 / 0.98 ms, 4 / 0.98 ms
+
+
+def test_three_such_processes_on_four_cores_are_found_and_four_are_full_cores() -> None:
+    assert isinstance(ask(one_at_a_time(count=3)), Finding)
+    assert isinstance(ask(one_at_a_time(count=4)), Absent)
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        {"processes": (process(0.84),)},  # limit 0.85 of a core
+        {"processes": (process(1.3, hot=2),)},  # limit 1.25: threads compute side by side
+        {"processes": (process(0.98, waiting=2.5),)},  # of 4 cores 3.48 are wanted, limit 3.4
+    ],
+    ids=["idle", "two at once", "waits for cores"],
+)
+def test_what_is_no_full_core_of_each_process_is_absent(last: dict[str, Any]) -> None:
+    assert isinstance(ask(one_at_a_time(**last)), Absent)
+
+
+@pytest.mark.parametrize(
+    ("work_s", "expected"),
+    [
+        (0.00075, None),
+        (0.00080, Grade.SUSPECTED),
+        (0.00095, Grade.STRONG),
+        (0.00123, Grade.SUSPECTED),
+        (0.0014, None),
+    ],
+)
+def test_the_cpu_time_of_a_request_must_fill_the_core_at_this_rate(
+    work_s: float, expected: Grade | None
+) -> None:
+    """1,000 requests/s of 0.98 x work: 0.735, 0.784, 0.931, 1.205 and 1.37 cores."""
+    answer = ask(one_at_a_time(work_s=work_s))
+
+    assert (answer.grade if isinstance(answer, Finding) else None) is expected
+
+
+def test_more_computing_with_more_users_leaves_it_open() -> None:
+    *lower, top = one_at_a_time().steps
+    growing = replace(one_at_a_time(), steps=(*lower, replace(top, processes=(process(1.15, hot=0),))))
+
+    assert found(ask(growing)).grade is Grade.PROBABLE
+
+
+def test_a_blocked_event_loop_is_named_as_such() -> None:
+    """It computes 200 ms per request, and every probe waits: the other rule says more."""
+    assert isinstance(after_loops(assess_after, blocked()), Absent)
+
+
+def test_a_late_generator_leaves_it_probable() -> None:
+    late = generator(verdict="late", lag_p99_s=0.02)
+
+    assert found(ask(one_at_a_time(generator=late))).grade is Grade.PROBABLE
+
+
+def test_unwatched_processes_are_not_assessed() -> None:
+    assert isinstance(ask(curve(step(1, 10, 0.1), step(4, 10, 0.4), think=0.0)), NotAssessed)
