@@ -293,7 +293,8 @@ def _service_logs(case: CaseMeasures) -> list[str]:
     logs = []
     for trial in case.usable:
         if trial.failures:
-            names = dict.fromkeys(process.service for process in trial.source.services)
+            started = (process.service for process in trial.source.services)
+            names = dict.fromkeys((*started, *trial.source.placement.services))
             logs += [trial.source.log(name) for name in names]
     return logs
 

@@ -25,7 +25,14 @@ from loadlens.model.topology import Outside
 from loadlens.model.trial import TrialStatus
 from loadlens.model.workload import Plan
 from loadlens.record import RunWriter, TrialEnd, TrialWriter
-from loadlens.run import engine_plan, environment, prometheus_queries, trial_faults, watching
+from loadlens.run import (
+    engine_plan,
+    environment,
+    outside_logs,
+    prometheus_queries,
+    trial_faults,
+    watching,
+)
 from loadlens.run.engine_trial import Listener, run_trial
 from loadlens.run.external import DRIVERS
 from loadlens.run.external_load import ExternalGenerator
@@ -280,6 +287,7 @@ class TrialRunner:
         trial.write_plan(plan.to_json())
         listener = _TrialListener(self, trial, testbed, guard)
         driver = None if case.driver is None else DRIVERS[case.driver]
+        logs = outside_logs.of(case.outside)
         tool = nullcontext() if driver is None else ExternalGenerator(driver, plan, marker=self.writer.id)
         with tool as external:
             spec = watching.spec_of(
@@ -303,6 +311,8 @@ class TrialRunner:
             if words:
                 done.notes.append(words)
                 self.progress.tell(Warned(words))
+        if logs is not None and (load := done.result.load) is not None and load.requests.bad:
+            logs.keep(trial.logs)
         begin = result["t0_monotonic_ns"]
         done.idle = {
             "before_ns": [before - begin, ready - begin],  # the first readings fell between these
