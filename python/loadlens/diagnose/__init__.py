@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from loadlens.model.facts import Facts
 from loadlens.model.finding import Absent, Finding, Grade, NotAssessed
-from loadlens.model.notes import NOTES
+from loadlens.model.notes import NOTES, OF_THE_HOST
 
 Answer = Finding | Absent | NotAssessed
 
@@ -92,6 +92,7 @@ RULES: tuple[Rule, ...] = _modules(
     "waiting.threads_pool_limit",
     "waiting.outside_handler_wait",
 )
+HEALTHY = "no-finding.healthy"
 AFTER: tuple[LaterRule, ...] = _modules(  # in this order; the last one looks at all others
     "processor.loop_multipass",
     "processor.hol_correlation",
@@ -120,21 +121,31 @@ def assess(facts: Facts) -> Verdict:
     for rule in AFTER:
         answers.append(rule.assess_after(facts, answers))
     findings = fold([answer for answer in answers if isinstance(answer, Finding)])
+    is_named = any(_names_a_limit(finding) for finding in findings)
     return Verdict(
-        tuple(sorted(findings, key=_place)),
+        tuple(sorted(findings, key=lambda finding: _place(finding, is_named=is_named))),
         tuple(answer for answer in answers if isinstance(answer, Absent)),
         tuple(answer for answer in answers if isinstance(answer, NotAssessed)),
     )
 
 
-def _place(finding: Finding) -> tuple[bool, bool, float, int]:
+def _names_a_limit(finding: Finding) -> bool:
+    """Return whether a finding shows something about the service itself that no other explains."""
+    is_about_service = finding.rule not in NOTES | OF_THE_HOST | {HEALTHY}
+    return is_about_service and finding.explained_by is None and finding.grade >= Grade.PROBABLE
+
+
+def _place(finding: Finding, *, is_named: bool) -> tuple[bool, bool, bool, float, int]:
     """Order causes first, then what they explain, then notes; each by what is at stake where it is worst.
+
+    Where a limit of the service is named, what other programs took of the machine comes after it.
 
     The number of cases has no weight: it is the study's choice, and cases without a fault make the one at
     fault no better. The scope says where a finding holds.
     """
     is_folded = finding.explained_by is not None
-    return finding.rule in NOTES, is_folded, -round(finding.impact, 2), -finding.grade
+    yields = is_named and finding.rule in OF_THE_HOST
+    return finding.rule in NOTES, is_folded, yields, -round(finding.impact, 2), -finding.grade
 
 
 def fold(findings: list[Finding]) -> list[Finding]:

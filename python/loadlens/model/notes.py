@@ -1,9 +1,10 @@
-"""Rules that qualify the figures and do not name a limit: their findings are never the answer."""
+"""Rules whose findings are not the answer: never, or not where another one names a limit of the service."""
 
 from __future__ import annotations
 
 from typing import Final
 
+# Rules that qualify the figures and do not name a limit.
 NOTES: Final = frozenset(
     {
         "accounting.explained",
@@ -16,3 +17,5 @@ NOTES: Final = frozenset(
         "steady.none",
     }
 )
+# What else ran on the machine: a caveat with its size where anything is found about the service itself.
+OF_THE_HOST: Final = frozenset({"host.interference", "colocation.contention"})

@@ -11,7 +11,7 @@ from loadlens.diagnose.rules.capacity_limits import saturation_plateau
 from loadlens.diagnose.rules.processor import eventloop_blocked
 from loadlens.model.facts import Curve, Gate
 from loadlens.model.finding import Finding, Grade, NotAssessed
-from loadlens.model.notes import NOTES
+from loadlens.model.notes import NOTES, OF_THE_HOST
 from loadlens.model.quality import Quality, QuantileWatch
 from tests.unit.diagnose.build import (
     LOCKED,
@@ -121,8 +121,24 @@ def test_notes_come_last_however_weighty() -> None:
     ]
 
 
+@pytest.mark.parametrize("trials", [1, 3])
+def test_a_noisy_machine_is_a_caveat_next_to_what_is_known_of_the_service(trials: int) -> None:
+    """Other machines take 30 % of the time of every level, which weighs more than the loop alone would."""
+    built = blocked(0.2, trials=trials)
+    noisy = replace(built, steps=tuple(replace(level, steal=0.3, steal_mean=0.3) for level in built.steps))
+    quiet_service = replace(
+        healthy_curve(), steps=tuple(replace(s, steal=0.3, steal_mean=0.3) for s in healthy_curve().steps)
+    )
+
+    alone = diagnose.assess(facts(quiet_service)).findings
+
+    rules = [f.rule for f in diagnose.assess(facts(noisy)).findings if f.explained_by is None]
+    assert rules[:2] == ["eventloop.blocked", "host.interference"]
+    assert alone[0].rule == "host.interference"
+
+
 def test_notes_are_rules_that_exist() -> None:
-    assert {page.ID for page in diagnose.PAGES} >= NOTES
+    assert {page.ID for page in diagnose.PAGES} >= NOTES | OF_THE_HOST | {diagnose.HEALTHY}
 
 
 def _renamed(built: Curve) -> Curve:
