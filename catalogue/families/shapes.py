@@ -9,6 +9,7 @@ from catalogue.families.waiting import LOCK
 from catalogue.family import LIMITS_OF_THE_MACHINE, Drawn, Family, Label, Number, need
 from catalogue.parts import holding, lock, ms, pair, per_s, plateau, seconds, server, share, threads, wait
 
+NEVER_MS: Final = 3_600_000
 _OF_32_THREADS: Final = frozenset({"threads.pool-limit", "outside.handler-wait", "downstream.serialised"})
 
 
@@ -18,6 +19,18 @@ def _slow_path(draws: Draws) -> Drawn:
         server(draws, wait(base), wait(shift, only={"share": weight})),
         Label((need("mixture.slow-path"),), LIMITS_OF_THE_MACHINE),
         {"weight": share(weight), "shift": ms(shift), "alone": ms(base + weight * shift)},
+        server(draws, wait(base)),
+    )
+
+
+def _stuck(draws: Draws) -> Drawn:
+    """Draw a share such that each user is stuck with a chance of 5 to 30 % within five seconds."""
+    base = draws.scaled(5, 25)
+    weight = draws.by_severity(0.05, 0.3) * base / 5_000
+    return pair(
+        server(draws, wait(base), wait(NEVER_MS, only={"share": weight})),
+        Label((need("requests.stuck"),), LIMITS_OF_THE_MACHINE | {"fairness.starvation"}),
+        {"weight": share(weight)},
         server(draws, wait(base)),
     )
 
@@ -159,6 +172,7 @@ FAMILIES: Final = (
         _irregular,
         looks_like=("slow-path", "pauses"),
     ),
+    Family("stuck", "a few requests are never answered", _stuck, looks_like=("slow-path",)),
     Family("leak", "every request leaks memory", _leak),
     Family("data-growth", "every request makes the next ones slower", _growth, looks_like=("cold-start",)),
     Family(

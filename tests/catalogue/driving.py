@@ -57,6 +57,11 @@ class Observation:
         return int(self.load["requests"]["answered"])
 
     @property
+    def in_flight(self) -> int:
+        """Requests without an answer at the end of the drain."""
+        return int(self.load["requests"]["in_flight"])
+
+    @property
     def elapsed_s(self) -> float:
         """From the start to the end of the drain."""
         return float(self.result["elapsed_s"])

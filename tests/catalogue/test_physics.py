@@ -424,6 +424,19 @@ def split_mix(seed: int, number: int, salt: int) -> float:
     return (bits ^ bits >> 31) / 2**64
 
 
+def some_are_never_answered(drawn: Drawn) -> None:
+    """The share of requests that stay open is the chance of one, and the twin answers all."""
+    weight, users = value(drawn.flawed, "weight"), 64
+
+    flawed = seen(drawn.flawed, users=users, seconds=1.0)
+    twin = seen(drawn.twin, users=users, seconds=1.0)
+
+    asked, open_ = flawed.answered + flawed.in_flight, flawed.in_flight
+    assert abs(open_ - weight * asked) <= 4 * math.sqrt(weight * asked) + 1
+    assert open_ > 0
+    assert twin.in_flight == 0
+
+
 def keeps_memory(drawn: Drawn) -> None:
     kept = value(drawn.flawed, "kept")
 
@@ -708,6 +721,7 @@ CHECKS: dict[str, Check] = {
     "slow-path": share_of_slow,
     "pauses": pauses,
     "irregular-pauses": pauses_now_and_then,
+    "stuck": some_are_never_answered,
     "leak": keeps_memory,
     "data-growth": data_grows,
     "cold-start": is_cold,

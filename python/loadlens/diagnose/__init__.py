@@ -76,6 +76,7 @@ RULES: tuple[Rule, ...] = _modules(
     "network.ports_exhausted",
     "network.fairness_starvation",
     "overload.timeouts_cliff",
+    "overload.requests_stuck",
     "overload.retry_amplification",
     "replicas.lb_imbalance",
     "replicas.backend_slow_one",

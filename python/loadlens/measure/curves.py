@@ -18,6 +18,7 @@ from loadlens.measure.metrics import figure_of, inside
 from loadlens.measure.requests import shapes
 from loadlens.measure.requests.failures import Failure
 from loadlens.measure.requests.queue_seen import ahead_of
+from loadlens.measure.requests.stuck import stuck
 from loadlens.measure.services import gauges, handler_times
 from loadlens.measure.services.cpu_per_request import cpu_time
 from loadlens.measure.services.host_context import (
@@ -225,6 +226,7 @@ def _step(case: CaseMeasures, idle: Mapping[str, float | None], work_s: float) -
         log_signs=log_lines.signs(_service_logs(case), _failing_answers(case)),
         driver="" if case.external is None else case.external.name,
         statuses=_statuses(case),
+        stuck=stuck(case),
         timed_out=None if case.external is not None else sum(x.timed_out for x in case.loads),
         connections=connections_of(case),
         longest_gap_s=max((x.longest_gap_s for x in case.loads if x.longest_gap_s is not None), default=None),

@@ -151,6 +151,16 @@ class RefusalWatch:
 
 
 @dataclass(frozen=True, slots=True)
+class StuckWatch:
+    """Requests of the load without an answer at the end, far longer than any answer took."""
+
+    counts: tuple[int, ...]  # in each trial
+    age_s: float  # of the youngest of them; 0: there are none
+    longest_s: float  # that an answer took
+    answered_since: int  # sent after the oldest of them and answered; of the trial with the fewest
+
+
+@dataclass(frozen=True, slots=True)
 class PortsWatch:
     """Local ports of the machine towards the one address where they are scarcest."""
 
@@ -329,6 +339,7 @@ class Step:
     steady: Literal["flat", "warmup", "slowdown", "no_steady", "cyclic", "unknown"]
     log_signs: tuple[LogSign, ...] = ()
     statuses: tuple[tuple[int, int], ...] = ()  # status -> answers of the load in the measured part
+    stuck: StuckWatch | None = None
     timed_out: int | None = 0  # by the client; none: what made the load does not say
     connections: ConnectionWatch | None = None
     longest_gap_s: float | None = None  # without an answer of the load, worst trial

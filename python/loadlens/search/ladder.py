@@ -304,6 +304,8 @@ def _harm(trial: Outcome, bounds: Bounds) -> Stop | None:
     because: Because = "fails_alone" if trial.users == 1 else "harm"
     if trial.end == "harm":
         return Stop(because, f"with {who} {trial.words}")
+    if trial.kind == "climb" and trial.users > 1 and trial.end == "complete" and not trial.ended:
+        return Stop("harm", f"no request of {who} ended within {trial.load_s:.0f} s")
     if trial.end == "complete" and trial.ended and trial.failed_share >= bounds.harm_share:
         why = f" ({trial.failure})" if trial.failure else ""
         return Stop(because, f"{100 * trial.failed_share:.0f} % of the requests of {who} fail{why}")

@@ -12,7 +12,7 @@ import pytest
 from loadlens.model.topology import Outside
 from loadlens.run import outside_logs
 
-# Says a line for each line that it is told: on its output, in a log that it appends to, and in a file that it
+# Says a line for each line on its input: on its output, in a log that it appends to, and in a file that it
 # may also read, as databases have them.
 PROGRAM = """
 import sys

@@ -1,0 +1,125 @@
+"""Some users wait for an answer that does not come, while others are served.
+
+**Means.** Requests are taken in and never answered: a connection or a lock was not given back, two requests
+wait for each other, or a connection was accepted that no thread serves. Percentiles of the answered look
+fine, because the stuck requests are not among them.
+
+**Needs.** At the end of every trial of a level at least one request of the load that has waited for 1 s or
+more, and three times as long as the longest answer of that trial; they are 1 % of the users or more.
+
+**Ruled out by.** A generator that came late. Where fewer than 20 requests were sent later and answered, the
+service may only have paused at the end. That these requests take far longer than others by nature cannot be
+excluded from outside, so the finding is never more than probable.
+
+**Thresholds.** Three times: a request that waits in a line behind others is answered within the time of the
+longest. 1 s: below, a slow path of few requests looks the same. 20: with so many answered since, the service
+did not stand still.
+
+**Do.** Look where these requests wait: a dump of the threads shows it. Give connections and locks back on
+every path, errors included, and put a time-out on every wait.
+
+**Confirm.** The same load for twice as long: as many users or more are stuck, and none comes back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from loadlens.diagnose import grading
+from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, on_curve, strongest
+from loadlens.model.facts import Curve, Facts, Step, StuckWatch
+from loadlens.model.finding import Counter, Grade
+from loadlens.present import load_text, numbers
+
+ID = "requests.stuck"
+TITLE = "requests that are never answered"
+EXPLAINS: tuple[str, ...] = ("fairness.starvation",)
+
+LEAST_SHARE = 0.01  # of the users
+SERVED = 20  # answers since: the service did not stand still
+
+
+@dataclass(frozen=True, slots=True)
+class StuckUsers:
+    """The users of one level who wait for an answer that does not come."""
+
+    curve: Curve
+    step: Step
+    watch: StuckWatch
+
+    @property
+    def mean(self) -> float:
+        """Stuck requests at the end of a trial, on average."""
+        return sum(self.watch.counts) / len(self.watch.counts)
+
+
+def observe(facts: Facts) -> Sequence[StuckUsers] | Lacking | Nothing:
+    """Return the closed levels with stuck requests, the most first."""
+    watched = [
+        StuckUsers(curve, step, step.stuck)
+        for curve in facts.curves
+        if curve.is_closed
+        for step in curve.steps
+        if step.stuck is not None
+    ]
+    if not watched:
+        return Lacking("needs each request of a load of users: what made the load does not report them")
+    levels = sorted((level for level in watched if any(level.watch.counts)), key=lambda level: -level.mean)
+    longest = max(level.watch.longest_s for level in watched)
+    reason = f"none was open for long at the end; the longest answer took {numbers.with_unit(longest, 's')}"
+    return levels or Nothing(reason)
+
+
+def claim(facts: Facts, stuck: StuckUsers) -> Claim:
+    """Hold the stuck requests against a generator that is late and a service that paused."""
+    watch, step = stuck.watch, stuck.step
+    at, age = load_text.load_of(stuck.curve, step), numbers.with_unit(watch.age_s, "s")
+    share = stuck.mean / step.load if step.load else 0.0
+    trials = sum(count > 0 for count in watch.counts)
+    signals = [
+        grading.stated(
+            "stuck.trials",
+            True if trials == len(watch.counts) else None,
+            text=f"in {trials} of {len(watch.counts)} trials requests were open for {age} or more at the "
+            f"end, the longest answer took {numbers.with_unit(watch.longest_s, 's')}",
+            chip=f"open for {age}",
+        ),
+        grading.stated(
+            "stuck.share",
+            share >= LEAST_SHARE,
+            text=f"{stuck.mean:.3g} of {step.load:g} users ({numbers.percent(share)}, limit "
+            f"{numbers.percent(LEAST_SHARE)})",
+            chip=f"{stuck.mean:.3g} users stuck",
+            value=stuck.mean,
+        ),
+    ]
+    rivals = [
+        _pause_rival(watch),
+        grading.rival("requests that take longer by nature", "the longest of them was not waited for", None),
+        grading.generator_rival(step),
+    ]
+
+    def words(grade: Grade) -> Words:
+        verb = "may wait" if grade is Grade.SUSPECTED else "wait"
+        return Words(
+            statement=f"{stuck.mean:.3g} of {step.load:g} users {verb} for an answer that does not come "
+            f"({age} and more)",
+            explanation=f"At {at} {watch.answered_since:,} requests were sent later than the oldest of them "
+            f"and answered; the longest answer took {numbers.with_unit(watch.longest_s, 's')}.",
+            advice="Look where they wait (a dump of the threads): connections or locks that are not given "
+            "back, a deadlock, a connection that no thread serves. Put a time-out on every wait.",
+            confirm="the same load for twice as long: as many are stuck or more, and none comes back",
+            impact=share,
+            unknown=("whether they would be answered after all",),
+        )
+
+    return on_curve(stuck.curve, signals, rivals, words, cap=Grade.PROBABLE)
+
+
+def _pause_rival(watch: StuckWatch) -> Counter:
+    text = f"{watch.answered_since:,} requests were sent later and answered (limit {SERVED})"
+    return grading.rival("a pause at the end", text, True if watch.answered_since >= SERVED else None)
+
+
+assess = assessing(ID, TITLE, observe, claim, choose=strongest)

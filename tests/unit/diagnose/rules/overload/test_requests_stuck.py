@@ -1,0 +1,68 @@
+"""Users who get nothing: found next to users who are served, and distinguished from a pause and a late load."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from loadlens.diagnose.rules.overload.requests_stuck import assess
+from loadlens.model.facts import Curve, StuckWatch
+from loadlens.model.finding import Absent, Finding, Grade, NotAssessed
+from tests.unit.diagnose.build import curve, facts, generator, step
+
+
+def level(users: float, *counts: int, since: int = 500) -> Curve:
+    """A level of the load, of so many trials; the longest answer takes 20 ms."""
+    watch = StuckWatch(counts, 2.5 if any(counts) else 0.0, 0.02, since if any(counts) else 0)
+    return curve(step(1, 50.0, 0.02), replace(step(users, 600.0, 0.02), stuck=watch))
+
+
+def test_users_without_an_answer_next_to_others_who_are_served_are_probable() -> None:
+    finding = assess(facts(level(16, 3, 4, 3)))
+
+    assert isinstance(finding, Finding)
+    assert finding.grade is Grade.PROBABLE  # never more: they may take that long by nature
+    assert finding.statement == "3.33 of 16 users wait for an answer that does not come (2.50 s and more)"
+    assert finding.impact == pytest.approx(10 / 3 / 16)
+
+
+def test_in_some_trials_only_they_are_suspected() -> None:
+    finding = assess(facts(level(16, 3, 0, 3)))
+
+    assert isinstance(finding, Finding)
+    assert finding.grade is Grade.SUSPECTED
+
+
+@pytest.mark.parametrize(("users", "kind"), [(100, Finding), (101, Absent)])  # 1 %
+def test_a_single_request_among_very_many_users_is_no_finding(users: float, kind: type) -> None:
+    assert isinstance(assess(facts(level(users, 1, 1, 1))), kind)
+
+
+@pytest.mark.parametrize(("since", "ruled_out"), [(20, True), (19, None)])
+def test_a_service_that_answered_others_since_did_not_pause(since: int, *, ruled_out: bool | None) -> None:
+    finding = assess(facts(level(16, 3, since=since)))
+
+    assert isinstance(finding, Finding)
+    assert finding.counter[0].ruled_out is ruled_out
+
+
+def test_a_late_generator_removes_it() -> None:
+    built = level(16, 3)
+    late = generator(verdict="late", lag_p99_s=0.02)
+    steps = tuple(replace(each, generator=late) for each in built.steps)
+
+    answer = assess(facts(replace(built, steps=steps)))
+
+    assert isinstance(answer, Absent)
+
+
+def test_where_nothing_is_stuck_it_says_how_long_answers_took() -> None:
+    answer = assess(facts(level(16, 0, 0, 0)))
+
+    assert isinstance(answer, Absent)
+    assert "20.0 ms" in answer.reason
+
+
+def test_without_a_log_of_requests_it_is_not_assessed() -> None:
+    assert isinstance(assess(facts(curve(step(1, 50.0, 0.02)))), NotAssessed)
