@@ -6,9 +6,11 @@ If the load ended before the capacity, the statement says so first: nothing is k
 **Needs.** No finding that names a limit; no failed gate; processes watched, so that headroom can be named.
 Rules that could not look are listed with what they lack; without a load curve it is suspected at most.
 
-**Ruled out by.** A failed gate, or any other finding except a note on how far figures go.
+**Ruled out by.** A failed gate, any other finding except a note on how far figures go, or a level at which
+more than 1 % of the requests fail.
 
-**Thresholds.** None of its own: it relies on the gates and on the thresholds of every rule that looked.
+**Thresholds.** None of its own but 1 %, the share from which times and rates of the rest are not those of
+all; it relies on the gates and on the thresholds of every rule that looked.
 
 **Do.** Nothing, or test higher: the headroom is the highest rate and the CPU that was left.
 
@@ -25,6 +27,8 @@ from loadlens.diagnose.driver import Answer, Claim, Lacking, Nothing, Words, ass
 from loadlens.diagnose.rules.capacity_limits import saturation_plateau
 from loadlens.diagnose.rules.measurement import load_underdriven
 from loadlens.measure import figures
+from loadlens.measure.curve import failed_share
+from loadlens.measure.thresholds import FEW_FAIL
 from loadlens.model.facts import Curve, Facts, Step
 from loadlens.model.finding import Estimate, Finding, Grade, NotAssessed
 from loadlens.model.notes import NOTES
@@ -57,6 +61,11 @@ def observe(facts: Facts, others: Sequence[Answer]) -> Sequence[HighestLoad] | L
     failed = [gate for gate in facts.gates if gate.passed is False]
     if failed:
         return Nothing(f"gate {failed[0].name} failed: {failed[0].text}")
+    failing = max(
+        (level for curve in facts.curves for level in curve.steps), key=failed_share, default=tops[0][1]
+    )
+    if failed_share(failing) > FEW_FAIL:
+        return Nothing(f"{percent(failed_share(failing))} of the requests fail at {failing.label}")
     curve, step = max(tops, key=lambda pair: figures.point(pair[1].throughput))
     if not step.processes:
         return Lacking("needs the CPU of the service's processes, else headroom is unknown")

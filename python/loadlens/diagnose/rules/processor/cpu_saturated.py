@@ -89,6 +89,11 @@ class UsedCores:
         return self.used.point / self.cores
 
     @property
+    def is_alike(self) -> bool:
+        """False if more came out than the CPU time of a request allows: other levels had costlier ones."""
+        return self.bound is None or self.bound.utilisation <= MOST_USED
+
+    @property
     def is_crowded(self) -> bool:
         """True if more wants to run than the cores can: loops with a core each do not wait."""
         return self.waited is not None and self.waited >= WAITING_EACH * self.cores
@@ -165,14 +170,14 @@ def claim(facts: Facts, seen: UsedCores) -> Claim:
         rate, waiting = most_of(curve, seen.capacity).words, waiting_share(curve, seen.capacity)
         fully = "The one core is" if cores == 1 else f"All {cores:g} cores are"
         statement = f"{fully} used ({used.point:.2f}) at {rate}"
-        if isinstance(curve.work, Estimate) and curve.work.point > 0:
+        if seen.is_alike and isinstance(curve.work, Estimate) and curve.work.point > 0:
             work = with_unit(curve.work.point, "s")
             statement = f"{fully} used at {rate}: {work} of CPU per request"
         queue = ""
         if seen.waited is not None and seen.waited >= WAITING_EACH:
             queue = f", and {seen.waited:.1f} threads wait for one"
         advice = "Make requests cheaper or add cores; more threads or processes bring nothing."
-        if isinstance(curve.work_all, Estimate) and curve.work_all.point > 0:
+        if seen.is_alike and isinstance(curve.work_all, Estimate) and curve.work_all.point > 0:
             work_s = curve.work_all.point
             advice = (
                 f"Make a request cheaper than {with_unit(work_s, 's')} of CPU (profile it), or add "
@@ -201,7 +206,7 @@ def _work(seen: UsedCores) -> grading.Signal:
             "work.cpu", None, text=f"the CPU time of one request is not known: {numbers.shown(work)}"
         )
     ratio = 1 / bound.utilisation
-    if bound.utilisation > MOST_USED:  # the requests of other levels cost more than those that came out here
+    if not seen.is_alike:
         text = (
             f"{numbers.shown(work)} of CPU per request allow {with_unit(bound.rate.point, '1/s')}, more came "
             "out: the requests were not the same at all levels"

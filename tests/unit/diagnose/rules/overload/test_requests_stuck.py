@@ -1,4 +1,4 @@
-"""Users who get nothing: found next to users who are served, and distinguished from a pause and a late load."""
+"""Users who get nothing: found next to users who are served, apart from a pause and from a late load."""
 
 from __future__ import annotations
 

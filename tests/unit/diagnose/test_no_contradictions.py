@@ -1,0 +1,89 @@
+"""Whatever the facts are, no answer contradicts them: random services, most of which cannot exist."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from loadlens import diagnose
+from loadlens.measure.curve import capacity_of, completed
+from loadlens.model.facts import Curve, FailureMode, StuckWatch
+from loadlens.model.finding import Estimate, Finding
+from tests.unit.diagnose.build import curve, estimate, facts, probe, process, step
+
+EXAMPLES = 300
+CORES = 4
+USERS = (1, 2, 4, 8, 16, 32)
+
+
+@st.composite
+def curves(draw: st.DrawFn) -> Curve:
+    """Draw levels whose rates, times, failures, probes and CPU have nothing to do with each other."""
+    trials = draw(st.sampled_from([1, 3]))
+    steps = []
+    for users in USERS[: draw(st.integers(1, len(USERS)))]:
+        rate, response = draw(st.floats(0.5, 5_000)), draw(st.floats(1e-4, 10))
+        built = step(users, rate, response, trials=trials)
+        assert built.issued is not None
+        status = draw(st.sampled_from([0, 429, 500, 503]))
+        count = round(draw(st.sampled_from([0.0, 0.001, 0.05, 0.5, 0.92])) * built.issued)
+        mode = FailureMode(
+            "b", "unexpected_status" if status else "timeout", status, count, response, 0.9, response
+        )
+        share = count / built.issued if built.issued else 0.0
+        steps.append(
+            replace(
+                built,
+                failures=(mode,) if count else (),
+                failed=Estimate("f", "share", share, share, share, trials, built.issued, "drawn"),
+                failed_count=count,
+                statuses=((200, built.issued - count), (status, count)) if status else ((200, built.issued),),
+                processes=(
+                    process(
+                        draw(st.floats(0, CORES)), waiting=draw(st.floats(0, 9)), hot=draw(st.integers(0, 9))
+                    ),
+                ),
+                probes=(probe(draw(st.floats(1e-3, 1)), delayed=draw(st.floats(0, 1))),),
+                host_cpu=estimate(draw(st.floats(0.1, CORES)), unit="cores"),
+                stuck=StuckWatch(
+                    (draw(st.integers(0, 2)),) * trials, 2.0, response, draw(st.integers(0, 99))
+                ),
+            )
+        )
+    return curve(*steps, work=estimate(draw(st.floats(1e-4, 0.5)), trials=trials), think=0.0)
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(curves())
+def test_no_finding_contradicts_what_was_measured(built: Curve) -> None:
+    verdict = diagnose.assess(facts(built, cores=CORES))
+    by_rule = {finding.rule: finding for finding in verdict.findings}
+    most_failed = max(level.failed_count / (level.issued or 1) for level in built.steps)
+
+    for finding in verdict.findings:
+        assert 0 <= finding.impact <= 1, finding
+        assert not re.match(r"0(?:\.0+)? %", finding.statement), finding.statement
+        assert_shares_are_shares(finding)
+    if diagnose.HEALTHY in by_rule:
+        assert most_failed <= 0.01, f"healthy, and {most_failed:.0%} of a level fail"
+    saturated = by_rule.get("cpu.saturated")
+    if saturated is not None and "CPU per request" in saturated.statement:
+        top = built.steps[-1]
+        assert isinstance(built.work, Estimate)
+        assert completed(top) * built.work.point <= 1.2 * CORES, saturated.statement
+    capacity = capacity_of(built)
+    if hasattr(capacity, "saturation"):
+        rates = [sum(level.throughput_trials) / len(level.throughput_trials) for level in built.steps]
+        assert capacity.saturation.capacity >= 0.5 * max(rates)
+
+
+def assert_shares_are_shares(finding: Finding) -> None:
+    """No share that a finding states as evidence is above 1."""
+    for evidence in finding.evidence:
+        for number in re.findall(r"(\d[\d,.]*) %", evidence.text):
+            is_of_use = "limit" not in evidence.text.partition(number)[0][-8:]
+            if evidence.passed and is_of_use and " used" in evidence.chip:
+                assert float(number.replace(",", "")) <= 100, evidence.text
