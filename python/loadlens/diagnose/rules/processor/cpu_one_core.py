@@ -154,8 +154,8 @@ def claim(facts: Facts, seen: OneCore) -> Claim:
             "process.cpu",
             seen.least,
             SATURATED,
-            text=f"{each} computes {percent(seen.least.point)} of the time"
-            f"{ends(seen.least.low, seen.least.high, f'limit {percent(SATURATED)}')}",
+            text=f"{each} uses {seen.least.point:.2f} cores"
+            f"{ends(seen.least.low, seen.least.high, f'limit {SATURATED}')}",
             chip=f"one core {percent(min(1.0, seen.least.point))} used",
         ),
         grading.stated(
