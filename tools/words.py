@@ -26,7 +26,7 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 FOLDERS: Final = ("python", "crates", "docs", "tests", "tools", "benches", "catalogue", "studies")
 PAGES: Final = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")
 OURSELVES: Final = ("tools/words.py", "tests/unit/tools/test_words.py", "CHANGELOG.md")
-SKIPPED: Final = {"target", "node_modules", "deps", "_build", "data", "golden", ".venv", "results"}
+SKIPPED: Final = {"wild", "target", "node_modules", "deps", "_build", "data", "golden", ".venv", "results"}
 
 # Each: a pattern for whole words, and what to write instead.
 WORDS: Final = {

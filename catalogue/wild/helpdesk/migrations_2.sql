@@ -1,0 +1,1 @@
+CREATE INDEX tickets_customer ON tickets (customer, opened_at DESC);
