@@ -10,6 +10,7 @@ import argparse
 import fcntl
 import hashlib
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -127,11 +128,17 @@ def environment() -> Path:
             print(f"installing {pins.name} into {folder}", file=sys.stderr)
             shutil.rmtree(folder, ignore_errors=True)
             venv.create(folder, with_pip=True)
-            pip = [folder / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check", "-r", pins]
+            pip = [str(folder / "bin" / "pip"), "install", "--quiet", "--disable-pip-version-check", "-r", str(pins)]
             if subprocess.run(pip, check=False).returncode != 0:
                 raise CannotServe(f"pip could not install {pins}")
             (folder / "complete").touch()
     return folder
+
+
+def _needs_python(each: Service) -> bool:
+    """Return true if a package it needs is in requirements.in; others, such as `java`, are on the machine."""
+    packages = {re.split(r"\W*\[", line)[0].lower() for line in (HERE / "requirements.in").read_text().split()}
+    return any(str(name).lower() in packages for name in each.about["needs"])
 
 
 def _set_up(each: Service, around: dict[str, str]) -> None:
@@ -223,7 +230,7 @@ def running(name: str, variant: str, port: int) -> Iterator[Service]:
     }
     around.pop("PYTHONPATH", None)
     try:
-        if each.about["needs"]:
+        if _needs_python(each):
             around["PATH"] = f"{environment() / 'bin'}:{around['PATH']}"
         _set_up(each, around)
         log = room / "service.log"

