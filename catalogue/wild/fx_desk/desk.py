@@ -60,10 +60,10 @@ async def up(_):
 
 
 async def exchange():
-    """Stand-in of the exchange: 25 ms for a tick, longer for a margin, and no limit."""
+    """Stand-in of the exchange: 40 ms for a tick, longer for a margin, and no limit."""
 
     async def tick(_):
-        await asyncio.sleep(0.025)
+        await asyncio.sleep(0.04)
         return web.json_response({"mid": 1.0834})
 
     async def margin(_):

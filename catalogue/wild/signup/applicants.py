@@ -8,8 +8,8 @@ _TYPOS = ["maximilianmustermann", "annakatharinaschmidt"]  # no domain: the fiel
 def _rows():
     for n in itertools.count(1):
         name = _NAMES[n % len(_NAMES)]
-        if n % 12 == 0:
-            yield name, _TYPOS[n // 12 % 2]
+        if n % 8 == 0:
+            yield name, _TYPOS[n // 8 % 2]
         else:
             yield name, f"{name.lower().replace(' ', '.')}@example.org"
 
