@@ -1,9 +1,8 @@
-"""The descriptions of the services in the wild are complete, and the line of each flaw is in its file once."""
+"""The descriptions of the services in the wild are complete, and each line is in its file once."""
 
 from __future__ import annotations
 
 import pytest
-
 from catalogue.wild.serve import Service, faults, services
 
 
