@@ -46,7 +46,16 @@ LONGEST_S: Final = 600  # for one command; the README's first one may take most 
 URL, FOLDER = "{url}", "{folder}"
 # A run of each verb of the core; `{url}` becomes the address of a server, `{folder}` one with a study in it.
 CORE_RUNS: Final = {
-    "hit": ["hit", URL, "-n", "20", "-c", "2"],
+    "hit": [
+        "hit",
+        URL,
+        "-n",
+        "20",
+        "-c",
+        "2",
+        "--out",
+        f"csv={FOLDER}/a.csv,md={FOLDER}/a.md,junit={FOLDER}/a.xml",
+    ],
     "ab": ["ab", "-n", "20", "-c", "2", URL],
     "hey": ["hey", "-n", "20", "-c", "2", URL],
     "wrk": ["wrk", "-t", "1", "-c", "2", "-d", "1", URL],
@@ -254,6 +263,7 @@ def check_sdist(folder: Path) -> str:
         packed.extractall(folder, filter="data")
     top = folder / sdist.name.removesuffix(".tar.gz")
     wanted = {f"python/{name}" for name in tracked_files()} | {"LICENSE", "README.md", "Cargo.lock"}
+    wanted |= set(output_of(["git", "ls-files", "wheel"])[0].splitlines())  # manual pages
     if missing := [name for name in sorted(wanted) if not (top / name).exists()]:
         raise CheckError(f"not in the sdist: {', '.join(missing)}")
     output_of(["cargo", "metadata", "--format-version", "1", "--offline"], cwd=top)

@@ -129,6 +129,19 @@ def metrics(host: str, port: int, path: str, tls: Tls | None, *, within_s: float
     return Page(answer.status, body.decode(errors="replace"))
 
 
+def metric_names(text: str) -> frozenset[str]:
+    """Return the names of all samples of a page of metrics.
+
+    Raises:
+        ValueError: It is not in the Prometheus text format.
+    """
+    from prometheus_client.parser import text_string_to_metric_families  # costly to import
+
+    return frozenset(
+        sample.name for family in text_string_to_metric_families(text) for sample in family.samples
+    )
+
+
 def status(
     host: str,
     port: int,

@@ -16,6 +16,7 @@ from loadlens.cli.completion import flaws
 from loadlens.cli.explain import listener
 from loadlens.cli.explain_options import ExplainFlags, aim_of
 from loadlens.cli.options import OUT, Example, argument, option, verb
+from loadlens.cli.outputs import outputs_of
 from loadlens.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class DemoOptions:
     )
     lists: bool = option("--list", "List the flaws and exit.")
     seed: int | None = option("--seed N", "Choose the flaw and seed the search with N. Default: a new seed.")
-    out: Path | None = option(*OUT)
+    out: str | None = option(*OUT)
     as_json: bool = option("--json", "Print the answer of `explain` and the answer key as JSON.")
     quiet: bool = option("-q --quiet", "Print only the limit and the answer key.")
 
@@ -54,7 +55,10 @@ def demo(given: DemoOptions) -> None:
         _print_list()
         return
     seed = secrets.randbits(48) if given.seed is None else given.seed
-    sys.exit(int(_run(flaw_of(given.flaw, seed), seed, given)))
+    outputs = outputs_of([] if given.out is None else [given.out])
+    if outputs.files:
+        raise UsageError("a demo is written as its record only", where="--out", hint="-o DIR, or --json")
+    sys.exit(int(_run(flaw_of(given.flaw, seed), seed, outputs.record, given)))
 
 
 def _print_list() -> None:
@@ -83,7 +87,7 @@ def flaw_of(name: str | None, seed: int) -> Flaw:
     return FLAWS[name]
 
 
-def _run(flaw: Flaw, seed: int, given: DemoOptions) -> ExitCode:
+def _run(flaw: Flaw, seed: int, out: Path | None, given: DemoOptions) -> ExitCode:
     from loadlens.demo import answer_key_as_dict, answer_key_lines, running
     from loadlens.present import terminal
     from loadlens.record import open_run
@@ -101,7 +105,7 @@ def _run(flaw: Flaw, seed: int, given: DemoOptions) -> ExitCode:
             sys.stderr.write(
                 f"A small service with a hidden flaw runs. All that explain gets of it:\n  {url}\n"
             )
-        record = folder / f"demo-{secrets.token_hex(4)}" if given.out is None else given.out
+        record = folder / f"demo-{secrets.token_hex(4)}" if out is None else out
         aim = aim_of((url,), ExplainFlags(targets=(url,), budget=BUDGET, seed=seed))
         try:
             with ExitStack() as drawing:
@@ -109,7 +113,7 @@ def _run(flaw: Flaw, seed: int, given: DemoOptions) -> ExitCode:
                 done = explore(aim, record, progress=progress)
         except Stopped as stopped:
             return stopped.code  # before anything was measured
-        answer = explanation(open_run(record), is_kept=given.out is not None)
+        answer = explanation(open_run(record), is_kept=out is not None)
     if given.as_json:
         content = {"key": answer_key_as_dict(flaw, answer), "explanation": explanation_as_dict(answer)}
         print(json.dumps(content, ensure_ascii=False, allow_nan=False))

@@ -63,19 +63,17 @@ def doctor(given: DoctorOptions) -> None:
 
     With a study also what that asks for: its programs (exit 3 when any is missing), connections, cores.
     """
-    from loadlens import doctor
-    from loadlens.report.write.terminal.printing import print_lines
-
     planned = None
-    lacking: tuple[Missing, ...] = ()
-    undriven: tuple[Driver, ...] = ()
     if given.study is not None:
         from loadlens.cli.run import planned_study
-        from loadlens.run import external
 
         planned = planned_study(given.study, quick=False, variants=given.variants)
-        lacking = doctor.missing_programs(planned)
-        undriven = external.missing(planned)
+    from loadlens import doctor
+    from loadlens.report.write.terminal.printing import print_lines
+    from loadlens.run import external
+
+    lacking: tuple[Missing, ...] = () if planned is None else doctor.missing_programs(planned)
+    undriven: tuple[Driver, ...] = () if planned is None else external.missing(planned)
     checks = doctor.of_machine(planned)
     if not given.as_json:
         print_lines(_lines(checks))

@@ -1,4 +1,4 @@
-"""`loadlens explain`: raises the load by itself and reports the limit of the service, with evidence."""
+"""`loadlens explain URL`: raises the load by itself and reports the limit of the service, with evidence."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import secrets
 import sys
 import tempfile
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,12 +15,13 @@ from loadlens.cli import preflight
 from loadlens.cli.explain_options import ExplainFlags, aim_of
 from loadlens.cli.hit_requests import target_of
 from loadlens.cli.options import Example, verb
+from loadlens.cli.outputs import Outputs, outputs_of
 from loadlens.errors import ExitCode, UsageError
 from loadlens.present import terminal
 
 if TYPE_CHECKING:
+    from loadlens.model.search import Aim
     from loadlens.run.progress import Progress
-    from loadlens.search import Aim
 
 STUDY_FILE = "study.yaml"
 
@@ -28,6 +30,7 @@ STUDY_FILE = "study.yaml"
     ExplainFlags,
     Example("loadlens explain http://127.0.0.1:8080/", "watches what listens there"),
     Example("loadlens explain URL --start 'node app.js'", "starts and ends the service"),
+    Example("loadlens explain URL --objective 'rate>500/s'", "exit 99 if missed"),
     Example("loadlens explain studies/register", "the quick profile of a study"),
 )
 def explain(given: ExplainFlags) -> None:
@@ -37,46 +40,56 @@ def explain(given: ExplainFlags) -> None:
     each what it would answer so far. Ends early when the answer is certain or requests fail. Undecided is an
     answer too, and exits 0. Ctrl-C gives the answer so far.
     """
-    show = _Show(as_json=given.as_json, quiet=given.quiet)
+    show = _Show(outputs_of(given.out), as_json=given.as_json, quiet=given.quiet)
     path = _path_of(given.targets)
     if path is None:
-        sys.exit(int(_of_urls(aim_of(given.targets, given), given.out, show)))
+        sys.exit(int(_of_urls(aim_of(given.targets, given), show)))
     none = ExplainFlags()
-    if replace(given, targets=none.targets, out=None, as_json=False, quiet=False) != none:
+    if replace(given, targets=none.targets, out=none.out, as_json=False, quiet=False) != none:
         raise UsageError(
             f"{path} defines its own load, so the flags for URLs do not apply",
             where="explain",
             hint="only --out, --json and --quiet, or a URL instead",
         )
-    sys.exit(int(_of_path(path, given.out, show)))
+    sys.exit(int(_of_path(path, show)))
 
 
+@dataclass(frozen=True, slots=True)
 class _Show:
     """Output format of the answer."""
 
-    def __init__(self, *, as_json: bool, quiet: bool) -> None:
-        self._as_json = as_json
-        self._quiet = quiet
+    outputs: Outputs
+    as_json: bool
+    quiet: bool
 
     @property
     def is_silent(self) -> bool:
         """True if nothing may be printed before the answer."""
-        return self._as_json or self._quiet
+        return self.as_json or self.quiet
+
+    def record(self, name: str, stack: ExitStack) -> Path:
+        """Return the folder of the record: --out, or a temporary one."""
+        if self.outputs.record is not None:
+            return self.outputs.record
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="loadlens-"))
+        # It marks processes: no other run may be called so.
+        return Path(folder) / f"{name}-{secrets.token_hex(4)}"
 
     def answer(self, record: Path, *, is_kept: bool) -> ExitCode:
-        """Read a record, print its answer, and return the exit code of its objectives."""
+        """Read a record, print its answer, write its files, and return the exit code of its objectives."""
         from loadlens.record import open_run
+        from loadlens.report.write import result_of
+        from loadlens.report.write.json import explanation_as_json
         from loadlens.search import explanation
 
         answer = explanation(open_run(record), is_kept=is_kept)
-        if self._as_json:
-            from loadlens.report.write.json import explanation_as_json
-
+        if self.as_json:
             print(explanation_as_json(answer))
         else:
             from loadlens.report.write.terminal.explanation_text import print_explanation
 
-            print_explanation(answer, quiet=self._quiet)
+            print_explanation(answer, quiet=self.quiet)
+        self.outputs.write(partial(explanation_as_json, answer), partial(result_of.of_explanation, answer))
         is_missed = any(row.state == "bad" for row in answer.objectives)
         return ExitCode.OBJECTIVE if is_missed else ExitCode.OK
 
@@ -92,6 +105,11 @@ def _path_of(targets: tuple[str, ...]) -> Path | None:
                 f"there is no study or record {targets[0]}", where="explain", hint="a URL: http://..."
             )
         return None
+    if path.is_file() and path.suffix not in (".yaml", ".yml"):
+        raise UsageError(
+            f"{path} is neither a study nor a record",
+            hint=f"loadlens explain URL --start COMMAND, with the command that starts {path}",
+        )
     if len(targets) > 1:
         raise UsageError(
             f"{path} cannot be combined with other targets",
@@ -101,15 +119,15 @@ def _path_of(targets: tuple[str, ...]) -> Path | None:
     return path
 
 
-def _of_urls(aim: Aim, out: Path | None, show: _Show) -> ExitCode:
+def _of_urls(aim: Aim, show: _Show) -> ExitCode:
+    if not aim.services:  # before what a search needs is loaded
+        target, _ = target_of(aim.origin)
+        preflight.connect(replace(target, tls=aim.tls), timeout_ns=aim.timeout_ns, is_hit=False)
     from loadlens.run.interrupts import Stopped
     from loadlens.search import explore
 
-    if not aim.services:
-        target, _ = target_of(aim.origin)
-        preflight.connect(replace(target, tls=aim.tls), timeout_ns=aim.timeout_ns, is_hit=False)
     with ExitStack() as stack:
-        record = _record(out, "explain", stack)
+        record = show.record("explain", stack)
         try:
             with ExitStack() as drawing:
                 title = f"explain {aim.origin}: {', '.join(step.path for step in aim.steps)}"
@@ -117,27 +135,30 @@ def _of_urls(aim: Aim, out: Path | None, show: _Show) -> ExitCode:
                 done = explore(aim, record, progress=progress)
         except Stopped as stopped:
             return stopped.code  # before anything was measured
-        code = show.answer(record, is_kept=out is not None)
+        code = show.answer(record, is_kept=show.outputs.record is not None)
         return done.code or code
 
 
-def _of_path(path: Path, out: Path | None, show: _Show) -> ExitCode:
+def _of_path(path: Path, show: _Show) -> ExitCode:
     from loadlens.record import is_record
 
     if path.is_dir() and is_record(path):
+        if show.outputs.record is not None:
+            raise UsageError(f"{path} is a record already", where="--out", hint="json=FILE, md=FILE")
         return show.answer(path, is_kept=True)
     from loadlens.cli.run import planned_study
-    from loadlens.live.run_view import run_view
     from loadlens.run import secret_variables
+
+    study = planned_study(path, quick=True, settings=[])
+    secret_variables.refuse_missing(study, str(path / STUDY_FILE if path.is_dir() else path))
+    from loadlens.live.run_view import run_view
     from loadlens.run.interrupts import Stopped
     from loadlens.run.progress import PlainPrinter, Silent
     from loadlens.run.study_runner import run_study
 
-    study = planned_study(path, quick=True, settings=[])
-    secret_variables.refuse_missing(study, str(path / STUDY_FILE if path.is_dir() else path))
     code = ExitCode.OK
     with ExitStack() as stack:
-        record = _record(out, study.name, stack)
+        record = show.record(study.name, stack)
         try:
             with ExitStack() as drawing:
                 progress: Progress = Silent() if show.is_silent else PlainPrinter()
@@ -148,16 +169,8 @@ def _of_path(path: Path, out: Path | None, show: _Show) -> ExitCode:
             code = stopped.code
             if not is_record(record):
                 return code
-        show.answer(record, is_kept=out is not None)
-    return code
-
-
-def _record(out: Path | None, name: str, stack: ExitStack) -> Path:
-    """Return the folder of the record: --out, or a temporary one."""
-    if out is not None:
-        return out
-    folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="loadlens-"))
-    return Path(folder) / f"{name}-{secrets.token_hex(4)}"  # marks processes: no other run may be called so
+        missed = show.answer(record, is_kept=show.outputs.record is not None)
+        return code or missed
 
 
 def listener(title: str, budget_s: float, drawing: ExitStack, *, is_silent: bool) -> Progress:

@@ -13,13 +13,14 @@ from loadlens import units
 from loadlens.cli import answers, preflight
 from loadlens.cli.hit_load import quantity
 from loadlens.cli.hit_requests import header_of, method_of, target_of
-from loadlens.cli.options import EXPECTED, HEADERS, INSECURE, METHOD, OUT, SEED, argument, option
+from loadlens.cli.options import EXPECTED, HEADERS, INSECURE, METHOD, SEED, argument, option
+from loadlens.cli.outputs import OUTPUTS
 from loadlens.errors import UsageError
 from loadlens.model.workload import Body, Step, Target
 
 if TYPE_CHECKING:
+    from loadlens.model.search import Aim
     from loadlens.model.topology import Outside, Scrape, Service
-    from loadlens.search import Aim
 
 SERVICE: Final = "service"  # what is at the URL is called so
 SHORTEST_BUDGET_S: Final = 15
@@ -29,6 +30,12 @@ START_WITHIN_S: Final = 60.0
 ASK_WITHIN_S: Final = 5.0
 NAME_LENGTH: Final = 40
 NEARLY: Final = 0.92  # of two names that are as alike, one is a slip
+
+# Groups of the help, in their order.
+WATCHED: Final = "What is watched"
+SEARCH: Final = "Search"
+REQUEST: Final = "Request"
+OUTPUT: Final = "Output"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,73 +47,92 @@ class ExplainFlags:
         "URLs of one service to load; the cheapest of several is also the probe. Or a study (its quick "
         "profile is run), or a record.",
     )
+    start: str | None = option(
+        "--start CMD",
+        "Start the service with CMD (no shell). It is ready when the first URL answers, watched as with "
+        "--pid, and stopped at the end. Example: --start 'node app.js'",
+        group=WATCHED,
+    )
     pids: tuple[int, ...] = option(
         "--pid PID",
         "Watch this process, its threads and its children; repeatable. Default: on this machine, the process "
         "that listens on the URL's port. Example: --pid 4711",
         default=(),
+        group=WATCHED,
         min=1,
     )
-    no_pid: bool = option("--no-pid", "Watch no process and do not look for one.")
-    start: str | None = option(
-        "--start CMD",
-        "Start the service with CMD (no shell). It is ready when the first URL answers, watched as with "
-        "--pid, and stopped at the end. Example: --start 'node app.js'",
-    )
+    no_pid: bool = option("--no-pid", "Watch no process and do not look for one.", group=WATCHED)
     metrics: str | None = option(
         "--metrics URL",
         "Scrape the service's metrics in the Prometheus text format once a second. Default: on this machine, "
         "/metrics of the service if it is in that format. Example: --metrics http://127.0.0.1:8081/metrics",
+        group=WATCHED,
     )
-    no_metrics: bool = option("--no-metrics", "Scrape no metrics and do not look for them.")
+    no_metrics: bool = option("--no-metrics", "Scrape no metrics and do not look for them.", group=WATCHED)
     requests: str | None = option(
         "--requests METRIC",
         "Compare the counter METRIC of --metrics, summed over its labels, with the requests sent. Example: "
         "--requests http_requests_total",
+        group=WATCHED,
     )
     probe: str | None = option(
         "--probe URL",
         "Request this cheap URL alongside every load level, at most 20/s. Default: the cheapest of several "
         "URLs; for one URL on this machine, a health check, a path without a page, or HEAD of the URL.",
+        group=WATCHED,
     )
     no_probe: bool = option(
-        "--no-probe", "Look for no cheap request: the probe sends the load's own request."
-    )
-    objectives: tuple[str, ...] = option(
-        "--objective METRIC<BOUND",
-        "Exit 99 if METRIC misses BOUND with its whole interval; repeatable. rate is the capacity; p50 to "
-        "p999, mean and failed are those at the knee. Example: --objective 'p99<200ms' --objective "
-        "'rate>500/s'",
-        (),
+        "--no-probe", "Look for no cheap request: the probe sends the load's own request.", group=WATCHED
     )
     budget: str = option(
-        "--budget TIME", "Finish within TIME, start-up included; at least 15s. Default: 90s.", default="90s"
+        "--budget TIME",
+        "Finish within TIME, start-up included; at least 15s. Default: 90s.",
+        default="90s",
+        group=SEARCH,
+    )
+    max_users: str | None = option(
+        "--max-users N", "Never run more than N users, one request each. Default: 1024.", group=SEARCH
     )
     rate_cap: str | None = option(
         "--rate-cap RATE",
         "Never send more than RATE requests/s, failures and probes included. Default: 20k/s; beyond "
         "loopback 200/s.",
-    )
-    max_users: str | None = option(
-        "--max-users N", "Never run more than N users, one request each. Default: 1024."
+        group=SEARCH,
     )
     remote: bool = option(
-        "--remote", "Allow a target that is not on this machine. Only with permission of its operator."
+        "--remote",
+        "Allow a target that is not on this machine. Only with permission of its operator.",
+        group=SEARCH,
     )
-    method: str | None = option(*METHOD)
-    headers: tuple[str, ...] = option(*HEADERS)
+    seed: int | None = option(*SEED, group=SEARCH)
+    method: str | None = option(*METHOD, group=REQUEST)
+    headers: tuple[str, ...] = option(*HEADERS, group=REQUEST)
     body: str | None = option(
-        "-b --body TEXT", "Send TEXT as the body; {{...}} is filled in per request. Probes have no body."
+        "-b --body TEXT",
+        "Send TEXT as the body; {{...}} is filled in per request. Probes have no body.",
+        group=REQUEST,
     )
-    expect: str | None = option(*EXPECTED)
+    expect: str | None = option(*EXPECTED, group=REQUEST)
     timeout: str = option(
-        "--timeout TIME", "Fail a request after TIME, connecting included. Default: 10s.", default="10s"
+        "--timeout TIME",
+        "Fail a request after TIME, connecting included. Default: 10s.",
+        default="10s",
+        group=REQUEST,
     )
-    insecure: bool = option(*INSECURE)
-    seed: int | None = option(*SEED)
-    out: Path | None = option(*OUT)
-    as_json: bool = option("--json", "Print the answer as JSON (docs/reference/explain-json.md).")
-    quiet: bool = option("-q --quiet", "Print only the limit.")
+    insecure: bool = option(*INSECURE, group=REQUEST)
+    objectives: tuple[str, ...] = option(
+        "--objective METRIC<BOUND",
+        "Exit 99 if METRIC misses BOUND with its whole interval; repeatable. rate is the capacity; p50 to "
+        "p999, mean and failed are those at the knee. Example: --objective 'p99<200ms' --objective "
+        "'rate>500/s'",
+        default=(),
+        group=OUTPUT,
+    )
+    out: tuple[str, ...] = option(*OUTPUTS, group=OUTPUT)
+    as_json: bool = option(
+        "--json", "Print the answer as JSON (docs/reference/explain-json.md).", group=OUTPUT
+    )
+    quiet: bool = option("-q --quiet", "Print only the limit.", group=OUTPUT)
 
 
 def aim_of(urls: Sequence[str], flags: ExplainFlags) -> Aim:
@@ -115,7 +141,7 @@ def aim_of(urls: Sequence[str], flags: ExplainFlags) -> Aim:
     Raises:
         UsageError: A flag that cannot be read or used as given; nothing was started.
     """
-    from loadlens.search import Aim, Bounds, Find
+    from loadlens.model.search import Aim, Bounds, Find
     from loadlens.study.objectives import objective
 
     targets = [target_of(url) for url in urls]
@@ -305,15 +331,15 @@ def _outside(target: Target, flags: ExplainFlags, *, is_here: bool, notes: list[
 
 def _scrape(url: str, flags: ExplainFlags, notes: list[str]) -> tuple[Target, Scrape]:
     """Return the target of --metrics and what to scrape; tried once if the service is already running."""
+    from loadlens import http_client
     from loadlens.model.topology import Scrape
-    from loadlens.search.discovery import metric_names
 
     target, path = target_of(url)
     target = _trusting(target, flags)
     if flags.start is None:
         text = _metrics(target, path)
         try:
-            names = metric_names(text)
+            names = http_client.metric_names(text)
         except ValueError:
             names = frozenset()
         if not names:

@@ -33,9 +33,11 @@ from loadlens.model.workload import (
 from loadlens.present import load_text, terminal
 
 if TYPE_CHECKING:
+    from loadlens.model.report import ObjectiveRow
     from loadlens.model.result import EngineResult
     from loadlens.model.study import Objective
     from loadlens.model.workload import Feed, Scenario
+    from loadlens.report.write.result import Result
     from loadlens.run.external import Driver
     from loadlens.run.single_load import HitDone
 
@@ -133,10 +135,8 @@ def _run(plan: Plan, given: HitOptions, objectives: tuple[Objective, ...], outpu
     from loadlens.machine import calibration
     from loadlens.model.result import EngineResult
     from loadlens.report.write.hit_figures import objective_rows
-    from loadlens.report.write.hit_tables import hit_csv, hit_markdown
     from loadlens.report.write.json import hit_as_json
-    from loadlens.report.write.junit import junit
-    from loadlens.report.write.terminal.hit_summary import Screen, is_all_redirects, print_hit, summary
+    from loadlens.report.write.terminal.hit_summary import Screen, is_all_redirects, print_hit
     from loadlens.run import trial_faults
     from loadlens.run.single_load import run_hit
 
@@ -180,16 +180,7 @@ def _run(plan: Plan, given: HitOptions, objectives: tuple[Objective, ...], outpu
             width=terminal.width(),
         )
         print_hit(result, plan, screen)
-    brief = Screen(redirect=redirect, quiet=True, width=sys.maxsize)
-    title = f"{plan.streams[0].target.origin}: {load_in_words(plan)}"
-    outputs.write(
-        {
-            "json": lambda: as_json() + "\n",
-            "csv": lambda: hit_csv(result),
-            "md": lambda: hit_markdown(title, result, summary(result, plan, brief), judged),
-            "junit": lambda: junit(title, judged, seconds=result.measured_s, fault=_fault(done, result)),
-        }
-    )
+    outputs.write(as_json, partial(_result, plan, done, result, judged, redirect=redirect))
     if done.lost is not None:
         sys.stderr.write(f"loadlens: the record is incomplete: {done.lost.message}\n  at {done.lost.where}\n")
         return ExitCode.RECORD
@@ -200,13 +191,24 @@ def _run(plan: Plan, given: HitOptions, objectives: tuple[Objective, ...], outpu
     return ExitCode.OBJECTIVE if any(row.state == "bad" for row in judged) else ExitCode.OK
 
 
-def _fault(done: HitDone, result: EngineResult) -> str:
-    """Return why a load says nothing; empty if it is valid and a request succeeded."""
+def _result(
+    plan: Plan, done: HitDone, result: EngineResult, judged: tuple[ObjectiveRow, ...], *, redirect: str
+) -> Result:
+    """Return the result for files."""
+    from loadlens.report.write import result_of
+    from loadlens.report.write.terminal.hit_summary import Screen, summary
     from loadlens.run import trial_faults
 
-    if done.exit_code is ExitCode.INVALID:
-        return "; ".join(trial_faults.faults_of(result))
-    return "no request succeeded" if trial_faults.is_all_failed(result) else ""
+    is_invalid = done.exit_code is ExitCode.INVALID
+    is_failed = not is_invalid and trial_faults.is_all_failed(result)
+    return result_of.of_load(
+        f"{plan.streams[0].target.origin}: {load_in_words(plan)}",
+        result,
+        summary(result, plan, Screen(redirect=redirect, quiet=True, width=sys.maxsize)),
+        judged,
+        failure="no request succeeded" if is_failed else "",
+        error="; ".join(trial_faults.faults_of(result)) if is_invalid else "",
+    )
 
 
 def _redirect_of(plan: Plan) -> str:

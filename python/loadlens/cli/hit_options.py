@@ -8,6 +8,7 @@ from typing import Final
 
 from loadlens.cli.completion import drivers
 from loadlens.cli.options import EXPECTED, HEADERS, INSECURE, METHOD, SEED, argument, option
+from loadlens.cli.outputs import OUTPUTS
 
 # Groups of the help, in their order.
 LOAD: Final = "Load"
@@ -196,13 +197,7 @@ class HitOptions:
         default=(),
         group=OUTPUT,
     )
-    out: tuple[str, ...] = option(
-        "-o --out DIR|FORMAT=FILE",
-        "Write the record to DIR, a new folder; or the result to files: json, csv, md or junit (one test per "
-        "objective). Repeatable. Example: -o run1, --out json=run1.json,junit=run1.xml",
-        default=(),
-        group=OUTPUT,
-    )
+    out: tuple[str, ...] = option(*OUTPUTS, group=OUTPUT)
     as_json: bool = option("--json", "Print the result as JSON (docs/reference/hit-json.md).", group=OUTPUT)
     quiet: bool = option("-q --quiet", "Print only the headline and the verdicts.", group=OUTPUT)
     verbose: bool = option("-v --verbose", "Print every percentile, and samples of the errors.", group=OUTPUT)

@@ -12,6 +12,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from loadlens.cli import answers
+from loadlens.cli.grammar import foreign
 from loadlens.cli.hit_options import HitOptions
 from loadlens.cli.options import unreadable
 from loadlens.errors import UsageError
@@ -153,6 +154,7 @@ def target_of(url: str) -> tuple[Target, str]:
         # urlsplit would drop some of them without a word.
         raise UsageError(f"control character in a URL: {url!r}", hint=f"write %{ord(control):02X}")
     if "://" not in url:
+        foreign.refuse_file(url)
         url = f"http://{url}"
     try:
         parts = urlsplit(url)

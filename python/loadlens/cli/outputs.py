@@ -5,12 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from loadlens.cli.options import refuse_bytes_in
 from loadlens.errors import RecordError, UsageError, nearest
 
+if TYPE_CHECKING:
+    from loadlens.report.write.result import Result
+
 FORMATS: Final = ("json", "csv", "md", "junit")
+# Endings of file names that other tools take after -o, and the format that is meant.
+ENDINGS: Final = {".json": "json", ".csv": "csv", ".md": "md", ".xml": "junit"}
+FILES: Final = ", ".join(f"{name}=FILE" for name in FORMATS)
+ABOUT_FILES: Final = "json, csv, md or junit (one test per objective)"
+OUTPUTS: Final = (
+    "-o --out DIR|FORMAT=FILE",
+    (
+        f"Write the record to DIR, a new folder; or the result to files: {ABOUT_FILES}. Repeatable. "
+        "Example: -o run1, --out json=run1.json,junit=run1.xml"
+    ),
+    (),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,22 +35,36 @@ class Outputs:
     record: Path | None
     files: Mapping[str, Path]
 
-    def write(self, writers: Mapping[str, Callable[[], str]]) -> None:
+    def write(self, as_json: Callable[[], str], result: Callable[[], Result]) -> None:
         """Write each file.
+
+        Args:
+            as_json: Returns what --json prints.
+            result: Returns the result for the other formats.
 
         Raises:
             RecordError: A file cannot be written.
         """
+        if not self.files:
+            return
+        from loadlens.report.write.result import as_csv, as_junit, as_markdown
+
+        writers = {"csv": as_csv, "md": as_markdown, "junit": as_junit}
         for name, path in self.files.items():
+            text = f"{as_json()}\n" if name == "json" else writers[name](result())
             try:
-                path.write_text(writers[name](), encoding="utf-8")
+                path.write_text(text, encoding="utf-8")
             except OSError as fault:
                 why = (fault.strerror or str(fault)).lower()
                 raise RecordError(f"cannot write {path}: {why}", where="--out") from None
 
 
-def outputs_of(texts: Sequence[str]) -> Outputs:
+def outputs_of(texts: Sequence[str], *, may_hold: bool = False) -> Outputs:
     """Parse every --out.
+
+    Args:
+        texts: As given.
+        may_hold: The folder may hold something, such as a record to continue.
 
     Raises:
         UsageError: A format that does not exist, a file in no folder, or a folder that holds something.
@@ -43,7 +72,7 @@ def outputs_of(texts: Sequence[str]) -> Outputs:
     record: Path | None = None
     files: dict[str, Path] = {}
     for text in texts:
-        if "=" not in text:
+        if "=" not in text and text not in FORMATS:
             if record is not None:
                 raise UsageError("two records", where="--out", hint=f"-o {text}, or -o {record}")
             record = Path(text)
@@ -53,12 +82,22 @@ def outputs_of(texts: Sequence[str]) -> Outputs:
             name, equals, file = part.partition("=")
             if name not in FORMATS or not equals or not file:
                 near = nearest(name, FORMATS)
-                hint = f"{', '.join(f'{each}=FILE' for each in FORMATS)}" if near is None else f"{near}=FILE"
+                hint = FILES if near is None else f"{near}=FILE"
                 raise UsageError(f"not a format and its file: {part!r}", where="--out", hint=hint)
             files[name] = Path(file)
     for path in files.values():
         if not path.parent.is_dir():
             raise UsageError(f"no folder {path.parent}", where="--out", hint=f"mkdir -p {path.parent}")
-    if record is not None and record.exists() and (not record.is_dir() or any(record.iterdir())):
-        raise UsageError(f"{record} already holds something", where="--out", hint="another folder, -o NEW")
+        if path.is_dir():
+            raise UsageError(f"{path} is a folder", where="--out", hint=f"a file, such as {path}/result")
+    if record is not None:
+        _refuse_record(record, may_hold=may_hold)
     return Outputs(record, files)
+
+
+def _refuse_record(record: Path, *, may_hold: bool) -> None:
+    if record.suffix.lower() in ENDINGS and not record.exists():
+        hint = f"--out {ENDINGS[record.suffix.lower()]}={record}"
+        raise UsageError(f"-o takes the folder of the record, not a file: {record}", hint=hint)
+    if not may_hold and record.exists() and (not record.is_dir() or any(record.iterdir())):
+        raise UsageError(f"{record} already holds something", where="--out", hint="another folder, -o NEW")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from loadlens.cli.completion import records
 from loadlens.cli.options import Example, argument, option, verb
-from loadlens.errors import RecordError, nearest
+from loadlens.cli.outputs import ABOUT_FILES, FILES, Outputs, outputs_of
+from loadlens.errors import RecordError, UsageError, nearest
 
 if TYPE_CHECKING:
     from loadlens.model.report import Report
@@ -26,29 +28,42 @@ class ReportOptions:
     explore: bool = option(
         "--explore", "Make charts interactive; adds 0.9 MB to the page. Default: static charts."
     )
+    out: tuple[str, ...] = option(
+        "-o --out FORMAT=FILE",
+        f"Also write the result to files: {ABOUT_FILES}. Repeatable. Example: --out "
+        "md=summary.md,junit=junit.xml",
+        default=(),
+    )
     as_json: bool = option(
-        "--json", "Print the report as JSON and write no file (docs/reference/report-json.md)."
+        "--json", "Print the report as JSON, and write no report (docs/reference/report-json.md)."
     )
 
 
 @verb(
     ReportOptions,
     Example("loadlens report runs/register-2c90", "writes report.html and report.md"),
+    Example("loadlens report runs/register-2c90 --out junit=junit.xml", "for a CI job"),
 )
 def report(given: ReportOptions) -> None:
     """Write the report of a run again, as report.html and report.md in its record.
 
     Reads the record and nothing else: the services need not exist any more.
     """
+    outputs = outputs_of(given.out)
+    if outputs.record is not None:
+        raise UsageError("a report is written into its record", where="--out", hint=FILES)
     if given.as_json:
         held = opened(given.run)
         from loadlens.report import build
         from loadlens.report.write.json import report_as_json
 
-        print(report_as_json(build.report(held)))
+        made = build.report(held)
+        write_outputs(outputs, made, given.run)
+        print(report_as_json(made))
         return
-    _, files = write_report(given.run, explore=given.explore)
-    for path in files:
+    made, files = write_report(given.run, explore=given.explore)
+    write_outputs(outputs, made, given.run)
+    for path in (*files, *outputs.files.values()):
         print(path)
 
 
@@ -114,3 +129,17 @@ def write_report(run: Path, *, explore: bool = False) -> tuple[Report, tuple[Pat
     page = record.write_report(run, record.REPORT_HTML, html.page(made, explore=explore))
     texts = {name: record.write_report(run, name, content) for name, content in markdown.files(made).items()}
     return made, (page, texts[record.REPORT_MARKDOWN])
+
+
+def write_outputs(outputs: Outputs, report: Report, run: Path) -> None:
+    """Write the result of a run in every format asked for."""
+    if not outputs.files:
+        return
+    from loadlens import record
+    from loadlens.present import words
+    from loadlens.report.write import result_of
+    from loadlens.report.write.json import report_as_json
+
+    lacking = len(record.open_run(run).unfinished())
+    error = f"{words.plural(lacking, 'trial')} without a valid result" if lacking else ""
+    outputs.write(partial(report_as_json, report), partial(result_of.of_report, report, error=error))

@@ -7,10 +7,12 @@ import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from loadlens.cli.grammar import foreign
 from loadlens.cli.options import VARIANTS, Example, argument, option, verb
-from loadlens.cli.report import RUNS
+from loadlens.cli.outputs import ABOUT_FILES, OUTPUTS, Outputs, outputs_of
+from loadlens.cli.report import RUNS, write_outputs, write_report
 from loadlens.errors import ExitCode, UsageError, nearest
 from loadlens.present import terminal
 
@@ -26,24 +28,40 @@ if TYPE_CHECKING:
 STUDY_FILE = "study.yaml"
 WATCH_S = 0.5  # how long other programs are watched before the start
 
+# Groups of the help, in their order.
+TRIALS: Final = "Trials"
+OUTPUT: Final = "Output"
+
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
     """Options of `run`."""
 
     study: Path = argument("STUDY", "A study file, a folder with study.yaml in it, or - for standard input.")
-    quick: bool = option("--quick", "Run the study's quick profile; the report lists what it leaves out.")
+    quick: bool = option(
+        "--quick", "Run the study's quick profile; the report lists what it leaves out.", group=TRIALS
+    )
+    settings: tuple[str, ...] = option(
+        "--set NAME=VALUE",
+        "Override a param; repeatable. Example: --set hash=threads",
+        default=(),
+        group=TRIALS,
+    )
+    variants: tuple[str, ...] = option(*VARIANTS, group=TRIALS)
     resume: bool = option(
         "--resume",
         "Continue an interrupted run: --out, or the last run of the study. Example: --resume --out "
         "runs/register-2c90",
+        group=TRIALS,
     )
-    settings: tuple[str, ...] = option(
-        "--set NAME=VALUE", "Override a param; repeatable. Example: --set hash=threads", default=()
+    out: tuple[str, ...] = option(
+        OUTPUTS[0],
+        "Write the record to DIR (default: runs/STUDY-xxxx), and the result to files: "
+        f"{ABOUT_FILES}. Repeatable. Example: -o runs/a, --out md=summary.md,junit=junit.xml",
+        default=(),
+        group=OUTPUT,
     )
-    variants: tuple[str, ...] = option(*VARIANTS)
-    out: Path | None = option("-o --out DIR", "Write the record to DIR. Default: runs/STUDY-xxxx.")
-    quiet: bool = option("-q --quiet", "Show no progress.")
+    quiet: bool = option("-q --quiet", "Show no progress.", group=OUTPUT)
 
 
 @verb(
@@ -51,32 +69,35 @@ class RunOptions:
     Example("loadlens run study.yaml", "every trial of the study"),
     Example("loadlens run study.yaml --quick", "a first look"),
     Example("loadlens run study.yaml --resume", "go on after Ctrl-C"),
+    Example("loadlens run study.yaml --out junit=junit.xml", "for a CI job"),
 )
 def run(given: RunOptions) -> None:
     """Run a study and leave its record and report.
 
     Ctrl-C ends the running trial in order and keeps what is done; once more ends at once.
     """
-    from loadlens.cli.report import write_report
+    outputs = outputs_of(given.out, may_hold=True)
+    planned = planned_study(given.study, quick=given.quick, settings=given.settings, variants=given.variants)
+    from loadlens.run import secret_variables
+
+    secret_variables.refuse_missing(planned, str(study_file(given.study)))
+    record = _record_folder(planned, outputs.record, resume=given.resume)
     from loadlens.record import is_record
     from loadlens.report.write.terminal import print_report
-    from loadlens.run import secret_variables
     from loadlens.run.interrupts import Stopped
 
-    planned = planned_study(given.study, quick=given.quick, settings=given.settings, variants=given.variants)
-    secret_variables.refuse_missing(planned, str(study_file(given.study)))
-    record = _record_folder(planned, given.out, resume=given.resume)
     if not given.quiet:
         _warn(planned)
     try:
         path = _run(planned, record, resume=given.resume, quiet=given.quiet)
     except Stopped as stopped:
         if is_record(record):
-            command = _resume_command(given, record)
+            command = _resume_command(given, record, outputs)
             sys.stderr.write(f"loadlens: stopped; continue with: {command}\n")
         sys.exit(int(stopped.code))
     report, files = write_report(path)
     print_report(report, files=files)
+    write_outputs(outputs, report, path)
     sys.exit(int(_exit_code(path, report)))
 
 
@@ -111,6 +132,7 @@ def study_file(path: Path) -> Path:
         UsageError: There is none; the hint names what is there.
     """
     file = path / STUDY_FILE if path.is_dir() else path
+    foreign.refuse_file(str(path))
     if str(path) == "-" or file.exists():
         return file
     if re.match(r"https?:/", str(path)):
@@ -187,13 +209,15 @@ def _run(study: Study, record: Path, *, resume: bool, quiet: bool) -> Path:
         return run_study(study, record, resume=resume, progress=view, predict=predict)
 
 
-def _resume_command(given: RunOptions, record: Path) -> str:
+def _resume_command(given: RunOptions, record: Path, outputs: Outputs) -> str:
     import shlex
 
     parts = ["loadlens", "run", str(given.study), *(["--quick"] if given.quick else [])]
     parts += [part for text in given.settings for part in ("--set", text)]
     parts += [part for text in given.variants for part in ("--variant", text)]
-    return shlex.join([*parts, "--resume", "--out", str(record)])
+    parts += ["--resume", "--out", str(record)]
+    parts += [part for name, file in outputs.files.items() for part in ("--out", f"{name}={file}")]
+    return shlex.join(parts)
 
 
 def _exit_code(path: Path, report: Report) -> ExitCode:

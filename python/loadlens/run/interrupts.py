@@ -100,7 +100,7 @@ class Interrupts:
         code = _CODES[signal.Signals(number)]
         if self.is_set:
             # stderr may be in the middle of a line and its buffer locked: write to the descriptor.
-            if sys.stderr.isatty():
+            if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
                 os.write(2, f"{_SHOW_CURSOR}\n".encode())
             os._exit(int(code))
         self.code = code

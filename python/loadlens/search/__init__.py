@@ -9,7 +9,5 @@ from __future__ import annotations
 
 from loadlens.search.answer import explanation
 from loadlens.search.explore import Explored, explore
-from loadlens.search.ladder import Bounds
-from loadlens.search.step_cases import Aim, Find
 
-__all__ = ["Aim", "Bounds", "Explored", "Find", "explanation", "explore"]
+__all__ = ["Explored", "explanation", "explore"]

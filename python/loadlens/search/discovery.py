@@ -21,10 +21,11 @@ from loadlens import http_client
 from loadlens.errors import TestbedError
 from loadlens.machine import listening_sockets
 from loadlens.machine.listening_sockets import Listening, Process
+from loadlens.model.search import Aim
 from loadlens.model.topology import Scrape
 from loadlens.model.workload import Step
 from loadlens.present import numbers, words
-from loadlens.search.step_cases import Aim, Baseline
+from loadlens.search.step_cases import Baseline
 
 METRICS_PATHS: Final = ("/metrics", "/actuator/prometheus")
 HEALTH_PATHS: Final = ("/health", "/healthz", "/ready", "/livez")
@@ -143,19 +144,6 @@ def lines(discovered: Discovered) -> Iterator[str]:
         yield f"not found: {'; '.join(discovered.missing)}"
 
 
-def metric_names(text: str) -> frozenset[str]:
-    """Return the names of all samples in a text.
-
-    Raises:
-        ValueError: It is not in the Prometheus text format.
-    """
-    from prometheus_client.parser import text_string_to_metric_families  # costly to import
-
-    return frozenset(
-        sample.name for family in text_string_to_metric_families(text) for sample in family.samples
-    )
-
-
 # --- processes -------------------------------------------------------------------------------------------
 
 
@@ -213,7 +201,9 @@ class _Questions:
             try:
                 page = http_client.metrics(self._host, self._port, path, self._aim.tls, within_s=left_s)
                 is_typed = "# TYPE " in page.text  # "hello 5" is in the format, too
-                names = metric_names(page.text) if page.status == 200 and is_typed else frozenset()
+                names = (
+                    http_client.metric_names(page.text) if page.status == 200 and is_typed else frozenset()
+                )
             except (OSError, http.client.HTTPException, ValueError):
                 continue
             if names:

@@ -15,6 +15,7 @@ from typing import Final
 from loadlens import record
 from loadlens.errors import ExitCode, TestbedError
 from loadlens.model.result import StreamResult
+from loadlens.model.search import Aim
 from loadlens.model.study import Case, PlannedTrial
 from loadlens.model.trial import TrialStatus
 from loadlens.model.workload import Plan, Target
@@ -49,7 +50,7 @@ class Explored:
 
 
 def explore(
-    aim: step_cases.Aim,
+    aim: Aim,
     out: Path,
     *,
     progress: Progress | None = None,
@@ -81,7 +82,7 @@ def explore(
 
 
 def _explore(
-    aim: step_cases.Aim,
+    aim: Aim,
     out: Path,
     progress: Progress,
     interrupts: Interrupts,
@@ -121,7 +122,7 @@ def _explore(
 class _Search:
     """The state of a search while it goes."""
 
-    aim: step_cases.Aim
+    aim: Aim
     runner: TrialRunner
     clock: Callable[[], float]
     began: float

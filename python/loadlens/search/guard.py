@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from loadlens.model.plain import read
-from loadlens.search.ladder import Bounds
+from loadlens.model.search import Bounds
 
 OVER: Final = 1.05  # of the cap, and what chance adds within a second
 CHANCE: Final = 3.0  # standard deviations of a Poisson count

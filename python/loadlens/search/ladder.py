@@ -31,6 +31,7 @@ import numpy as np
 
 from loadlens.estimate import saturation as load
 from loadlens.estimate.interval import Insufficient
+from loadlens.model.search import Bounds
 
 Kind = Literal["look", "climb", "dense"]
 End = Literal["complete", "harm", "rate", "broken"]
@@ -71,16 +72,6 @@ PROBE_PER_S, DENSE_PER_S, FEWEST_PER_S = 20.0, 200.0, 1.0
 PROBE_SHARE, DENSE_SHARE = 0.05, 0.20  # of one server's time, at most
 PROBE_CAP_SHARE, DENSE_CAP_SHARE = 0.10, 0.30  # of the rate cap
 DENSE_LONGER: Final = 2.0  # than a level
-
-
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """Limits of a search: its duration and the load on the service."""
-
-    budget_s: float
-    rate_cap_per_s: float
-    most_users: int
-    harm_share: float = 0.10  # of requests that fail, refusals with 429 and 503 left out
 
 
 @dataclass(frozen=True, slots=True)

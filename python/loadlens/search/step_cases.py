@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from loadlens.model.search import Aim
 from loadlens.model.study import Case, Level, Objective, PlannedTrial, Probe, Purpose, Study
-from loadlens.model.topology import Entry, Outside, Service
-from loadlens.model.workload import Closed, Connection, Open, Scenario, Step, Think, Tls
+from loadlens.model.topology import Entry
+from loadlens.model.workload import Closed, Connection, Open, Scenario, Step, Think
 from loadlens.search.ladder import (
     LOOKS_EACH,
-    Bounds,
     Kind,
     Next,
     look_think_s,
@@ -29,39 +29,6 @@ CHEAP: Final = 0.5  # of the time of the load's request, at most
 HEALTH_MARGIN: Final = 2.0
 _MOST_PROBES = 1000  # in flight
 _NS = 1_000_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Find:
-    """Parts of a service that a search is to find by itself."""
-
-    processes: bool = False
-    metrics: bool = False
-    probe: bool = False
-
-    @property
-    def anything(self) -> bool:
-        """True if there is something to find."""
-        return self.processes or self.metrics or self.probe
-
-
-@dataclass(frozen=True, slots=True)
-class Aim:
-    """Target, services and limits of one search, as requested."""
-
-    origin: str  # http://127.0.0.1:8080
-    tls: Tls | None
-    steps: tuple[Step, ...]  # one for each URL, each with a name of its own
-    probe: Step | None  # none: the cheapest of several URLs, or the only one
-    outside: Outside
-    services: tuple[Service, ...]  # what is started for it
-    timeout_ns: int
-    bounds: Bounds
-    seed: int
-    cautions: tuple[str, ...] = ()  # warnings from preparation that affect the answer
-    find: Find = Find()
-    objectives: tuple[Objective, ...] = ()
-    candidates: tuple[Step, ...] = ()  # requests that may serve as the probe; of those found
 
 
 @dataclass(frozen=True, slots=True)

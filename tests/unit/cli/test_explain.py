@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 from loadlens.cli import app, explain_options
 from loadlens.cli.explain_options import ExplainFlags, aim_of
 from loadlens.errors import TestbedError, UsageError
+from loadlens.model.search import Find
 from loadlens.model.workload import Tls
-from loadlens.search import Find
 from tests.secured import FOLDER, serving
 
 URL = "http://127.0.0.1:8080/work?n=1"

@@ -48,6 +48,10 @@ UNREAD = [
     Mistake(
         "check x --json", "check has no option --json\n  try loadlens hit or explain or report, which has it"
     ),
+    Mistake("show x --json", "show has no option --json\n  try loadlens report, which has it"),
+    Mistake("check x --out md=x", "check has no option --out\n  try loadlens run, which has it"),
+    Mistake("compare a b", "no verb 'compare'\n  try one study with both versions as levels of a factor"),
+    Mistake("k6 run x.js", "no verb 'k6'\n  try loadlens hit URL, or loadlens hit URL --driver k6"),
 ]
 
 
@@ -84,6 +88,29 @@ UNUSABLE = [
         "hit URL -b @nope", "cannot read 'nope': no such file or directory\n  at --body\n  try a path seen"
     ),
     Mistake("hit URL --out jsn=a", "not a format and its file: 'jsn=a'\n  at --out\n  try json=FILE"),
+    Mistake(
+        "hit URL -o a.json", "-o takes the folder of the record, not a file: a.json\n  try --out json=a.json"
+    ),
+    Mistake("hit URL --out junit", "not a format and its file: 'junit'\n  at --out\n  try junit=FILE"),
+    Mistake(
+        "run small.yaml --out jnit=a", "not a format and its file: 'jnit=a'\n  at --out\n  try junit=FILE"
+    ),
+    Mistake("explain URL --out md", "not a format and its file: 'md'\n  at --out\n  try md=FILE"),
+    Mistake(
+        "report nope -o new", "a report is written into its record\n  at --out\n  try json=FILE, csv=FILE"
+    ),
+    Mistake("demo --out json=a", "a demo is written as its record only\n  at --out\n  try -o DIR, or --json"),
+    Mistake(
+        "hit load.js", "load.js is a script\n  try loadlens init URL, which writes a study: scripts of k6"
+    ),
+    Mistake(
+        "run load.js", "load.js is a script\n  try loadlens init URL, which writes a study: scripts of k6"
+    ),
+    Mistake("load.js", "load.js is a script\n  try loadlens init URL, which writes a study: scripts of k6"),
+    Mistake(
+        "explain load.js",
+        "load.js is neither a study nor a record\n  try loadlens explain URL --start COMMAND",
+    ),
     Mistake("hit URL -o .", ". already holds something\n  at --out\n  try another folder, -o NEW"),
     Mistake("completion fihs", "no shell 'fihs'\n  at SHELL\n  did you mean fish?"),
     Mistake("hit URL --expect 20x", "'20x' is no status\n  at --expect\n  try 200, 2xx or 200-299"),
@@ -146,6 +173,7 @@ def test_a_mistake_is_named_with_what_to_type(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "body.json").write_text("{}")
+    (tmp_path / "load.js").write_text("")
     (tmp_path / "stray.txt").write_text("# where to\nX: 1\n")
     (tmp_path / "small.yaml").write_text(SMALL)
     (tmp_path / "tab.yaml").write_text("schema: 1\n\tstudy: x\n")
@@ -199,21 +227,117 @@ def test_a_url_alone_means_hit(
     assert "nothing is listening on " in message
 
 
-HEAVY = ("numpy", "scipy", "polars", "jinja2", "vl_convert", "rich", "ruamel", "loadlens.report.build")
-
-
-@pytest.mark.parametrize(
-    "words", ["show nope", "report nope", "run nope", "check nope", "hti", "hit -z 3", "hit"]
+# What analysis, reports and pictures need; each costs tenths of a second to load.
+HEAVY = (
+    "numpy",
+    "scipy",
+    "polars",
+    "pandas",
+    "jinja2",
+    "vl_convert",
+    "prometheus_client",
+    "pg8000",
+    "rich",
+    "loadlens.report.build",
+    "loadlens.search",
+    "loadlens.diagnose",
 )
-def test_a_refusal_loads_nothing_that_it_does_not_need(words: str, tmp_path: Path) -> None:
+REFUSALS = (
+    "hti",
+    "hit",
+    "hit -z 3",
+    "hit URL",
+    "hit URL --objective p99<200",
+    "hit URL --driver wkr",
+    "hit URL --feed users",
+    "hit URL -o .",
+    "explain",
+    "explain URL",
+    "explain URL -c 5",
+    "explain URL --budget 5s",
+    "explain URL --pid 1 --no-pid",
+    "explain URL --metrics URL",
+    "explain http://192.0.2.1/",
+    "explain URL --start true --pid 1",
+    "explain nope.yaml",
+    "explain load.js",
+    "explain faulty.yaml",
+    "run nope",
+    "run URL",
+    "run faulty.yaml",
+    "run small.yaml --set usres=5",
+    "run small.yaml --resume",
+    "run small.yaml -o taken",
+    "run small.yaml --out jsn=a",
+    "check nope",
+    "check faulty.yaml",
+    "show nope",
+    "show taken",
+    "report nope",
+    "report taken",
+    "report nope -o new",
+    "demo nope",
+    "demo --out json=a",
+    "init",
+    "init URL",
+    "init --from har nope.har",
+    "init URL -o nowhere/study.yaml",
+    "doctor nope",
+    "doctor --mesure",
+    "completion fihs",
+    "wrk -z URL",
+    "ab -n 10 URL",
+    "hey -n 10 URL",
+)
+
+
+# Types each line of standard input in a process of its own, so that Python and click are loaded only once.
+TYPE_EACH = f"""
+import os, sys
+from loadlens.cli import main
+for words in sys.stdin.read().splitlines():
+    if os.fork() == 0:
+        sys.argv = ["loadlens", *words.split()]
+        sys.stderr = open(os.devnull, "w")
+        try:
+            main()
+        except SystemExit as ended:
+            loaded = [name for name in {HEAVY!r} if name in sys.modules]
+            os.write(1, f"{{words}}: exit {{ended.code}}, loads {{loaded}}\\n".encode())
+        os._exit(0)
+    os.wait()
+"""
+
+
+def test_a_refusal_loads_nothing_that_it_does_not_need(tmp_path: Path) -> None:
+    (tmp_path / "load.js").write_text("")
+    (tmp_path / "small.yaml").write_text(SMALL)
+    (tmp_path / "faulty.yaml").write_text(SMALL.replace("duration", "duratoin"))
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "file").write_text("")
+    typed = [words.replace("URL", URL) for words in REFUSALS]
+
+    done = subprocess.run(
+        [sys.executable, "-c", TYPE_EACH],
+        input="\n".join(typed),
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        check=True,
+    )
+
+    refused = [f"{words}: exit {code}, loads []" for words in typed for code in (2, 3, 5)]
+    assert [line for line in done.stdout.splitlines() if line not in refused] == []
+    assert len(done.stdout.splitlines()) == len(typed)
+
+
+def test_the_command_line_itself_loads_no_yaml(tmp_path: Path) -> None:
     code = (
-        "import sys\nfrom loadlens.cli import main\n"
-        "try: main()\nexcept SystemExit as ended: code = ended.code\n"
-        f"print(code, [name for name in {HEAVY!r} if name in sys.modules])"
+        "import sys\nimport loadlens.cli\nprint([name for name in sys.modules if name.startswith('ruamel')])"
     )
 
     done = subprocess.run(
-        [sys.executable, "-c", code, *words.split()], capture_output=True, text=True, cwd=tmp_path, check=True
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=True
     )
 
-    assert done.stdout in ("2 []\n", "5 []\n")
+    assert done.stdout == "[]\n"

@@ -1,4 +1,4 @@
-"""Results of `hit` in files: JSON, CSV, Markdown and JUnit, next to the record."""
+"""Results in files for other programs: JSON, CSV, Markdown and JUnit, next to the record."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ from loadlens.cli.outputs import outputs_of
 from loadlens.errors import UsageError
 from loadlens.model.finding import Estimate, NotMeasured, Undecided
 from loadlens.model.report import ObjectiveRow
-from loadlens.report.write.junit import junit
-from tests.unit.report.write import hit_result
+from loadlens.model.result import EngineResult
+from loadlens.report.write import result_of
+from loadlens.report.write.result import HEAD, Result, as_csv, as_junit, as_markdown
+from tests.unit.report.write import hit_result, sample_explanation, sample_report
 
 
 @pytest.fixture
@@ -54,9 +56,9 @@ def row(state: Any, figure: Any, word: str) -> ObjectiveRow:
     return ObjectiveRow("p99 of response time", "below 30 ms", figure, state, word)
 
 
-def test_missed_fails_undecided_is_skipped_and_what_is_not_measured_is_an_error() -> None:
+def test_a_missed_objective_fails_and_what_cannot_be_judged_is_an_error() -> None:
     measured = Estimate("response_time.p99", "s", 0.039, 0.0354, 0.0436, trials=1, samples=9, method="test")
-    rows = [
+    rows = (
         row("ok", measured, "met"),
         row("bad", measured, "missed"),
         row("unknown", Undecided("response_time.p99", "s", "too few"), "undecided: too few"),
@@ -65,22 +67,24 @@ def test_missed_fails_undecided_is_skipped_and_what_is_not_measured_is_an_error(
             NotMeasured("tls.p99", "no TLS"),
             "undecided: no TLS",
         ),
-    ]
+    )
 
-    suite = ElementTree.fromstring(junit("a load", rows, seconds=10.0))[0]
+    suite = ElementTree.fromstring(as_junit(Result("a load", ("fast",), rows, (), "load")))[0]
 
-    assert {name: suite.get(name) for name in ("tests", "failures", "errors", "skipped")} == {
+    assert {name: suite.get(name) for name in ("tests", "failures", "errors")} == {
         "tests": "5",  # the load and four objectives
         "failures": "1",
-        "errors": "1",
-        "skipped": "1",
+        "errors": "2",
     }
 
 
-def test_a_load_that_says_nothing_fails_its_own_test() -> None:
-    suite = ElementTree.fromstring(junit("a load", [], seconds=1.0, fault="no request succeeded"))[0]
+def test_a_load_without_a_success_fails_its_own_test_and_an_invalid_one_is_an_error() -> None:
+    failed = Result("a load", ("none",), (), (), "load", failure="no request succeeded")
+    invalid = Result("a load", ("none",), (), (), "load", error="ran out of ports")
 
-    assert suite.get("failures") == "1"
+    counted = [ElementTree.fromstring(as_junit(each))[0].attrib for each in (failed, invalid)]
+
+    assert [(each["failures"], each["errors"]) for each in counted] == [("1", "0"), ("0", "1")]
 
 
 def test_a_folder_alone_is_the_record(tmp_path: Path) -> None:
@@ -89,9 +93,80 @@ def test_a_folder_alone_is_the_record(tmp_path: Path) -> None:
     assert (made.record, dict(made.files)) == (tmp_path / "new", {"md": tmp_path / "a.md"})
 
 
-@pytest.mark.parametrize("text", ["jsn=a", "json=", "json=nowhere/a.json", "md=a.md,b.md"])
+@pytest.mark.parametrize(
+    "text", ["jsn=a", "json=", "json", "json=nowhere/a.json", "md=a.md,b.md", "csv=.", "result.json"]
+)
 def test_a_place_that_cannot_be_written_is_refused_before_the_load(text: str) -> None:
-    with pytest.raises(UsageError) as refused:
+    with pytest.raises(UsageError):
         outputs_of([text])
 
-    assert refused.value.where == "--out"
+
+def rows_of(result: Result) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(as_csv(result))))
+
+
+def test_csv_of_every_verb_has_the_same_columns() -> None:
+    results = (
+        result_of.of_load("a load", EngineResult.from_json(hit_result.result()), ("fast",), ()),
+        result_of.of_explanation(sample_explanation.sample()),
+        result_of.of_report(sample_report.sample()),
+    )
+
+    assert {as_csv(result).partition("\n")[0] for result in results} == {",".join(HEAD)}
+
+
+def test_a_search_has_its_capacity_and_a_row_for_each_level() -> None:
+    # by the sample: 100/s from 98 to 102 over 7 trials; means of 10 ms per user at 1, 2, 4 and 8 users
+    result = result_of.of_explanation(sample_explanation.sample())
+    rows = rows_of(result)
+
+    assert {key: rows[0][key] for key in ("metric", "value", "low", "high", "trials")} == {
+        "metric": "capacity",
+        "value": "100.0",
+        "low": "98.0",
+        "high": "102.0",
+        "trials": "7",
+    }
+    means = [row for row in rows if row["metric"] == "response_time.mean" and not row["step"]]
+    assert [(row["case"], float(row["value"])) for row in means] == [
+        ("1 user", 0.01),
+        ("2 users", 0.02),
+        ("4 users", 0.04),
+        ("8 users", 0.08),
+    ]
+    assert "| 8 users | 100 (98–102) | 80.0 (78.4–81.6) |" in as_markdown(result)
+
+
+def test_a_search_that_measured_nothing_is_an_error_and_a_service_that_fails_a_failure() -> None:
+    unmeasured = sample_explanation.sample(ladder=(), stopped_because="broken")
+    failing = sample_explanation.sample(ladder=(), stopped_because="fails_alone")
+
+    suites = [
+        ElementTree.fromstring(as_junit(result_of.of_explanation(each)))[0] for each in (unmeasured, failing)
+    ]
+
+    assert [(suite.get("failures"), suite.get("errors")) for suite in suites] == [("0", "1"), ("1", "0")]
+
+
+def test_a_report_has_a_row_for_each_case_and_says_why_a_figure_is_missing() -> None:
+    rows = rows_of(result_of.of_report(sample_report.sample()))
+
+    invalid = [row for row in rows if row["case"] == "workers=2,users=15"]
+    assert {row["note"] for row in invalid} == {"invalid"}
+    undecided = [row for row in rows if row["case"] == "workers=1,users=1" and row["metric"].endswith("p99")]
+    assert undecided[0]["note"] == "needs 21 s"
+
+
+def test_a_report_without_figures_is_still_a_page_and_a_suite() -> None:
+    result = result_of.of_report(sample_report.minimal(), error="4 trials without a valid result")
+
+    assert as_markdown(result).startswith("## empty\n\n**Undecided: no trial is complete;")
+    assert ElementTree.fromstring(as_junit(result))[0].get("errors") == "1"
+
+
+def test_text_from_outside_breaks_no_format() -> None:
+    result = result_of.of_report(sample_report.hostile(sample_report.sample()))
+
+    ElementTree.fromstring(as_junit(result))
+    assert "<script>" not in as_markdown(result)
+    assert {None in row for row in rows_of(result)} == {False}  # no row has more fields than the head

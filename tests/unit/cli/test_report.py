@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from loadlens.cli import app, report
-from loadlens.errors import RecordError
+from loadlens.errors import RecordError, UsageError
 from loadlens.report import build
 from tests import records
 from tests.unit.record.test_record import begin, write_trial
@@ -66,3 +67,19 @@ def test_what_is_no_record_is_refused_by_name(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["report", str(tmp_path)])
 
     assert isinstance(done.exception, RecordError)
+
+
+def test_a_report_is_also_written_in_the_formats_asked_for(run: Path, tmp_path: Path) -> None:
+    done = CliRunner().invoke(
+        app, ["report", str(run), "--out", f"json={tmp_path}/a.json,junit={tmp_path}/a.xml"]
+    )
+
+    assert done.exit_code == 0, done.output
+    assert json.loads((tmp_path / "a.json").read_text())["answer"] == list(sample_report.one().answer)
+    assert 'name="trials"' in (tmp_path / "a.xml").read_text()
+
+
+def test_a_report_has_no_folder_of_its_own(run: Path, tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["report", str(run), "-o", str(tmp_path / "new")])
+
+    assert isinstance(done.exception, UsageError)

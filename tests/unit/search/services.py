@@ -7,7 +7,8 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from loadlens.search.ladder import Bounds, Next, Outcome, Stop, decide, probe_per_s
+from loadlens.model.search import Bounds
+from loadlens.search.ladder import Next, Outcome, Stop, decide, probe_per_s
 
 OVERHEAD_S = 1.7  # of a trial, besides its load
 

@@ -15,9 +15,9 @@ from loadlens import diagnose
 from loadlens.model.explanation import Explanation
 from loadlens.model.facts import Curve, Facts, Gate
 from loadlens.model.finding import Estimate, NotMeasured, Undecided
+from loadlens.model.search import Bounds
 from loadlens.present import numbers
 from loadlens.search import answer
-from loadlens.search.ladder import Bounds
 from loadlens.whatif import diagnosis, remedies
 from loadlens.whatif.diagnosis import Diagnosis
 from tests.unit.diagnose import build

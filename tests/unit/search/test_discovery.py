@@ -14,6 +14,7 @@ import pytest
 from loadlens.errors import TestbedError
 from loadlens.machine import listening_sockets
 from loadlens.machine.listening_sockets import Listening, Process
+from loadlens.model.search import Aim, Bounds, Find
 from loadlens.model.topology import Outside
 from loadlens.model.workload import Step
 from loadlens.search import step_cases
@@ -25,8 +26,6 @@ from loadlens.search.discovery import (
     refuse_redirects,
     with_probe,
 )
-from loadlens.search.ladder import Bounds
-from loadlens.search.step_cases import Aim, Find
 
 METRICS = "# TYPE hits_total counter\nhits_total 5\n# TYPE threads gauge\nthreads 7\n"
 PAGE = "<!doctype html>\n<html><body>all pages are this one</body></html>\n"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from loadlens.model.search import Bounds
 from loadlens.search.guard import Guard
-from loadlens.search.ladder import Bounds
 
 BOUNDS = Bounds(budget_s=90.0, rate_cap_per_s=100.0, most_users=1024)
 

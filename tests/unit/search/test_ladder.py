@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from loadlens.estimate.saturation import Saturation
+from loadlens.model.search import Bounds
 from loadlens.search.ladder import (
-    Bounds,
     Next,
     Outcome,
     Stop,

@@ -7,19 +7,20 @@ from dataclasses import replace
 import pytest
 
 from loadlens import engine
+from loadlens.model.search import Aim, Bounds
 from loadlens.model.study import Case
 from loadlens.model.topology import Outside, Service
 from loadlens.model.workload import Closed, Open, Step, Target
 from loadlens.run import engine_plan
 from loadlens.search import step_cases
-from loadlens.search.ladder import Bounds, Next
+from loadlens.search.ladder import Next
 
 COSTLY, OTHER, CHEAP = (
     Step("/costly", "GET", "/costly"),
     Step("/other", "GET", "/other"),
     Step("/ok", "GET", "/ok"),
 )
-AIM = step_cases.Aim(
+AIM = Aim(
     origin="http://127.0.0.1:8080",
     tls=None,
     steps=(COSTLY, CHEAP),

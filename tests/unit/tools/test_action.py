@@ -7,16 +7,22 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.scripts import ROOT
 
-# A program in the place of Loadlens: it prints its arguments, and ends or reports as these say.
+# In the place of Loadlens: prints its words but those that name the page, writes the page, ends as asked.
 PROGRAM = """
 import pathlib, sys
-print("heard", sys.argv[1:])
-if "--report" in sys.argv:
-    pathlib.Path("runs/new").mkdir(parents=True)
-    pathlib.Path("runs/new/report.md").write_text("# The answer\\n")
-sys.exit(99 if "--missed" in sys.argv else 0)
+words = sys.argv[1:]
+if "--out" in words:
+    at = words.index("--out")
+    _, page = words[at : at + 2]
+    words[at : at + 2] = []
+    if "--refused" not in words:
+        pathlib.Path(page.removeprefix("md=")).write_text("## The answer\\n")
+print("heard", words)
+sys.exit(99 if "--missed" in words else 2 if "--refused" in words else 0)
 """
 
 
@@ -50,21 +56,17 @@ def test_words_are_split_as_a_shell_does_and_never_expanded(tmp_path: Path) -> N
     assert output == "heard ['hit', 'URL', '--objective', 'p99 < 200ms', '$HOME']\n"
 
 
-def test_output_goes_into_the_summary(tmp_path: Path) -> None:
-    _, output, summary = step(tmp_path, "hit URL")
+def test_the_page_of_a_result_goes_into_the_summary(tmp_path: Path) -> None:
+    _, _, summary = step(tmp_path, "hit URL")
 
-    assert summary == f"before\n### `loadlens hit URL`\n\nDone\n\n```text\n{output}```\n"
+    assert summary == "before\n### `loadlens hit URL`\n\nDone\n\n## The answer\n"
 
 
-def test_a_new_report_takes_the_place_of_the_output(tmp_path: Path) -> None:
-    old = tmp_path / "runs" / "old" / "report.md"
-    old.parent.mkdir(parents=True)
-    old.write_text("# An older answer\n")
-    os.utime(old, (0, 0))
+@pytest.mark.parametrize("command", ["wrk URL", "hit URL --refused"])
+def test_without_a_page_the_output_does(command: str, tmp_path: Path) -> None:
+    _, output, summary = step(tmp_path, command)
 
-    _, _, summary = step(tmp_path, "run study --report")
-
-    assert summary == "before\n### `loadlens run study --report`\n\nDone\n\n# The answer\n"
+    assert summary.endswith(f"\n\n```text\n{output}```\n")
 
 
 def test_a_missed_objective_fails_the_step_and_is_in_the_summary(tmp_path: Path) -> None:

@@ -88,6 +88,7 @@ def _is_url(word: str) -> bool:
 def _instead(word: str, verbs: list[str]) -> str:
     if word.endswith(_STUDY_ENDINGS) or (Path(word) / "study.yaml").exists():
         return f"loadlens run {word}, or loadlens check {word}"
+    foreign.refuse_file(word)
     if Path(word).is_dir():
         from loadlens.record import is_record
 

@@ -1,4 +1,6 @@
-"""Flags and verbs of other tools, and what they are here. `study.parse.unknown_keys` has the keys of studies.
+"""Flags, verbs and files of other tools, and what they are here.
+
+The keys of their studies are in `study.parse.unknown_keys`.
 
 A hint reads `TOOL calls it FLAG; here: ...`, which errors print without `try`. It is shown for verbs that
 have every option named after `here:`.
@@ -7,9 +9,10 @@ have every option named after `here:`.
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Final
 
-from loadlens.errors import nearest
+from loadlens.errors import UsageError, nearest
 
 # The option that a hint repeats often.
 _FORM: Final = "-b 'name=value' -H 'Content-Type: application/x-www-form-urlencoded'"
@@ -133,6 +136,30 @@ VERBS: Final = (
     ("diagnose", "others", "loadlens explain URL"),
     ("profile", "others", "loadlens explain URL"),
 )
+# What somebody may look for as a verb, and what does it here.
+ELSEWHERE: Final = {
+    "compare": "one study with both versions as levels of a factor (docs/guide/compare.md)",
+    "diff": "one study with both versions as levels of a factor (docs/guide/compare.md)",
+    "capacity": "loadlens explain URL, which finds the capacity",
+    "ui": "loadlens report RUN, whose report.html opens in a browser",
+    "serve": "loadlens report RUN, whose report.html opens in a browser",
+    "list": "ls runs, then loadlens show runs/NAME",
+    "update": "pip install --upgrade WHEEL",
+} | {
+    tool: f"loadlens hit URL, or loadlens hit URL --driver {tool} to send its load"
+    for tool in ("k6", "locust", "oha")
+}
+# Files of other tools by their ending: what they are, and what takes them.
+FILES: Final = {
+    ".har": ("requests that a browser recorded", "loadlens init --from har {file}, which writes a study"),
+    ".lua": ("a script of wrk", "loadlens wrk -s {file} URL, or loadlens init URL --from wrk.lua {file}"),
+    ".js": ("a script", "loadlens init URL, which writes a study: scripts of k6 and Artillery are not read"),
+    ".ts": ("a script", "loadlens init URL, which writes a study: scripts of k6 are not read"),
+    ".py": ("a program", "loadlens init URL, which writes a study: files of Locust are not read"),
+    ".jmx": ("a plan of JMeter", "loadlens init URL, which writes a study: JMeter's are not read"),
+    ".scala": ("a simulation of Gatling", "loadlens init URL, which writes a study: Gatling's are not read"),
+    ".jtl": ("a result of JMeter", "loadlens run STUDY, which makes a record of its own"),
+}
 _OPTION: Final = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]*")
 
 
@@ -162,7 +189,20 @@ def named(hint: str) -> list[str]:
 
 def verb_hint(word: str, verbs: list[str]) -> str:
     """Return what to type instead of a verb that does not exist."""
-    if word in _VERB_HINTS:
-        return _VERB_HINTS[word]
+    for table in (_VERB_HINTS, ELSEWHERE):
+        if word in table:
+            return table[word]
     near = nearest(word, verbs)
     return f"did you mean {near}?" if near is not None else "loadlens --help, which lists the verbs"
+
+
+def refuse_file(file: str) -> None:
+    """Refuse a file of another tool where a URL or a study is wanted, with what takes it.
+
+    Raises:
+        UsageError: It is there, and its ending is that of such a file.
+    """
+    path = Path(file)
+    if path.suffix in FILES and path.is_file():
+        what, hint = FILES[path.suffix]
+        raise UsageError(f"{file} is {what}", hint=hint.format(file=file))

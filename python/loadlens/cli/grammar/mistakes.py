@@ -72,14 +72,14 @@ def _instead(fault: click.NoSuchOption, context: click.Context | None) -> str:
     own = [*_options(context.command), "--help"]
     shown = [name for name in own if name not in _hidden(context.command)]
     hint = foreign.hint_of(fault.option_name, own)
-    near = nearest(fault.option_name, [name for name in shown if len(name) > 2])
     if hint is not None:
         return hint
-    if near is not None and len(fault.option_name) > 3:
-        return f"did you mean {near}?"
     others = _verbs_with(fault.option_name, context)
     if others:
         return f"loadlens {' or '.join(others)}, which has it"
+    near = nearest(fault.option_name, [name for name in shown if len(name) > 2])
+    if near is not None and len(fault.option_name) > 3:
+        return f"did you mean {near}?"
     return _help(context)
 
 
@@ -93,11 +93,19 @@ def _hidden(command: click.Command) -> list[str]:
 
 
 def _verbs_with(option: str, context: click.Context) -> list[str]:
+    """Return verbs that have an option; if any of them takes the same argument, only those."""
     group = context.parent.command if context.parent is not None else context.command
     if not isinstance(group, click.Group):
         return []
-    verbs = group.commands.items()
-    return [name for name, command in verbs if option in _options(command)][:3]
+    having = {name: command for name, command in group.commands.items() if option in _options(command)}
+    argument = _argument(context.command)
+    alike = [name for name, command in having.items() if _argument(command) == argument]
+    return (alike or list(having))[:3]
+
+
+def _argument(command: click.Command) -> str:
+    first = next((param for param in command.params if isinstance(param, click.Argument)), None)
+    return "" if first is None else first.metavar or ""
 
 
 def _param(context: click.Context | None, option: str) -> click.Parameter | None:

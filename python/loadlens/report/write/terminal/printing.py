@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal
 
 from loadlens.present import terminal, words
 
@@ -73,6 +75,8 @@ def print_lines(lines: Sequence[str], *, headings: Sequence[int] = ()) -> None:
         starts.append(starts[-1] + len(line) + 1)
     for number in headings:
         styled.stylize("bold", starts[number], starts[number + 1])
-    Console(theme=Theme(tokens.rich_styles()), highlight=False, force_terminal=True).print(
-        styled, soft_wrap=True
-    )
+    # Rich has no colours for TERM=dumb; where they are asked for, those that every terminal has are sent.
+    system: Literal["auto", "standard"] = "standard" if os.environ.get("TERM") == "dumb" else "auto"
+    Console(
+        theme=Theme(tokens.rich_styles()), highlight=False, force_terminal=True, color_system=system
+    ).print(styled, soft_wrap=True)

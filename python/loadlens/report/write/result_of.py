@@ -1,0 +1,168 @@
+"""The results of the verbs in one form: a load of `hit`, an answer of `explain`, the report of a study."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import Final
+
+from loadlens.model.explanation import Explanation, Rung
+from loadlens.model.finding import Estimate, Figure
+from loadlens.model.report import Matrix, ObjectiveRow, Report
+from loadlens.model.result import EngineResult, StepResult, StreamResult
+from loadlens.present import numbers, words
+from loadlens.report.write.hit_figures import figure
+from loadlens.report.write.result import Result, Row
+from loadlens.report.write.terminal.explanation_text import MOST_CAUTIONS, capacity_in_words
+
+STATISTICS: Final = ("mean", "p50", "p75", "p90", "p95", "p99", "p999")
+OF_STEPS: Final = ("throughput", "response_time.mean", "response_time.p50", "response_time.p99")
+FAILED: Final = ("harm", "fails_alone", "refused", "no_answer")  # ends of a search by failures of the service
+
+
+def of_load(
+    title: str,
+    result: EngineResult,
+    lines: Sequence[str],
+    objectives: tuple[ObjectiveRow, ...],
+    *,
+    failure: str = "",
+    error: str = "",
+) -> Result:
+    """Return the result of one load.
+
+    Args:
+        title: What was loaded.
+        result: The engine's result.
+        lines: The answer, and what is worth a look.
+        objectives: Judged objectives.
+        failure: Reason if no request succeeded.
+        error: Reason if the load is invalid.
+    """
+    stream = result.streams[0]
+    statuses = " · ".join(f"{code}: {numbers.count(count)}" for code, count in stream.status.items())
+    return Result(
+        title,
+        (*lines, *([f"status {statuses}"] if statuses else [])),
+        objectives,
+        tuple(_load_rows(stream)),
+        subject="load",
+        seconds=result.measured_s,
+        failure=failure,
+        error=error,
+    )
+
+
+def _load_rows(stream: StreamResult) -> Iterator[Row]:
+    parts: list[tuple[str, StreamResult | StepResult]] = [("", stream)]
+    if len(stream.steps) > 1:
+        parts += [(step.name, step) for step in stream.steps]
+    for step, part in parts:
+        for each in _figures(part):
+            # In a closed loop a request is due when it is sent: both times are the same.
+            is_twice = stream.kind == "closed" and each.metric.startswith("service_time")
+            is_shown = each.metric in OF_STEPS if step else not is_twice
+            label = words.metric(each.metric) if is_shown else ""
+            yield Row(each.metric, each, step=step, label=label)
+        for kind, count in asdict(part.requests).items():
+            yield Row(f"requests.{kind}", count, "requests", step=step)
+    for code, count in stream.status.items():
+        yield Row(f"status.{code}", count, "answers")
+    for kind, error in stream.errors.items():
+        yield Row(f"errors.{kind}", error.count, "requests")
+
+
+def _figures(part: StreamResult | StepResult) -> Iterator[Figure]:
+    """Return throughput and times of a load or of one of its requests."""
+    yield figure("throughput", "1/s", part.throughput_rps, part.response_time_s.count)
+    for block, times in (("response_time", part.response_time_s), ("service_time", part.service_time_s)):
+        for statistic in STATISTICS:
+            yield figure(f"{block}.{statistic}", "s", times.quantity(statistic), times.count)
+
+
+def of_explanation(answer: Explanation) -> Result:
+    """Return the result of a search."""
+    named = (
+        ("capacity", capacity_in_words(answer)),
+        ("others", answer.others),
+        ("do", answer.do),
+        ("brings", answer.brings),
+        ("unknown", answer.unknown[0].what if answer.unknown else ""),
+    )
+    rows = [Row("capacity", answer.capacity, "1/s", label="capacity")]
+    if answer.at_least is not None:
+        rows.append(Row("capacity.reached", answer.at_least, "1/s"))
+    if answer.knee_users is not None:
+        rows.append(Row("knee", answer.knee_users, "users"))
+    has_curves = len({rung.curve for rung in answer.ladder}) > 1
+    for rung in answer.ladder:
+        rows += _rung_rows(rung, f"{rung.curve}, {rung.users:g}" if has_curves else words.users(rung.users))
+    is_failed = answer.stopped_because in FAILED
+    is_measured = any(isinstance(rung.throughput, Estimate) for rung in answer.ladder)
+    return Result(
+        f"explain {answer.target}: {', '.join(answer.requests)}",
+        (
+            answer.sentence,
+            *(f"{label}: {text}" for label, text in named if text),
+            *(f"{words.GLYPHS['caution']} {text}" for text in answer.cautions[:MOST_CAUTIONS]),
+        ),
+        answer.objectives,
+        tuple(rows),
+        subject="search",
+        seconds=answer.used_s,
+        failure=answer.sentence if is_failed else "",
+        error="" if is_failed or is_measured else answer.sentence,
+    )
+
+
+def _rung_rows(rung: Rung, case: str) -> Iterator[Row]:
+    for metric, unit, value, label in (
+        ("throughput", "1/s", rung.throughput, "throughput"),
+        ("response_time.mean", "s", rung.mean, "mean"),
+        ("response_time.p50", "s", rung.p50, "p50"),
+        ("response_time.p99", "s", rung.p99, "p99"),
+        ("failed.share", "share", rung.failed, "failed"),
+    ):
+        yield Row(metric, value, unit, case, note=rung.ended_early, label=label)
+    if rung.cpu_cores is not None:
+        yield Row("cpu", rung.cpu_cores, "cores", case)
+    if rung.probe is not None:
+        probe = rung.probe
+        yield Row("response_time.mean", probe.mean, "s", case, probe.request, label=probe.request)
+        yield Row("response_time.p99", probe.p99, "s", case, probe.request)
+        yield Row("delayed.share", probe.delayed, "share", case, probe.request)
+
+
+def of_report(report: Report, *, error: str = "") -> Result:
+    """Return the result of a study.
+
+    Args:
+        report: The whole report.
+        error: Reason if trials are missing or invalid.
+    """
+    from loadlens.report.write.view import trust_of  # which loads the charts
+
+    trust = trust_of(report, ids=set())
+    caveats = [f"{words.GLYPHS[badge.state]} {badge.text}" for badge in trust.caveats]
+    return Result(
+        report.study,
+        (
+            *report.answer,
+            *(f"{line.label}: {line.text}" for line in report.lines),
+            *caveats,
+            *([trust.words] if trust.words else []),
+        ),
+        report.objectives,
+        tuple(row for matrix in report.matrices for row in _matrix_rows(matrix)),
+        subject="trials",
+        error=error,
+    )
+
+
+def _matrix_rows(matrix: Matrix) -> Iterator[Row]:
+    shown = {key: (label, unit) for key, label, unit in matrix.metrics}
+    for cell in matrix.cells.values():
+        for key, value in cell.figures.items():
+            label, unit = shown.get(key, ("", ""))
+            metric, _, step = key.partition(":")
+            yield Row(metric, value, unit, cell.case, step, cell.word, label)
