@@ -1,4 +1,4 @@
-"""What a search is asked for: the service, its requests, parts to find, and limits."""
+"""The task of a search: the service, its requests, parts to find, and limits."""
 
 from __future__ import annotations
 

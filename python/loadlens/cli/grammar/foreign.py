@@ -136,7 +136,7 @@ VERBS: Final = (
     ("diagnose", "others", "loadlens explain URL"),
     ("profile", "others", "loadlens explain URL"),
 )
-# What somebody may look for as a verb, and what does it here.
+# Verbs that other programs have, and what does it here.
 ELSEWHERE: Final = {
     "compare": "one study with both versions as levels of a factor (docs/guide/compare.md)",
     "diff": "one study with both versions as levels of a factor (docs/guide/compare.md)",
