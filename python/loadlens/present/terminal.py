@@ -28,9 +28,14 @@ def has_colour(stream: TextIO | None = None) -> bool:
         return False
     if os.environ.get("FORCE_COLOR", "0") not in ("", "0"):
         return True
-    return (sys.stdout if stream is None else stream).isatty() and os.environ.get("TERM") != "dumb"
+    return (sys.stdout if stream is None else stream).isatty() and not is_dumb()
 
 
 def can_draw(stream: TextIO) -> bool:
     """Return true if a picture can be drawn in place on a stream."""
-    return stream.isatty() and os.environ.get("TERM") != "dumb"
+    return stream.isatty() and not is_dumb()
+
+
+def is_dumb() -> bool:
+    """Return true if the terminal says that it has neither colours nor a cursor to move."""
+    return os.environ.get("TERM") == "dumb"

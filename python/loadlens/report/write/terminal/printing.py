@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
@@ -76,7 +75,7 @@ def print_lines(lines: Sequence[str], *, headings: Sequence[int] = ()) -> None:
     for number in headings:
         styled.stylize("bold", starts[number], starts[number + 1])
     # Rich has no colours for TERM=dumb; where they are asked for, those that every terminal has are sent.
-    system: Literal["auto", "standard"] = "standard" if os.environ.get("TERM") == "dumb" else "auto"
+    system: Literal["auto", "standard"] = "standard" if terminal.is_dumb() else "auto"
     Console(
         theme=Theme(tokens.rich_styles()), highlight=False, force_terminal=True, color_system=system
     ).print(styled, soft_wrap=True)
