@@ -1,0 +1,3 @@
+module exportgz
+
+go 1.24

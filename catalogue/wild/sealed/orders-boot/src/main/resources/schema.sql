@@ -1,0 +1,3 @@
+CREATE TABLE orders (id INT PRIMARY KEY, customer VARCHAR(40), cents BIGINT);
+INSERT INTO orders (id, customer, cents) SELECT x, 'c' || MOD(x, 97), 500 + MOD(x * 31, 20000) FROM SYSTEM_RANGE(1, 5000);
+CREATE TABLE checks (id BIGINT AUTO_INCREMENT PRIMARY KEY, order_id INT NOT NULL);

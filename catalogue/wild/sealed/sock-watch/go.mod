@@ -1,0 +1,3 @@
+module sockwatch
+
+go 1.24

@@ -1,0 +1,3 @@
+module tileedge
+
+go 1.24
