@@ -7,7 +7,7 @@ if [ "$(id -u)" = 0 ]; then chown postgres "$home"; run="setpriv --reuid=postgre
 (cd "$home" && $run initdb -D "$home/pg" -A trust -U fjord --no-sync >/dev/null)
 trap 'kill $java 2>/dev/null; kill -INT $postgres 2>/dev/null; wait; rm -rf "$home"' EXIT
 trap 'exit 143' TERM INT
-dbport=$((20000 + $1 % 10000))
+dbport=$(($1 + 1))
 (cd "$home" && exec $run postgres -D "$home/pg" -k "$home" -h 127.0.0.1 -p $dbport -c fsync=off 2>/dev/null) &
 postgres=$!
 until psql -q -h "$home" -p $dbport -U fjord -d postgres -c 'select 1' >/dev/null 2>&1; do sleep 0.1; done

@@ -2,7 +2,7 @@
 import { createServer } from 'node:http';
 import { EventEmitter } from 'node:events';
 
-const { VARIANT = 'flawed', TICK_MS = VARIANT === 'healthy' ? 200 : 100 } = process.env;
+const { VARIANT = 'flawed', TICK_MS = VARIANT === 'healthy' ? 160 : 100 } = process.env;
 const market = new EventEmitter();
 market.setMaxListeners(0); // there are many watchers in the morning
 
@@ -17,7 +17,7 @@ setInterval(() => {
     last.set(symbol, price);
     market.emit('tick', { symbol, price, sequence });
   }
-}, Number(TICK_MS) / 2);
+}, Number(TICK_MS));
 
 class Watcher {
   constructor(symbol, depth = 600) {

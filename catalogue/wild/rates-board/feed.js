@@ -1,12 +1,12 @@
 'use strict';
-// Stand-in for the bank's feed: it works on two requests at a time, 90 ms each, and queues the others.
+// Stand-in for the bank's feed: it works on one request at a time, 90 ms each, and queues the others.
 const http = require('node:http');
 
 const queue = [];
 let busy = 0;
 
 function next() {
-  while (busy < 2 && queue.length) {
+  while (busy < 1 && queue.length) {
     const res = queue.shift();
     busy++;
     setTimeout(() => {

@@ -1,4 +1,5 @@
 #!/bin/sh
+command -v nginx > /dev/null || { echo "nginx is missing: apt-get install nginx-light" >&2; exit 1; }
 set -e
 npm ci --no-audit --no-fund
 mkdir -p "$WILD_BUILD"
