@@ -6,7 +6,7 @@ const express = require('express');
 const prom = require('prom-client');
 
 const VARIANT = process.env.VARIANT || 'flawed';
-const ROUNDS = 40_000;
+const ROUNDS = 15_000;
 const CARRIER_MS = VARIANT === 'healthy' ? 180 : 110;
 
 prom.collectDefaultMetrics();

@@ -22,7 +22,7 @@ const queryTime = new Histogram({
   buckets: [0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5],
 });
 
-const archiveMs = variant === 'healthy' ? 150 : 50;
+const archiveMs = variant === 'healthy' ? 220 : 120;
 const STATEMENT = `
   SELECT carried_forward($1, $2) AS carried, count(*)::int AS entries, coalesce(sum(cents), 0)::bigint AS turnover,
          max(booked) AS latest

@@ -15,8 +15,8 @@ interface TurnTaking {
 record Bidder(long number) {
     double standing() {
         double score = 0;
-        for (int year = 1; year <= 400; year++) { // the bidder's purchases, newest weigh most
-            score += Math.sqrt((number * 31 + year) % 977) / year;
+        for (int age = 1; age <= 3000; age++) { // each purchase, the newest weigh most
+            score += Math.sqrt((number * 31 + age) % 977) / age;
         }
         return score;
     }

@@ -12,7 +12,7 @@ const fastify = require('fastify')({ logger: false });
 // No vendor hardware here: the round trip to the concentrator is a blocking call of the same length.
 const lib = koffi.load('libc.so.6');
 const meter_round_trip = lib.func('int usleep(unsigned int usec)');
-const ROUND_TRIP_US = variant === 'healthy' ? 120_000 : 40_000;
+const ROUND_TRIP_US = variant === 'healthy' ? 180_000 : 100_000;
 
 const REGISTERS = { import_kwh: 0x0100, export_kwh: 0x0102, power_w: 0x0034, voltage_v: 0x0000 };
 

@@ -95,5 +95,5 @@ end
 
 variant = System.get_env("VARIANT", "flawed")
 [port] = System.argv()
-{:ok, _} = Tariffs.start_link(variant: variant, ms: if(variant == "healthy", do: 80, else: 12))
+{:ok, _} = Tariffs.start_link(variant: variant, ms: if(variant == "healthy", do: 80, else: 20))
 Web.listen(String.to_integer(port), 100)

@@ -14,7 +14,7 @@ const misses = new prom.Counter({ name: 'rates_cache_misses_total', help: 'Answe
 const feedSeconds = new prom.Histogram({
   name: 'rates_feed_request_duration_seconds',
   help: 'Time of a request to the feed',
-  buckets: [0.1, 0.2, 0.4, 0.8, 1.6, 3.2],
+  buckets: [0.25, 0.5, 1, 2, 4, 8, 16],
 });
 
 const agent = new http.Agent({ keepAlive: true });

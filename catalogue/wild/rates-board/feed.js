@@ -1,5 +1,5 @@
 'use strict';
-// Stand-in for the bank's feed: it works on one request at a time, 90 ms each, and queues the others.
+// Stand-in for the bank's feed: it works on one request at a time, 300 ms each, and queues the others.
 const http = require('node:http');
 
 const queue = [];
@@ -14,7 +14,7 @@ function next() {
       res.setHeader('content-type', 'application/json');
       res.end(JSON.stringify({ base: 'EUR', USD: 1.0814, NOK: 11.722, SEK: 11.301, at: Date.now() }));
       next();
-    }, 90);
+    }, 300);
   }
 }
 

@@ -7,7 +7,7 @@ const pool = new pg.Pool({ max: 40, connectionTimeoutMillis: 3000 });
 const app = Fastify();
 
 const priceService = (ms) => new Promise((done) => setTimeout(done, ms)); // another team's service
-const PRICE_MS = VARIANT === 'healthy' ? 140 : 100;
+const PRICE_MS = VARIANT === 'healthy' ? 280 : 200;
 let cursor = 0;
 
 async function hold(client, show, no) {

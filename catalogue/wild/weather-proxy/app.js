@@ -4,7 +4,7 @@ import { Gauge, Histogram, collectDefaultMetrics, register } from 'prom-client';
 
 const port = Number(process.argv[2]);
 const variant = process.env.VARIANT ?? 'flawed';
-const [places, ms] = { flawed: [10, 100], mended: [120, 100], healthy: [120, 180] }[variant];
+const [places, ms] = { flawed: [10, 200], mended: [120, 200], healthy: [120, 300] }[variant];
 const station = fork(new URL('./station.js', import.meta.url), [port + 1, places, ms]);
 station.on('exit', () => process.exit(1));
 
