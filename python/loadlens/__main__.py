@@ -7,7 +7,7 @@ import sys
 
 
 def main() -> None:
-    """Run the command line; Ctrl-C during its imports ends the program without a traceback."""
+    """Run the command line; Ctrl-C during its imports or at its end shows no traceback."""
     is_ours = _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler  # not where it is ignored
     if is_ours:
         _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
@@ -15,10 +15,16 @@ def main() -> None:
     from loadlens.errors import ExitCode
     from loadlens.present.streams import Streams
 
-    if is_ours:
-        _signal.signal(_signal.SIGINT, _signal.default_int_handler)
     streams = Streams()
-    sys.exit(streams.end(run_verb(), if_lost=ExitCode.OUTPUT))
+    try:
+        if is_ours:
+            _signal.signal(_signal.SIGINT, _signal.default_int_handler)
+        code = run_verb()
+    except KeyboardInterrupt:  # while a message was written
+        code = ExitCode.INTERRUPTED
+    if is_ours:
+        _signal.signal(_signal.SIGINT, _signal.SIG_DFL)  # what is left is not worth a wait
+    sys.exit(streams.end(code, if_lost=ExitCode.OUTPUT))
 
 
 if __name__ == "__main__":

@@ -5,9 +5,10 @@ The engine runs on threads of its own that never take the GIL; Python asks for p
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -48,18 +49,7 @@ class Run:
 
     def __init__(self, plan: Plan) -> None:
         refuse_faults(plan)
-        text = plan.to_json()
-        try:
-            self._run = _engine.Run(text)
-        except ValueError as told:
-            # What only the files show that a plan names: bodies, certificates, keys.
-            raise _refusal(json.loads(str(told))) from None
-        except OSError as fault:
-            what, _, advice = str(fault).partition("\n")
-            raise TooLargeError(
-                f"the generator cannot carry this load: {what}",
-                hint=advice or "fewer connections, or a higher limit",
-            ) from fault
+        self._run = _prepared(plan)
 
     def notes(self) -> list[str]:
         """Problems of this machine known before the start; the result has them too."""
@@ -178,6 +168,25 @@ def refuse_faults(plan: Plan) -> None:
         raise _refusal([(fault.where, fault.what) for fault in faults])
 
 
+def refuse_too_large(plan: Plan) -> None:
+    """Raise TooLargeError if a limit of this machine stands in the way of a plan; starts nothing."""
+    _prepared(replace(plan, record=None))
+
+
+def _prepared(plan: Plan) -> _engine.Run:
+    try:
+        return _engine.Run(plan.to_json())
+    except ValueError as fault:
+        # What only the files show that a plan names: bodies, certificates, keys.
+        raise _refusal(json.loads(str(fault))) from None
+    except OSError as fault:
+        what, _, advice = str(fault).partition("\n")
+        raise TooLargeError(
+            f"the generator cannot carry this load: {what}",
+            hint=advice or "fewer connections, or a higher limit",
+        ) from fault
+
+
 def _refusal(faults: Sequence[tuple[str, str]]) -> PlanError:
     lines = "; ".join(f"{where}: {what}" for where, what in faults)
     return PlanError(f"the engine refuses the plan: {lines}", faults)
@@ -203,7 +212,32 @@ def open_feed(path: Path, format: str) -> _engine.FeedFile:
     Raises:
         ValueError: It cannot be read, or a record is not whole; the message names file and line.
     """
-    return _engine.FeedFile(str(path), format)
+    feed = _engine.FeedFile(str(path), format)
+    if format != "jsonl":
+        _refuse_open_quotes(path, "," if format == "csv" else "\t")
+    return feed
+
+
+def _refuse_open_quotes(path: Path, delimiter: str) -> None:
+    """Raise ValueError if a quote of a feed is not closed: what follows it would be one cell.
+
+    The engine reads such a file to its end without a word.
+    """
+    with path.open("rb") as stream:
+        if not any(b'"' in block for block in iter(lambda: stream.read(1 << 20), b"")):
+            return
+    first = last = 1  # lines of a record
+    with path.open(encoding="utf-8", errors="replace", newline="") as lines:
+        reader = csv.reader(lines, delimiter=delimiter, strict=True)
+        try:
+            for _ in reader:
+                first = last = reader.line_num + 1
+        except csv.Error as fault:
+            last = max(first, reader.line_num)
+            if "NUL" in str(fault):  # the engine takes it
+                return
+            where = f"{path.name}:{first}" + (f" to line {last}" if last > first else "")
+            raise ValueError(f'{where}: a quote is not closed, or stands within a cell: "a, ""b"""') from None
 
 
 def check_pattern(text: str, group: int | None = None) -> str | None:

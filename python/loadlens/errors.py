@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import IntEnum
+from typing import Final
+
+MOST_SHOWN: Final = 40  # faults of a file; the others are counted
 
 
 class ExitCode(IntEnum):
@@ -75,7 +78,10 @@ class DefinitionErrors(LoadlensError):
         self.faults = faults
 
     def __str__(self) -> str:
-        return "\n\n".join(str(fault) for fault in self.faults)
+        shown = [str(fault) for fault in self.faults[:MOST_SHOWN]]
+        if more := len(self.faults) - len(shown):
+            shown.append(f"{more:,} more fault{'s' if more != 1 else ''}")
+        return "\n\n".join(shown)
 
 
 class PlanError(LoadlensError):

@@ -9,6 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from loadlens.cli.hit_requests import shown_plan
+from loadlens.cli.options import read_file
+from loadlens.credentials import Hiding
 from loadlens.errors import UsageError
 from loadlens.model.workload import (
     Body,
@@ -101,10 +104,7 @@ def file_body(file: Path, where: str) -> Body:
     """The bytes of a file as a body."""
     import hashlib
 
-    try:
-        content = file.read_bytes()
-    except OSError as fault:
-        raise UsageError(f"cannot read {str(file)!r}: {fault.strerror}", where=where) from None
+    content = read_file(str(file), where)
     return Body(kind="file", path=str(file.resolve()), digest=hashlib.sha256(content).hexdigest())
 
 
@@ -113,5 +113,6 @@ def own_account(plan: Plan, result: Result, notes: list[str]) -> list[str]:
     from loadlens.model.result import EngineResult
     from loadlens.report.write.terminal.hit_summary import Screen, summary
 
-    lines = summary(EngineResult.from_json(result), plan, Screen(has_hint=False))
+    shown = shown_plan(plan, Hiding())
+    lines = summary(EngineResult.from_json(result), shown, Screen(has_hint=False))
     return [TITLE, "=" * len(TITLE), *(f"  {note}" for note in notes), *lines]

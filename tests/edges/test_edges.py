@@ -11,18 +11,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from benches.measuring import origin
 
 import loadlens
-from tests.end_to_end.hitting import origin_program, url_of
-
-PROGRAM = f"{sys.executable} -m loadlens"
-WITHIN_S = 60.0
+from tests.edges.commands import PROGRAM, WITHIN_S
 
 
 @dataclass(frozen=True)
@@ -76,12 +71,6 @@ BOUNDS = (
     Edge("ulimit -n 256; $L hit $U -c 1000 -n 1000", 2, ("file descriptors", "256")),
     Edge("$L hit http://nohost.invalid/", 3, ("nohost.invalid",)),
 )
-
-
-@pytest.fixture(scope="module")
-def url() -> Iterator[str]:
-    with origin(origin_program(), cpu=0) as server:
-        yield url_of(server)
 
 
 def shell(command: str, folder: Path, url: str = "") -> subprocess.CompletedProcess[bytes]:

@@ -19,6 +19,7 @@ from loadlens.cli.grammar import mistakes
 from loadlens.cli.grammar.command import Verb, Verbs
 from loadlens.cli.lab import needing_lab
 from loadlens.cli.options import Example
+from loadlens.credentials import Hiding, names_in
 from loadlens.errors import ExitCode, LoadlensError, RecordError, UsageError
 from loadlens_compat import letters
 from loadlens_compat.ab.verb import ab
@@ -147,17 +148,21 @@ def run_verb() -> int:
 
 
 def _refuse(fault: LoadlensError) -> int:
-    # Control characters of what the user typed are shown, not sent to the terminal.
-    text = "".join(c if c == "\n" or c.isprintable() else ascii(c)[1:-1] for c in str(fault))
-    sys.stderr.write(f"loadlens: {text}\n")
+    sys.stderr.write(f"loadlens: {_shown(str(fault))}\n")
     return fault.code
+
+
+def _shown(text: str) -> str:
+    """Return a message without credentials that were typed; control characters are shown, not sent."""
+    text = Hiding(names_in(sys.argv[1:])).text(text)
+    return "".join(c if c == "\n" or c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def _internal(fault: Exception) -> int:
     if os.environ.get("LOADLENS_DEBUG"):
         raise fault
     sys.stderr.write(
-        f"loadlens: internal error: {type(fault).__name__}: {fault}\n"
+        f"loadlens: internal error: {type(fault).__name__}: {_shown(str(fault))}\n"
         "  try the same command with LOADLENS_DEBUG=1 and report what it prints\n"
     )
     return ExitCode.BUG

@@ -9,6 +9,7 @@ from pathlib import Path
 from loadlens.cli.options import VARIANTS, Example, argument, option, verb
 from loadlens.cli.report import RUNS
 from loadlens.cli.run import planned_study
+from loadlens.credentials import Hiding
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +47,17 @@ def check(given: CheckOptions) -> None:
     from loadlens.report.write.terminal.printing import print_lines
     from loadlens.report.write.terminal.study_overview import study_lines
     from loadlens.run import past_durations
+    from loadlens.run.study_runner import refuse_bad_plans
     from loadlens.study import lint, plan
 
+    trials = plan.order(planned)
+    refuse_bad_plans(trials, is_run=False)
     lines, headings = study_lines(
         planned,
-        plan.order(planned),
+        trials,
         plan.duration(planned, past_durations.seen(RUNS, planned.name)),
         lint.faults(planned, cores=given.cores or len(os.sched_getaffinity(0))),
         all_blocks=given.verbose,
     )
-    print_lines(lines, headings=headings)
+    hiding = Hiding(planned.hide)
+    print_lines([hiding.text(line) for line in lines], headings=headings)

@@ -16,6 +16,7 @@ from loadlens.cli.explain_options import ExplainFlags, aim_of
 from loadlens.cli.hit_requests import target_of
 from loadlens.cli.options import Example, verb
 from loadlens.cli.outputs import Outputs, outputs_of
+from loadlens.credentials import Hiding
 from loadlens.errors import ExitCode, UsageError
 from loadlens.present import terminal
 
@@ -130,7 +131,8 @@ def _of_urls(aim: Aim, show: _Show) -> ExitCode:
         record = show.record("explain", stack)
         try:
             with ExitStack() as drawing:
-                title = f"explain {aim.origin}: {', '.join(step.path for step in aim.steps)}"
+                paths = ", ".join(step.path for step in aim.steps)
+                title = Hiding(aim.hide).text(f"explain {aim.origin}: {paths}")
                 progress = listener(title, aim.bounds.budget_s, drawing, is_silent=show.is_silent)
                 done = explore(aim, record, progress=progress)
         except Stopped as stopped:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import socket
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -13,7 +14,17 @@ from loadlens import units
 from loadlens.cli import answers, preflight
 from loadlens.cli.hit_load import quantity
 from loadlens.cli.hit_requests import header_of, method_of, target_of
-from loadlens.cli.options import EXPECTED, HEADERS, INSECURE, METHOD, SEED, argument, option
+from loadlens.cli.options import (
+    EXPECTED,
+    HEADERS,
+    HIDE,
+    INSECURE,
+    METHOD,
+    SEED,
+    argument,
+    hiding_of,
+    option,
+)
 from loadlens.cli.outputs import OUTPUTS
 from loadlens.errors import UsageError
 from loadlens.model.workload import Body, Step, Target
@@ -51,6 +62,13 @@ class ExplainFlags:
         "--start CMD",
         "Start the service with CMD (no shell). It is ready when the first URL answers, watched as with "
         "--pid, and stopped at the end. Example: --start 'node app.js'",
+        group=WATCHED,
+    )
+    variables: tuple[str, ...] = option(
+        "--env NAME,...",
+        "Pass these variables of your environment to --start, which otherwise gets PATH, HOME, the locale "
+        "and a few more. Example: --env DATABASE_URL",
+        default=(),
         group=WATCHED,
     )
     pids: tuple[int, ...] = option(
@@ -133,6 +151,7 @@ class ExplainFlags:
         "--json", "Print the answer as JSON (docs/reference/explain-json.md).", group=OUTPUT
     )
     quiet: bool = option("-q --quiet", "Print only the limit.", group=OUTPUT)
+    hide: tuple[str, ...] = option(*HIDE, group=OUTPUT)
 
 
 def aim_of(urls: Sequence[str], flags: ExplainFlags) -> Aim:
@@ -188,6 +207,7 @@ def aim_of(urls: Sequence[str], flags: ExplainFlags) -> Aim:
         seed=secrets.randbits(48) if flags.seed is None else flags.seed,
         cautions=tuple(notes),
         objectives=tuple(quantity(objective, text, "--objective") for text in flags.objectives),
+        hide=hiding_of(flags.hide).names,
         find=Find(
             processes=not (flags.no_pid or flags.pids or flags.start),
             metrics=not (flags.no_metrics or flags.metrics),
@@ -290,6 +310,10 @@ def _name_of(path: str, taken: Sequence[str]) -> str:
 def _outside(target: Target, flags: ExplainFlags, *, is_here: bool, notes: list[str]) -> Outside:
     from loadlens.model.topology import Outside
 
+    if flags.variables and flags.start is None:
+        raise UsageError(
+            "--env is for the service of --start", where="--env", hint="--start CMD, or no --env"
+        )
     if flags.pids and flags.start is not None:
         raise UsageError(
             "a service started by --start is watched without --pid",
@@ -403,7 +427,22 @@ def _started(target: Target, path: str, flags: ExplainFlags, *, is_here: bool) -
         tls=target.tls,
     )
     # Dollars in the command are not our placeholders.
-    return Service(name=SERVICE, start=(flags.start or "").replace("$", "$$"), ports=(), ready=ready)
+    return Service(
+        name=SERVICE,
+        start=(flags.start or "").replace("$", "$$"),
+        ports=(),
+        env=tuple((name, f"{{{{env {name}}}}}") for name in _variables(flags.variables)),
+        ready=ready,
+    )
+
+
+def _variables(texts: Iterable[str]) -> Iterator[str]:
+    """Yield the names of --env, each of which is set."""
+    for name in (name.strip() for text in texts for name in text.split(",")):
+        if name not in os.environ:
+            hint = f"export {name}=..." if name.isidentifier() else "--env NAME, the name alone"
+            raise UsageError(f"no variable {name!r} in the environment", where="--env", hint=hint)
+        yield name
 
 
 def _somebody_listens(target: Target) -> bool:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from loadlens import units
 from loadlens.cli import plan_faults, preflight
 from loadlens.cli.hit_feeds import feeds_of
 from loadlens.cli.hit_load import HitLoad, load_keys, load_of, quantity
 from loadlens.cli.hit_options import HitOptions
-from loadlens.cli.hit_requests import requests_of
-from loadlens.cli.options import Example, choice, unreadable, verb
+from loadlens.cli.hit_requests import requests_of, shown_plan
+from loadlens.cli.options import Example, choice, hiding_of, read_file, verb
 from loadlens.cli.outputs import Outputs, outputs_of
 from loadlens.errors import ExitCode, PlanError, UsageError, nearest
 from loadlens.model.workload import (
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     from loadlens.report.write.result import Result
     from loadlens.run.external import Driver
     from loadlens.run.single_load import HitDone
+
+MOST_PEM_BYTES: Final = 16 << 20
 
 
 @verb(
@@ -124,6 +127,7 @@ def _save_study(
         feeds=feeds,
         objectives=objectives,
         seed=given.seed,
+        hide=hiding_of(given.hide).names,
     )
     save(text, str(given.save_study), force=False)
     for name, what in variables.items():
@@ -141,15 +145,18 @@ def _run(plan: Plan, given: HitOptions, objectives: tuple[Objective, ...], outpu
     from loadlens.run.single_load import run_hit
 
     driver = None if given.driver is None else _driver(given.driver)
+    hiding = hiding_of(given.hide)
+    shown = shown_plan(plan, hiding)
     is_silent = given.quiet or given.as_json or driver is not None
     is_shown = terminal.can_draw(sys.stderr) and not is_silent
-    with HitView(load_in_words(plan), shown=is_shown, has_lines=not is_silent) as view:
+    with HitView(load_in_words(shown), shown=is_shown, has_lines=not is_silent) as view:
         caution = None if is_silent else view.caution
         try:
             done = run_hit(
                 plan,
                 out=outputs.record,
                 driver=driver,
+                hide=hiding.names,
                 on_ready=lambda: preflight.connect_once(plan),
                 on_progress=view.update,
                 on_caution=caution,
@@ -157,18 +164,19 @@ def _run(plan: Plan, given: HitOptions, objectives: tuple[Objective, ...], outpu
         except PlanError as fault:
             raise plan_faults.error_of(fault) from None
     calibrated = None if driver is not None else calibration.of_this_machine()
-    result = EngineResult.from_json(done.result)
+    content = hiding.knowing(hiding.values_in(json.loads(plan.to_json()))).content(done.result)
+    result = EngineResult.from_json(content)
     judged = objective_rows(result, objectives)
     redirect = ""
     if driver is None and is_all_redirects(result.streams[0]):
-        redirect = _redirect_of(plan)
-    as_json = partial(hit_as_json, done.result, plan, calibrated, judged)
+        redirect = hiding.text(_redirect_of(plan))
+    as_json = partial(hit_as_json, content, shown, calibrated, judged)
     if given.as_json:
         print(as_json())
     elif driver is not None:
         from loadlens.report.write.terminal.external_summary import print_driven
 
-        print_driven(result, plan, record=done.record, quiet=given.quiet)
+        print_driven(result, shown, record=done.record, quiet=given.quiet)
     else:
         screen = Screen(
             objectives=judged,
@@ -179,8 +187,8 @@ def _run(plan: Plan, given: HitOptions, objectives: tuple[Objective, ...], outpu
             verbose=given.verbose,
             width=terminal.width(),
         )
-        print_hit(result, plan, screen)
-    outputs.write(as_json, partial(_result, plan, done, result, judged, redirect=redirect))
+        print_hit(result, shown, screen)
+    outputs.write(as_json, partial(_result, shown, done, result, judged, redirect=redirect))
     if done.lost is not None:
         sys.stderr.write(f"loadlens: the record is incomplete: {done.lost.message}\n  at {done.lost.where}\n")
         return ExitCode.RECORD
@@ -311,10 +319,7 @@ def pem_of(file: Path | None, flag: str, what: str) -> PemFile | None:
         return None
     import hashlib
 
-    try:
-        content = file.read_bytes()
-    except OSError as fault:
-        raise unreadable(str(file), fault, flag) from None
+    content = read_file(str(file), flag, MOST_PEM_BYTES)
     if b"-----BEGIN " not in content or f"{what}-----".encode() not in content:
         raise UsageError(
             f"no {what.lower()} in PEM form in {str(file)!r}",

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from loadlens.cli.completion import drivers
-from loadlens.cli.options import EXPECTED, HEADERS, INSECURE, METHOD, SEED, argument, option
+from loadlens.cli.options import EXPECTED, HEADERS, HIDE, INSECURE, METHOD, SEED, argument, option
 from loadlens.cli.outputs import OUTPUTS
 
 # Groups of the help, in their order.
@@ -214,6 +214,7 @@ class HitOptions:
         group=ADVANCED,
     )
     seed: int | None = option(*SEED, group=ADVANCED)
+    hide: tuple[str, ...] = option(*HIDE, group=OUTPUT)
     save_study: str | None = option(
         "--save-study FILE",
         "Also write the load as a study to FILE, to repeat it, vary it or start the service with it. "

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,12 +14,12 @@ from urllib.parse import urlsplit
 from loadlens.cli import answers
 from loadlens.cli.grammar import foreign
 from loadlens.cli.hit_options import HitOptions
-from loadlens.cli.options import unreadable
+from loadlens.cli.options import hiding_of, read_file
+from loadlens.credentials import Hiding
 from loadlens.errors import UsageError
-from loadlens.model.workload import Auth, Body, Scenario, Step, Target, Tls
+from loadlens.model.workload import Auth, Body, Plan, Scenario, Step, Target, Tls
 
 _URL_EXAMPLE: Final = "http://127.0.0.1:8080/path"
-MOST_BODY_BYTES: Final = 256 * 2**20  # the engine's threads keep it in memory
 
 _METHOD_AND_URL: Final = re.compile(r"(?:([A-Z]+)\s+)?(\S+)")
 _TARGETS_FORM: Final = "lines such as GET http://127.0.0.1:8080/path, then its headers, then @FILE for a body"
@@ -79,13 +79,13 @@ def requests_of(given: HitOptions) -> tuple[Target, tuple[Scenario, ...]]:
         return first, (Scenario("request", 1.0, (steps[0],)),)
     return first, tuple(
         Scenario(name, 1.0, (replace(each, name=name),))
-        for name, each in zip(_names(steps), steps, strict=True)
+        for name, each in zip(_names(steps, hiding_of(given.hide)), steps, strict=True)
     )
 
 
-def _names(steps: Sequence[Step]) -> list[str]:
-    """Return `GET /path` for each step, numbered where that is not unique."""
-    plain = [f"{step.method} {step.path}"[:70] for step in steps]
+def _names(steps: Sequence[Step], hiding: Hiding) -> list[str]:
+    """Return `GET /path` for each step, numbered where that is not unique; results are found by it."""
+    plain = [f"{step.method} {hiding.text(step.path)}"[:70] for step in steps]
     return [
         name if plain.count(name) == 1 else f"{name} ({plain[: index + 1].count(name)})"
         for index, name in enumerate(plain)
@@ -111,9 +111,7 @@ def _refuse_stray(word: str, given: HitOptions) -> None:
 def _targets(file: str) -> list[_Entry]:
     """Read requests as vegeta has them: a method and a URL, or a URL alone; headers; @FILE with the body."""
     try:
-        text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
-    except OSError as fault:
-        raise unreadable(file, fault, "--targets") from None
+        text = read_file(file, "--targets", is_stdin=file == "-").decode("utf-8-sig")
     except UnicodeDecodeError:
         raise UsageError(f"{file} is not UTF-8", where="--targets", hint=_TARGETS_FORM) from None
     asked = list(_requests_in(text.splitlines(), "standard input" if file == "-" else file))
@@ -176,6 +174,11 @@ def target_of(url: str) -> tuple[Target, str]:
     return target, path + (f"?{parts.query}" if parts.query else "")
 
 
+def shown_plan(plan: Plan, hiding: Hiding) -> Plan:
+    """Return a plan as it may be shown and kept: without literal credentials."""
+    return Plan.from_json(hiding.content(json.loads(plan.to_json())))
+
+
 def method_of(given: str | None, body: Body) -> str:
     """Return the given method; else GET, or POST with a body."""
     return (given or ("GET" if body.kind == "none" else "POST")).upper()
@@ -185,7 +188,8 @@ def header_of(text: str) -> tuple[str, str]:
     """Split `Name: value`."""
     name, colon, value = text.partition(":")
     if not colon or not name.strip():
-        raise UsageError(f"not a header: {text!r}", where="--header", hint="-H 'Name: value'")
+        first = text.split(" ")[0]  # what follows may be a secret
+        raise UsageError(f"not a header: {first!r}", where="--header", hint="-H 'Name: value'")
     return name.strip(), value.strip()
 
 
@@ -229,14 +233,7 @@ def _body(text: str | None, file: Path | None, flag: str = "--body-file") -> Bod
         return Body()
     import hashlib
 
-    try:
-        with sys.stdin.buffer if str(file) == "-" else file.open("rb") as source:
-            content = source.read(MOST_BODY_BYTES + 1)
-    except OSError as fault:
-        raise unreadable(str(file), fault, flag) from None
-    if len(content) > MOST_BODY_BYTES:
-        size = f"{MOST_BODY_BYTES // 2**20} MiB"
-        raise UsageError(f"the body in {str(file)!r} is longer than {size}", where=flag, hint="a shorter one")
+    content = read_file(str(file), flag, is_stdin=str(file) == "-")
     if not file.is_file():
         file = _copy_of(content)
     return Body(kind="file", path=str(file.resolve()), digest=hashlib.sha256(content).hexdigest())

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from loadlens.cli.options import Example, argument, choice, option, unreadable, verb
+from loadlens.cli.options import Example, argument, choice, option, read_file, verb
+from loadlens.credentials import Hiding
 from loadlens.errors import TestbedError, UsageError
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def draft_of(given: InitOptions) -> Draft:
             raise UsageError(
                 "what is the URL of the service?", hint="loadlens init http://127.0.0.1:8080/path"
             )
-        return Draft((Request("GET", url),), source=f"loadlens init {url}")
+        return Draft((Request("GET", url),), source=Hiding().text(f"loadlens init {url}"))
     choice(given.kind, KINDS, "--from", "kind")
     if file is None:
         raise UsageError("--from without its FILE", hint=f"loadlens init --from {given.kind} FILE")
@@ -119,9 +120,7 @@ def draft_of(given: InitOptions) -> Draft:
             raise UsageError("a script of wrk needs a URL", hint=f"loadlens init URL --from wrk.lua {file}")
         return wrk_script.read(Path(file), url)
     try:
-        text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8-sig")
-    except OSError as fault:
-        raise unreadable(file, fault, "--from") from None
+        text = read_file(file, "--from", is_stdin=file == "-").decode("utf-8-sig")
     except ValueError as fault:
         raise UsageError(f"cannot read {file!r}: {fault}", where="--from") from None
     source = "standard input" if file == "-" else file

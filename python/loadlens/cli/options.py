@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
@@ -11,8 +13,10 @@ from typing import Any, Final, TypeVar, get_args, get_origin, get_type_hints
 
 import typer
 
+from loadlens.credentials import Hiding
 from loadlens.errors import UsageError, did_you_mean, nearest
 
+MOST_BYTES: Final = 256 << 20  # of a file that a flag names, which is kept in memory
 Options = TypeVar("Options")
 
 
@@ -104,6 +108,19 @@ def _parameter(declared: Field[Any], kind: Any) -> inspect.Parameter:
     return inspect.Parameter(declared.name, inspect.Parameter.KEYWORD_ONLY, default=info, annotation=kind)
 
 
+def hiding_of(texts: Sequence[str]) -> Hiding:
+    """Return what --hide hides, besides what is always hidden.
+
+    Raises:
+        UsageError: It is no list of names.
+    """
+    names = tuple(name.strip() for text in texts for name in text.split(","))
+    for name in names:
+        if not re.fullmatch(r"[A-Za-z0-9_.-]+", name):
+            raise UsageError(f"not a name: {name!r}", where="--hide", hint="--hide sig,X-Partner")
+    return Hiding(names)
+
+
 def choice(text: str, choices: Sequence[str], flag: str, what: str) -> str:
     """Return a word that is one of several.
 
@@ -123,6 +140,22 @@ def unreadable(file: str, fault: OSError, flag: str) -> UsageError:
     hint = f"a path seen from {Path.cwd()}" if near is None else f"did you mean {path.parent / near}?"
     why = (fault.strerror or str(fault)).lower()
     return UsageError(f"cannot read {file!r}: {why}", where=flag, hint=hint)
+
+
+def read_file(file: str, flag: str, most: int = MOST_BYTES, *, is_stdin: bool = False) -> bytes:
+    """Read a file of a flag, or standard input, to its end.
+
+    Raises:
+        UsageError: It cannot be read, or is longer than `most` bytes; devices without an end are.
+    """
+    try:
+        with sys.stdin.buffer if is_stdin else Path(file).open("rb") as source:
+            content = source.read(most + 1)
+    except OSError as fault:
+        raise unreadable(file, fault, flag) from None
+    if len(content) > most:
+        raise UsageError(f"{file!r} is longer than {most >> 20} MiB", where=flag, hint="a shorter file")
+    return content
 
 
 def refuse_stream(file: str, flag: str) -> None:
@@ -150,6 +183,15 @@ HEADERS: Final = ("-H --header NAME:VALUE", "Add a header; repeatable. Example: 
 EXPECTED: Final = (
     "--expect STATUS,...",
     "Count only these statuses as success: 200, 2xx, 200-299. Default: 200-399. Example: --expect 2xx,404",
+)
+HIDE: Final = (
+    "--hide NAME,...",
+    (
+        "Keep the values of these headers, query fields and body fields out of record, reports and output, "
+        "as is done for Authorization, Cookie and names with password, secret, token or api_key. Example: "
+        "--hide sig"
+    ),
+    (),
 )
 INSECURE: Final = (
     "-k --insecure",

@@ -14,18 +14,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
+from loadlens.credentials import Hiding
 from loadlens.errors import UsageError
 
 METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE")
 _ENGINES: Final = ("host", "content-length", "connection", "transfer-encoding", "expect")
-_SECRET: Final = (
-    r"(?:[\w-]*(?:passw|passwd|secret|token|api[-_]?key|access[-_]?key|signature|credential)[\w-]*)"
-)
-_SECRET_HEADER: Final = re.compile(
-    rf"(?i)(?:proxy-)?authorization|cookie|[\w-]*(?:auth|session)[\w-]*|{_SECRET}"
-)
-_IN_JSON: Final = re.compile(rf'(?i)("({_SECRET})"\s*:\s*")((?:[^"\\]|\\.)*)(?=")')
-_IN_FORM: Final = re.compile(rf"(?i)((?:^|[?&])({_SECRET})=)([^&#\s]*)")
 _FILLED: Final = re.compile(r"\s*\{\{[^{}]*\}\}\s*")
 
 
@@ -104,8 +97,13 @@ def usable(draft: Draft) -> Draft:
     )
 
 
-def without_secrets(request: Request, variables: dict[str, str], secrets: dict[str, str]) -> Request:
+def without_secrets(
+    request: Request, variables: dict[str, str], secrets: dict[str, str], hiding: Hiding | None = None
+) -> Request:
     """The request with `{{env NAME}}` for each secret; the engine's own headers are left to it."""
+    hiding = hiding or Hiding()
+    in_json = re.compile(rf'("({hiding.field})"\s*:\s*")((?:[^"\\]|\\.)*)(?=")', re.IGNORECASE)
+    in_form = re.compile(rf"((?:^|[?&])({hiding.field})=)([^&#\s]*)", re.IGNORECASE)
 
     def variable(name: str, secret: str, what: str) -> str:
         plain = key = re.sub(r"\W+", "_", name).strip("_").upper()
@@ -129,7 +127,7 @@ def without_secrets(request: Request, variables: dict[str, str], secrets: dict[s
     for name, value in request.headers:
         if name.lower() in _ENGINES or name.startswith(":"):
             continue
-        if _SECRET_HEADER.fullmatch(name) and not _FILLED.fullmatch(value):
+        if hiding.is_header(name) and not _FILLED.fullmatch(value):
             value = variable(name, value, f"the header {name}")
         headers.append((name, value))
     user = request.user
@@ -137,11 +135,11 @@ def without_secrets(request: Request, variables: dict[str, str], secrets: dict[s
         user = (user[0], variable("password", user[1], f"the password of {user[0]}"))
     body = request.body
     if body is not None:
-        body = _IN_JSON.sub(hidden("a body"), body)
-        body = _IN_FORM.sub(hidden("a body"), body) if not body.lstrip().startswith(("{", "[")) else body
+        body = in_json.sub(hidden("a body"), body)
+        body = in_form.sub(hidden("a body"), body) if not body.lstrip().startswith(("{", "[")) else body
     return replace(
         request,
-        url=_IN_FORM.sub(hidden("a URL"), request.url),
+        url=in_form.sub(hidden("a URL"), request.url),
         headers=tuple(headers),
         user=user,
         body=body,

@@ -13,6 +13,7 @@ from urllib.parse import quote
 from loadlens.draft import Draft, Request
 from loadlens.errors import UsageError
 
+_MOST_BYTES: Final = 64 << 20  # of a body in a file
 _ENDS: Final = (";", "&&", "||", "|", "&")
 _DATA: Final = ("-d", "--data", "--data-ascii", "--data-raw", "--data-binary", "--data-urlencode", "--json")
 _SILENT: Final = ("-s", "-S", "-v", "-i", "-f", "-#", "-N", "-g")
@@ -119,7 +120,11 @@ def _data(flag: str, text: str) -> str:
     if not text.startswith("@") or flag == "--data-raw":
         return text
     try:
-        content = Path(text[1:]).read_text(encoding="utf-8")
+        with Path(text[1:]).open("rb") as stream:
+            raw = stream.read(_MOST_BYTES + 1)
+        if len(raw) > _MOST_BYTES:
+            raise ValueError("it is longer than 64 MiB")
+        content = raw.decode()
     except (OSError, ValueError) as fault:
         raise UsageError(f"cannot read {text[1:]!r}: {fault}", where=flag) from None
     return content if flag in ("--data-binary", "--json") else re.sub(r"[\r\n]", "", content)

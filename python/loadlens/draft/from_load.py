@@ -6,6 +6,7 @@ import io
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from loadlens.credentials import Hiding
 from loadlens.draft import METHODS, Request, path_of, without_secrets
 from loadlens.draft.write import MODELINE, SCHEMA_FILE, literal
 from loadlens.errors import UsageError
@@ -24,6 +25,7 @@ def text_of(
     feeds: Sequence[Feed],
     objectives: Sequence[Objective],
     seed: int | None,
+    hide: tuple[str, ...] = (),
 ) -> tuple[str, dict[str, str]]:
     """Return the study and the environment variables that it needs, with what each holds.
 
@@ -35,6 +37,7 @@ def text_of(
         feeds: Files of records.
         objectives: Bounds that must hold.
         seed: Of the draws; none: the study's own.
+        hide: Names whose values are secrets, besides those that look like credentials.
 
     Raises:
         UsageError: A study cannot hold one of the requests.
@@ -45,7 +48,7 @@ def text_of(
     for number, scenario in enumerate(scenarios, 1):
         (step,) = scenario.steps
         name = {"name": literal(step.name)} if len(scenarios) > 1 else {}
-        request = _step(step, target.origin, expect, variables, secrets)
+        request = _step(step, target.origin, expect, variables, secrets, Hiding(hide))
         study["scenarios"][f"request_{number}" if name else "request"] = {**name, **request}
     if len(scenarios) > 1:
         study["mix"] = dict.fromkeys(study["scenarios"], 1)
@@ -53,6 +56,8 @@ def text_of(
         study["feeds"] = {feed.name: {"file": feed.path, "pick": feed.pick} for feed in feeds}
     study["load"] = dict(load)
     bounds = [each for each in objectives if each.metric in METRICS]
+    if hide:
+        study["hide"] = list(hide)
     if bounds:
         study["objectives"] = [_objective(each) for each in bounds]
     if seed is not None:
@@ -88,7 +93,12 @@ def _tls(target: Target) -> dict[str, Any]:
 
 
 def _step(
-    step: Step, origin: str, expect: str | None, variables: dict[str, str], secrets: dict[str, str]
+    step: Step,
+    origin: str,
+    expect: str | None,
+    variables: dict[str, str],
+    secrets: dict[str, str],
+    hiding: Hiding,
 ) -> dict[str, Any]:
     if step.method not in METHODS:
         raise UsageError(f"a step of a study is one of {', '.join(METHODS)}, not {step.method}", where=FLAG)
@@ -96,7 +106,7 @@ def _step(
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise UsageError(f"a step of a study has one header {twice}", where=FLAG)
     written = Request(step.method, origin + step.path, step.headers, step.body.text)
-    request = without_secrets(written, variables, secrets)
+    request = without_secrets(written, variables, secrets, hiding)
     keys: dict[str, Any] = {step.method.lower(): literal(path_of(request.url))}
     if request.headers:
         keys["headers"] = {name: literal(value) for name, value in request.headers}
@@ -113,14 +123,18 @@ def _step(
     if expect is not None:
         keys["expect"] = [int(part) if part.isdecimal() else part for part in expect.split(",")]
     if step.checks:
-        keys["check"] = _checks(step.checks)
+        keys["check"] = _checks(step.checks, hiding)
     return keys
 
 
-def _checks(checks: Sequence[Check]) -> dict[str, Any]:
+def _checks(checks: Sequence[Check], hiding: Hiding) -> dict[str, Any]:
     keys: dict[str, Any] = {}
     for check in checks:
         name: str = check.kind
+        place = check.name or check.path or ""
+        if check.equals is not None and (hiding.is_header(place) or hiding.is_field(place.split(".")[-1])):
+            message = f"a check of {place} would leave a secret in the study"
+            raise UsageError(message, where=FLAG, hint="the same without that --check")
         value: Any
         match check.kind:
             case "contains" | "regex" | "exists":

@@ -50,3 +50,4 @@ class Aim:
     find: Find = Find()
     objectives: tuple[Objective, ...] = ()
     candidates: tuple[Step, ...] = ()  # requests that may serve as the probe; of those found
+    hide: tuple[str, ...] = ()  # names whose values nothing keeps

@@ -263,3 +263,4 @@ class Study:
     quick_differences: tuple[str, ...] = ()  # what the quick profile changed, in words
     report: ReportSettings = ReportSettings()
     notes: tuple[str, ...] = ()
+    hide: tuple[str, ...] = ()  # names whose values are kept nowhere, besides those that `credentials` knows

@@ -4,7 +4,6 @@
 The layout is docs/reference/record.md.
 """
 
-from loadlens.record.effective_study import argument_without_secrets
 from loadlens.record.histogram_log import IntervalHistogram
 from loadlens.record.layout import REPORT_HTML, REPORT_MARKDOWN, SCHEMA_VERSION
 from loadlens.record.reader import (
@@ -37,7 +36,6 @@ __all__ = [
     "TrialEnd",
     "TrialRecord",
     "TrialWriter",
-    "argument_without_secrets",
     "create_run",
     "differences",
     "is_record",

@@ -1,9 +1,8 @@
-"""A planned study as plain data (effective.yaml), without secrets."""
+"""A planned study as plain data (effective.yaml)."""
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -12,21 +11,6 @@ from typing import Any
 from loadlens.model.study import Case, PlannedTrial, Study
 from loadlens.record import layout
 
-HIDDEN = "(hidden)"
-SECRET_HEADERS = frozenset(
-    {
-        "authorization",
-        "proxy-authorization",
-        "cookie",
-        "x-api-key",
-        "api-key",
-        "x-auth-token",
-        "x-access-token",
-    }
-)
-_HEADER_ARGUMENT = re.compile(
-    rf"((?:{'|'.join(sorted(SECRET_HEADERS))})\s*:\s*)(?!.*\{{\{{).+", re.IGNORECASE | re.DOTALL
-)
 _PAIRS = frozenset({"params", "env", "binds", "where", "of", "to"})  # tuples of pairs that read as mappings
 EFFECTIVE_HEAD = "# The study as planned, every name filled, in the JSON part of YAML 1.2.\n"
 
@@ -36,7 +20,7 @@ def study_as_plain(study: Study, trials: Sequence[PlannedTrial]) -> dict[str, An
     content = {
         field.name: _plain(getattr(study, field.name), field.name, Path(study.folder))
         for field in fields(study)
-        if field.name not in ("text", "folder", "cases")
+        if field.name not in ("text", "folder", "cases") and (field.name != "hide" or study.hide)
     }
     return {
         "schema_version": layout.SCHEMA_VERSION,
@@ -73,32 +57,6 @@ def parse_effective(text: str) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise ValueError("a mapping is expected")
     return content
-
-
-def without_secrets(content: Any) -> Any:
-    """Return the same data, with the literal values of headers that carry credentials hidden.
-
-    A value that is filled in the engine (`{{env NAME}}`) holds no secret and stays.
-    """
-    if isinstance(content, Mapping):
-        return {
-            name: [_hide_header(pair) for pair in value] if name == "headers" else without_secrets(value)
-            for name, value in content.items()
-        }
-    if isinstance(content, list):
-        return [without_secrets(item) for item in content]
-    return content
-
-
-def argument_without_secrets(argument: str) -> str:
-    """Return a command line argument, with the value of a header that carries credentials hidden."""
-    return _HEADER_ARGUMENT.sub(lambda match: f"{match[1]}{HIDDEN}", argument)
-
-
-def _hide_header(pair: Sequence[str]) -> list[str]:
-    name, value = pair
-    literal = "{{" not in value
-    return [name, HIDDEN if literal and name.lower() in SECRET_HEADERS else value]
 
 
 def _plain(value: Any, name: str, folder: Path) -> Any:

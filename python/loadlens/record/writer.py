@@ -14,10 +14,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from loadlens.credentials import Hiding, forms_of
 from loadlens.errors import RecordError
 from loadlens.model.study import PlannedTrial, Study
 from loadlens.model.trial import TrialStatus
 from loadlens.record import disk, effective_study, layout, readings, sample_rows
+from loadlens.record.study_text import without_credentials
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +58,9 @@ class TrialEnd:
 class TrialWriter:
     """One trial's folder, from its plan to its seal."""
 
-    def __init__(self, path: Path, identity: Mapping[str, Any]) -> None:
+    def __init__(self, path: Path, identity: Mapping[str, Any], hiding: Hiding) -> None:
         disk.make_folder(path)
+        self._hiding = hiding
         self.path = path
         self.live = path / layout.LIVE
         self.logs = path / layout.LOGS
@@ -77,7 +80,7 @@ class TrialWriter:
 
     def write_plan(self, plan_json: str) -> None:
         """Write the engine's plan without literal credentials."""
-        content = effective_study.without_secrets(json.loads(plan_json))
+        content = self._hiding.content(json.loads(plan_json))
         content.pop("record", None)
         disk.write_whole(self.path / layout.PLAN, (disk.as_json(content) + "\n").encode())
 
@@ -141,7 +144,7 @@ class TrialWriter:
         content = {
             "schema_version": layout.TRIAL_VERSION if is_driven else layout.SCHEMA_VERSION,
             **self._identity,
-            **json.loads(json.dumps(asdict(end), allow_nan=False)),
+            **self._hiding.content(json.loads(json.dumps(asdict(end), allow_nan=False))),
             "digests": digests,
         }
         content["self_sha256"] = disk.digest_of_bytes(disk.as_json(content).encode())
@@ -183,8 +186,9 @@ class TrialWriter:
 class RunWriter:
     """Writer of one record directory, which it locks; a context manager that releases the lock."""
 
-    def __init__(self, path: Path, lock: disk.FolderLock, study: Mapping[str, Any]) -> None:
+    def __init__(self, path: Path, lock: disk.FolderLock, study: Mapping[str, Any], hiding: Hiding) -> None:
         self.path = path
+        self.hiding = hiding  # knows the study's credentials
         self._lock = lock
         self._cases = {case["slug"]: case for case in study["cases"]}
 
@@ -195,7 +199,7 @@ class RunWriter:
 
     def event(self, name: str, **content: Any) -> dict[str, Any]:
         """Append one line to events.jsonl and return it; `event` is its name, `unix_ns` its time."""
-        row = {"event": name, "unix_ns": time.time_ns(), **content}
+        row = {"event": name, "unix_ns": time.time_ns(), **self.hiding.content(content)}
         disk.append_checked_line(self.path / layout.EVENTS, row)
         return row
 
@@ -210,7 +214,7 @@ class RunWriter:
             "position": planned.position,
             "seed": planned.seed,
         }
-        return TrialWriter(folder / layout.trial_folder_name(planned.block, attempt), identity)
+        return TrialWriter(folder / layout.trial_folder_name(planned.block, attempt), identity, self.hiding)
 
     def predict(self, slug: str, content: Mapping[str, Any]) -> Path:
         """Write the prediction of a case before it runs; the event `predicted` keeps its time and digest.
@@ -242,7 +246,9 @@ class RunWriter:
 
         The event comes first: however the lab ends, the digest of the study on disk is in an event.
         """
-        effective = effective_study.without_secrets(effective_study.study_as_plain(study, trials))
+        plain = effective_study.study_as_plain(study, trials)
+        self.hiding = self.hiding.knowing(self.hiding.values_in(plain))
+        effective = self.hiding.content(plain)
         text = effective_study.effective_text(effective).encode()
         self.event("extended", trials=len(trials), digests={layout.EFFECTIVE: disk.digest_of_bytes(text)})
         disk.write_whole(self.path / layout.EFFECTIVE, text)
@@ -286,11 +292,23 @@ def new_run_path(runs: Path, study_name: str) -> Path:
 
 
 def create_run(
-    path: Path, study: Study, trials: Sequence[PlannedTrial], environment: Mapping[str, Any]
+    path: Path,
+    study: Study,
+    trials: Sequence[PlannedTrial],
+    environment: Mapping[str, Any],
+    *,
+    secrets_used: Iterable[str] = (),
 ) -> RunWriter:
     """Create a record directory with everything known before the first trial, and lock it.
 
     It appears at once with study.yaml, effective.yaml, environment.json and the first event, or not at all.
+
+    Args:
+        path: A folder that does not exist, or is empty.
+        study: As planned.
+        trials: Those to run.
+        environment: Facts about machine and software.
+        secrets_used: Values of environment variables that the requests use; they are kept nowhere.
 
     Raises:
         RecordError: The folder is not empty, another run was faster, or a file cannot be written.
@@ -302,12 +320,16 @@ def create_run(
     disk.make_folder(fresh)
     lock = disk.FolderLock(fresh)
     try:
-        effective = effective_study.without_secrets(effective_study.study_as_plain(study, trials))
+        plain = effective_study.study_as_plain(study, trials)
+        hiding = _hiding_of(study, plain, secrets_used)
+        effective = hiding.content(plain)
         contents = {
-            layout.STUDY: study.text,
+            layout.STUDY: without_credentials(study.text, hiding),
             layout.EFFECTIVE: effective_study.effective_text(effective),
             layout.ENVIRONMENT: json.dumps(
-                {"schema_version": layout.SCHEMA_VERSION, **environment}, indent=1, ensure_ascii=False
+                {"schema_version": layout.SCHEMA_VERSION, **hiding.content(environment)},
+                indent=1,
+                ensure_ascii=False,
             )
             + "\n",
         }
@@ -326,7 +348,12 @@ def create_run(
         lock.release()
         shutil.rmtree(fresh, ignore_errors=True)
         raise
-    return RunWriter(path, lock, effective)
+    return RunWriter(path, lock, effective, hiding)
+
+
+def _hiding_of(study: Study, plain: Mapping[str, Any], used: Iterable[str]) -> Hiding:
+    hiding = Hiding(study.hide)
+    return hiding.knowing({*hiding.values_in(plain), *forms_of(used)})
 
 
 def _move_into_place(fresh: Path, path: Path) -> None:
@@ -347,7 +374,9 @@ def _taken(path: Path) -> RecordError:
     )
 
 
-def resume_run(path: Path, study: Study, trials: Sequence[PlannedTrial]) -> RunWriter:
+def resume_run(
+    path: Path, study: Study, trials: Sequence[PlannedTrial], *, secrets_used: Iterable[str] = ()
+) -> RunWriter:
     """Open a record to continue its run, if the study is still the same.
 
     Raises:
@@ -358,10 +387,9 @@ def resume_run(path: Path, study: Study, trials: Sequence[PlannedTrial]) -> RunW
         raise RecordError("there is no record", where=str(path), hint="start without --resume")
     lock = disk.FolderLock(path)
     try:
-        before = _kept_study(path)
-        now = json.loads(
-            json.dumps(effective_study.without_secrets(effective_study.study_as_plain(study, trials)))
-        )
+        plain = json.loads(json.dumps(effective_study.study_as_plain(study, trials)))
+        hiding = _hiding_of(study, plain, secrets_used)
+        before, now = hiding.content(_kept_study(path)), hiding.content(plain)
         changed = differences(before, now)
         if changed:
             raise RecordError(
@@ -376,7 +404,7 @@ def resume_run(path: Path, study: Study, trials: Sequence[PlannedTrial]) -> RunW
     except BaseException:
         lock.release()
         raise
-    return RunWriter(path, lock, before)
+    return RunWriter(path, lock, before, hiding)
 
 
 def _kept_study(path: Path) -> dict[str, Any]:

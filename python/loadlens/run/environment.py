@@ -10,14 +10,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from loadlens import record
 from loadlens.machine import inventory
 
 ASK_WITHIN_S = 10.0
 
 
 def of_machine(study_folder: Path | None = None) -> dict[str, Any]:
-    """Return the facts that stay the same through a run.
+    """Return the facts that stay the same through a run; the command is as typed.
 
     Args:
         study_folder: Its version control state is included.
@@ -38,7 +37,7 @@ def of_machine(study_folder: Path | None = None) -> dict[str, Any]:
         },
         "calibration": None if made is None else asdict(made),
         "study_folder": None if study_folder is None else _versioned(study_folder),
-        "command": [Path(sys.argv[0]).name, *map(record.argument_without_secrets, sys.argv[1:])],
+        "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
     }
 
 

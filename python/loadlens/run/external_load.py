@@ -5,6 +5,7 @@ The tool runs under a keeper, as services do: none of its processes outlives the
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -19,12 +20,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from loadlens import engine
+from loadlens.credentials import Hiding
 from loadlens.engine import Result
 from loadlens.errors import EngineError, PlanError, TestbedError, UsageError
 from loadlens.model.study import Study
 from loadlens.model.trial import Outcome
 from loadlens.model.workload import Plan
-from loadlens.record import argument_without_secrets
 from loadlens.run.engine_trial import Listener
 from loadlens.run.external import (
     Driver,
@@ -167,8 +168,9 @@ class ExternalGenerator:
         self._version = version(driver)
         self._folder = Path(tempfile.mkdtemp(prefix="loadlens-"))
         try:
-            secret_values = tuple(_secrets_of(plan))
-            self._keeper = Keeper(marker=marker, scratch=(self._folder,), secret_values=secret_values)
+            hiding = Hiding()
+            self._hiding = hiding.knowing(hiding.values_in(json.loads(plan.to_json())))
+            self._keeper = Keeper(marker=marker, scratch=(self._folder,), secret_values=self._hiding.values)
         except BaseException:
             shutil.rmtree(self._folder, ignore_errors=True)
             raise
@@ -196,7 +198,7 @@ class ExternalGenerator:
             TestbedError: The tool could not be started.
         """
         plan, words = self._plan, self._driver.command(self._plan, self._folder)
-        command = [argument_without_secrets(word.replace(f"{self._folder}/", "")) for word in words]
+        command = self._hiding.arguments([word.replace(f"{self._folder}/", "") for word in words])
         shown = " ".join(command)
         log = self._folder / "output"
         began_unix_ns, began_ns = time.time_ns(), time.monotonic_ns()
@@ -297,15 +299,6 @@ class ExternalGenerator:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _secrets_of(plan: Plan) -> Iterator[str]:
-    """Yield literal credentials in the headers of a load, which must not appear in the record."""
-    for stream in plan.streams:
-        for step in (step for scenario in stream.scenarios for step in scenario.steps):
-            for name, value in step.headers:
-                if argument_without_secrets(header := f"{name}: {value}") != header:
-                    yield value
 
 
 def _environment() -> dict[str, str]:

@@ -1,14 +1,15 @@
-"""Environment variables that hold a study's secrets: checked before anything is started."""
+"""Environment variables that hold a study's secrets: checked before anything is started, kept nowhere."""
 
 from __future__ import annotations
 
+import base64
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from loadlens.errors import DefinitionError, DefinitionErrors
-from loadlens.model.study import Study
+from loadlens.model.study import Case, Study
 from loadlens.model.workload import Scenario, Step
 
 _ENV = re.compile(r"\{\{\s*env\s+([^\s{}]+)\s*\}\}")
@@ -40,6 +41,17 @@ def refuse_missing(study: Study, file: str) -> None:
                 for name in missing
             ]
         )
+
+
+def values_of(cases: Iterable[Case]) -> tuple[str, ...]:
+    """Return the values of variables that requests use, and what the engine makes of them."""
+    scenarios = [s for case in cases for s in (*case.scenarios, *(probe.scenario for probe in case.probes))]
+    values = [os.environ.get(name, "") for name in dict.fromkeys(_variables_in(tuple(scenarios)))]
+    for auth in (step.auth for scenario in scenarios for step in scenario.steps):
+        if auth is not None and auth.password_env is not None:
+            pair = f"{auth.user}:{os.environ.get(auth.password_env, '')}"
+            values.append(base64.b64encode(pair.encode()).decode())
+    return tuple(value for value in values if value)
 
 
 def _variables_in(scenarios: tuple[Scenario, ...]) -> Iterator[str]:

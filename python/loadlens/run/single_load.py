@@ -39,6 +39,7 @@ def run_hit(
     *,
     out: Path | None = None,
     driver: Driver | None = None,
+    hide: tuple[str, ...] = (),
     on_ready: Callable[[], None] | None = None,
     on_progress: Callable[[Progress], None] | None = None,
     on_caution: Callable[[str], None] | None = None,
@@ -50,6 +51,7 @@ def run_hit(
         plan: One stream named `load`.
         out: A new folder for the record; None writes nothing.
         driver: External tool that makes the load; None for our engine.
+        hide: Names whose values the record does not keep, besides those that look like credentials.
         on_ready: Called once the plan is accepted and before anything is started or written; may raise.
         on_progress: Receives the engine's progress about ten times per second.
         on_caution: Receives warnings before the start; None skips the checks.
@@ -66,6 +68,8 @@ def run_hit(
         external_load.check(plan, driver)
     elif start is None:
         engine.refuse_faults(plan)
+    if out is not None and driver is None:
+        engine.refuse_too_large(plan)  # before there is a record
     if on_ready is not None:
         on_ready()
     if on_caution is not None:
@@ -87,7 +91,7 @@ def run_hit(
         if out is None:
             result = make(None, f"hit-{secrets.token_hex(4)}")
         else:
-            result, lost = _recorded(plan, out, make, None if driver is None else driver.name)
+            result, lost = _recorded(plan, out, make, None if driver is None else driver.name, hide)
     is_invalid = bool(trial_faults.faults_of(EngineResult.from_json(result)))
     return HitDone(result, out, ExitCode.INVALID if is_invalid else interrupts.code or ExitCode.OK, lost)
 
@@ -119,7 +123,11 @@ class _HitListener(Listener):
 
 
 def _recorded(
-    plan: Plan, out: Path, make: Callable[[TrialWriter, str], Result], driver: str | None
+    plan: Plan,
+    out: Path,
+    make: Callable[[TrialWriter, str], Result],
+    driver: str | None,
+    hide: tuple[str, ...],
 ) -> tuple[Result, RecordError | None]:
     """Make a load as a study of one case with one trial, and keep its record.
 
@@ -130,10 +138,11 @@ def _recorded(
     """
     from loadlens.model.trial import TrialStatus
     from loadlens.record import TrialEnd, create_run
-    from loadlens.run import engine_plan, environment
+    from loadlens.run import engine_plan, environment, secret_variables
 
-    study, planned = _as_study(plan, driver)
-    with create_run(out, study, (planned,), environment.of_machine()) as writer:
+    study, planned = _as_study(plan, driver, hide)
+    used = secret_variables.values_of(study.cases)
+    with create_run(out, study, (planned,), environment.of_machine(), secrets_used=used) as writer:
         trial = writer.trial(planned)
         trial.write_plan(plan.to_json())
         writer.event("trial_started", **trial.name, position=1)
@@ -156,7 +165,7 @@ def _recorded(
     return result, None
 
 
-def _as_study(plan: Plan, driver: str | None) -> tuple[Study, PlannedTrial]:
+def _as_study(plan: Plan, driver: str | None, hide: tuple[str, ...]) -> tuple[Study, PlannedTrial]:
     """Return the plan as a study of one case with one trial."""
     from loadlens.model.study import Case, PlannedTrial, Study
     from loadlens.model.topology import Entry
@@ -195,5 +204,6 @@ def _as_study(plan: Plan, driver: str | None) -> tuple[Study, PlannedTrial]:
         cases=(case,),
         order_by="blocks",
         seed=plan.seed,
+        hide=hide,
     )
     return study, PlannedTrial(case, block=1, position=1, seed=plan.seed)

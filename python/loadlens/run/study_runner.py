@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from loadlens import engine
-from loadlens.errors import LoadlensError, PlanError, RecordError, TestbedError
+from loadlens.errors import LoadlensError, PlanError, RecordError, TestbedError, TooLargeError
 from loadlens.model.study import Case, PlannedTrial, Study
 from loadlens.model.trial import TrialStatus
-from loadlens.model.workload import Target
+from loadlens.model.workload import Closed, Plan, Target
 from loadlens.record import RunRecord, create_run, open_run, resume_run
-from loadlens.run import engine_plan, environment, external_load, warm_up
+from loadlens.run import engine_plan, environment, external_load, secret_variables, warm_up
 from loadlens.run.external import cannot_do
 from loadlens.run.interrupts import Interrupts
 from loadlens.run.preparations import prepare_all
@@ -80,13 +80,14 @@ def run_study(
         progress.tell(Building(line))
 
     trials = design.order(study)
+    used = secret_variables.values_of(study.cases)
     refuse_bad_plans(trials)
     external_load.demand(study)
     with ExitStack() as held:
         interrupts = interrupts or held.enter_context(Interrupts())
         before: Mapping[str, Any] = {}
         if resume:
-            writer = held.enter_context(resume_run(out, study, trials))
+            writer = held.enter_context(resume_run(out, study, trials, secrets_used=used))
             before = open_run(out).environment
         else:
             refuse_taken(out)
@@ -101,7 +102,7 @@ def run_study(
         if resume:
             writer.event("resumed", environment=environment.differences(before, now), command=now["command"])
         else:
-            writer = held.enter_context(create_run(out, study, trials, now))
+            writer = held.enter_context(create_run(out, study, trials, now, secrets_used=used))
         runner = held.enter_context(
             TrialRunner(writer, preparations, interrupts, progress, before or now, report=study.report)
         )
@@ -109,13 +110,19 @@ def run_study(
     return writer.path
 
 
-def refuse_bad_plans(trials: Sequence[PlannedTrial]) -> None:
+def refuse_bad_plans(trials: Sequence[PlannedTrial], *, is_run: bool = True) -> None:
     """Validate the plan of every case before anything is started.
+
+    Args:
+        trials: All of them.
+        is_run: This machine must be able to carry the largest of them, too.
 
     Raises:
         PlanError: The engine refuses a plan, or its driver does not support it; case and faults are named.
+        TooLargeError: This machine has too few descriptors, ports or too little memory for a plan.
     """
     nowhere = Target("127.0.0.1", 1, "127.0.0.1:1")  # the real target is unknown before services are up
+    plans: list[Plan] = []
     for case, trial in {trial.case.slug: trial for trial in trials}.items():
         plan, driver = engine_plan.plan_of(trial, nowhere), trial.case.driver
         faults = engine.validate(plan.to_json())
@@ -125,6 +132,20 @@ def refuse_bad_plans(trials: Sequence[PlannedTrial]) -> None:
         lacks = [] if driver is None else cannot_do(driver, plan)
         if lacks:
             raise PlanError(f"case {case}: {'; '.join(lack.words for lack in lacks)}")
+        if driver is None:
+            plans.append(plan)
+    if is_run and plans:
+        try:
+            engine.refuse_too_large(max(plans, key=_connections))
+        except TooLargeError as fault:
+            message = fault.message.replace(f"{nowhere.host}:{nowhere.port}", "the entry")
+            raise TooLargeError(message, hint=fault.hint) from None
+
+
+def _connections(plan: Plan) -> int:
+    """Return the connections that a plan will have; an open load begins only what it needs."""
+    loads = (stream.workload for stream in plan.streams)
+    return sum(load.users for load in loads if isinstance(load, Closed))
 
 
 def refuse_taken(out: Path) -> None:

@@ -258,6 +258,7 @@ class TrialRunner:
             scratch=Path(tempfile.gettempdir()) / f"loadlens-{self.writer.id}-{secrets.token_hex(4)}",
             logs=self._logs or logs,
             values=self._preparations.values_of(case),
+            secret_values=self.writer.hiding.values,
             on_event=self._keep_event,
         )
         self._testbed.start()

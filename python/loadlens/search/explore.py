@@ -6,6 +6,7 @@ the engine's result of each trial, `answer` reads the record afterwards.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass, field, replace
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from loadlens import record
+from loadlens.credentials import Hiding
 from loadlens.errors import ExitCode, TestbedError
 from loadlens.model.result import StreamResult
 from loadlens.model.search import Aim
@@ -21,7 +23,7 @@ from loadlens.model.trial import TrialStatus
 from loadlens.model.workload import Plan, Target
 from loadlens.present import failure_text as reasons
 from loadlens.present import numbers, words
-from loadlens.run import cautions, engine_plan, environment
+from loadlens.run import cautions, engine_plan, environment, secret_variables
 from loadlens.run.interrupts import Interrupts, Stopped
 from loadlens.run.preparations import prepare_all
 from loadlens.run.progress import Building, Found, Progress, Provisional, Silent, Step, TrialStarted, Warned
@@ -103,7 +105,9 @@ def _explore(
     for caution in warnings:
         progress.tell(Warned(caution))
     machine = environment.of_machine()
-    writer = record.create_run(out, step_cases.study_of(aim, ()), (), machine)
+    written = Hiding(aim.hide).values_in(json.loads(_plan_of(first).to_json()))
+    used = (*written, *secret_variables.values_of((look,)))
+    writer = record.create_run(out, step_cases.study_of(aim, ()), (), machine, secrets_used=used)
     with (
         writer,
         TrialRunner(

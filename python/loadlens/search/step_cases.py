@@ -171,6 +171,7 @@ def study_of(aim: Aim, cases: Sequence[Case]) -> Study:
         cases=tuple(cases),
         order_by="listed",
         seed=aim.seed,
+        hide=aim.hide,
     )
 
 

@@ -44,6 +44,14 @@ class Faults:
     def __len__(self) -> int:
         return len(self._found)
 
+    def take(self, others: Faults, *, most: int, rest: str) -> None:
+        """Take over the first faults of a kind, in the order of the lines, and the number of the others."""
+        in_order = sorted(others._found, key=lambda at: at[1].line)
+        for at in in_order[:most]:
+            self._found.setdefault(at, others._found[at])
+        if left := in_order[most:]:
+            self.add(f"{len(left):,} {rest}", left[0][1])
+
     def raise_any(self) -> None:
         """Raise what was found, in the order of the lines, file by file.
 
@@ -104,4 +112,5 @@ class Definition:
     claims: tuple[Claim, ...] = ()
     report: ReportSettings = field(default_factory=ReportSettings)
     notes: tuple[str, ...] = ()
+    hide: tuple[str, ...] = ()
     variants: Mapping[str, str] = field(default_factory=dict)  # of services: the one that was taken

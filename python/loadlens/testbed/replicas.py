@@ -17,12 +17,28 @@ from loadlens.testbed.parts import PIECES, Layout, Piece, Site
 from loadlens.testbed.ports import HOST, Ports
 from loadlens.testbed.replica_names import Names
 
-_INTERNAL = (
-    "LOADLENS_RUN",
-    "LOADLENS_SERVICE",
-    "LOADLENS_KEEPER",
-    "LOADLENS_RUNTIME",
-)  # set by an outer lab that this lab runs in
+# What services get of the caller's environment: where programs, libraries and certificates are, who the user
+# is. Everything else is passed by name, so that no credential of a shell reaches a service by chance.
+PASSED = frozenset(
+    (
+        "PATH",
+        "HOME",
+        "USER",
+        "LOGNAME",
+        "SHELL",
+        "LANG",
+        "LANGUAGE",
+        "TZ",
+        "TERM",
+        "LD_LIBRARY_PATH",
+        "PYTHONPATH",
+        "VIRTUAL_ENV",
+        "NODE_PATH",
+        "JAVA_HOME",
+        "SSL_CERT_FILE",
+        "SSL_CERT_DIR",
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,14 +205,14 @@ def _account() -> tuple[int, int] | None:
 def environment_of(
     service: Service, names: Names, build: Environment, *, temporary: Path, where: str
 ) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Merge the environments of caller, build and study; return the result and the secrets in it.
+    """Merge what passes of the caller's environment with those of build and study; also return the secrets.
 
     `temporary` is the folder for temporary files, unless the study sets TMPDIR.
     """
     environment = {
         name: value
         for name, value in os.environ.items()
-        if name not in build.without and name not in _INTERNAL
+        if (name in PASSED or name.startswith("LC_")) and name not in build.without
     }
     environment |= {**build.variables, "TMPDIR": str(temporary)}
     secrets: list[str] = []

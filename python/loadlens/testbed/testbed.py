@@ -99,6 +99,7 @@ class Testbed:
         scratch: Path,
         logs: Path,
         values: Mapping[str, Scalar] | None = None,
+        secret_values: tuple[str, ...] = (),
         on_event: Callable[[Event], None] = lambda _: None,
     ) -> None:
         """Prepare the testbed; no process runs before `start`.
@@ -111,6 +112,7 @@ class Testbed:
                 existing folder belongs to the caller and stays.
             logs: Folder of the logs, one per replica.
             values: Further names, such as calibrated values.
+            secret_values: Credentials that are masked in all output, besides those of `env:`.
             on_event: Receives a mapping with the key `event` for everything that happens.
         """
         self._services = {
@@ -122,6 +124,7 @@ class Testbed:
         self._around = Surroundings(
             prepared, scratch.resolve(), logs.resolve(), dict(values or {}), temporary
         )
+        self._secret_values = secret_values
         self._marker = marker
         self._on_event = on_event
         self._ports = tcp.Ports()
@@ -168,7 +171,7 @@ class Testbed:
         self._keeper = Keeper(
             marker=self._marker,
             scratch=(temporary, scratch) if self._own_scratch else (temporary,),
-            secret_values=secret_values,
+            secret_values=(*self._secret_values, *secret_values),
         )
         scratch.mkdir(parents=True, exist_ok=True)
         temporary.mkdir()

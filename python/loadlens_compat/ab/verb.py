@@ -14,6 +14,7 @@ from loadlens import __version__, engine, units
 from loadlens.cli import preflight
 from loadlens.cli.hit import pem_of
 from loadlens.cli.hit_requests import header_of, target_of
+from loadlens.credentials import Hiding
 from loadlens.errors import ExitCode, RecordError, UsageError
 from loadlens.model.workload import Body, Closed, Plan, Step, Target
 from loadlens_compat import layouts
@@ -349,7 +350,7 @@ def _shown(asked: Options, plan: Plan, path: str, result: Mapping[str, Any]) -> 
     return Shown(
         host=target.host,
         port=target.port,
-        path=path,
+        path=Hiding().text(path),
         concurrency=asked.concurrency,
         is_kept=asked.is_kept,
         has_body=asked.body is not None,

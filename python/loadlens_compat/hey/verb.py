@@ -122,7 +122,7 @@ def _options(given: list[tuple[str, str]]) -> Options:
 def _header(asked: Options, value: str) -> Options:
     header = _HEADER.match(literal(value, "-H"))
     if header is None:
-        raise UsageError(f"not a header: {value!r}", where="-H", hint="-H 'Name: value'")
+        raise UsageError(f"not a header: {value.split(' ')[0]!r}", where="-H", hint="-H 'Name: value'")
     layouts.refuse_engines_header(header[1])
     return asked.with_header(header[1], header[2])
 

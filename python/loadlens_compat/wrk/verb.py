@@ -14,6 +14,7 @@ import typer
 from loadlens import __version__, units
 from loadlens.cli import preflight
 from loadlens.cli.hit_requests import target_of
+from loadlens.credentials import Hiding
 from loadlens.errors import ExitCode, ScriptError, UsageError
 from loadlens.model.workload import Closed, Plan, Scenario, Step
 from loadlens_compat import layouts
@@ -127,7 +128,7 @@ def _header(asked: Options, text: str) -> Options:
     name, colon, value = text.partition(": ")
     if not colon or not name or re.search(r"[\r\n\0]", text):
         raise UsageError(
-            f"not a header: {text!r}; wrk leaves out what is no name, colon, space and value",
+            f"not a header: {text.split(' ')[0]!r}; wrk leaves out what is no name, colon, space and value",
             where="-H",
             hint="-H 'Name: value'",
         )
@@ -194,7 +195,10 @@ def _drive(asked: Options, words: list[str]) -> ExitCode:
     if plan.streams[0].target.tls is not None:
         preflight.connect_once(plan)  # `prepare` has connected, but without TLS
     head = rendered.head(
-        words[0], duration_s=asked.duration_s, threads=asked.threads, connections=asked.connections
+        Hiding().text(words[0]),
+        duration_s=asked.duration_s,
+        threads=asked.threads,
+        connections=asked.connections,
     )
     print("\n".join(head), flush=True)
     done = run_scripted(plan, script)

@@ -79,7 +79,17 @@ def _read(path: Path | None, faults: Faults) -> Definition | None:
     )
 
 
-_TYPED: Final = ("study", "question", "params", "objectives", "published", "claims", "report", "notes")
+_TYPED: Final = (
+    "study",
+    "question",
+    "params",
+    "objectives",
+    "published",
+    "claims",
+    "report",
+    "notes",
+    "hide",
+)
 
 
 def experiments_of(tree: Tree, at: At) -> dict[str, Experiment]:

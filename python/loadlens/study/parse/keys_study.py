@@ -38,6 +38,7 @@ from loadlens.study.parse.values import (
     FIXED_COUNT,
     FIXED_EDGE,
     FIXED_LINE,
+    FIXED_NAME_OF_SECRET,
     FIXED_NUMBER,
     FIXED_PROMQL,
     FIXED_SCALAR,
@@ -325,6 +326,13 @@ STUDY: Final = Block(
             QUICK,
             "what `--quick` changes",
             f"nothing; with a `load` at the top that has no end of its own, 1 trial of {QUICK_DURATION}",
+        ),
+        "hide": Key(
+            Many(FIXED_NAME_OF_SECRET, or_one=True),
+            "names of headers, query fields, body fields, variables or options whose values no record, log "
+            "or report keeps: `[sig, X-Partner]`",
+            "those that look like credentials: `Authorization`, `Cookie`, names with `password`, `secret`, "
+            "`token`, `api_key` and the like",
         ),
         "notes": Key(Many(FIXED_TEXT), "remarks that the report repeats: what was inferred, what is unknown"),
     },

@@ -116,7 +116,11 @@ def _replay(text: ReplayText, node: Tree, at: At) -> Replay | None:
     if read_due_times is None:
         at.fault_of(node, "replay", "due times cannot be read here")
         return None
-    due_times = read_due_times(str(Path(at.folder) / text.file), text)
+    path = Path(at.folder) / text.file
+    if path.exists() and not path.is_file():
+        at.fault_of(node, "replay", f"{path.name!r} is no regular file", "a copy of it in a file")
+        return None
+    due_times = read_due_times(str(path), text)
     if isinstance(due_times, Replay):
         return due_times
     for fault in due_times:

@@ -40,6 +40,7 @@ _ONLY_OF: Final = {
     "settings": ("postgres", *PASSING),
     "faults": ("fault-proxy",),
 }
+_MOST_PEM_BYTES: Final = 16 << 20
 _BUILD_FILES: Final = {
     "python": "a requirements file",
     "node": "package.json",
@@ -158,7 +159,8 @@ def _pem(file: str, what: str, node: Tree, key: str, at: At) -> PemFile | None:
     """A file by its digest; the engine reads its content, which no record holds."""
     path = Path(at.folder) / file
     try:
-        content = path.read_bytes()
+        with path.open("rb") as stream:
+            content = stream.read(_MOST_PEM_BYTES)
     except OSError as error:
         at.fault_of(node, key, f"{path.name!r} cannot be read: {error.strerror}", f"make {path}")
         return None

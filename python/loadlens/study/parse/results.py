@@ -121,14 +121,14 @@ def published(fields: Fields, node: Tree, at: At) -> Published:
     rows: tuple[Mapping[str, str], ...] = ()
     path = Path(at.folder) / file
     try:
-        raw = path.read_bytes() if path.is_file() else None
-        if raw is None:
+        if not path.is_file():
             at.faults.add(f"there is no file {shown(file)}", place, "a path seen from the study file")
-        elif len(raw) > MOST_PUBLISHED_BYTES:
-            message = f"{shown(file)} has {len(raw):,} bytes"
+        elif (size := path.stat().st_size) > MOST_PUBLISHED_BYTES:
+            message = f"{shown(file)} has {size:,} bytes"
             at.faults.add(message, place, f"at most {MOST_PUBLISHED_BYTES:,}")
         else:
-            rows = tuple(_rows(str(Path(at.file).parent / file), raw.decode("utf-8-sig"), at))
+            text = path.read_bytes().decode("utf-8-sig")
+            rows = tuple(_rows(str(Path(at.file).parent / file), text, at))
     except (OSError, ValueError) as error:
         at.faults.add(f"{shown(file)} cannot be read: {error}", place, "a CSV file in UTF-8")
     return Published(file, fields.get("cores"), rows)

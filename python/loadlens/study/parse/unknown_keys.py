@@ -6,9 +6,11 @@ would break, is no second fault. The file is refused in any case.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from loadlens.errors import did_you_mean, nearest
+from loadlens.study.definition import Faults
 from loadlens.study.parse.keys_load import Item
 from loadlens.study.parse.schema import At, Block, Many, Named, Shape, Short
 from loadlens.study.tree import Node, Row, Tree
@@ -40,34 +42,47 @@ FOREIGN: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     "working_dir": ("Docker Compose", ("dir",)),
     "scale": ("Docker Compose", ("replicas",)),
 }
+MOST_NAMED: Final = 10
 # Ours take another form of value than the word in FOREIGN: it cannot be read in their place.
 _OTHER_FORM: Final = ("thresholds", "healthcheck", "strategy", "flow", "capture", "checks", "spawn_rate")
 
 
 def note(shape: Shape, node: Node | None, at: At) -> None:
-    """Note every unknown key in a node and below, and read it as what it was meant for."""
+    """Note the unknown keys in a node and below, and read each as what it was meant for.
+
+    The first ones are named, the rest counted.
+    """
+    unknown = Faults()
+    _note(shape, node, replace(at, faults=unknown))
+    at.faults.take(unknown, most=MOST_NAMED, rest="more unknown keys")
+
+
+def _note(shape: Shape, node: Node | None, at: At) -> None:
     if isinstance(shape, Many):
         items = node.items if isinstance(node, Row) else ()
         for index, item in enumerate(items):
-            note(shape.item, item, at.item(index))
+            _note(shape.item, item, at.item(index))
         if isinstance(node, Tree):
-            note(shape.item, node, at)
+            _note(shape.item, node, at)
     elif isinstance(shape, Short):
-        note(shape.block, node, at)
+        _note(shape.block, node, at)
     elif isinstance(shape, Item):
-        note(shape.block_of(node), node, at)
+        _note(shape.block_of(node), node, at)
     elif isinstance(node, Tree) and isinstance(shape, Named):
         for name, item in node.items.items():
-            note(shape.item, item, at.of(node, name))
+            _note(shape.item, item, at.of(node, name))
     elif isinstance(node, Tree) and isinstance(shape, Block):
         for name in [name for name in node.items if name not in {**shape.keys, **shape.refused}]:
             _note_key(shape, node, name, at)
         for name, item in node.items.items():
             if name in shape.keys:
-                note(shape.keys[name].shape, item, at.of(node, name))
+                _note(shape.keys[name].shape, item, at.of(node, name))
 
 
 def _note_key(block: Block, node: Tree, name: str, at: At) -> None:
+    if len(at.faults) >= MOST_NAMED:  # to look for similar keys takes time
+        at.of(node, name).fault(node.key_lines[name], f"unknown key {shown(name)}")
+        return
     tool, words = FOREIGN.get(name, ("", ()))
     allowed = [*block.keys, *block.refused]
     foreign = next((word for word in words if word in block.keys), None)

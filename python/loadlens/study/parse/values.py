@@ -98,6 +98,13 @@ def _one_line(value: Any) -> str:
     return text
 
 
+def _name_of_secret(value: Any) -> str:
+    text = _text(value)
+    if not re.fullmatch(r"[A-Za-z0-9_.-]{1,80}", text):
+        raise UnitError(f"{shown(text)} is no name of a header or field", "the name alone: sig")
+    return text
+
+
 def _label(value: Any) -> str:
     text = _one_line(value)
     if len(text) > 80 or text != text.strip():
@@ -117,7 +124,16 @@ def _path(value: Any) -> str:
         raise UnitError(
             f"{shown(text)} holds a blank or a character beyond ASCII", "%20 for a blank, %C3%A9 for é"
         )
+    rest = _IN_PATH.sub("", without_templates)
+    if rest.startswith("#"):
+        raise UnitError(f"{shown(text)} holds #, after which nothing is sent", "the path without it, or %23")
+    if rest:
+        raise UnitError(f"{shown(text)} holds {rest[0]!r} as such", f"%{ord(rest[0]):02X} for it")
     return text
+
+
+# Path and query of RFC 3986, as the engine sends them.
+_IN_PATH: Final = re.compile(r"[A-Za-z0-9._~!$&'()*+,;=:@/?-]|%[0-9A-Fa-f]{2}")
 
 
 def _header_value(value: Any) -> str:
@@ -598,6 +614,9 @@ ENTRY: Final = Value("service, service.port or URL", _entry, {"type": "string"},
 FIXED_SCALAR: Final = fixed("text, number or truth value", _scalar, _ref("text"))
 FIXED_TEXT: Final = fixed("text", _text, _ref("text"))
 FIXED_LINE: Final = fixed("text on one line", _one_line, _ref("text"))
+FIXED_NAME_OF_SECRET: Final = fixed(
+    "name", _name_of_secret, {"type": "string", "pattern": r"^[A-Za-z0-9_.-]{1,80}$"}
+)
 FIXED_NUMBER: Final = fixed("number", _number, {"type": "number"})
 FIXED_COUNT: Final = fixed("count", _counted(1, 100_000), _ref("count"))
 FIXED_SEED: Final = fixed("whole number", _counted(0, units.LARGEST_COUNT), _ref("count"))

@@ -53,6 +53,9 @@ def load(raw: bytes, file: str, faults: Faults) -> Node | None:
             "keep bodies and data in files of their own: file: body.json",
         )
         return None
+    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+        faults.add("the file is UTF-16", Place(file, 1), "save the file as UTF-8")
+        return None
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:

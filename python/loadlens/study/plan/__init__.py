@@ -84,4 +84,5 @@ def plan(
         quick_differences=differences,
         report=definition.report,
         notes=(*definition.notes, *set_by_hand),
+        hide=definition.hide,
     )

@@ -1,0 +1,127 @@
+"""Input at an edge: refused before anything is started or written, with the place and one thing to try."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.edges.commands import assert_is_clean, run
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A command, how it must end, and files that it finds: a name and what stands in it."""
+
+    command: str
+    code: int
+    stderr: tuple[str, ...] = ()
+    files: tuple[tuple[str, bytes], ...] = ()
+
+
+HEAD = b"entry: http://127.0.0.1:1\nscenarios: {look: [{get: /}]}\nload: {users: 2, duration: 1s}\n"
+LEVEL = b"""entry: http://127.0.0.1:1
+scenarios: {look: [{get: /items/$kind}]}
+load: {users: 2, duration: 1s}
+factors: {kind: [plain, LEVEL]}
+"""
+FEED = '$L hit "$U?{{f.name}}" -n 2 --feed f=f.csv'
+STUDY_FEED = b"""entry: http://127.0.0.1:1
+scenarios: {look: [{get: "/{{f.name}}"}]}
+load: {users: 2, duration: 1s}
+feeds: {f: {file: f.csv}}
+"""
+OPEN_QUOTE = (("f.csv", b'id,name\n1,Ann\n2,"Bo\n3,Cy\n'),)
+
+FEEDS = (
+    Edge(FEED, 2, ("f.csv:3 to line", "a quote is not closed"), OPEN_QUOTE),
+    Edge(FEED, 2, ("f.csv:2", "a quote is not closed"), (("f.csv", b'id,name\n1,"Ann\n2,"Bo"\n'),)),
+    Edge("$L check s.yaml", 2, ("s.yaml:4", "a quote is not closed"), (*OPEN_QUOTE, ("s.yaml", STUDY_FEED))),
+    Edge(f"{FEED} -q".replace("name", "id"), 0, (), (("f.csv", b'\xef\xbb\xbfid,name\n1,"a ""b"", c"\n'),)),
+    Edge(FEED, 2, ("f.csv:1", "UTF-8"), (("f.csv", "id,name\n1,a\n".encode("utf-16")),)),
+    Edge(f"truncate -s 300M f.csv; {FEED}", 2, ("f.csv", "bytes")),
+    Edge(f"ln -s /dev/zero f.csv; {FEED}", 2, ("not a regular file",)),
+)
+STUDIES = (
+    Edge(
+        "$L check s.yaml",
+        2,
+        ("unknown key 'key0'", "unknown key 'key9'", "4,990 more unknown keys"),
+        (("s.yaml", HEAD + b"".join(b"key%d: 1\n" % n for n in range(5000))),),
+    ),
+    Edge("$L check s.yaml", 2, ("key 'load' stands twice",), (("s.yaml", HEAD + b"load: {users: 1}\n"),)),
+    Edge("$L check s.yaml", 0, (), (("s.yaml", b"\xef\xbb\xbf" + HEAD),)),
+    Edge("$L check s.yaml", 2, ("UTF-16",), (("s.yaml", HEAD.decode().encode("utf-16")),)),
+    Edge("$L check s.yaml", 2, ("s.yaml:4", "U+0000"), (("s.yaml", HEAD + b"notes: [a\0b]\n"),)),
+    Edge("$L check s.yaml", 2, ("nested more than",), (("s.yaml", HEAD + b"notes: " + b"[" * 5000),)),
+    Edge(
+        "$L check s.yaml",
+        2,
+        ("aliases expand to more than",),
+        (
+            (
+                "s.yaml",
+                HEAD
+                + b"a: &a [1, 1, 1, 1, 1, 1, 1, 1, 1]\n"
+                + b"".join(
+                    b"%c: &%c [%s]\n" % (n + 1, n + 1, b", ".join([b"*%c" % n] * 9)) for n in range(97, 106)
+                ),
+            ),
+        ),
+    ),
+    Edge("$L check s.yaml", 2, ("more than 262,144 bytes",), (("s.yaml", HEAD + b"#" * 300_000),)),
+    Edge("$L check /dev/zero", 2, ("more than 262,144 bytes",)),
+)
+# Each is a level that the path cannot hold; the line is that of the path.
+LEVELS = tuple(
+    Edge(f"$L {verb} s.yaml", 2, ("s.yaml:2", part), (("s.yaml", LEVEL.replace(b"LEVEL", level)),))
+    for level, part in (
+        (b"a b", "a blank"),
+        (b'"a#b"', "holds #"),
+        (b'"50%"', "holds '%'"),
+        (b'"<"', "holds '<'"),
+    )
+    for verb in ("check", "run")
+)
+LIMITS = (
+    Edge("$L hit $U -d 0s", 2, ("above 0", "--duration")),
+    Edge("$L hit $U -c 1000000 -o r", 2, ("1000000 connections", "at most")),
+    Edge(
+        "$L run s.yaml -o r",
+        2,
+        ("1000000 connections", "at most"),
+        (("s.yaml", HEAD.replace(b"users: 2", b"users: 1000000")),),
+    ),
+    Edge("$L hit http://nohost.invalid/", 3, ("unknown host 'nohost.invalid'",)),
+    Edge("$L explain http://nohost.invalid/", 3, ("unknown host 'nohost.invalid'",)),
+)
+ENDLESS = (
+    Edge("$L hit --targets /dev/zero", 2, ("longer than 256 MiB", "--targets")),
+    Edge("$L hit --targets - < /dev/zero", 2, ("longer than 256 MiB", "--targets")),
+    Edge("$L hit $U -n 1 --cacert /dev/zero", 2, ("longer than 16 MiB", "--cacert")),
+    Edge("$L init --from har /dev/zero -o -", 2, ("longer than 256 MiB", "--from")),
+    Edge("$L init --from curl - -o - < /dev/zero", 2, ("longer than 256 MiB", "--from")),
+    Edge("$L hey -n 1 -c 1 -D /dev/zero $U", 2, ("longer than 256 MiB",)),
+    Edge("$L ab -n 1 -p /dev/zero $U", 2, ("longer than 256 MiB",)),
+    Edge("truncate -s 10G body; $L hit $U -n 1 -f body", 2, ("longer than 256 MiB",)),
+)
+
+
+@pytest.mark.parametrize(
+    "edge", [*FEEDS, *STUDIES, *LEVELS, *LIMITS, *ENDLESS], ids=lambda edge: edge.command[:60]
+)
+def test_input_at_an_edge_is_refused_before_anything_is_written(
+    edge: Edge, settings: dict[str, str], tmp_path: Path
+) -> None:
+    for name, content in edge.files:
+        (tmp_path / name).write_bytes(content)
+
+    done = run(edge.command, tmp_path, settings)
+
+    assert_is_clean(done)
+    assert done.code == edge.code, done.shown
+    assert all(part in done.stderr for part in edge.stderr), done.shown
+    assert len(done.stderr.splitlines()) <= 60, done.shown
+    assert not (tmp_path / "r").exists()
+    assert not (tmp_path / "runs").exists()

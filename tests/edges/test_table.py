@@ -1,0 +1,107 @@
+"""Every verb under every condition of its streams and folders: the exit code, the message, nothing left.
+
+A verb's own code stays unless its standard output is lost (6); a reader that left lost nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.edges.commands import assert_is_clean, run
+
+LOST = 6
+
+
+@dataclass(frozen=True)
+class Verb:
+    """A command that is short, and what it needs."""
+
+    command: str
+    code: int = 0
+    prints: bool = True  # on standard output
+    writes: bool = False  # a file or folder below the working directory
+    reads_stdin: bool = False
+    needs_temporary: bool = False
+
+
+VERBS = {
+    "version": Verb("$L version"),
+    "help": Verb("$L --help"),
+    "help of a verb": Verb("$L hit --help"),
+    "schema": Verb("$L schema"),
+    "completion": Verb("$L completion bash"),
+    "hit": Verb("$L hit $U -n 5 -q"),
+    "hit with a record": Verb("$L hit $U -n 5 -q -o r", writes=True),
+    "hit with files": Verb("$L hit $U -n 5 --json -o json=a.json,md=a.md,csv=a.csv,junit=a.xml", writes=True),
+    "hit of a slip": Verb("$L hit $U -d 5x", code=2, prints=False),
+    "hit of nothing": Verb("$L hit http://127.0.0.1:1/", code=3, prints=False),
+    "hit with an objective": Verb("$L hit $U -n 5 -q --objective 'rate>1000000000/s'", code=99),
+    "explain a record": Verb("$L explain $R -q"),
+    "explain of nothing": Verb("$L explain http://127.0.0.1:1/", code=3, prints=False),
+    "run": Verb("$L run $S -q -o r", writes=True),
+    "check": Verb("$L check $S"),
+    "check of standard input": Verb("$L check -", reads_stdin=True),
+    "show": Verb("$L show $R"),
+    "show of nothing": Verb("$L show nope", code=5, prints=False),
+    "report": Verb("$L report $R"),
+    "report as JSON": Verb("$L report $R --json"),
+    "init": Verb("$L init $U", prints=False, writes=True),
+    "init to standard output": Verb("$L init $U -o -"),
+    "init from curl": Verb("$L init --from curl - -o -", reads_stdin=True),
+    "demo": Verb("$L demo --list"),
+    "doctor": Verb("$L doctor --no-measure"),
+    "wrk": Verb("$L wrk -t1 -c1 -d1s $U"),
+    "ab": Verb("$L ab -n 5 $U"),
+    "hey": Verb("$L hey -n 5 -c 1 $U", needs_temporary=True),
+    "no verb": Verb("$L frobnicate", code=2, prints=False),
+}
+# Around a command that is written as VERB.
+CONDITIONS = {
+    "stdin closed": "VERB <&-",
+    "stdout closed": "VERB >&-",
+    "stderr closed": "VERB 2>&-",
+    "all closed": "VERB <&- >&- 2>&-",
+    "stdout full": "VERB >/dev/full",
+    "stderr full": "VERB 2>/dev/full",
+    "reader of stdout gone": "exec 3> >(exec true); wait $!; VERB >&3",
+    "reader of stderr gone": "exec 3> >(exec true); wait $!; VERB 2>&3",
+    "not encodable": "LC_ALL=C PYTHONUTF8=0 PYTHONCOERCECLOCALE=0 VERB",
+    "folder deleted": "mkdir gone; cd gone; rmdir ../gone; VERB",
+    "no HOME": "unset HOME XDG_CACHE_HOME; VERB",
+    "no TMPDIR": "TMPDIR=/proc/nowhere VERB",
+    "folder read-only": "cd /proc/self; VERB",
+}
+
+
+def expected(verb: Verb, condition: str) -> tuple[int, ...]:
+    """Return the codes that a verb may end with."""
+    if verb.reads_stdin and condition in ("stdin closed", "all closed"):
+        return (2,)
+    if condition in ("stdout closed", "all closed", "stdout full") and verb.prints:
+        return (verb.code or LOST,)
+    if condition in ("folder deleted", "folder read-only") and verb.writes:
+        return (2, 5)
+    return (verb.code,)
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+@pytest.mark.parametrize("name", VERBS)
+def test_a_verb_ends_with_its_code_and_a_clear_line(
+    name: str, condition: str, settings: dict[str, str], tmp_path: Path
+) -> None:
+    verb = VERBS[name]
+    command = verb.command
+    if verb.reads_stdin and "stdin" not in condition and condition != "all closed":
+        given = "curl $U" if "curl" in command else 'cat "$S"'
+        command = f"{command} < <({'echo ' + given if 'curl' in command else given})"
+
+    done = run(CONDITIONS[condition].replace("VERB", command), tmp_path, settings)
+
+    assert_is_clean(done)
+    assert done.code in expected(verb, condition), done.shown
+    is_heard = "stderr" not in condition and condition != "all closed"
+    if done.code not in (0, verb.code) and is_heard:
+        assert done.stderr.startswith("loadlens: ") or "\nloadlens: " in done.stderr, done.shown
