@@ -75,8 +75,14 @@ def of_machine(study: Study | None = None) -> tuple[Check, ...]:
         _ports(facts),
         _backlog(facts),
         *_background(WATCH_S),
+        *_remains(),
     ]
     return tuple(checks + _study_checks(study, facts) if study is not None else checks)
+
+
+def _remains() -> list[Check]:
+    left = [testbed.remains.in_words(each) for each in testbed.remains.find()]
+    return [Check("left behind", "caution", words, "loadlens doctor --clean") for words in left]
 
 
 def _cores(facts: Mapping[str, Any], limits: Mapping[str, Any]) -> Check:

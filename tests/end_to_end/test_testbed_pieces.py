@@ -107,6 +107,7 @@ def test_postgres_leaves_no_shared_memory_when_it_is_killed(folder: Path, marker
     with bed_of(database, folder=folder, marker=marker) as bed:
         bed.start()
         segments = list((folder / "scratch" / "db" / "data" / "pg_dynshmem").iterdir())
+        pid = str(bed.processes()[0].pid)
         for carrier in carriers(marker):
             if "postgres" in carrier:
                 os.kill(int(carrier.split()[0]), signal.SIGKILL)
@@ -114,6 +115,8 @@ def test_postgres_leaves_no_shared_memory_when_it_is_killed(folder: Path, marker
 
     assert segments  # it has some, but in the folder of its data
     assert sorted(Path("/dev/shm").iterdir()) == before
+    table = Path("/proc/sysvipc/shm").read_text()  # the fifth column is the process that made a segment
+    assert pid not in {line.split()[4] for line in table.splitlines()[1:]}
     assert not (folder / "scratch").exists()
 
 

@@ -49,6 +49,11 @@ class DoctorOptions:
         "machine. Example: --variant api=cowboy",
         default=(),
     )
+    clean: bool = option(
+        "--clean",
+        "Only end and remove what runs left that were killed together with their keeper: processes, "
+        "temporary folders, shared memory of PostgreSQL. Nothing else is touched.",
+    )
     as_json: bool = option("--json", "Print one line of JSON instead (docs/reference/doctor-json.md).")
 
 
@@ -57,12 +62,16 @@ class DoctorOptions:
     Example("loadlens doctor", "some 20 s of measuring"),
     Example("loadlens doctor --no-measure", "only look"),
     Example("loadlens doctor studies/register", "with what a study needs"),
+    Example("loadlens doctor --clean", "end what killed runs left"),
 )
 def doctor(given: DoctorOptions) -> None:
     """Report what would distort measurements on this machine, and what the generator can do on it.
 
     With a study also what that asks for: its programs (exit 3 when any is missing), connections, cores.
     """
+    if given.clean:
+        _clean()
+        return
     planned = None
     if given.study is not None:
         from loadlens.cli.run import planned_study
@@ -86,6 +95,27 @@ def doctor(given: DoctorOptions) -> None:
         print_lines(_calibration_lines(made, fault, kept, why))
     if lacking or undriven:
         sys.exit(int(ExitCode.TESTBED))
+
+
+def _clean() -> None:
+    """End what killed runs left, and print it.
+
+    Raises:
+        TestbedError: A process could not be ended.
+    """
+    from loadlens.errors import TestbedError
+    from loadlens.present import words
+    from loadlens.report.write.terminal.printing import print_lines
+    from loadlens.testbed import remains
+
+    ended = remains.end()
+    print_lines(
+        [f"● ended {words.plain(remains.in_words(left))}" for left in ended]
+        or ["● nothing is left of runs that were killed"]
+    )
+    still = [pid for left in ended for pid in left.still]
+    if still:
+        raise TestbedError(f"cannot end {words.listed([str(pid) for pid in still])}", hint="the same as root")
 
 
 def _lines(checks: Sequence[Check]) -> list[str]:

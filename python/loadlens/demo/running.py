@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from loadlens.demo.flaws import Flaw
+from loadlens.testbed import remains
 from loadlens.testbed.keeper import Command, Keeper
 
 SERVICE: Final = "demo"
@@ -29,6 +30,7 @@ def running(flaw: Flaw, folder: Path) -> Iterator[str]:
     Raises:
         TestbedError: It did not start.
     """
+    remains.end()
     log = folder / "service.log"
     environment = {name: value for name, value in os.environ.items() if not name.startswith("LOADLENS_")}
     command = Command(

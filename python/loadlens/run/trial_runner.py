@@ -41,7 +41,7 @@ from loadlens.run.preparations import Preparations
 from loadlens.run.progress import Load, Progress, Step, Stopping, TrialEnded, Warned
 from loadlens.run.time_left import Remaining
 from loadlens.signals import collect
-from loadlens.testbed import Testbed, placement
+from loadlens.testbed import Testbed, placement, remains
 
 LAST_LINES = 5  # log lines of a dead service shown during the run
 CHECK_EVERY_S = 0.5  # interval of the checks of services under load
@@ -199,6 +199,8 @@ class TrialRunner:
         return () if testbed is None else testbed.stop()
 
     def __enter__(self) -> TrialRunner:
+        for left in remains.end():
+            self.progress.tell(Warned(f"ended what a killed run left: {remains.in_words(left)}"))
         return self
 
     def __exit__(self, *_: object) -> None:

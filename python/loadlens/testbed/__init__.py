@@ -9,7 +9,6 @@ from loadlens.testbed.build import (
     Environment,
     Missing,
     Prepared,
-    default_cache,
     demand,
     how_to_install,
     in_words,
@@ -18,6 +17,7 @@ from loadlens.testbed.build import (
 )
 from loadlens.testbed.keeper import KeeperLost
 from loadlens.testbed.measured_values import Calibrated, calibrate
+from loadlens.testbed.remains import default_cache
 from loadlens.testbed.testbed import AccessLogFile, ServerTimesFile, ServiceProcess, Testbed
 
 __all__ = [

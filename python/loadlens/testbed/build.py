@@ -73,12 +73,6 @@ class Prepared:
         return self.environments.get(service, Environment())
 
 
-def default_cache() -> Path:
-    """Return the folder of built environments: `$LOADLENS_CACHE`, or `~/.cache/loadlens`."""
-    given = os.environ.get("LOADLENS_CACHE")
-    return Path(given) if given else Path.home() / ".cache" / "loadlens"
-
-
 def prepare(
     services: Iterable[Service],
     *,
@@ -526,7 +520,8 @@ def _workshop(on_line: OnLine, place: Path | None = None, lock: int | None = Non
     logs = Path(tempfile.mkdtemp(prefix="loadlens-build-"))
     hold = () if lock is None else (lock,)
     try:
-        with Keeper(marker=f"build-{secrets.token_hex(6)}", scratch=(*made, logs), hold=hold) as keeper:
+        marker = f"build-{secrets.token_hex(6)}"
+        with Keeper(marker=marker, scratch=(logs,), guarded=made, hold=hold) as keeper:
             yield _Tools(keeper, logs, on_line)
             for folder in made:
                 keeper.keep(folder)

@@ -2,7 +2,9 @@
 
 Invariant: whatever happens to the lab, the keeper or a service, no process of the testbed stays behind. The
 keeper ensures this while it lives (`keeper_process.py`). If the keeper itself is killed, the next call here
-ends every process that carries the testbed's mark, and raises `KeeperLost`.
+ends every process that carries the testbed's mark, and raises `KeeperLost`. If both are killed, the keeper's
+watch ends the rest; if that is killed as well, the next start does, or `loadlens doctor --clean`
+(`remains.py`).
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from loadlens.errors import TestbedError
-from loadlens.testbed import keeper_process
+from loadlens.testbed import keeper_process, remains
 
 REPLY_WITHIN_S = 20.0
 END_WITHIN_S = 5.0  # bound of every "end by force"; KILL needs milliseconds unless the kernel is stuck
@@ -78,6 +80,7 @@ class Keeper:
         *,
         marker: str,
         scratch: tuple[Path, ...] = (),
+        guarded: tuple[Path, ...] = (),
         secret_values: tuple[str, ...] = (),
         hold: tuple[int, ...] = (),
     ) -> None:
@@ -86,12 +89,14 @@ class Keeper:
         Args:
             marker: The run's id; every process carries it as LOADLENS_RUN.
             scratch: Folders removed at the end, even if the lab dies, unless passed to `keep`.
+            guarded: The same, behind a lock in `hold`: the next run with the lock removes them first.
             secret_values: Masked in the output of every process.
             hold: Descriptors that stay open as long as the keeper lives, such as that of a lock: a run that
                 waits for the lock must not begin before the remains of a dead lab are gone.
         """
         self._marker = marker
         self._scope = f"{marker}-{randomness.token_hex(4)}"
+        self._stamp = (1 << 60) | randomness.randbits(60)
         self._lock = threading.Lock()
         self._received = b""
         self._asked = 0
@@ -119,7 +124,10 @@ class Keeper:
             "hello",
             marker=marker,
             scope=self._scope,
+            stamp=self._stamp,
+            note=remains.new_note(self._scope),
             scratch=[str(folder.resolve()) for folder in scratch],
+            guarded=[str(folder.resolve()) for folder in guarded],
             secrets=[value for value in secret_values if len(value) >= 4],
         )
 
@@ -320,12 +328,16 @@ class Keeper:
         )
 
     def _end_by_mark(self) -> list[int]:
-        """Kill every process with the testbed's mark or in one of its sessions; return surviving pids."""
+        """Kill every process with the testbed's mark or stamp, or in its sessions; return surviving pids."""
         entries = [f"{keeper_process.SERVICE_VARIABLE}={self._scope}:".encode()]
         until = time.monotonic() + END_WITHIN_S
         while True:
             left = keeper_process.members(
-                keeper_process.all_processes(), roots=(), sessions=self._sessions, entries=entries
+                keeper_process.all_processes(),
+                roots=(),
+                sessions=self._sessions,
+                entries=entries,
+                stamped=self._stamp,
             )
             if not left or time.monotonic() > until:
                 return [process.pid for process in left]

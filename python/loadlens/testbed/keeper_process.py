@@ -4,6 +4,9 @@ Run as a script (`python -I -S keeper_process.py`) so that it starts in millisec
 standard library; `keeper.py` is the lab's end of its socket, and shares the search for processes below. The
 keeper is a session leader and a child subreaper: signals meant for the lab do not reach it, and whatever its
 descendants leave behind becomes its child. It never blocks on a service: one loop polls everything.
+
+A keeper can be killed, too. So it writes down first what would be left, a second process waits for its end,
+and every process that it starts carries a stamp that it hands down whatever it does.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ import errno
 import fcntl
 import json
 import os
+import resource
 import select
 import shutil
 import signal
@@ -36,6 +40,8 @@ FORCED_S = 1.5
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _F_SETPIPE_SZ = 1031
+_IPC_RMID = 0
+_WATCH = "--watch"
 
 
 # --- processes, as /proc shows them ---------------------------------------------------------------
@@ -83,17 +89,48 @@ def carries(pid: int, *entries: bytes) -> bool:
     )
 
 
+def stamp(number: int) -> None:
+    """Mark the calling process, and all that will descend from it, with a number of 60 bits.
+
+    The number becomes the soft limit for real-time computing without a pause, in microseconds: longer than
+    anything lives, so without effect. fork and exec hand it down, and `setsid`, an empty environment, another
+    account or a second fork do not change it.
+    """
+    with contextlib.suppress(OSError, ValueError):  # a machine with a hard limit below it
+        _, hard = resource.getrlimit(resource.RLIMIT_RTTIME)
+        resource.setrlimit(resource.RLIMIT_RTTIME, (number, hard))
+
+
+def has_stamp(pid: int, number: int) -> bool:
+    """True if a process, or one that it descends from, was marked with this number."""
+    try:
+        with open(f"/proc/{pid}/limits", "rb") as file:
+            limits = file.read()
+    except OSError:
+        return False
+    return limits.partition(b"Max realtime timeout")[2].split(maxsplit=1)[:1] == [b"%d" % number]
+
+
 def members(
-    processes: dict[int, Process], *, roots: Iterable[int], sessions: Iterable[int], entries: Iterable[bytes]
+    processes: dict[int, Process],
+    *,
+    roots: Iterable[int],
+    sessions: Iterable[int],
+    entries: Iterable[bytes],
+    stamped: int | None = None,
 ) -> list[Process]:
-    """Return the processes below the roots, in the sessions or marked with an entry, and their descendants.
+    """Return the processes below the roots, in the sessions, or marked by entry or stamp, and all below.
 
     Keepers and the caller are left out: a keeper ends by itself once its own processes have ended.
     """
     wanted_sessions, marks = set(sessions), tuple(entries)
     pids = set(roots)
     for process in processes.values():
-        if process.session in wanted_sessions or (marks and carries(process.pid, *marks)):
+        if (
+            process.session in wanted_sessions
+            or (marks and carries(process.pid, *marks))
+            or (stamped is not None and has_stamp(process.pid, stamped))
+        ):
             pids.add(process.pid)
     children: dict[int, list[int]] = {}
     for process in processes.values():
@@ -136,6 +173,102 @@ def send(process: Process, number: int) -> None:
         pass  # ended meanwhile, or runs as a user we may not signal: the caller checks again
     finally:
         os.close(descriptor)
+
+
+# --- what is left if the keeper is killed ---------------------------------------------------------
+
+
+class Left(NamedTuple):
+    """Remains of a killed keeper; nothing else is ever ended or removed."""
+
+    marker: str  # the id of the run
+    processes: dict[int, str]  # pid -> command line
+    folders: list[str]
+    still: list[int]  # pids that could not be ended
+
+
+def write_note(path: str, content: dict[str, Any]) -> int:
+    """Write down what would be left, and return the descriptor whose lock says that this keeper lives."""
+    note = os.open(path + ".new", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    fcntl.flock(note, fcntl.LOCK_EX)
+    os.write(note, json.dumps(content).encode() + b"\n")
+    os.rename(path + ".new", path)
+    return note
+
+
+def what_is_left(path: str, *, end: bool, wait: bool = False) -> Left | None:
+    """Find what the keeper of a note left, and end it if asked to; None if it lives, or its note is gone.
+
+    Args:
+        path: The note. It is removed together with what it names.
+        end: End and remove what is found.
+        wait: Wait for the keeper's end.
+    """
+    try:
+        note = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(note, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        if os.fstat(note).st_nlink == 0:
+            return None  # the keeper, or someone like us, has done it
+        with open(note, "rb", closefd=False) as file:
+            content, *more = map(json.loads, file.read().splitlines())
+        kept = {line.get("keep") for line in more}
+        left = Left(content["marker"], {}, [f for f in content["scratch"] if f not in kept], [])
+        _find_processes(left, content, end=end)
+        left.folders[:] = filter(os.path.exists, left.folders)
+        if end and not left.still:
+            for folder in left.folders:
+                forget_shared_memory(folder)
+                shutil.rmtree(folder, ignore_errors=True)
+            for group in filter(None, (line.get("group") for line in more)):
+                with contextlib.suppress(OSError):  # removed, or not empty
+                    os.rmdir(group)
+            os.unlink(path)
+        return left
+    except (OSError, ValueError, KeyError):  # locked by a keeper that lives, or not a note
+        return None
+    finally:
+        os.close(note)
+
+
+def _find_processes(left: Left, content: dict[str, Any], *, end: bool) -> None:
+    entries = [f"{SERVICE_VARIABLE}={content['scope']}:".encode()]
+    until = time.monotonic() + FORCED_S
+    while alive := members(all_processes(), roots=(), sessions=(), entries=entries, stamped=content["stamp"]):
+        for process in alive:
+            # the first reading counts: a process about to end has no command line any more
+            left.processes.setdefault(process.pid, command_of(process.pid))
+            if end:
+                send(process, signal.SIGKILL)
+        if not end or time.monotonic() > until:
+            left.still.extend(process.pid for process in alive)
+            return
+        time.sleep(0.01)
+
+
+def forget_shared_memory(folder: str) -> None:
+    """Remove the shared memory of PostgreSQL servers that were killed and have their data below a folder.
+
+    The seventh line of `postmaster.pid` has its key and id (System V); the first, the process that made it.
+    """
+    named = {}
+    for place, below, files in os.walk(folder):
+        if "postmaster.pid" in files:
+            below.clear()
+            with contextlib.suppress(OSError, ValueError, IndexError):
+                with open(os.path.join(place, "postmaster.pid"), "rb") as file:
+                    lines = file.read().splitlines()
+                key, number = map(int, lines[6].split())
+                named[number] = (key & 0xFFFFFFFF, int(lines[0]))
+    if not named:
+        return
+    with contextlib.suppress(OSError), open("/proc/sysvipc/shm", "rb") as table:
+        for line in table.read().splitlines()[1:]:
+            key, number, _, _, creator, _, attached = map(int, line.split()[:7])
+            if named.get(number) == (key & 0xFFFFFFFF, creator) and not attached:
+                ctypes.CDLL(None, use_errno=True).shmctl(number, _IPC_RMID, None)
 
 
 # --- output ---------------------------------------------------------------------------------------
@@ -257,13 +390,17 @@ class Refused(Exception):
 class Keeper:
     """The state behind the socket."""
 
-    def __init__(self, door: socket.socket, lab_pid: int) -> None:
+    def __init__(self, door: socket.socket, lab_pid: int, hold: list[int]) -> None:
         self._door = door
+        self._hold = hold
         self._lab_pid = lab_pid
         self._received = b""
         self._marker = b""
         self._scope = b""
         self._scratch: list[str] = []
+        self._stamp = 0
+        self._note: tuple[int, str] | None = None  # descriptor and path
+        self._watch: int | None = None  # pid of the process that waits for the end of this one
         self._secrets: tuple[bytes, ...] = ()
         self._children: dict[str, Child] = {}
         self._poll = select.poll()
@@ -354,14 +491,41 @@ class Keeper:
     def _do_hello(self, request: dict[str, Any]) -> dict[str, Any]:
         self._marker = request["marker"].encode()
         self._scope = request["scope"].encode()
-        self._scratch = request["scratch"]
+        self._scratch = request["scratch"] + request["guarded"]
+        self._stamp = request["stamp"]
         # longest first: one secret may contain another
         self._secrets = tuple(sorted((s.encode() for s in request["secrets"]), key=len, reverse=True))
+        if request["note"] is not None:
+            content = {name: request[name] for name in ("marker", "scope", "stamp", "scratch")}
+            with contextlib.suppress(OSError):  # a home folder that is full or read-only
+                self._note = (write_note(request["note"], content), request["note"])
+                self._watch = self._start_watch(request["note"])
         return {"pid": os.getpid()}
 
+    def _start_watch(self, note: str) -> int:
+        """Start the process that takes over if this one is killed; it inherits the locks that are held."""
+        pid = os.fork()
+        if pid:
+            return pid
+        try:
+            os.setsid()
+            for descriptor in self._hold:
+                os.set_inheritable(descriptor, True)
+            environment = {name: value for name, value in os.environ.items() if name != RUN_VARIABLE}
+            os.execve(sys.executable, [sys.executable, "-I", "-S", __file__, _WATCH, note], environment)
+        finally:
+            os._exit(1)
+
     def _do_keep(self, request: dict[str, Any]) -> dict[str, Any]:
+        self._add_to_note({"keep": request["folder"]})
         self._scratch = [folder for folder in self._scratch if folder != request["folder"]]
         return {}
+
+    def _add_to_note(self, content: dict[str, str]) -> None:
+        if self._note is not None:
+            with contextlib.suppress(OSError):  # a full disk
+                os.lseek(self._note[0], 0, os.SEEK_END)
+                os.write(self._note[0], json.dumps(content).encode() + b"\n")
 
     def _do_spawn(self, request: dict[str, Any]) -> dict[str, Any]:
         name = request["id"]
@@ -375,8 +539,11 @@ class Keeper:
         with contextlib.suppress(OSError):  # beyond the user's limit for pipes: slower, but correct
             fcntl.fcntl(reading, _F_SETPIPE_SZ, 1 << 20)
         os.set_blocking(reading, False)
+        groups = [os.path.dirname(file) for file in request["cgroups"]]
+        for group in groups:
+            self._add_to_note({"group": group})
         try:
-            pid = _start(request, writing)
+            pid = _start(request, writing, self._stamp)
         except Refused:
             os.close(reading)
             output.finish()
@@ -385,7 +552,7 @@ class Keeper:
             os.close(writing)
         child = Child(pid, b"%s=%s" % (SERVICE_VARIABLE.encode(), self._mark(name)), request["stop"], output)
         child.pipe = reading
-        child.groups = [os.path.dirname(file) for file in request["cgroups"]]
+        child.groups = groups
         self._children[name] = child
         self._pipes[reading] = child
         self._poll.register(reading, select.POLLIN)
@@ -466,12 +633,16 @@ class Keeper:
         self._remove_scratch()
 
     def _remove_scratch(self) -> None:
-        left = [folder for folder in self._scratch if os.path.exists(folder)]
-        if left:
-            import shutil  # slow to import; a lab that ends normally has removed the folders already
-
-            for folder in left:
-                shutil.rmtree(folder, ignore_errors=True)
+        for folder in filter(os.path.exists, self._scratch):
+            forget_shared_memory(folder)
+            shutil.rmtree(folder, ignore_errors=True)
+        if self._note is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(self._note[1])
+        if self._watch is not None:
+            os.kill(self._watch, signal.SIGKILL)
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(self._watch, 0)
 
     def _everything(self) -> list[Process]:
         """Return all descendants, and every process that carries the marker of the run."""
@@ -492,7 +663,7 @@ class Keeper:
                     os.rmdir(group)
 
 
-def _start(request: dict[str, Any], output: int) -> int:
+def _start(request: dict[str, Any], output: int, number: int) -> int:
     """Fork and exec in a new session; raise `Refused` with the reason if the command could not be started."""
     report_read, report_write = os.pipe()  # closed by exec: end of file means success
     prctl = _prctl()
@@ -501,6 +672,7 @@ def _start(request: dict[str, Any], output: int) -> int:
         stage = "started"
         try:
             os.setsid()
+            stamp(number)
             program = _program(request)
             for words, step in _placing(request):
                 stage = words
@@ -578,16 +750,23 @@ def _prctl() -> Any:
 
 
 def main() -> None:
-    """Take over the socket on descriptor 0; arguments: the pid of the lab, descriptors to hold."""
-    for descriptor in sys.argv[2:]:
-        os.set_inheritable(int(descriptor), False)
+    """Take over the socket on descriptor 0; arguments: the pid of the lab, descriptors to hold.
+
+    Or `--watch NOTE`: wait until the keeper of the note is gone, and end what it left.
+    """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)
+    if sys.argv[1] == _WATCH:
+        what_is_left(sys.argv[2], end=True, wait=True)
+        return
+    hold = [int(descriptor) for descriptor in sys.argv[2:]]
+    for descriptor in hold:
+        os.set_inheritable(descriptor, False)
     _prctl()(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     door = socket.socket(fileno=os.dup(0))
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
-    Keeper(door, int(sys.argv[1])).serve()
+    Keeper(door, int(sys.argv[1]), hold).serve()
 
 
 if __name__ == "__main__":

@@ -24,8 +24,8 @@ from loadlens.errors import TestbedError
 from loadlens.model.topology import Entry, Ready, Reset, Scalar, ServerTimes, Service, Use
 from loadlens.model.workload import Target, Tls
 from loadlens.present import failure_text
+from loadlens.testbed import keeper_process, resetting
 from loadlens.testbed import ports as tcp
-from loadlens.testbed import resetting
 from loadlens.testbed.build import Prepared
 from loadlens.testbed.commands import COMMAND_WITHIN_S, arguments
 from loadlens.testbed.keeper import Keeper, Leftover, ending
@@ -483,6 +483,7 @@ class Testbed:
 
     def _remove_scratch(self) -> None:
         if self._own_scratch:
+            keeper_process.forget_shared_memory(str(self._around.scratch))
             shutil.rmtree(self._around.scratch, ignore_errors=True)
         shutil.rmtree(self._around.temporary, ignore_errors=True)
 
