@@ -1,7 +1,8 @@
 //! Trust in the generator itself: how busy, how late and how starved it was.
 //!
 //! A load generator is on trial too. A thread that is always busy limits the throughput it measures; one
-//! that waits for a core or comes late lengthens the times that it measures.
+//! that waits for a core or comes late lengthens the times that it measures; one that stood still for a while
+//! measured nothing meanwhile.
 
 use serde::Serialize;
 
@@ -27,6 +28,11 @@ pub const RUNQ_LIMIT: f64 = 0.05;
 /// From this share of the time in which a thread did not run on, the verdict is `starved`. Stalls are rare and
 /// long, and what was in flight meanwhile looks slow.
 pub const STALLED_LIMIT: f64 = 0.01;
+/// From this share on, and from [`LOST_LEAST_S`] on, the verdict is `stood_still`: a closed load has done so much
+/// less, and the quantiles above are those of the standstill.
+pub const LOST_SHARE: f64 = 0.02;
+/// Schedulers make a thread wait for tenths of a second at most; a short load may meet one such wait.
+pub const LOST_LEAST_S: f64 = 0.25;
 
 /// Work of the generator in the measured part.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -37,8 +43,12 @@ pub struct Signs {
     pub busy: Option<f64>,
     /// Share of the time that the most starved thread waited for a core.
     pub runq_wait: Option<f64>,
-    /// Share of the time that the worst thread did not run though it had something to do.
-    pub stalled: Option<f64>,
+    /// Time for which the worst thread did not run though it had something to do.
+    pub stood_still_ns: u64,
+    /// Time for which the machine was suspended, which is no part of `measured_ns`.
+    pub suspended_ns: u64,
+    /// Length of the measured part.
+    pub measured_ns: u64,
     /// 99th percentile of lag, of all load streams.
     pub lag_p99_ns: Option<u64>,
     /// Median response time of the load streams.
@@ -63,6 +73,8 @@ pub enum Verdict {
     Limit,
     /// A thread waited for a core.
     Starved,
+    /// A thread, or the machine, did not run for a part of the time: the result is not valid.
+    StoodStill,
 }
 
 /// `generator` in the result.
@@ -71,6 +83,10 @@ pub struct Health {
     threads: usize,
     busy: Option<f64>,
     runq_wait: Option<f64>,
+    /// The worst thread, in the measured part.
+    stood_still_s: f64,
+    /// The machine, in the whole run.
+    suspended_s: f64,
     lag_p99_s: Option<f64>,
     lag_limit_s: f64,
     /// True if lateness alone marks the result.
@@ -81,12 +97,12 @@ pub struct Health {
     cpu_s: f64,
     /// The worst that can be said.
     pub verdict: Verdict,
-    /// Reasons in words, with the numbers.
+    /// Reasons in words, with the numbers; that of a standstill comes first.
     pub reasons: Vec<String>,
 }
 
 impl Health {
-    /// Judges the signs; limit is worse than starved, starved worse than late.
+    /// Judges the signs; standing still is worse than limit, limit than starved, starved than late.
     pub fn of(signs: &Signs) -> Health {
         let lag_p99_s = signs.lag_p99_ns.map(seconds);
         let lag_limit_s = signs
@@ -120,14 +136,10 @@ impl Health {
                 100.0 * share
             ));
         }
-        if let Some(share) = signs.stalled.filter(|share| *share > 0.0) {
-            if share > STALLED_LIMIT {
-                verdict = Verdict::Starved;
-            }
-            let percent = 100.0 * share;
-            reasons.push(format!(
-                "a thread did not run for {percent:.1} % of the time: stopped, or without a core"
-            ));
+        let (still_s, suspended_s) = (seconds(signs.stood_still_ns), seconds(signs.suspended_ns));
+        let measured_s = seconds(signs.measured_ns);
+        if still_s > STALLED_LIMIT * measured_s {
+            verdict = Verdict::Starved;
         }
         if let Some(busy) = signs.busy.filter(|busy| *busy >= BUSY_LIMIT) {
             verdict = Verdict::Limit;
@@ -136,10 +148,28 @@ impl Health {
                 100.0 * busy
             ));
         }
+        let lost_s = still_s + suspended_s;
+        if lost_s >= LOST_LEAST_S && lost_s >= LOST_SHARE * (measured_s + suspended_s) {
+            verdict = Verdict::StoodStill;
+        }
+        if still_s > 0.0 {
+            let (still, of) = (short_seconds(still_s), short_seconds(measured_s));
+            let words = format!("the load generator stood still for {still} of {of}");
+            reasons.insert(0, words + " (stopped, or without a core)");
+        }
+        if suspended_s >= LOST_LEAST_S {
+            let lasted = short_seconds(suspended_s);
+            reasons.insert(
+                0,
+                format!("the machine was suspended for {lasted} during the load"),
+            );
+        }
         Health {
             threads: signs.threads,
             busy: signs.busy,
             runq_wait: signs.runq_wait,
+            stood_still_s: still_s,
+            suspended_s,
             lag_p99_s,
             lag_limit_s,
             is_marked_late,
@@ -171,6 +201,16 @@ fn is_marked(lag_p99_s: Option<f64>, signs: &Signs) -> bool {
     lag_p99_s.is_some_and(|lag| lag > of_service.clamp(LAG_FLOOR_S, MARK_S))
 }
 
+/// Seconds for people: `0.13 s`, `3.0 s`, `60 s`.
+fn short_seconds(s: f64) -> String {
+    let decimals = match s {
+        s if s < 1.0 => 2,
+        s if s < 10.0 => 1,
+        _ => 0,
+    };
+    format!("{s:.decimals$} s")
+}
+
 /// Microseconds for people.
 fn in_words(us: f64) -> String {
     if us < 1_000.0 {
@@ -188,7 +228,9 @@ mod tests {
         threads: 1,
         busy: Some(0.4),
         runq_wait: Some(0.001),
-        stalled: Some(0.0),
+        stood_still_ns: 0,
+        suspended_ns: 0,
+        measured_ns: 10_000_000_000,
         lag_p99_ns: Some(60_000),
         response_p50_ns: Some(1_000_000),
         service_p99_ns: Some(2_000_000),
@@ -252,24 +294,44 @@ mod tests {
     }
 
     #[test]
-    fn a_stop_of_five_seconds_is_the_generators_fault() {
-        let stopped = Signs {
-            stalled: Some(0.5),
-            ..QUIET
-        };
-        let hiccup = Signs {
-            stalled: Some(0.004),
-            ..QUIET
+    fn a_part_of_the_load_without_the_generator_is_no_valid_load() {
+        let after = |still_ms: u64, suspended_ms: u64, measured_ms: u64| {
+            let health = Health::of(&Signs {
+                stood_still_ns: still_ms * 1_000_000,
+                suspended_ns: suspended_ms * 1_000_000,
+                measured_ns: measured_ms * 1_000_000,
+                busy: Some(0.97),
+                ..QUIET
+            });
+            (health.verdict, health.reasons[0].clone())
         };
 
-        assert_eq!(Health::of(&stopped).verdict, Verdict::Starved);
+        let (verdict, reason) = after(3_000, 0, 6_000);
+        assert_eq!(verdict, Verdict::StoodStill); // worse than `limit`
         assert_eq!(
-            (
-                Health::of(&hiccup).verdict,
-                Health::of(&hiccup).reasons.len()
-            ),
-            (Verdict::KeptUp, 1)
+            reason,
+            "the load generator stood still for 3.0 s of 6.0 s (stopped, or without a core)"
         );
+        assert_eq!(after(249, 0, 300).0, Verdict::Limit); // one wait for a core, in a short load
+        assert_eq!(after(1_000, 0, 60_000).0, Verdict::Limit); // less than 2 % of 60 s
+        assert_eq!(after(1_200, 0, 60_000).0, Verdict::StoodStill);
+        let (verdict, reason) = after(0, 30_000, 10_000);
+        assert_eq!(verdict, Verdict::StoodStill);
+        assert_eq!(reason, "the machine was suspended for 30 s during the load");
+    }
+
+    #[test]
+    fn a_short_stall_is_a_reason_and_a_longer_one_marks_the_figures() {
+        let after = |still_ms: u64| {
+            let stalled = Health::of(&Signs {
+                stood_still_ns: still_ms * 1_000_000,
+                ..QUIET
+            });
+            (stalled.verdict, stalled.reasons.len())
+        };
+
+        assert_eq!(after(40), (Verdict::KeptUp, 1)); // of 10 s
+        assert_eq!(after(110), (Verdict::Starved, 1));
     }
 
     #[test]

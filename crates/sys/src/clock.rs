@@ -9,6 +9,12 @@ pub fn monotonic_ns() -> u64 {
     read(libc::CLOCK_MONOTONIC)
 }
 
+/// Time for which the machine was suspended since it booted, to some microseconds: CLOCK_MONOTONIC stands still then.
+pub fn suspended_ns() -> u64 {
+    let awake = monotonic_ns();
+    read(libc::CLOCK_BOOTTIME).saturating_sub(awake)
+}
+
 /// Processor time of this thread so far.
 pub fn thread_cpu_ns() -> u64 {
     read(libc::CLOCK_THREAD_CPUTIME_ID)

@@ -15,7 +15,9 @@ mod socket;
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};
 
-pub use clock::{monotonic_ns, process_cpu_ns, thread_cpu_ns, Schedstat, ThreadTimes};
+pub use clock::{
+    monotonic_ns, process_cpu_ns, suspended_ns, thread_cpu_ns, Schedstat, ThreadTimes,
+};
 pub use epoll::{wait_readable, wait_writable, Bell, Epoll};
 pub use memory::{map, shared_zeros};
 pub use process::{

@@ -179,6 +179,8 @@ def generator_rival(step: Step) -> Counter:
         parts.append(f"busy {percent(watch.busy)}")
     if watch.lag_p99_s is not None:
         parts.append(f"late {numbers.with_unit(watch.lag_p99_s, 's')} at p99")
+    if watch.stood_still:
+        parts.append(f"stood still {percent(watch.stood_still)} of the time")
     text = ", ".join(parts) or "its health was not recorded"
     if watch.lag_limit_s is not None and watch.lag_p99_s is not None:
         text += f" (limit {numbers.with_unit(watch.lag_limit_s, 's')})"

@@ -18,6 +18,7 @@ from loadlens.model.quality import OwnCores
 ONE_START = 0.01  # of a capacity: services differ by as much from one start to the next, and one is seen here
 MOST_TAKEN = 0.5  # by the host: beyond, the capacity is unknown
 WORKING_SHARE = 0.25  # of the busiest process: below, a process supervises or idles
+STILL_MATTERS = 0.01  # of the time: p99 is then made by it, and throughput is lower by as much
 FIRST_WAIT_S = 1.0  # before a client asks for a connection again
 
 
@@ -305,16 +306,23 @@ def waiting_share(curve: Curve, capacity: Capacity) -> float:
     return max(0.0, min(1.0, 1 - alone / response))
 
 
+def stood_still(watch: GeneratorWatch) -> bool:
+    """True if the generator stood still for long enough to matter to figures."""
+    return watch.stood_still is not None and watch.stood_still > STILL_MATTERS
+
+
 def generator_in_time(watch: GeneratorWatch) -> bool | None:
     """True if requests were sent as they were due; none when that is not known.
 
     A generator that waited for a core is in time as long as its lag stays within the limit that the response
-    times set.
+    times set. Of one that stood still a little it is not known: users who wait for responses are never late.
     """
     if watch.verdict == "kept_up":
         return True
-    if watch.verdict == "limit":
+    if watch.verdict in ("limit", "stood_still"):
         return False
+    if stood_still(watch):
+        return None
     if watch.lag_p99_s is None or watch.lag_limit_s is None:
         return None
     return watch.lag_p99_s <= watch.lag_limit_s

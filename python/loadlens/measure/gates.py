@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from loadlens.measure.case import CaseMeasures
-from loadlens.measure.curve import generator_in_time
+from loadlens.measure.curve import generator_in_time, stood_still
 from loadlens.measure.external_report import does_not, driver_of
 from loadlens.measure.thresholds import FULL_CORES, OTHERS_MATTER
 from loadlens.model.facts import Curve, Gate, Step
@@ -58,6 +58,12 @@ def _generator(steps: Sequence[Step]) -> Gate:
         return Gate("generator", None, f"{others} say how late or busy it was")
     if not recorded:
         return Gate("generator", None, "the generator's health was not recorded")
+    still = [step for step in recorded if stood_still(step.generator)]
+    if still:
+        worst = max(step.generator.stood_still or 0.0 for step in still)
+        is_lost = any(step.generator.verdict == "stood_still" for step in still)
+        text = f"the generator stood still for up to {percent(worst)} of the time"
+        return Gate("generator", False if is_lost else None, f"{text} in {_named(still, len(recorded))}")
     late = [step for step in recorded if generator_in_time(step.generator) is False]
     if late:
         return Gate("generator", False, f"the generator was late in {_named(late, len(recorded))}")

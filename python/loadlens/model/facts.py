@@ -98,12 +98,13 @@ class ProcessWatch:
 class GeneratorWatch:
     """The load generator on trial."""
 
-    verdict: str  # "kept_up", "late", "limit", "starved" or "unknown": the worst of the trials
+    verdict: str  # "kept_up", "late", "starved", "limit", "stood_still" or "unknown": the worst of the trials
     busy: float | None  # busiest thread, share of a core, worst trial
     lag_p99_s: float | None
     lag_limit_s: float | None
     cpu_cores: float | None
     waiting: float | None = None  # share of the time for which a thread had no core to run on, worst
+    stood_still: float | None = None  # share of the measured part in which a thread did not run at all, worst
 
 
 @dataclass(frozen=True, slots=True)

@@ -261,11 +261,13 @@ class StreamResult:
 class Generator:
     """The generator's report on itself; none: not known, as of a program of others."""
 
-    verdict: str | None = None  # kept_up, late, limit, starved
+    verdict: str | None = None  # kept_up, late, starved, limit, stood_still
     reasons: tuple[str, ...] = ()
     threads: int | None = None
     busy: float | None = None
     runq_wait: float | None = None
+    stood_still_s: float | None = None  # of the measured part, the worst thread
+    suspended_s: float | None = None  # the machine, in the whole run
     lag_p99_s: float | None = None
     lag_limit_s: float | None = None
     is_marked_late: bool | None = None

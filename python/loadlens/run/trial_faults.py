@@ -22,6 +22,8 @@ def faults_of(result: EngineResult) -> tuple[str, ...]:
         for stream in result.streams
         if not stream.law_holds
     ]
+    if result.generator.verdict == "stood_still":
+        faults.append(result.generator.reasons[0])
     for stream in result.all_loads:
         for kind, words in OWN_LIMITS.items():
             error = stream.errors.get(kind)

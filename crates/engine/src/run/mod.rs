@@ -58,6 +58,8 @@ pub(crate) struct Started {
     progress: Vec<Arc<[StreamProgress]>>,
     t0: u64,
     t0_unix_ns: u64,
+    /// Time for which the machine had been suspended before.
+    suspended_ns: u64,
     /// By stream.
     targets: Vec<resolve::Resolved>,
 }

@@ -100,6 +100,7 @@ pub(super) fn start<S: Script + 'static>(
         progress: crew.progress,
         t0,
         t0_unix_ns,
+        suspended_ns: sys::suspended_ns(),
         targets,
     });
     let concludes = Concludes {

@@ -23,7 +23,7 @@ from loadlens.model.readings import ProcMetrics
 from loadlens.model.result import EngineResult
 from loadlens.signals.read.resources import Process
 
-WORST_FIRST = ("limit", "starved", "late", "unknown", "kept_up")
+WORST_FIRST = ("stood_still", "limit", "starved", "late", "unknown", "kept_up")
 
 
 def generator_of(case: CaseMeasures) -> GeneratorWatch:
@@ -43,6 +43,11 @@ def generator_of(case: CaseMeasures) -> GeneratorWatch:
         lag_limit_s=worst(each.lag_limit_s for each in health),
         cpu_cores=max(cpu, default=None),
         waiting=worst(each.runq_wait for each in health),
+        stood_still=worst(
+            r.generator.stood_still_s / r.measured_s
+            for r in results
+            if r.generator.stood_still_s is not None and r.measured_s
+        ),
     )
 
 

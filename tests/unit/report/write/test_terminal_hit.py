@@ -107,6 +107,20 @@ def test_a_generator_that_was_late_is_a_caution_with_its_reason() -> None:
     assert "trustworthy" not in text(made)
 
 
+def test_a_load_without_its_generator_for_a_while_is_invalid_and_says_how_long() -> None:
+    made = result()
+    reasons = ["the load generator stood still for 3.0 s of 6.0 s (stopped)", "a thread waited for a core"]
+    made["generator"] |= {"verdict": "stood_still", "reasons": reasons}
+
+    shown = text(made)
+
+    assert "■ invalid" in shown
+    assert "■ the load generator stood still for 3.0 s of 6.0 s (stopped): run it again" in shown
+    assert "▲ a thread waited for a core" in shown
+    assert shown.count("stood still") == 1
+    assert "trustworthy" not in shown
+
+
 def test_when_the_generator_was_the_limit_the_rate_is_called_a_lower_bound() -> None:
     made = result()
     made["generator"]["verdict"] = "limit"

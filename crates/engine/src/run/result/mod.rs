@@ -16,6 +16,7 @@ use loadlens_record::collector::{Collected, StreamTotals};
 use loadlens_record::grid::Phase;
 use loadlens_record::interval::LoopTally;
 use loadlens_record::merge::{add_counts, quantile, Counts, StreamSum};
+use loadlens_sys::suspended_ns;
 
 use crate::health::{Health, Signs};
 use crate::worker::WorkerEnd;
@@ -93,13 +94,27 @@ impl Material<'_> {
             threads: self.collected.threads.len(),
             busy: worst(&|thread| thread.busy(measured)),
             runq_wait: worst(&|thread| thread.runq_wait_ns as f64 / measured),
-            stalled: worst(&|thread| thread.stalled_ns as f64 / measured),
+            stood_still_ns: self.stood_still_ns(),
+            suspended_ns: suspended_ns().saturating_sub(self.started.suspended_ns),
+            measured_ns: self.collected.measured_ns,
             lag_p99_ns: quantile(&lag, 0.99),
             response_p50_ns: quantile(&response, 0.5),
             service_p99_ns: quantile(&service, 0.99),
             requests_per_s: is_measured.then(|| self.ended() as f64 / self.measured_s),
             cpu_ns: self.collected.cpu_ns,
         }
+    }
+
+    /// The longest time for which a thread did not run in the measured part. What it did on a core, such as a slow
+    /// script, is no standstill, however long it did not look at the clock.
+    fn stood_still_ns(&self) -> u64 {
+        let measured = self.collected.measured_ns;
+        let still = |thread: &LoopTally| {
+            thread
+                .stalled_ns
+                .min(measured.saturating_sub(thread.cpu_ns))
+        };
+        self.collected.threads.iter().map(still).max().unwrap_or(0)
     }
 
     /// Requests that ended in the measured part, well or not.

@@ -132,7 +132,7 @@ def _quantile_cells(times: Distribution) -> Iterator[str]:
 
 def _trust(stream: StreamResult, result: EngineResult) -> list[str]:
     """Return how far the figures can be trusted, as one cell; none where only failures speak."""
-    if _own_limits(stream):
+    if _own_limits(stream) or result.generator.verdict == "stood_still":
         return ["■ invalid"]
     if result.status == "stopped":
         return ["▲ stopped early"]
@@ -187,8 +187,12 @@ def cautions(stream: StreamResult, result: EngineResult, plan: Plan, redirect: s
     if is_all_redirects(stream):
         where = f" to {words.plain(redirect)}" if redirect else ""
         yield f"▲ every answer was a redirect{where}: you measured the redirect"
+    reasons = result.generator.reasons
+    if result.generator.verdict == "stood_still":
+        yield f"■ {reasons[0]}: run it again"
+        reasons = reasons[1:]
     if requests.ok and result.generator.verdict != "kept_up":
-        yield from (f"▲ {reason}" for reason in result.generator.reasons)
+        yield from (f"▲ {reason}" for reason in reasons)
     yield from (f"▲ {reason}" for reason in result.reasons)
     little = stream.little
     if requests.ok and little.verdict == "broken" and little.ratio is not None:
