@@ -87,6 +87,11 @@ class ExplainFlags:
         group=WATCHED,
     )
     no_metrics: bool = option("--no-metrics", "Scrape no metrics and do not look for them.", group=WATCHED)
+    no_stacks: bool = option(
+        "--no-stacks",
+        "Do not sample the stacks of the service's threads, which name the line of code.",
+        group=WATCHED,
+    )
     requests: str | None = option(
         "--requests METRIC",
         "Compare the counter METRIC of --metrics, summed over its labels, with the requests sent. Example: "
@@ -213,6 +218,7 @@ def aim_of(urls: Sequence[str], flags: ExplainFlags) -> Aim:
             metrics=not (flags.no_metrics or flags.metrics),
             probe=not flags.no_probe and probe is None and len(steps) == 1,
         ),
+        stacks=not flags.no_stacks,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
 import sys
 import time
 from collections.abc import Iterator
@@ -23,6 +24,8 @@ UP_WITHIN_S: Final = 30.0
 def running(flaw: Flaw, folder: Path) -> Iterator[str]:
     """Start the service of a flaw, and end it afterwards; yields the URL of its request.
 
+    It runs from a copy of its source outside of the package, like code of a user's own.
+
     Args:
         flaw: The service to start.
         folder: A folder for temporary files, removed at the end, even if this process is killed.
@@ -32,9 +35,10 @@ def running(flaw: Flaw, folder: Path) -> Iterator[str]:
     """
     remains.end()
     log = folder / "service.log"
+    source = shutil.copy(flaw.source, folder)
     environment = {name: value for name, value in os.environ.items() if not name.startswith("LOADLENS_")}
     command = Command(
-        argv=(sys.executable, str(flaw.source)),
+        argv=(sys.executable, str(source)),
         env=environment | {"PORT": "0"},
         cwd=folder,
         log=log,

@@ -128,7 +128,8 @@ def step_name(case: Case) -> str:
     if case.purpose == "look":
         return "single requests"
     users = words.users(case.workload.users) if isinstance(case.workload, Closed) else case.name
-    return f"{users}, frequent probes" if case.purpose == "dense" else words.plain(users)
+    also = {"dense": ", frequent probes", "stacks": ", sampling stacks"}.get(case.purpose, "")
+    return words.plain(f"{users}{also}")
 
 
 def _is_level(case: Case) -> bool:

@@ -14,13 +14,15 @@ from loadlens.measure.case import CaseMeasures
 from loadlens.measure.curves import CurveCases, asked_calmly, curve_of, gather
 from loadlens.measure.gates import gates_of
 from loadlens.measure.requests import growth, slow_paths
-from loadlens.measure.source import RunSource, TrialSource, study_of
+from loadlens.measure.source import RunSource, TrialSource, streams_of, study_of
 from loadlens.measure.trial import TrialMeasures, measure
 from loadlens.model.facts import Curve, Facts
 from loadlens.model.plain import read
 from loadlens.model.recorded import Environment
 from loadlens.model.report import AccountingRow
+from loadlens.model.stacks import StackSamples
 from loadlens.model.study import Window
+from loadlens.signals.read import stacks
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,7 @@ class Measured:
     curves: tuple[Curve, ...]  # what rules see
     accounting: tuple[AccountingRow, ...]
     facts: Facts
+    stacks: tuple[StackSamples, ...] = ()  # of trials that give no figures, by ascending load
 
 
 def facts(record: RunSource) -> Facts:
@@ -49,10 +52,16 @@ def measured(
         measure_trial: In place of `of_trial`, such as one that remembers the trials of earlier calls.
     """
     study = study_of(record)
-    trials = [(measure_trial or of_trial)(trial, study.window) for trial in record.trials]
+    apart = {case.slug for case in study.cases if case.purpose == "stacks"}
+    trials = [
+        (measure_trial or of_trial)(trial, study.window)
+        for trial in record.trials
+        if trial.case.slug not in apart
+    ]
     cases = tuple(
         CaseMeasures(plan, tuple(t for t in trials if t.source.case.slug == plan.slug))
         for plan in study.cases
+        if plan.slug not in apart
     )
     cores = read(Environment, record.environment).cores
     groups = gather(cases)
@@ -67,7 +76,23 @@ def measured(
     gates = gates_of(cases, curves, rows, cores)
     counts = accounting.counts(cases)
     all_facts = Facts(cores, curves, gates, dense, counts=counts, unloaded=asked_calmly(groups))
-    return Measured(cases, groups, curves, rows, all_facts)
+    sampled = [_stacks_of(trial) for trial in record.trials if trial.case.slug in apart and trial.result]
+    by_load = sorted(sampled, key=lambda each: each.load)
+    return Measured(cases, groups, curves, rows, all_facts, tuple(by_load))
+
+
+def _stacks_of(trial: TrialSource) -> StackSamples:
+    """Return the samples of a trial that is there for its stacks."""
+    assert trial.result is not None
+    load = streams_of(trial.plan)[0]
+    begin_s = trial.result.warmup_s
+    return stacks.read(
+        trial.readings(),
+        load=load.load,
+        is_closed=load.is_closed,
+        begin_s=begin_s,
+        end_s=begin_s + trial.result.measured_s,
+    )
 
 
 def _with_shapes(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from loadlens.model.finding import Absent, Figure, Finding, NotAssessed
 from loadlens.model.report import ObjectiveRow
+from loadlens.model.stacks import CodeEvidence
 
 Tier = Literal["A", "B", "C"]  # seen from outside; the processes watched; the service's own metrics read
 
@@ -79,3 +80,4 @@ class Explanation:
     record: str | None  # none: it is not kept
     objectives: tuple[ObjectiveRow, ...] = ()
     quotes: tuple[str, ...] = ()  # by the service in failing answers: status, how many, a quote
+    code: CodeEvidence = field(default_factory=CodeEvidence)

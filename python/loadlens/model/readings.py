@@ -63,6 +63,8 @@ class Labels(dict[str, str]):
     backend, path, status = _Label(), _Label(), _Label()
     from_s, to_s = _Label(), _Label()
     why = _Label()
+    stack, frames = _Label(), _Label()  # of a thread's code
+    file, line, text = _Label(), _Label(), _Label()
     area, id = _Label(), _Label()  # of a JVM's memory
 
     @staticmethod
@@ -423,6 +425,31 @@ class TcpMetrics(Table, monitor="tcp"):
         "net/netstat",
         "TcpExt TCPReqQFullDrop",
     )
+
+
+class StacksMetrics(Table, monitor="stacks"):
+    """Threads of a service, at moments of a trial that gives no figures."""
+
+    thread_sample = Metric(
+        "",
+        "event",
+        "one thread at one moment: 1 if it runs or is ready to, 0 if it waits; `wait` says for what, `stack` "
+        "is the number of its frames, none where they were not read",
+        "task/*/{stat,syscall,wchan}",
+    )
+    stack_frames = Metric(
+        "",
+        "event",
+        "number of frames of the stack `id`; `frames` has a line for each, the outermost first: function, "
+        "module, file, line, and `own` for the service's own code, separated by tabs",
+    )
+    source_line = Metric(
+        "", "event", "a `line` of a `file` that is the service's own code; `text` is the line"
+    )
+    stack_failures = Metric(
+        "", "event", "attempts in vain to read the frames of a process up to now; `why` says the reason"
+    )
+    sampling_cpu_s = Metric("s", "counter", "CPU time of the sampling and of the programs that it calls")
 
 
 class MonitorMetrics(Table, monitor="monitor"):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from loadlens.model.finding import Absent, Figure, Finding, NotAssessed
+from loadlens.model.stacks import CodeEvidence
 
 State = Literal["ok", "caution", "bad", "unknown"]
 ChartKind = Literal[
@@ -263,3 +264,4 @@ class Report:
     effects: EffectSection | None = None  # of factors other than the load
     lines: tuple[Line, ...] = ()  # of the first screen: capacity, fix, gain, who waits, how sure, next
     pictures: tuple[str, ...] = ()  # anchors of the charts on the first screen
+    code: CodeEvidence = field(default_factory=CodeEvidence)

@@ -48,6 +48,7 @@ class Aim:
     seed: int
     cautions: tuple[str, ...] = ()  # warnings from preparation that affect the answer
     find: Find = Find()
+    stacks: bool = True  # sample the threads of the service, if it is here
     objectives: tuple[Objective, ...] = ()
     candidates: tuple[Step, ...] = ()  # requests that may serve as the probe; of those found
     hide: tuple[str, ...] = ()  # names whose values nothing keeps

@@ -41,8 +41,9 @@ COMPARED: Final = (*TIMES[:2], *METRICS)
 FIGURE_COLUMNS: Final = frozenset(("experiment", "step", "metric", "side", "value", "unit", "note"))
 _SECONDS_PER_UNIT: Final = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "min": 60.0}
 
-# Purpose of a case: `load` is a level of a load curve, `look` an unloaded baseline, `dense` looks for pauses.
-Purpose = Literal["load", "look", "dense"]
+# Purpose of a case: `load` is a level of a load curve, `look` an unloaded baseline, `dense` looks for pauses,
+# `stacks` samples the threads of the services and gives no figures.
+Purpose = Literal["load", "look", "dense", "stacks"]
 
 TAKES: Final = ("last", "mean", "max", "min")
 

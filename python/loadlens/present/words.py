@@ -112,6 +112,7 @@ class Term:
 
 GLOSSARY = (
     Term("answered", "requests whose whole answer came; ok, unexpected status and check failed together"),
+    Term("at work", "of a thread: in code of the service where it is not without load"),
     Term("case", "one combination of factor levels, run in one or more trials"),
     Term(
         "censored", "known only to have lasted longer than a time: timed out, in flight or waiting at the end"

@@ -45,6 +45,7 @@ from loadlens.testbed import Testbed, placement, remains
 
 LAST_LINES = 5  # log lines of a dead service shown during the run
 CHECK_EVERY_S = 0.5  # interval of the checks of services under load
+IDLE_S = 0.6  # stacks are sampled before the load, too: what threads do then is not its doing
 
 Guard = Callable[[EngineProgress], str | None]  # returns the reason to end the load now, or None
 
@@ -300,6 +301,10 @@ class TrialRunner:
             with collect.start(spec, trial.readings) as monitor:
                 ready = time.monotonic_ns()
                 self.interrupts.check()
+                if case.purpose == "stacks":
+                    self.progress.tell(Step("sampling stacks without load"))
+                    time.sleep(IDLE_S)
+                    self.interrupts.check()
                 if external is None:
                     result = run_trial(plan, listener, record_dir=trial.live)
                 else:

@@ -11,6 +11,7 @@ from loadlens.model.study import Case
 from loadlens.model.topology import Outside, Service
 from loadlens.run.external_load import ExternalGenerator
 from loadlens.signals import collect
+from loadlens.signals.collect import stacks
 from loadlens.signals.collect.scene import DRIVER, GENERATOR, KEEPER, Running, Scene
 from loadlens.testbed import Testbed
 from loadlens.testbed.ports import HOST
@@ -32,7 +33,7 @@ def spec_of(
         testbed: A running testbed.
         case: The case that it runs.
         marker: The run's id.
-        every_s: Interval of the readings.
+        every_s: Interval of the readings; stacks have one of their own.
         external: External tool that will make the load; its processes are detected once it runs.
     """
     defined = {service.name: service for service in case.services}
@@ -60,8 +61,9 @@ def spec_of(
         processes.append(Running(KEEPER, 2, external.keeper_pid))
     files = {str(file.path): file.service for file in testbed.server_times_files()}
     logs = tuple((log.service, str(log.path), dict(log.backends)) for log in testbed.access_logs())
-    scene = Scene(tuple(processes), files, logs, testbed.databases())
-    return collect.spec_of(scene, marker=marker, every_s=every_s)
+    is_stacks = case.purpose == "stacks"
+    scene = Scene(tuple(processes), files, logs, testbed.databases(), samples_stacks=is_stacks)
+    return collect.spec_of(scene, marker=marker, every_s=stacks.EVERY_S if is_stacks else every_s)
 
 
 def _with_outside(processes: list[Running], outside: Outside) -> Iterator[Running]:

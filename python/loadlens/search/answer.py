@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from loadlens.diagnose.capacity import GENERATOR, WAITED, most_of
+from loadlens.diagnose.code_places import code_evidence
 from loadlens.diagnose.rules.capacity_limits import healthy, saturation_plateau
 from loadlens.estimate.interval import Insufficient
 from loadlens.measure.curve import capacity_of, succeeded
@@ -154,6 +155,7 @@ def explanation(record: RunRecord, *, is_kept: bool = True) -> Explanation:
             failing=failing,
         ),
         quotes=_quotes(record),
+        code=code_evidence(diagnosed.stacks, verdict.findings, is_full=isinstance(reach.capacity, Estimate)),
     )
 
 

@@ -33,7 +33,16 @@ from loadlens.run.trial_runner import TrialOutcome, TrialRunner
 from loadlens.search import pid_check, provisional, step_cases
 from loadlens.search.discovery import Discovered, discover, lines, refuse_redirects, with_probe
 from loadlens.search.guard import Guard
-from loadlens.search.ladder import LOOK_S, Next, Outcome, Stop, decide
+from loadlens.search.ladder import (
+    LOOK_S,
+    Next,
+    Outcome,
+    Stop,
+    decide,
+    kept_for_stacks_s,
+    stacks_cost_s,
+    stacks_levels,
+)
 from loadlens.search.provisional import Judge, Judgement
 from loadlens.testbed import default_cache
 
@@ -141,7 +150,7 @@ class _Search:
     judgements: list[Judgement] = field(default_factory=list)
 
     def go(self) -> Stop:
-        """Run trials until the ladder stops, or an early end is requested."""
+        """Run trials until the ladder stops, or an early end is requested; then sample stacks."""
         try:
             with self.runner.interrupts.allowed():
                 self._discover()
@@ -150,10 +159,16 @@ class _Search:
         while True:
             is_certain = provisional.is_certain(self.judgements)
             is_settled = provisional.is_settled(self.judgements)
+            kept_s = kept_for_stacks_s(self.seen, self.aim.bounds) if self._has_stacks() else 0.0
             decision = decide(
-                self.seen, self._left_s(), self.aim.bounds, is_certain=is_certain, is_settled=is_settled
+                self.seen,
+                self._left_s() - kept_s,
+                self.aim.bounds,
+                is_certain=is_certain,
+                is_settled=is_settled,
             )
             if isinstance(decision, Stop):
+                self._sample_stacks()
                 return decision
             self._one(decision)
             if self.runner.interrupts.is_set:
@@ -171,6 +186,18 @@ class _Search:
             self.aim = self.discovered.aim
             self.discovery_requests += self.discovered.requests
 
+    def _has_stacks(self) -> bool:
+        """True if the threads of the service can be sampled: its processes are known, and they are here."""
+        outside = self.aim.outside
+        return self.aim.stacks and outside.is_here and bool(outside.pids or self.aim.services)
+
+    def _sample_stacks(self) -> None:
+        """Run the trials that sample stacks, as far as there is time for them."""
+        for wanted in stacks_levels(self.seen, self.aim.bounds) if self._has_stacks() else ():
+            if stacks_cost_s(wanted, self.seen) > self._left_s() or self.runner.interrupts.is_set:
+                return
+            self._one(wanted)
+
     def _left_s(self) -> float:
         return self.aim.bounds.budget_s - (self.clock() - self.began)
 
@@ -183,7 +210,7 @@ class _Search:
         guard = Guard(self.aim.bounds)
         began = self.clock()
         done = self.runner.run(planned, guard=guard)
-        if not done.came_up and done.fault is not None:
+        if not done.came_up and done.fault is not None and wanted.kind != "stacks":
             raise TestbedError(done.fault.message, where=done.fault.where, hint=done.fault.hint)
         self.complete += done.status is TrialStatus.COMPLETE
         left = Remaining(self._left_s(), self._left_s(), self._left_s())
@@ -200,7 +227,11 @@ class _Search:
             if self.baseline.alone_s:
                 alone = numbers.with_unit(self.baseline.alone_s, "s")
                 self.runner.progress.tell(Provisional(f"one request alone takes {alone}"))
-        elif done.status is TrialStatus.COMPLETE and not self.runner.interrupts.is_set:
+        elif (
+            wanted.kind != "stacks"
+            and done.status is TrialStatus.COMPLETE
+            and not self.runner.interrupts.is_set
+        ):
             self._judge(wanted)
         candidates = {step.name for step in self.aim.candidates}
         self.seen.append(_outcome(wanted, done, guard, self.clock() - began, candidates))

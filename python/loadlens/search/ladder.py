@@ -33,7 +33,7 @@ from loadlens.estimate import saturation as load
 from loadlens.estimate.interval import Insufficient
 from loadlens.model.search import Bounds
 
-Kind = Literal["look", "climb", "dense"]
+Kind = Literal["look", "climb", "dense", "stacks"]
 End = Literal["complete", "harm", "rate", "broken"]
 Because = Literal[
     "saturated",  # the ladder went well beyond the knee
@@ -72,6 +72,9 @@ PROBE_PER_S, DENSE_PER_S, FEWEST_PER_S = 20.0, 200.0, 1.0
 PROBE_SHARE, DENSE_SHARE = 0.05, 0.20  # of one server's time, at most
 PROBE_CAP_SHARE, DENSE_CAP_SHARE = 0.10, 0.30  # of the rate cap
 DENSE_LONGER: Final = 2.0  # than a level
+STACKS_S: Final = 2.0  # of samples at each of the two levels
+STACKS_IDLE_S: Final = 0.6  # before the load
+STACKS_SHARE: Final = 1 / 8  # of the budget, that is kept for them
 
 
 @dataclass(frozen=True, slots=True)
@@ -517,3 +520,29 @@ def _place(trial: Outcome) -> tuple[Kind, int, float]:
 def _mean(values: Sequence[float | None]) -> float | None:
     finite = [value for value in values if value is not None and math.isfinite(value)]
     return statistics.fmean(finite) if finite else None
+
+
+# --- stacks ----------------------------------------------------------------------------------------------
+
+
+def stacks_levels(seen: Sequence[Outcome], bounds: Bounds) -> tuple[Next, ...]:
+    """Return the trials that sample stacks: at the highest level that was measured, then with one user."""
+    pause = pause_of(seen, bounds.rate_cap_per_s)
+    users = [level.users for level in levels_of(seen, pause)]
+    return tuple(
+        Next("stacks", each, min(STACKS_S, _lengths(each, seen, bounds)[0]), STACKS_S, pause)
+        for each in (dict.fromkeys((users[-1], 1)) if users else ())
+    )
+
+
+def stacks_cost_s(wanted: Next, seen: Sequence[Outcome]) -> float:
+    """Return the time that a trial which samples stacks takes, seconds."""
+    return STACKS_IDLE_S + _cost_s(wanted, seen)
+
+
+def kept_for_stacks_s(seen: Sequence[Outcome], bounds: Bounds) -> float:
+    """Return the time that levels of load leave for stacks: at both levels, or at the highest, or none."""
+    unknown = Next("stacks", 1, STACKS_S / 5, STACKS_S)
+    costs = [stacks_cost_s(level, seen) for level in stacks_levels(seen, bounds) or (unknown,) * 2]
+    room = STACKS_SHARE * bounds.budget_s
+    return next((cost for cost in (sum(costs), costs[0]) if cost <= room), 0.0)

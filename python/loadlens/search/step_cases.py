@@ -23,8 +23,13 @@ from loadlens.search.ladder import (
 
 STUDY: Final = "explain"
 EVENT: Final = "explained"  # in its record: how the search went and why it ended
-LADDER, PATIENT, LOOK, DENSE = "ladder", "patient", "look", "dense"  # experiments of its record
-_PURPOSES: Final[Mapping[Kind, Purpose]] = {"look": "look", "climb": "load", "dense": "dense"}
+LADDER, PATIENT, LOOK, DENSE, STACKS = "ladder", "patient", "look", "dense", "stacks"  # its experiments
+_PURPOSES: Final[Mapping[Kind, Purpose]] = {
+    "look": "look",
+    "climb": "load",
+    "dense": "dense",
+    "stacks": "stacks",
+}
 CHEAP: Final = 0.5  # of the time of the load's request, at most
 HEALTH_MARGIN: Final = 2.0
 _MOST_PROBES = 1000  # in flight
@@ -152,10 +157,10 @@ def case_of(aim: Aim, wanted: Next, baseline: Baseline | None) -> Case:
     return _case(
         aim,
         wanted,
-        experiment=DENSE if dense else ladder,
+        experiment=STACKS if wanted.kind == "stacks" else DENSE if dense else ladder,
         scenarios=tuple(Scenario(step.name, 1.0, (step,)) for step in baseline.load),
         workload=Closed(users=wanted.users, think=Think("fixed", ns=pause_ns) if pause_ns else Think()),
-        probes=(probe,),
+        probes=() if wanted.kind == "stacks" else (probe,),
     )
 
 

@@ -11,6 +11,7 @@ from loadlens.measure.case import CaseMeasures
 from loadlens.measure.source import RunSource
 from loadlens.model.facts import Facts
 from loadlens.model.report import AccountingRow
+from loadlens.model.stacks import StackSamples
 from loadlens.whatif import remedies
 
 
@@ -22,12 +23,14 @@ class Diagnosis:
     verdict: Verdict
     accounting: tuple[AccountingRow, ...]
     cases: tuple[CaseMeasures, ...] = ()
+    stacks: tuple[StackSamples, ...] = ()
 
 
 def diagnosis_of(record: RunSource) -> Diagnosis:
     """Return the diagnosis of a record."""
     measures = whole_run.measured(record)
-    return Diagnosis(measures.facts, verdict_of(measures.facts), measures.accounting, measures.cases)
+    verdict = verdict_of(measures.facts)
+    return Diagnosis(measures.facts, verdict, measures.accounting, measures.cases, measures.stacks)
 
 
 def verdict_of(facts: Facts) -> Verdict:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from loadlens.diagnose.capacity import CurveCapacity, most_of
+from loadlens.diagnose.code_places import code_evidence
 from loadlens.diagnose.rules.processor.host_interference import ID as INTERFERENCE
 from loadlens.measure import memory_release
 from loadlens.measure.case import CaseMeasures
@@ -16,7 +17,7 @@ from loadlens.measure.curves import CurveCases
 from loadlens.measure.source import RunSource
 from loadlens.measure.whole_run import Measured, measured
 from loadlens.model.facts import Curve
-from loadlens.model.finding import Grade
+from loadlens.model.finding import Estimate, Grade
 from loadlens.model.report import CaseDetail, Report
 from loadlens.report.build import (
     chart_links,
@@ -73,7 +74,9 @@ def _report(record: RunSource, run: Measured) -> Report:
         ),
     )
     command = tuple(str(part) for part in environment.get("command") or ())
-    first = opening.opening(run, verdict, changes, capacities, shown_charts, brief, command)
+    is_full = any(isinstance(reached.most.figure, Estimate) for reached in capacities.values())
+    code = code_evidence(run.stacks, verdict.findings, is_full=is_full)
+    first = opening.opening(run, verdict, changes, capacities, shown_charts, brief, command, code)
     software = environment.get("software") or {}
     return Report(
         schema_version=SCHEMA_VERSION,
@@ -105,6 +108,7 @@ def _report(record: RunSource, run: Measured) -> Report:
         setup=tables.setup(run.cases),
         predictions=foretold,
         effects=None if changes is None else changes.section,
+        code=code,
     )
 
 

@@ -19,6 +19,7 @@ from loadlens.measure.whole_run import Measured
 from loadlens.model.finding import Estimate, Finding, Grade, Undecided
 from loadlens.model.notes import NOTES
 from loadlens.model.report import Chart, Line
+from loadlens.model.stacks import CodeEvidence
 from loadlens.model.study import asks_nothing_more
 from loadlens.present import numbers, words
 from loadlens.report.build.brief import Brief
@@ -50,6 +51,7 @@ def opening(
     charts: Sequence[Chart],
     brief: Brief,
     command: Sequence[str],
+    code: CodeEvidence,
 ) -> Opening:
     """Return the answer to the study's question, or the limit where its question names no factor."""
     plain = [finding for finding in verdict.findings if finding.explained_by is None]
@@ -71,7 +73,7 @@ def opening(
     experiment = changes.lead if leads and changes is not None else _experiment_of(cause, run.groups)
     return Opening(
         tuple(answer[:MOST_SENTENCES]),
-        tuple(_lines(run, cause, capacities, brief, command)),
+        tuple(_lines(run, cause, capacities, brief, command, code)),
         tuple(_pictures(charts, experiment, None if changes is None else changes.section.chart, leads=leads)),
     )
 
@@ -141,9 +143,11 @@ def _lines(
     capacities: Mapping[str, CurveCapacity],
     brief: Brief,
     command: Sequence[str],
+    code: CodeEvidence,
 ) -> Iterator[Line]:
     texts = (
         ("capacity", _capacity(run, cause, capacities)),
+        ("code", " ".join(code.lines)),
         ("fix", "" if cause is None else cause.advice),
         ("predicted", "" if cause is None else "; ".join(_gains(cause))),
         ("measured", "" if cause is None else _measured_change(cause, run.groups)),

@@ -149,6 +149,7 @@ def explanation_as_dict(answer: Explanation) -> dict[str, Any]:
         "record": answer.record,
         "objectives": [_plain(row) for row in answer.objectives],
         "quotes": list(answer.quotes),
+        "code": _plain(answer.code),
     }
 
 

@@ -15,6 +15,7 @@ from loadlens.signals.collect.scene import Running, Scene
 if TYPE_CHECKING:
     from loadlens.signals.collect.monitor import Monitor
 
+STACKS = "loadlens.signals.collect.stacks:StacksMonitor"  # alone in trials of its own
 MONITORS = {  # names only: a monitor that is not asked for is not imported
     "proc": "loadlens.signals.collect.proc:ProcMonitor",
     "host": "loadlens.signals.collect.host:HostMonitor",
@@ -26,12 +27,17 @@ MONITORS = {  # names only: a monitor that is not asked for is not imported
     "node": "loadlens.signals.collect.node:NodeMonitor",
     "beam": "loadlens.signals.collect.beam:BeamMonitor",
     "tcp": "loadlens.signals.collect.tcp:TcpMonitor",
+    "stacks": STACKS,
 }
 
 
 def spec_of(scene: Scene, *, marker: str | None = None, every_s: float = 1.0) -> MonitorSpec:
-    """Return the settings of every monitor for this testbed, without those that have nothing to watch."""
-    sources = [importlib.import_module(place.partition(":")[0]).wanted(scene) for place in MONITORS.values()]
+    """Return the settings of every monitor for this testbed, without those that have nothing to watch.
+
+    Stacks are sampled in trials of their own, where no other monitor runs.
+    """
+    places = [STACKS] if scene.samples_stacks else MONITORS.values()
+    sources = [importlib.import_module(place.partition(":")[0]).wanted(scene) for place in places]
     wanted = tuple(source for source in sources if source is not None)
     return MonitorSpec(wanted, interval_s=every_s, marker=marker)
 

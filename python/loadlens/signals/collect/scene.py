@@ -47,6 +47,7 @@ class Scene:
     databases: Mapping[str, str] = field(
         default_factory=dict
     )  # service -> postgresql://user@host:port/database
+    samples_stacks: bool = False  # the trial is there for the stacks of its threads, and for no figure
 
     @property
     def replicas(self) -> tuple[Running, ...]:

@@ -34,6 +34,7 @@ def explanation_lines(answer: Explanation, *, quiet: bool = False, width: int = 
     root = next((f for f in answer.findings if f.rule == answer.limit), None)
     yield from labelled("objective", [_objective(row) for row in answer.objectives], width=width)
     yield from _evidence(root, width)
+    yield from labelled("code", answer.code.lines, width=width)
     yield from labelled("answers", answer.quotes[:MOST_QUOTES], width=width)
     yield from labelled("capacity", [capacity_in_words(answer)], width=width)
     yield from labelled("others", [answer.others], width=width)

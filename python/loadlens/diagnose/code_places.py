@@ -1,0 +1,303 @@
+"""The lines of the service's own code where its threads are at the highest level, as evidence for a limit.
+
+A thread is *at work* if its innermost own code is not where threads also are without load: that leaves
+out pools that wait for work, event loops that wait for events, and timers of the service. Of the threads
+at work the place is shown that holds most of them; where they wait for a lock there, also the place that
+holds most of the others, one of which has it. If the limit is CPU time, the place is shown that holds most
+of the samples on a CPU. A place is a line; code that computes is one place per function, because it moves
+from line to line.
+
+Nothing is named on fewer than `FEWEST` samples or `FEWEST_MOMENTS` moments, if no more than half of the
+samples are there beyond chance, or if threads at work come and go: then the limit is not where they are.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Final, Literal
+
+from loadlens.diagnose import PAGES
+from loadlens.diagnose.rules.capacity_limits import healthy
+from loadlens.estimate.distributions import binomial_at_least
+from loadlens.model.finding import Finding, Grade
+from loadlens.model.notes import NOTES
+from loadlens.model.stacks import CodeEvidence, CodePlace, Frame, StackSamples, ThreadSample, Wait
+from loadlens.present import numbers, words
+
+FEWEST: Final = 20
+FEWEST_MOMENTS: Final = 10
+CHANCE: Final = 0.025
+MOST: Final = 0.5  # of the samples, from which a place is named
+SINGLE_LINE: Final = 0.8  # of a function's samples: it is named by this line alone
+LINE_SHARE: Final = 0.05  # of a function's samples: other lines are left out of its range
+ALIKE: Final = 0.8  # of the samples of a place, from which a library's function or a wait is said of it
+FULL: Final = 0.75  # mean number of threads at work over the highest: as many as there can be
+AT_REST: Final = 0.5  # threads at a place without load over those with it, from which it is no work
+UNREAD: Final = 0.1  # of the samples on a CPU, from which a process without frames is named
+PROCESSOR: Final = "processor"  # room of the rules about CPU time
+MAIN: Final = "<module>"
+
+_VERBS: Final[Mapping[Wait, tuple[str, str]]] = {  # of one thread and of several
+    "": ("runs", "run"),
+    "lock": ("waits for a lock", "wait for a lock"),
+    "interpreter": ("waits for its turn in the interpreter", "wait for their turn in the interpreter"),
+    "timer": ("sleeps", "sleep"),
+    "socket": ("waits for a socket", "wait for a socket"),
+    "storage": ("waits for storage", "wait for storage"),
+    "file lock": ("waits for a file lock", "wait for a file lock"),
+    "process": ("waits for another process", "wait for another process"),
+}
+_HELP: Final = {
+    "not permitted": "run with sudo, or once: sudo sysctl kernel.yama.ptrace_scope=0; in a container: "
+    "--cap-add SYS_PTRACE",
+    "py-spy is not installed": "pip install 'loadlens[lab]'",
+}
+Kind = Literal["computes", "works", "holds"]
+
+
+def code_evidence(
+    stacks: Sequence[StackSamples], findings: Sequence[Finding], *, is_full: bool
+) -> CodeEvidence:
+    """Return the places in the code that go with the limit of a service.
+
+    Args:
+        stacks: Of every level at which stacks were sampled, ascending.
+        findings: The weightiest first.
+        is_full: The service reached its capacity, so that something limits it, even if no finding says what.
+    """
+    if not stacks:
+        return CodeEvidence()
+    top, limit = _Level(stacks[-1]), _limit(findings)
+    if limit is None and not is_full:
+        return CodeEvidence(cost=top.cost())
+    places = tuple(top.places(is_processor=limit is not None and _room(limit.rule) == PROCESSOR))
+    return CodeEvidence(places, "" if places else top.why_none(), top.cost())
+
+
+def _limit(findings: Sequence[Finding]) -> Finding | None:
+    """Return the weightiest finding that says what limits the service, if it is at least probable."""
+    apart = NOTES | {healthy.ID}
+    return next(
+        (f for f in findings if f.explained_by is None and f.rule not in apart and f.grade >= Grade.PROBABLE),
+        None,
+    )
+
+
+def _room(rule: str) -> str:
+    """Return the folder of a rule."""
+    return next((page.__name__.split(".")[-2] for page in PAGES if rule == page.ID), "")
+
+
+@dataclass(frozen=True, slots=True)
+class _At:
+    """A sample of a thread in own code."""
+
+    sample: ThreadSample
+    depth: int  # of the innermost own frame in the stack
+
+    @property
+    def own(self) -> Frame:
+        return self.sample.stack[self.depth]
+
+    @property
+    def line(self) -> tuple[str, int]:
+        return self.own.file, self.own.line
+
+    @property
+    def moment(self) -> tuple[int, float]:
+        return self.sample.pid, self.sample.time_s
+
+    @property
+    def place(self) -> tuple[str, str, int]:
+        """File and function, and the line if it waits there."""
+        is_computing = self.sample.is_running or self.sample.wait == "interpreter"
+        return self.own.file, self.own.function, 0 if is_computing else self.own.line
+
+    @property
+    def call(self) -> str:
+        """Function of a library that the own code is in; empty: none with a frame."""
+        inner = self.sample.stack[self.depth + 1 :]
+        return inner[0].name if inner else ""
+
+    @property
+    def caller(self) -> Frame | None:
+        """Own function that called this one."""
+        outer = self.sample.stack[: self.depth]
+        return next((frame for frame in reversed(outer) if frame.is_own and frame.function != MAIN), None)
+
+
+def _in_own_code(samples: Iterable[ThreadSample]) -> Iterator[_At]:
+    for sample in samples:
+        depth = next((i for i in reversed(range(len(sample.stack))) if sample.stack[i].is_own), None)
+        if depth is not None:
+            yield _At(sample, depth)
+
+
+def _moments(samples: Iterable[ThreadSample]) -> Counter[int]:
+    """Return how often each process was sampled."""
+    return Counter(pid for pid, _ in {(sample.pid, sample.time_s) for sample in samples})
+
+
+def _per_moment(samples: Sequence[_At], moments: Mapping[int, int]) -> Counter[tuple[str, int]]:
+    """Return the mean number of threads at each line, over all processes."""
+    means: Counter[tuple[str, int]] = Counter()
+    for at in samples:
+        means[at.line] += 1 / moments[at.sample.pid]  # type: ignore[assignment]
+    return means
+
+
+def _majority(samples: Sequence[_At], of_samples: int) -> Sequence[_At]:
+    """Return the samples of the place that holds most of all; none if no place does beyond chance."""
+    by_place = Counter(at.place for at in samples)
+    if not by_place:
+        return ()
+    place, count = by_place.most_common(1)[0]
+    there = [at for at in samples if at.place == place]
+    is_enough = count >= FEWEST and len({at.sample.time_s for at in there}) >= FEWEST_MOMENTS
+    return there if is_enough and binomial_at_least(count, of_samples, MOST) <= CHANCE else ()
+
+
+def _wait_of(there: Sequence[_At]) -> Wait | None:
+    """Return what threads at a place do: what most of them wait for, or run; none: this and that."""
+    wait, count = Counter(at.sample.wait for at in there).most_common(1)[0]
+    return wait if count >= ALIKE * len(there) else None
+
+
+class _Level:
+    """The samples of a level, and what is at work in them."""
+
+    def __init__(self, stacks: StackSamples) -> None:
+        self._stacks = stacks
+        self._sources = {(line.file, line.line): line.text for line in stacks.lines}
+        self._names = _short_names({f.file for s in stacks.samples for f in s.stack if f.is_own})
+        self._loaded = [s for s in stacks.samples if stacks.begin_s <= s.time_s <= stacks.end_s]
+        self._moments = _moments(self._loaded)
+        idle = [s for s in stacks.samples if s.time_s < 0]
+        at_rest = _per_moment(list(_in_own_code(idle)), _moments(idle))
+        in_code = list(_in_own_code(self._loaded))
+        with_load = _per_moment(in_code, self._moments)
+        self._work = [at for at in in_code if at_rest[at.line] < AT_REST * with_load[at.line]]
+
+    def places(self, *, is_processor: bool) -> Iterator[CodePlace]:
+        """Yield the place that holds most, and that of the others where they wait for a lock."""
+        if is_processor:
+            on_cpu = sum(s.is_running for s in self._loaded)
+            there = _majority([at for at in self._work if at.sample.is_running], on_cpu)
+            if there:
+                yield self._place("computes", there, on_cpu)
+                return
+        there = _majority(self._work, len(self._work)) if self._is_full() else ()
+        if not there:
+            return
+        yield self._place("works", there, len(self._work))
+        if _wait_of(there) in ("lock", "file lock"):
+            rest = [at for at in self._work if at.place != there[0].place]
+            others = _majority(rest, len(rest))
+            if others:
+                yield self._place("holds", others, len(rest))
+
+    def why_none(self) -> str:
+        """Return the reason why no place is named."""
+        for failure in self._stacks.failures:
+            if failure.why in _HELP:
+                return f"the code of {failure.process} was not read ({failure.why}): {_HELP[failure.why]}"
+        running = [s for s in self._loaded if s.is_running]
+        unread = Counter(s.process for s in running if not s.stack)
+        if unread and unread.total() > UNREAD * len(running):
+            name = unread.most_common(1)[0][0]
+            why = [failure.why for failure in self._stacks.failures if failure.process == name]
+            return f"the code of {name} was not read: {why[0] if why else 'only that of Python is'}"
+        if len(self._work) < FEWEST:
+            seen = words.plural(len(self._work), "sample")
+            return f"{seen} of threads at work in its own code, needs {FEWEST}"
+        if not self._is_full():
+            return f"its threads are often at rest: {self._at_work():.2g} at work on average"
+        by_place = Counter(at.place for at in self._work)
+        share = numbers.with_unit(by_place.most_common(1)[0][1] / len(self._work), "share")
+        return f"no place in its code holds most of the threads at work; the first one holds {share}"
+
+    def cost(self) -> str:
+        """Return how often the service was sampled, and what it cost."""
+        cores, moments = self._stacks.cores, len({s.time_s for s in self._loaded})
+        took = "" if cores is None else f"; sampling took {numbers.with_unit(cores, 'cores')}"
+        load = (
+            words.users(self._stacks.load) if self._stacks.is_closed else f"{self._stacks.load:g} requests/s"
+        )
+        return f"sampled {words.plural(moments, 'time')} at {load}, in a trial that gives no figures{took}"
+
+    def _at_work(self) -> float:
+        """Return the mean number of threads at work."""
+        return sum(1 / self._moments[at.sample.pid] for at in self._work)
+
+    def _is_full(self) -> bool:
+        """True if the threads at work are nearly always as many as at most."""
+        by_moment = Counter(at.moment for at in self._work)
+        most = 0
+        for pid in self._moments:
+            counts = sorted((count for (own, _), count in by_moment.items() if own == pid), reverse=True)
+            most += counts[len(counts) // 20] if counts else 0  # but for one of twenty moments
+        return most > 0 and self._at_work() >= FULL * most
+
+    # --- words --------------------------------------------------------------------------------------------
+
+    def _place(self, kind: Kind, there: Sequence[_At], of_samples: int) -> CodePlace:
+        lines = Counter(at.own.line for at in there)
+        line, count = lines.most_common(1)[0]
+        is_single = count >= SINGLE_LINE * len(there)
+        shown = [line] if is_single else [n for n, times in lines.items() if times >= LINE_SHARE * len(there)]
+        own = there[0].own
+        call, times = Counter(at.call for at in there).most_common(1)[0]
+        call = call if times >= ALIKE * len(there) else ""
+        outer = Counter(at.caller for at in there).most_common(1)[0][0]
+        caller = "" if outer is None else self._named(outer.function, outer.file, outer.line)
+        named = self._named(own.function, own.file, min(shown), max(shown))
+        where = f"in {call}, called from {named}" if call else f"at {named}"
+        if caller:
+            where += f" (from {caller})" if call else f", called from {caller}"
+        text = f"{self._who(kind, there, of_samples)} {where} ({len(there):,} of {of_samples:,} samples)"
+        return CodePlace(
+            kind=kind,
+            file=own.file,
+            line=min(shown),
+            last_line=max(shown),
+            function=own.function,
+            call=call,
+            caller=caller,
+            source=self._sources.get((own.file, line), "") if len(shown) == 1 else "",
+            samples=len(there),
+            of_samples=of_samples,
+            text=text,
+        )
+
+    def _who(self, kind: Kind, there: Sequence[_At], of_samples: int) -> str:
+        """Return which threads are at a place and what they do: `7.9 of 8 threads at work sleep`."""
+        share = len(there) / of_samples
+        if kind == "computes":
+            return f"{numbers.with_unit(share, 'share')} of the CPU samples are"
+        wait = _wait_of(there)
+        singular, plural = ("is", "are") if wait is None else _VERBS.get(wait, ("waits", "wait"))
+        threads = self._at_work() * of_samples / len(self._work)
+        others = "other " if kind == "holds" else ""
+        if round(threads) > 1:
+            return f"{share * threads:.2g} of {threads:.2g} {others}threads at work {plural}"
+        return f"the {others}thread at work {singular}"
+
+    def _named(self, function: str, file: str, line: int, last: int = 0) -> str:
+        name = "" if function == MAIN else f"{function}() "
+        lines = f"{line}-{last}" if last > line else f"{line}"
+        return f"{name}{self._names.get(file, file)}:{lines}"
+
+
+def _short_names(files: Collection[str]) -> dict[str, str]:
+    """Return each file by as many of its last parts as distinguish it from the others."""
+    names = {}
+    for file in files:
+        parts = PurePosixPath(file).parts
+        ends = ("/".join(parts[-length:]) for length in range(1, len(parts)))
+        names[file] = next(
+            (end for end in ends if sum(f"/{other}".endswith(f"/{end}") for other in files) == 1), file
+        )
+    return names

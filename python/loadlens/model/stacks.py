@@ -1,0 +1,134 @@
+"""Stacks of a service's threads as they were sampled, and the evidence in them on its code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+SEPARATOR: Final = "\t"
+
+# What a thread waits for, by the system call that it is in; empty if it runs.
+Wait = Literal[
+    "",
+    "lock",
+    "interpreter",  # the lock under which the threads of an interpreter take turns
+    "timer",
+    "socket",
+    "events",  # on any of many sockets, as an event loop waits
+    "connections",
+    "storage",
+    "file lock",
+    "process",
+    "other",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A function that a thread is in."""
+
+    function: str
+    module: str  # of Python; the class of a JVM
+    file: str
+    line: int  # 0: not known
+    is_own: bool = False  # code of the service; false: of a library, or of the language itself
+
+    @property
+    def name(self) -> str:
+        """Name with the module: `requests.api.get`."""
+        return f"{self.module}.{self.function}" if self.module else self.function
+
+    @property
+    def text(self) -> str:
+        """One line, as a record keeps it."""
+        own = "own" if self.is_own else ""
+        return SEPARATOR.join((self.function, self.module, self.file, str(self.line), own))
+
+    @staticmethod
+    def of(text: str) -> Frame:
+        """Return the frame of a line; raise ValueError if it is none."""
+        function, module, file, line, own = text.split(SEPARATOR)
+        return Frame(function, module, file, int(line), own == "own")
+
+
+Stack = tuple[Frame, ...]  # outermost first
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadSample:
+    """One thread at one moment."""
+
+    time_s: float  # since t0
+    pid: int
+    process: str
+    tid: int
+    thread: str
+    is_running: bool  # or ready to
+    wait: Wait
+    stack: Stack  # empty: not read
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLine:
+    """A line of the service's own code."""
+
+    file: str
+    line: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class SamplingFailure:
+    """Attempts in vain to read the frames of a process, with the reason."""
+
+    process: str
+    why: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class StackSamples:
+    """All samples of one trial."""
+
+    load: float  # users, or offered requests per second
+    is_closed: bool
+    begin_s: float  # of the measured part, since t0; samples before 0 are of the service without load
+    end_s: float
+    samples: tuple[ThreadSample, ...]
+    lines: tuple[SourceLine, ...]
+    failures: tuple[SamplingFailure, ...]
+    cores: float | None  # CPU time of the sampling per second
+
+
+@dataclass(frozen=True, slots=True)
+class CodePlace:
+    """A place in the service's own code where threads were at the highest level."""
+
+    kind: Literal["computes", "works", "holds"]  # on a CPU; at work at all; the others, where most wait
+    file: str
+    line: int
+    last_line: int  # of the same function; equal to `line` for a single line
+    function: str
+    call: str  # function of a library that it is in; empty: none
+    caller: str  # own function that called it, with file and line; empty: none
+    source: str  # text of the line; empty: not read
+    samples: int
+    of_samples: int
+    text: str  # for people
+
+
+@dataclass(frozen=True, slots=True)
+class CodeEvidence:
+    """Evidence on the service's code in the samples of a record."""
+
+    places: tuple[CodePlace, ...] = ()
+    why_none: str = ""  # why no line is named; empty: one is, or there is no limit to explain
+    cost: str = ""  # of the sampling
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Each place with its line of source; else the reason why none is named."""
+        if not self.places:
+            return (f"no line: {self.why_none}",) if self.why_none else ()
+        named = [(place.text, f"> {place.source}" if place.source else "") for place in self.places]
+        return tuple(line for lines in named for line in lines if line)

@@ -1,0 +1,236 @@
+"""Stacks of the threads of the services, at moments of a trial that gives no figures.
+
+Of each thread the kernel says whether it runs, and what it waits for; a reader of its language says in which
+code. Each different stack is written once, and each sample refers to it.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Final
+
+from loadlens.machine.listening_sockets import with_descendants
+from loadlens.model.readings import StacksMetrics
+from loadlens.model.stacks import Frame, Stack, Wait
+from loadlens.signals.collect.monitor import NO_LABELS, Monitor, Row, labels, reading
+from loadlens.signals.collect.scene import Scene
+from loadlens.signals.collect.threads import NotRead, Reader, Threads, python_frames, waits
+from loadlens.signals.collect.threads.waits import State
+
+EVERY_S: Final = 0.05
+MOST_CORES: Final = 0.25  # that the sampling may use: beyond it, moments are left out
+LOOK_AGAIN_S: Final = 0.5  # for processes that a service has started
+GIVE_UP_AFTER: Final = 3  # failures of a process without a success
+MOST_THREADS: Final = 500  # of a process, at one moment
+MOST_LINES: Final = 1000  # of source
+LONGEST_LINE: Final = 200
+NOTHING: Final = Threads()
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """A process whose threads are sampled, with those of all that it started."""
+
+    service: str
+    replica: int
+    pid: int
+
+
+@dataclass(frozen=True, slots=True)
+class Roots:
+    """Settings of the stacks monitor."""
+
+    monitor: ClassVar[str] = "stacks"
+    processes: tuple[Root, ...]
+
+
+def wanted(scene: Scene) -> Roots | None:
+    """The processes of the services, in a trial that is there for their stacks."""
+    roots = tuple(
+        Root(p.service, p.replica, p.pid) for p in scene.replicas if p.pid is not None and p.is_here
+    )
+    return Roots(roots) if scene.samples_stacks and roots else None
+
+
+class _Process:
+    """A process with a reader of its language, if there is one."""
+
+    def __init__(self, pid: int, owner: Root) -> None:
+        self.pid = pid
+        self.failures: Counter[str] = Counter()
+        self.labels: dict[str, str | int] = {
+            "service": owner.service,
+            "replica": owner.replica,
+            "pid": pid,
+            "process": _name(f"/proc/{pid}"),
+        }
+        self.reader: Reader | None = python_frames.reader_of(pid)
+        self._was_read = False
+
+    def read(self) -> Threads:
+        """Return what is known of its code; nothing if it could not be read."""
+        if self.reader is None or (not self._was_read and self.failures.total() >= GIVE_UP_AFTER):
+            return NOTHING
+        try:
+            threads = self.reader.read()
+        except NotRead as fault:
+            self.failures[str(fault)] += 1
+            return NOTHING
+        self._was_read = True
+        return threads
+
+
+class StacksMonitor(Monitor):
+    """The monitor."""
+
+    name = "stacks"
+    settings = Roots
+
+    def __init__(self) -> None:
+        self._roots: tuple[Root, ...] = ()
+        self._processes: dict[int, _Process] = {}
+        self._sampled: dict[int, _Process] = {}  # those that ended, too
+        self._looked_ns = 0
+        self._began_ns = 0
+        self._spent_s = 0.0
+        self._stacks: dict[Stack, int] = {}  # with their numbers
+        self._written = 0  # of them
+
+    def open(self, spec: Roots) -> None:
+        """Take the processes."""
+        self._roots = spec.processes
+        self._began_ns = time.monotonic_ns()
+        self._spent_s = _cpu_s()
+
+    def tick(self, now_ns: int, *, last: bool) -> Iterable[Row]:
+        """Sample every thread once, unless the sampling takes too much; at the end, what is said once."""
+        if not last and self._cores(now_ns) <= MOST_CORES:
+            self._look(now_ns)
+            for process in self._processes.values():
+                yield from self._sample(process)
+        yield from self._new_stacks()
+        if last:
+            yield from self._failures()
+            yield from self._lines()
+        yield reading(StacksMetrics.sampling_cpu_s, NO_LABELS, _cpu_s() - self._spent_s)
+
+    def _cores(self, now_ns: int) -> float:
+        """Return the CPU time that the sampling took, per second; of the first second in full."""
+        return (_cpu_s() - self._spent_s) / max(1.0, (now_ns - self._began_ns) / 1e9)
+
+    def _look(self, now_ns: int) -> None:
+        """Add processes that the services have started, and drop those that ended."""
+        if self._processes and now_ns - self._looked_ns < LOOK_AGAIN_S * 1e9:
+            return
+        self._looked_ns = now_ns
+        present: dict[int, Root] = {}
+        for root in self._roots:
+            for pid in sorted(with_descendants([root.pid])):
+                present.setdefault(pid, root)
+        for pid in self._processes.keys() - present.keys():
+            del self._processes[pid]
+        for pid, root in present.items():
+            if pid not in self._processes and os.path.isdir(f"/proc/{pid}"):
+                self._sampled[pid] = self._processes[pid] = _Process(pid, root)
+
+    def _sample(self, process: _Process) -> Iterator[Row]:
+        """Yield each thread; its state is read before its frames and after them, which takes some time."""
+        before = {} if process.reader is None else _states(process.pid)
+        threads = process.read()
+        after = _states(process.pid)
+        time_ns = time.monotonic_ns()
+        for tid in sorted(threads.stacks.keys() | after.keys()):
+            states = [each[tid] for each in (before, after) if tid in each]
+            if not states:
+                continue
+            is_running = threads.running.get(tid, states[-1].is_running)
+            stack = threads.stacks.get(tid)
+            own = labels(
+                **process.labels,
+                tid=tid,
+                thread=threads.names.get(tid) or _name(f"/proc/{process.pid}/task/{tid}"),
+                wait="" if is_running else _wait(states, threads.waits.get(tid)),
+                stack=self._stacks.setdefault(stack, len(self._stacks) + 1) if stack else "",
+            )
+            yield reading(StacksMetrics.thread_sample, own, int(is_running), time_ns)
+
+    def _new_stacks(self) -> Iterator[Row]:
+        for stack, number in list(self._stacks.items())[self._written :]:
+            text = "\n".join(frame.text for frame in stack)
+            yield reading(StacksMetrics.stack_frames, labels(id=number, frames=text), len(stack))
+        self._written = len(self._stacks)
+
+    def _failures(self) -> Iterator[Row]:
+        for process in self._sampled.values():
+            for why, count in process.failures.items():
+                yield reading(StacksMetrics.stack_failures, labels(**process.labels, why=why), count)
+
+    def _lines(self) -> Iterator[Row]:
+        """Yield the lines of the service's own code that threads were at."""
+        own = {frame: None for stack in self._stacks for frame in stack if frame.is_own and frame.line > 0}
+        by_file: dict[str, dict[int, Frame]] = {}
+        for frame in list(own)[:MOST_LINES]:
+            by_file.setdefault(frame.file, {})[frame.line] = frame
+        readers = [process.reader for process in self._processes.values() if process.reader is not None]
+        for file, at in by_file.items():
+            paths = (path for reader in readers for path in reader.sources(next(iter(at.values()))))
+            for line, text in _source(paths, at).items():
+                yield reading(StacksMetrics.source_line, labels(file=file, line=line, text=text), 1)
+
+
+def _states(pid: int) -> dict[int, State]:
+    """Return the state of each thread of a process; nothing if it ended."""
+    try:
+        tids = sorted(map(int, os.listdir(f"/proc/{pid}/task")))[:MOST_THREADS]
+    except OSError:
+        return {}
+    states = ((tid, waits.state_of(pid, tid)) for tid in tids)
+    return {tid: state for tid, state in states if state is not None}
+
+
+def _wait(states: Sequence[State], of_language: Wait | None) -> Wait:
+    """Return what a thread waits for; `other` if the states around its frames differ.
+
+    A language knows what its locks stand for. The lock of an interpreter is waited for a few milliseconds at
+    a time.
+    """
+    seen = {state.wait for state in states if not state.is_running}
+    wait: Wait = seen.pop() if len(seen) == 1 else "other"
+    if of_language is None or wait != "lock":
+        return wait
+    has_timeout = any(state.has_timeout for state in states)
+    return of_language if of_language != "interpreter" or has_timeout else wait
+
+
+def _source(paths: Iterable[Path], wanted_lines: Mapping[int, Frame]) -> dict[int, str]:
+    """Return lines of the first of some files that can be read; empty if none can."""
+    for path in paths:
+        try:
+            with open(path, encoding="utf-8", errors="replace") as source:
+                return {
+                    number: text.strip()[:LONGEST_LINE]
+                    for number, text in enumerate(source, 1)
+                    if number in wanted_lines
+                }
+        except OSError:
+            continue
+    return {}
+
+
+def _cpu_s() -> float:
+    """CPU time of this process and of the programs that it called."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+def _name(path: str) -> str:
+    try:
+        with open(f"{path}/comm", encoding="utf-8", errors="replace") as file:
+            return file.read().rstrip("\n")
+    except OSError:
+        return ""

@@ -1,0 +1,268 @@
+"""Places in the code, from samples that are made by hand: which are named, with which counts."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import pytest
+
+from loadlens.diagnose.code_places import FEWEST, code_evidence
+from loadlens.diagnose.rules.capacity_limits import healthy
+from loadlens.model.finding import Finding, Grade
+from loadlens.model.stacks import (
+    CodeEvidence,
+    Frame,
+    SamplingFailure,
+    SourceLine,
+    Stack,
+    StackSamples,
+    ThreadSample,
+    Wait,
+)
+
+APP = "/srv/shop/orders.py"
+POOL = Frame("_worker", "concurrent.futures.thread", "/lib/thread.py", 81)
+GET = Frame("get", "queue", "/lib/queue.py", 171)
+SELECT = Frame("select", "selectors", "/lib/selectors.py", 468)
+RUN = Frame("_run", "asyncio.events", "/lib/events.py", 80)
+SERVE = Frame("main", "orders", APP, 90, is_own=True)
+MOMENTS = 40
+EVERY_S = 0.05
+State = tuple[Stack, Wait]  # without a wait: it runs
+
+AT_REST: State = ((POOL, GET), "lock")
+LOOP_AT_REST: State = ((SERVE, SELECT), "events")
+
+
+def own(function: str, line: int) -> Frame:
+    return Frame(function, "orders", APP, line, is_own=True)
+
+
+def working(*frames: Frame, wait: Wait = "") -> State:
+    return (POOL, *frames), wait
+
+
+def sampled(
+    loaded: Callable[[int, int], State],
+    threads: int,
+    *,
+    idle: Callable[[int], State] = lambda thread: AT_REST,
+    moments: int = MOMENTS,
+    lines: Sequence[SourceLine] = (),
+    failures: Sequence[SamplingFailure] = (),
+) -> StackSamples:
+    """Return samples of one process: ten moments without load, then others with it."""
+    samples = []
+    for moment in range(-10, moments):
+        for thread in range(threads):
+            stack, wait = idle(thread) if moment < 0 else loaded(moment, thread)
+            time_s = moment * EVERY_S + 0.01
+            samples.append(ThreadSample(time_s, 7, "python3", thread, f"t-{thread}", not wait, wait, stack))
+    return StackSamples(
+        8.0, True, 0.0, moments * EVERY_S, tuple(samples), tuple(lines), tuple(failures), cores=0.1
+    )
+
+
+def limit(rule: str, grade: Grade = Grade.PROBABLE) -> Finding:
+    return Finding(rule, grade, 0.9, "", "", "", (), (), "", "")
+
+
+def evidence(
+    stacks: StackSamples, rule: str | None = "waiting.none", *, is_full: bool = True
+) -> CodeEvidence:
+    return code_evidence([stacks], [] if rule is None else [limit(rule)], is_full=is_full)
+
+
+def test_a_pool_that_sleeps_in_one_line_is_named_by_it() -> None:
+    asleep = working(own("query", 41), wait="timer")
+    stacks = sampled(lambda moment, thread: asleep, 8, lines=[SourceLine(APP, 41, "time.sleep(0.1)")])
+
+    (place,) = evidence(stacks).places
+
+    assert (place.kind, place.file, place.line, place.function) == ("works", APP, 41, "query")
+    assert (place.samples, place.of_samples) == (8 * MOMENTS, 8 * MOMENTS)
+    assert place.text == "8 of 8 threads at work sleep at query() orders.py:41 (320 of 320 samples)"
+    assert place.source == "time.sleep(0.1)"
+
+
+def test_the_call_of_a_library_and_the_caller_are_named_with_the_line() -> None:
+    library = Frame("get", "requests.api", "/lib/requests/api.py", 73)
+    deeper = Frame("recv_into", "socket", "/lib/socket.py", 706)
+    asking = working(own("view", 12), own("fetch", 20), library, deeper, wait="socket")
+
+    (place,) = evidence(sampled(lambda moment, thread: asking, 4)).places
+
+    assert place.call == "requests.api.get"
+    assert place.text == (
+        "4 of 4 threads at work wait for a socket in requests.api.get, called from fetch() orders.py:20 "
+        "(from view() orders.py:12) (160 of 160 samples)"
+    )
+
+
+def test_where_most_wait_for_a_lock_the_place_of_the_other_is_named_too() -> None:
+    waits, holds = working(own("query", 41), wait="lock"), working(own("query", 42), wait="timer")
+
+    first, second = evidence(
+        sampled(lambda moment, thread: holds if thread == moment // 4 % 8 else waits, 8)
+    ).places
+
+    assert (first.kind, first.line, first.samples) == ("works", 41, 7 * MOMENTS)
+    assert first.text.startswith("7 of 8 threads at work wait for a lock at query() orders.py:41")
+    assert (second.kind, second.line, second.samples, second.of_samples) == ("holds", 42, MOMENTS, MOMENTS)
+    assert second.text.startswith("the other thread at work sleeps at query()")
+
+
+def test_one_thread_that_computes_is_named_with_its_share_of_the_samples() -> None:
+    # an event loop that is at rest at every tenth moment
+    hashing: State = ((SERVE, RUN, own("register", 31)), "")
+    stacks = sampled(
+        lambda moment, thread: LOOP_AT_REST if moment % 10 == 0 else hashing,
+        1,
+        idle=lambda thread: LOOP_AT_REST,
+    )
+
+    for rule in ("eventloop.blocked", "saturation.plateau"):
+        (place,) = evidence(stacks, rule).places
+        assert (place.function, place.line, place.samples) == ("register", 31, 36)
+
+    assert evidence(stacks, "eventloop.blocked").places[0].text == (
+        "100 % of the CPU samples are at register() orders.py:31, called from main() orders.py:90 "
+        "(36 of 36 samples)"
+    )
+
+
+def test_code_that_computes_is_one_place_however_it_moves_from_line_to_line() -> None:
+    at = [working(own("total", line)) for line in (12, 13, 14)]
+
+    (place,) = evidence(sampled(lambda moment, thread: at[moment % 3], 2), "cpu.saturated").places
+
+    assert (place.line, place.last_line, place.function) == (12, 14, "total")
+    assert "at total() orders.py:12-14" in place.text
+
+
+def test_threads_that_take_turns_in_an_interpreter_are_at_one_place() -> None:
+    runs, waits = working(own("total", 12)), working(own("total", 12), wait="interpreter")
+
+    (place,) = evidence(sampled(lambda m, t: runs if t == m % 8 else waits, 8), "cpu.saturated").places
+    (at_work,) = evidence(sampled(lambda m, t: runs if t == m % 8 else waits, 8), "waiting.none").places
+
+    assert (place.samples, place.of_samples) == (MOMENTS, MOMENTS)  # on a CPU: one of them at a time
+    assert (at_work.samples, at_work.of_samples) == (8 * MOMENTS, 8 * MOMENTS)
+    assert at_work.text.startswith("8 of 8 threads at work wait for their turn in the interpreter at total()")
+
+
+def test_cpu_time_outside_own_code_counts_against_a_place() -> None:
+    json = Frame("loads", "json", "/lib/json.py", 346)
+    here, elsewhere = working(own("total", 12)), working(json)
+
+    given = evidence(sampled(lambda m, t: here if m % 5 < 2 else elsewhere, 1), "cpu.saturated")
+
+    assert given.places == ()  # 40 % of the CPU samples
+
+
+@pytest.mark.parametrize("rule", ["waiting.none", "cpu.saturated"])
+def test_a_thread_that_does_the_same_without_load_is_not_at_work(rule: str) -> None:
+    flushes: State = ((own("flush", 5),), "timer")
+    asleep = working(own("query", 41), wait="timer")
+
+    given = evidence(
+        sampled(
+            lambda moment, thread: flushes if thread < 5 else asleep,
+            8,
+            idle=lambda thread: flushes if thread < 5 else AT_REST,
+        ),
+        rule,
+    )
+
+    assert [(place.line, place.of_samples) for place in given.places] == [(41, 3 * MOMENTS)]
+
+
+def test_nothing_is_named_where_nothing_limits() -> None:
+    stacks = sampled(lambda moment, thread: working(own("query", 41), wait="timer"), 8)
+
+    assert evidence(stacks, None, is_full=False).lines == ()
+    assert code_evidence([stacks], [limit(healthy.ID)], is_full=False).lines == ()
+    suspected = [limit("waiting.none", Grade.SUSPECTED)]
+    assert code_evidence([stacks], suspected, is_full=False).lines == ()
+
+
+def test_nothing_is_named_on_too_few_samples() -> None:
+    asleep = working(own("query", 41), wait="timer")
+    one_less = sampled(lambda moment, thread: asleep, 1, moments=FEWEST - 1)
+    few_moments = sampled(lambda moment, thread: asleep, 8, moments=9)
+
+    assert evidence(one_less).places == ()
+    assert evidence(one_less).why_none == "19 samples of threads at work in its own code, needs 20"
+    assert evidence(few_moments).places == ()
+    assert evidence(sampled(lambda moment, thread: asleep, 1, moments=FEWEST)).places != ()
+
+
+def test_threads_that_come_and_go_are_not_where_the_limit_is() -> None:
+    # Poisson arrivals at a service that is at work a quarter of the time
+    random_ = random.Random(3)
+    busy = {(m, t) for m in range(MOMENTS) for t in range(8) if random_.random() < 0.25}
+    at = working(own("query", 41), wait="timer")
+
+    given = evidence(sampled(lambda m, t: at if (m, t) in busy else AT_REST, 8))
+
+    assert given.places == ()
+    assert given.why_none.startswith("its threads are often at rest: ")
+
+
+def test_no_place_is_named_where_none_holds_most() -> None:
+    places = [working(own("query", line), wait="timer") for line in (10, 20, 30)]
+
+    given = evidence(sampled(lambda m, t: places[t % 3], 9))
+
+    assert given.places == ()
+    assert given.why_none == (
+        "no place in its code holds most of the threads at work; the first one holds 33.3 %"
+    )
+
+
+@pytest.mark.parametrize(
+    ("why", "help_"),
+    [
+        ("not permitted", "sudo sysctl kernel.yama.ptrace_scope=0"),
+        ("py-spy is not installed", "pip install 'loadlens[lab]'"),
+    ],
+)
+def test_a_missing_right_or_program_is_named_with_the_command(why: str, help_: str) -> None:
+    blind: State = ((), "")
+    stacks = sampled(
+        lambda m, t: blind, 2, idle=lambda t: blind, failures=[SamplingFailure("python3", why, 3)]
+    )
+
+    (line,) = evidence(stacks).lines
+
+    assert why in line
+    assert help_ in line
+
+
+def test_a_language_whose_frames_are_not_read_is_named() -> None:
+    given = evidence(sampled(lambda m, t: ((), ""), 2, idle=lambda t: ((), "")))
+
+    assert given.lines == ("no line: the code of python3 was not read: only that of Python is",)
+
+
+def renamed_frame(frame: Frame) -> Frame:
+    return replace(frame, function=f"x{frame.function}", file=frame.file.replace("orders", "a"))
+
+
+def test_names_of_files_and_functions_change_nothing_but_names() -> None:
+    waits, holds = working(own("query", 41), wait="lock"), working(own("query", 42), wait="timer")
+    stacks = sampled(lambda m, t: holds if t == 0 else waits, 8)
+    renamed = replace(
+        stacks,
+        samples=tuple(replace(s, stack=tuple(renamed_frame(f) for f in s.stack)) for s in stacks.samples),
+    )
+
+    before, after = evidence(stacks).places, evidence(renamed).places
+
+    assert [(p.kind, p.line, p.samples) for p in before] == [(p.kind, p.line, p.samples) for p in after]
+
+
+def test_a_record_without_stacks_says_nothing() -> None:
+    assert code_evidence([], [limit("waiting.none")], is_full=True) == CodeEvidence()
