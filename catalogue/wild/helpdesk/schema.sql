@@ -6,7 +6,7 @@ CREATE TABLE tickets (
     opened_at  timestamptz NOT NULL DEFAULT now()
 );
 INSERT INTO tickets (customer, subject, state, opened_at)
-SELECT (n * 7919) % 20000, 'Ticket about order ' || n, CASE WHEN n % 5 = 0 THEN 'open' ELSE 'closed' END,
+SELECT (n::bigint * 7919) % 20000, 'Ticket about order ' || n, CASE WHEN n % 5 = 0 THEN 'open' ELSE 'closed' END,
        now() - n * interval '1 minute'
 FROM generate_series(1, 400000) AS n;
 ANALYZE tickets;

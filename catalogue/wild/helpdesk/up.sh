@@ -8,7 +8,7 @@ mkdir $PGHOST
 pg initdb -A trust -U postgres -N -D $PGHOST >/dev/null
 pg postgres -D $PGHOST -k $PGHOST -c listen_addresses= -F -c max_parallel_workers_per_gather=0 -c shared_buffers=256MB &
 until pg_isready -q; do sleep .2; done
-psql -q -f schema.sql
-if [ $VARIANT != flawed ]; then psql -q -f migrations_2.sql; fi
+psql -q -v ON_ERROR_STOP=1 -f schema.sql
+if [ $VARIANT != flawed ]; then psql -q -v ON_ERROR_STOP=1 -f migrations_2.sql; fi
 if [ $VARIANT = healthy ]; then export CRM_SECONDS=0.35; fi
 exec uvicorn service:app --port $1 --log-level warning

@@ -9,7 +9,7 @@ import time
 port = sys.argv[1]
 home = os.path.join(os.environ["TMPDIR"], "postgres")
 os.environ["PGHOST"] = home
-tools = os.path.dirname(shutil.which("initdb") or sorted(glob.glob("/usr/lib/postgresql/*/bin/initdb"))[-1])
+tools = os.path.dirname(os.path.realpath(shutil.which("initdb") or sorted(glob.glob("/usr/lib/postgresql/*/bin/initdb"))[-1]))
 who = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"] if os.getuid() == 0 else []
 os.mkdir(home)
 if who:

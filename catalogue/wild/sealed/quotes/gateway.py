@@ -11,7 +11,7 @@ busy = 0
 async def last(request):
     global busy
     if busy >= 6:
-        hashlib.pbkdf2_hmac("sha256", b"audit", b"refused", 4000)
+        hashlib.pbkdf2_hmac("sha256", b"audit", b"refused", 1500)
         return web.json_response({"error": "too many calls"}, status=503)
     busy += 1
     try:

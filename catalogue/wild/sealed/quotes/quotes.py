@@ -11,7 +11,7 @@ from prometheus_client import Counter, Histogram, make_asgi_app
 
 VARIANT = os.environ.get("VARIANT", "flawed")
 GATEWAY = f"http://127.0.0.1:{int(os.environ['PORT']) + 1}"
-ATTEMPTS = 8
+ATTEMPTS = 5
 PORTFOLIO_SECONDS = 0.4 if VARIANT == "healthy" else 0.15
 
 CALLS = Counter("gateway_calls", "Calls to the gateway", ["outcome"])

@@ -18,7 +18,7 @@ def rank(entry):
     """Members first, then the largest party, then whoever came first."""
     member, party, number = entry
     penalty = 0
-    for seat in range(party, 8):
+    for seat in range(party, 26):
         penalty += (seat * 31 + number) % 7
     return (0 if member else 1, penalty // 8, number)
 
@@ -78,7 +78,7 @@ def sell(show, party, member):
     gate = house if VARIANT == "flawed" else doors[show]
     gate.enter(member, party)
     try:
-        time.sleep(0.006)  # the hall's booking system writes the seats
+        time.sleep(0.012)  # the hall's booking system writes the seats
         sold[show] += party
     finally:
         gate.leave()
