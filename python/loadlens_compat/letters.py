@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from loadlens.errors import UsageError
+
+WIDTH: Final = 80  # columns of help
 
 # How click is kept from reading what belongs to the other program's grammar.
 UNREAD: Final[dict[str, Any]] = {
@@ -154,12 +157,18 @@ def usage(first: str, flags: Sequence[Flag]) -> Iterator[str]:
     yield "Options are:"
     for flag in flags:
         if not flag.instead:
-            yield f"    {flag.shown:<20} {flag.says}"
+            yield from _entry(flag, flag.says)
     if any(flag.instead for flag in flags):
         yield "Not honoured:"
     for flag in flags:
         if flag.instead:
-            yield f"    {flag.shown:<20} {flag.says}; try {flag.instead}"
+            yield from _entry(flag, f"{flag.says}; try {flag.instead}")
+
+
+def _entry(flag: Flag, says: str) -> Iterator[str]:
+    wrapped = textwrap.wrap(says, WIDTH - 25, break_long_words=False, break_on_hyphens=False)
+    yield f"    {flag.shown:<20} {wrapped[0]}"
+    yield from (f"{'':<25}{line}" for line in wrapped[1:])
 
 
 def whole(text: str, flag: str, *, at_least: int, at_most: int | None = None) -> int:

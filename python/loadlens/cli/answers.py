@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -36,7 +37,9 @@ def checks(texts: Sequence[str]) -> tuple[Check, ...]:
 def _check(text: str) -> Check:
     kind, colon, what = text.partition(":")
     if not colon or not what:
-        raise UsageError(f"not a check: {text!r}", where="--check", hint=_FORMS)
+        status = re.fullmatch(r"(?:status|code)\W+(\w+)", text)
+        hint = _FORMS if status is None else f"--expect {status[1]}"
+        raise UsageError(f"not a check: {text!r}", where="--check", hint=hint)
     match kind.strip():
         case "contains":
             return Check("contains", text=what)

@@ -407,7 +407,7 @@ def _metrics(target: Target, path: str) -> str:
         raise UsageError(
             f"no metrics from {target.origin}{path}: {reason.words}",
             where="--metrics",
-            hint=reason.for_explain or None,
+            hint=reason.for_explain or "the URL of its metrics, or --no-metrics",
         ) from None
     if page.status != 200:
         raise UsageError(f"status {page.status} from {target.origin}{path}", where="--metrics")

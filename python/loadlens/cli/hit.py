@@ -136,12 +136,6 @@ def _save_study(
 
 def _run(plan: Plan, given: HitOptions, objectives: tuple[Objective, ...], outputs: Outputs) -> ExitCode:
     from loadlens.live.hit_view import HitView
-    from loadlens.machine import calibration
-    from loadlens.model.result import EngineResult
-    from loadlens.report.write.hit_figures import objective_rows
-    from loadlens.report.write.json import hit_as_json
-    from loadlens.report.write.terminal.hit_summary import Screen, is_all_redirects, print_hit
-    from loadlens.run import trial_faults
     from loadlens.run.single_load import run_hit
 
     driver = None if given.driver is None else _driver(given.driver)
@@ -163,6 +157,13 @@ def _run(plan: Plan, given: HitOptions, objectives: tuple[Objective, ...], outpu
             )
         except PlanError as fault:
             raise plan_faults.error_of(fault) from None
+    from loadlens.machine import calibration  # what a refusal does not need
+    from loadlens.model.result import EngineResult
+    from loadlens.report.write.hit_figures import objective_rows
+    from loadlens.report.write.json import hit_as_json
+    from loadlens.report.write.terminal.hit_summary import Screen, is_all_redirects, print_hit
+    from loadlens.run import trial_faults
+
     calibrated = None if driver is not None else calibration.of_this_machine()
     content = hiding.knowing(hiding.values_in(json.loads(plan.to_json()))).content(done.result)
     result = EngineResult.from_json(content)
@@ -287,23 +288,26 @@ def _resolved(target: Target, text: str) -> Target:
 
 
 def _objectives(given: HitOptions) -> tuple[Objective, ...]:
-    from loadlens.report.write.hit_figures import is_known_metric
-    from loadlens.study.objectives import objective
-
-    objectives = tuple(quantity(objective, text, "--objective") for text in given.objectives)
-    for each in objectives:
-        if not is_known_metric(each.metric):
-            raise UsageError(
-                f"`hit` has no figure for {each.metric}", where="--objective", hint="a study with objectives"
-            )
     if given.driver is not None and (len(given.urls) > 1 or given.targets is not None):
         raise UsageError("other tools take one URL", where="--driver", hint="one URL, or our own engine")
-    if objectives and given.driver is not None:
+    if not given.objectives:
+        return ()
+    if given.driver is not None:
         raise UsageError(
             "figures of other tools have no intervals to judge by",
             where="--objective and --driver",
             hint="one of the two",
         )
+    from loadlens.study.objectives import objective
+
+    objectives = tuple(quantity(objective, text, "--objective") for text in given.objectives)
+    from loadlens.report.write.hit_figures import is_known_metric
+
+    for each in objectives:
+        if not is_known_metric(each.metric):
+            raise UsageError(
+                f"`hit` has no figure for {each.metric}", where="--objective", hint="a study with objectives"
+            )
     return objectives
 
 

@@ -106,6 +106,8 @@ def _refuse_stray(word: str, given: HitOptions) -> None:
             else f"-c {word}, -n {word} or -d {word}"
         )
         raise UsageError(f"not a URL: {word!r}", hint=hint)
+    if re.fullmatch(r"[\w-]+", word) and word != "localhost":
+        raise UsageError(f"not a URL: {word!r}", hint=f"quotes around a value with blanks, or http://{word}/")
 
 
 def _targets(file: str) -> list[_Entry]:
@@ -159,6 +161,9 @@ def target_of(url: str) -> tuple[Target, str]:
         port = parts.port
     except ValueError as fault:
         raise UsageError(f"not a URL: {url!r} ({str(fault).lower()})", hint=_URL_EXAMPLE) from None
+    if slip := re.fullmatch(r"(https?):/(?=[^/])(.*)|(https?)//:?(.*)", given):
+        scheme, rest = slip[1] or slip[3], slip[2] or slip[4]
+        raise UsageError(f"not a URL: {given!r}", hint=f"{scheme}://{rest}")
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise UsageError(f"not an http or https URL: {given!r}", hint=_URL_EXAMPLE)
     if parts.username is not None or parts.password is not None:

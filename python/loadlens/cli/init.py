@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
+from loadlens.cli.grammar import foreign
 from loadlens.cli.options import Example, argument, choice, option, read_file, verb
 from loadlens.credentials import Hiding
 from loadlens.errors import TestbedError, UsageError
@@ -105,6 +106,7 @@ def draft_of(given: InitOptions) -> Draft:
     if given.kind is not None and file is None:
         url, file = None, url
     if url is not None and "://" not in url:
+        foreign.refuse_file(url)
         url = f"http://{url}"
     if given.kind is None:
         if url is None:
@@ -115,6 +117,11 @@ def draft_of(given: InitOptions) -> Draft:
     choice(given.kind, KINDS, "--from", "kind")
     if file is None:
         raise UsageError("--from without its FILE", hint=f"loadlens init --from {given.kind} FILE")
+    if "://" in file:
+        hint = f"printf %s {shlex.quote(file)} | loadlens init --from curl -"
+        if given.kind != "curl":
+            hint = f"curl -so FILE {file}, then loadlens init --from {given.kind} FILE"
+        raise UsageError(f"--from takes a file, got {file!r}", where="--from", hint=hint)
     if given.kind == "wrk.lua":
         if url is None:
             raise UsageError("a script of wrk needs a URL", hint=f"loadlens init URL --from wrk.lua {file}")

@@ -42,7 +42,7 @@ class ReportOptions:
 @verb(
     ReportOptions,
     Example("loadlens report runs/register-2c90", "writes report.html and report.md"),
-    Example("loadlens report runs/register-2c90 --out junit=junit.xml", "for a CI job"),
+    Example("loadlens report runs/register-2c90 --out junit=a.xml", "for a CI job"),
 )
 def report(given: ReportOptions) -> None:
     """Write the report of a run again, as report.html and report.md in its record.
@@ -82,7 +82,7 @@ def show(given: ShowOptions) -> None:
     """Print the answer and the findings of a run."""
     held = opened(given.run)  # before the packages of a report are loaded
     from loadlens.report import build
-    from loadlens.report.write.terminal import print_report
+    from loadlens.report.write.terminal.report_text import print_report
 
     print_report(build.report(held))
 
@@ -92,11 +92,18 @@ def opened(path: Path) -> RunRecord:
 
     Raises:
         RecordError: There is none; the hint names one that is there.
+        UsageError: It is a study, another file or a URL.
     """
     from loadlens import record
 
     if path.is_dir():
         return record.open_run(path)
+    if path.suffix in (".yaml", ".yml") and path.is_file():
+        raise UsageError(f"{path} is a study", hint=f"loadlens run {path}, which makes a record")
+    if path.is_file():
+        raise UsageError(f"{path} is a file, and a record is a folder", hint="ls runs, which has the records")
+    if str(path).startswith(("http:/", "https:/")):
+        raise UsageError("a URL is no record", hint="loadlens hit URL, or loadlens explain URL")
     names = {other.name: other for folder in (path.parent, RUNS) for other in _records(folder)}
     near = nearest(path.name, list(names))
     hint = "loadlens run STUDY, which makes one"

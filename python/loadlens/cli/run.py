@@ -83,9 +83,11 @@ def run(given: RunOptions) -> None:
     secret_variables.refuse_missing(planned, str(study_file(given.study)))
     record = _record_folder(planned, outputs.record, resume=given.resume)
     from loadlens.record import is_record
-    from loadlens.report.write.terminal import print_report
     from loadlens.run.interrupts import Stopped
+    from loadlens.run.study_runner import refuse_taken
 
+    if not given.resume:
+        refuse_taken(record)
     if not given.quiet:
         _warn(planned)
     try:
@@ -95,6 +97,8 @@ def run(given: RunOptions) -> None:
             command = _resume_command(given, record, outputs)
             sys.stderr.write(f"loadlens: stopped; continue with: {command}\n")
         sys.exit(int(stopped.code))
+    from loadlens.report.write.terminal.report_text import print_report
+
     report, files = write_report(path)
     print_report(report, files=files)
     write_outputs(outputs, report, path)
@@ -139,7 +143,9 @@ def study_file(path: Path) -> Path:
         url = str(path).replace(":/", "://")
         raise UsageError(f"a URL is no study: {url}", hint=f"loadlens hit {url}, or loadlens explain {url}")
     if path.is_dir():
-        raise UsageError(f"there is no {STUDY_FILE} in {path}", hint=f"the file itself: {path}/NAME.yaml")
+        studies = sorted(str(other) for other in path.glob("*.y*ml"))
+        hint = " or ".join(studies[:3]) or "loadlens init URL, which writes one"
+        raise UsageError(f"there is no {STUDY_FILE} in {path}", hint=hint)
     folder = path.parent
     near = nearest(path.name, [other.name for other in folder.iterdir()] if folder.is_dir() else [])
     hint = f"did you mean {folder / near}?" if near is not None else "loadlens init URL, which writes one"

@@ -50,6 +50,8 @@ UNREAD = [
     ),
     Mistake("show x --json", "show has no option --json\n  try loadlens report, which has it"),
     Mistake("check x --out md=x", "check has no option --out\n  try loadlens run, which has it"),
+    Mistake("run small.yaml --json", "run has no option --json\n  try --out json=FILE"),
+    Mistake("run small.yaml --vus 5", "a study holds its load; here: `users: 50` below `load` of the study"),
     Mistake("compare a b", "no verb 'compare'\n  try one study with both versions as levels of a factor"),
     Mistake("k6 run x.js", "no verb 'k6'\n  try loadlens hit URL, or loadlens hit URL --driver k6"),
 ]
@@ -100,6 +102,18 @@ UNUSABLE = [
         "report nope -o new", "a report is written into its record\n  at --out\n  try json=FILE, csv=FILE"
     ),
     Mistake("demo --out json=a", "a demo is written as its record only\n  at --out\n  try -o DIR, or --json"),
+    Mistake("hit -d 30 sec URL", "not a URL: 'sec'\n  try quotes around a value with blanks"),
+    Mistake("hit http:/127.0.0.1:1/x", "not a URL: 'http:/127.0.0.1:1/x'\n  try http://127.0.0.1:1/x"),
+    Mistake("hit URL --check status==200", "not a check: 'status==200'\n  at --check\n  try --expect 200"),
+    Mistake("run .", "there is no study.yaml in .\n  try small.yaml or tab.yaml"),
+    Mistake("show small.yaml", "small.yaml is a study\n  try loadlens run small.yaml, which makes a record"),
+    Mistake("report load.js", "load.js is a file, and a record is a folder\n  try ls runs"),
+    Mistake("show URL", "a URL is no record\n  try loadlens hit URL, or loadlens explain URL"),
+    Mistake("init load.js", "load.js is a script\n  try loadlens init URL, which writes a study"),
+    Mistake(
+        "init --from openapi URL",
+        "--from takes a file, got 'http://127.0.0.1:1/'\n  at --from\n  try curl -so FILE",
+    ),
     Mistake(
         "hit load.js", "load.js is a script\n  try loadlens init URL, which writes a study: scripts of k6"
     ),
@@ -238,7 +252,7 @@ HEAVY = (
     "prometheus_client",
     "pg8000",
     "rich",
-    "loadlens.report.build",
+    "loadlens.report.write",
     "loadlens.search",
     "loadlens.diagnose",
 )

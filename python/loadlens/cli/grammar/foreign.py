@@ -125,6 +125,18 @@ SEARCHING: Final = {
     )
     for flag in flags.split()
 }
+# A study holds its own load: what verbs that read one have instead.
+IN_STUDY: Final = {
+    flag: f"a study holds its load; here: `{key}` below `load` of the study"
+    for key, flags in (
+        ("users: 50", "-c --connections -u --vus --users --concurrency -t --threads"),
+        ("rate: 500/s", "-r --rate -R --rps --qps"),
+        ("duration: 30s", "-d --duration -z --run-time --time"),
+        ("requests: 1000", "-n --requests --iterations"),
+        ("stages: [30s:50, 10s:0]", "--stages --stage --ramp"),
+    )
+    for flag in flags.split()
+}
 VERBS: Final = (
     ("attack", "vegeta", "loadlens hit URL"),
     ("bench", "others", "loadlens hit URL"),
@@ -174,7 +186,7 @@ _VERB_HINTS: Final = {verb: _sentence(verb, tools, here) for verb, tools, here i
 
 def hint_of(flag: str, options: list[str]) -> str | None:
     """Return what a flag of another tool is in a verb with these options; none if it has nothing like it."""
-    for table in (HINTS, SEARCHING):
+    for table in (HINTS, SEARCHING, *([IN_STUDY] if "--set" in options else [])):
         hint = table.get(flag)
         if hint is not None and all(word in options for word in named(hint)):
             return hint

@@ -74,11 +74,15 @@ def _instead(fault: click.NoSuchOption, context: click.Context | None) -> str:
     hint = foreign.hint_of(fault.option_name, own)
     if hint is not None:
         return hint
+    if fault.option_name == "--json" and "--out" in own:
+        return "--out json=FILE"
     others = _verbs_with(fault.option_name, context)
     if others:
         return f"loadlens {' or '.join(others)}, which has it"
     near = nearest(fault.option_name, [name for name in shown if len(name) > 2])
-    if near is not None and len(fault.option_name) > 3:
+    bare = fault.option_name.lstrip("-")
+    # Two edits make most short words of any other: one that begins alike is meant.
+    if near is not None and len(bare) > 1 and (len(bare) > 4 or near.lstrip("-")[0] == bare[0]):
         return f"did you mean {near}?"
     return _help(context)
 

@@ -143,16 +143,17 @@ def metric_scale(matrix: Matrix, key: str, unit: str) -> Scale:
 
 def objectives(rows: Sequence[ObjectiveRow]) -> TableView:
     """Return limit, value, interval and verdict of each objective on one row."""
+    has_cases = any(row.case for row in rows)
     return text_table(
-        ("objective", "limit", "measured (95 %)", "verdict", "case"),
-        (LEFT, LEFT, RIGHT, LEFT, LEFT),
+        ("objective", "limit", "measured (95 %)", "verdict", *(["case"] if has_cases else [])),
+        (LEFT, LEFT, RIGHT, LEFT, *([LEFT] if has_cases else [])),
         (
             (
                 row.objective,
                 row.limit,
                 figure_cell(row.figure, with_unit=True),
                 CellView(row.word, state=row.state),
-                row.case or "all",
+                *([row.case or "all"] if has_cases else []),
             )
             for row in rows
         ),

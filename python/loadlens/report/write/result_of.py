@@ -15,6 +15,11 @@ from loadlens.report.write.hit_figures import figure
 from loadlens.report.write.result import Result, Row
 from loadlens.report.write.terminal.explanation_text import MOST_CAUTIONS, capacity_in_words
 
+# Figures of the whole load on the page: the service time differs in an open loop only.
+ON_PAGE: Final = (
+    "throughput",
+    *(f"response_time.{statistic}" for statistic in ("mean", "p50", "p90", "p95", "p99", "p999")),
+)
 STATISTICS: Final = ("mean", "p50", "p75", "p90", "p95", "p99", "p999")
 OF_STEPS: Final = ("throughput", "response_time.mean", "response_time.p50", "response_time.p99")
 FAILED: Final = ("harm", "fails_alone", "refused", "no_answer")  # ends of a search by failures of the service
@@ -59,9 +64,8 @@ def _load_rows(stream: StreamResult) -> Iterator[Row]:
         parts += [(step.name, step) for step in stream.steps]
     for step, part in parts:
         for each in _figures(part):
-            # In a closed loop a request is due when it is sent: both times are the same.
-            is_twice = stream.kind == "closed" and each.metric.startswith("service_time")
-            is_shown = each.metric in OF_STEPS if step else not is_twice
+            is_shown = each.metric in (OF_STEPS if step else ON_PAGE)
+            is_shown |= stream.kind == "open" and each.metric == "service_time.mean"
             label = words.metric(each.metric) if is_shown else ""
             yield Row(each.metric, each, step=step, label=label)
         for kind, count in asdict(part.requests).items():
