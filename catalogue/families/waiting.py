@@ -73,7 +73,7 @@ def _lock_timeouts(draws: Draws) -> Drawn:
 
 def _pool_timeouts(draws: Draws) -> Drawn:
     base, patience, size = draws.scaled(1, 4), draws.one_of([200.0, 300.0, 500.0]), draws.whole(2, 4)
-    hold = round(patience * size / draws.by_severity(12, 9))  # sixteen users exceed it
+    hold = round(draws.by_severity(1.15, 1.5) * patience * size / (8 - size))  # eight users exceed it
     errors = {"timeout_ms": patience, "status": 500, "words": draws.one_of(POOL_WORDS)}
     return pair(
         server(draws, wait(base), *holding("db", wait(hold), **errors), resources={"db": pool(size)}),
