@@ -6,7 +6,6 @@ environment in the user's cache, made from requirements.txt when it is first nee
 
 from __future__ import annotations
 
-import argparse
 import fcntl
 import hashlib
 import os
@@ -258,51 +257,3 @@ def running(name: str, variant: str, port: int) -> Iterator[Service]:
             _end(mark, child)
     finally:
         shutil.rmtree(room, ignore_errors=True)
-
-
-def _serve(name: str, variant: str, port: int) -> None:
-    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
-    try:
-        with running(name, variant, port) as each:
-            print("\n".join(f"http://127.0.0.1:{port}{path}" for path in each.paths), flush=True)
-            if each.about["metrics"]:
-                print(f"metrics: http://127.0.0.1:{port}{each.about['metrics']}", flush=True)
-            signal.pause()
-    except KeyboardInterrupt:
-        return
-
-
-def _list() -> None:
-    for each in services():
-        kind = "sealed" if each.is_sealed else each.about["kind"]
-        print(f"{each.name:<16} {kind:<20} {'-' if each.is_sealed else each.about['tier']}")
-
-
-def _check() -> int:
-    wrong = [f"{each.name}: {fault}" for each in services() for fault in faults(each)]
-    print("\n".join(wrong) or "every wild.yaml is complete")
-    return 1 if wrong else 0
-
-
-def main() -> int:
-    """Run the verb of the command line."""
-    parser = argparse.ArgumentParser(prog="python -m catalogue.wild", description=__doc__)
-    verbs = parser.add_subparsers(dest="verb", required=True)
-    serve = verbs.add_parser("serve", help="start a service and end it on Ctrl-C")
-    serve.add_argument("name")
-    serve.add_argument("variant", choices=VARIANTS)
-    serve.add_argument("--port", type=int, default=8090, help="port to serve on; the nine after it may be used too")
-    verbs.add_parser("list", help="print names, kinds and tiers")
-    verbs.add_parser("check", help="report errors of any wild.yaml")
-    asked = parser.parse_args()
-    try:
-        if asked.verb == "serve":
-            _serve(asked.name, asked.variant, asked.port)
-        elif asked.verb == "list":
-            _list()
-        else:
-            return _check()
-    except CannotServe as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    return 0
