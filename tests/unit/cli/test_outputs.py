@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -155,6 +156,21 @@ def test_a_report_has_a_row_for_each_case_and_says_why_a_figure_is_missing() -> 
     assert {row["note"] for row in invalid} == {"invalid"}
     undecided = [row for row in rows if row["case"] == "workers=1,users=1" and row["metric"].endswith("p99")]
     assert undecided[0]["note"] == "needs 21 s"
+
+
+def test_figures_of_a_study_have_the_names_of_those_of_a_load() -> None:
+    only = sample_report.matrix()
+    short = {"mean": NotMeasured("m", "x"), "p99:login": NotMeasured("m", "x"), "rate": NotMeasured("m", "x")}
+    cells = {("1", "1"): replace(only.cells["1", "1"], figures=short)}
+    report = replace(sample_report.sample(), matrices=(replace(only, cells=cells),))
+
+    rows = rows_of(result_of.of_report(report))
+
+    assert [(row["metric"], row["step"]) for row in rows] == [
+        ("response_time.mean", ""),
+        ("response_time.p99", "login"),
+        ("throughput", ""),
+    ]
 
 
 def test_a_report_without_figures_is_still_a_page_and_a_suite() -> None:

@@ -89,7 +89,8 @@ def as_markdown(result: Result) -> str:
         if figure is not None:
             shown = numbers.show(figure)
             text.append(f"| {escaped(label)} | {escaped(shown.short)} | {escaped(shown.interval)} |")
-    text += ["", *_cases([row for row in result.rows if row.label and (row.case or row.step)])]
+    text += [""] if whole else []
+    text += _cases([row for row in result.rows if row.label and (row.case or row.step)])
     return "\n".join(text).rstrip() + "\n"
 
 

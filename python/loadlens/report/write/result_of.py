@@ -22,6 +22,7 @@ ON_PAGE: Final = (
 )
 STATISTICS: Final = ("mean", "p50", "p75", "p90", "p95", "p99", "p999")
 OF_STEPS: Final = ("throughput", "response_time.mean", "response_time.p50", "response_time.p99")
+TIMES: Final = {"": "response_time", "service": "service_time"}  # by the first part of a key of a matrix
 FAILED: Final = ("harm", "fails_alone", "refused", "no_answer")  # ends of a search by failures of the service
 
 
@@ -164,9 +165,18 @@ def of_report(report: Report, *, error: str = "") -> Result:
 
 
 def _matrix_rows(matrix: Matrix) -> Iterator[Row]:
-    shown = {key: (label, unit) for key, label, unit in matrix.metrics}
+    labels = {key: (label, unit) for key, label, unit in matrix.metrics}
     for cell in matrix.cells.values():
-        for key, value in cell.figures.items():
-            label, unit = shown.get(key, ("", ""))
-            metric, _, step = key.partition(":")
-            yield Row(metric, value, unit, cell.case, step, cell.word, label)
+        for key in (*labels, *(key for key in cell.figures if key not in labels)):
+            if key in cell.figures:
+                label, unit = labels.get(key, ("", ""))
+                metric, _, step = key.partition(":")
+                yield Row(_name(metric), cell.figures[key], unit, cell.case, step, cell.word, label)
+
+
+def _name(key: str) -> str:
+    """Return the name in CSV of a figure in a matrix: `response_time.mean` for `mean`."""
+    of, _, statistic = key.rpartition("_")
+    if statistic == "mean" or statistic[1:].isdecimal():
+        return f"{TIMES.get(of, of)}.{statistic}"
+    return {"rate": "throughput", "failed": "failed.share"}.get(key, key)
