@@ -3,7 +3,7 @@ import os
 import time
 from contextlib import asynccontextmanager
 
-import httpx
+import aiohttp
 from starlette.applications import Starlette
 from starlette.responses import JSONResponse
 from starlette.routing import Route
@@ -53,11 +53,10 @@ class SharedCache(PlainCache):
 
 
 async def run_model(city):
-    answer = await client.get(f"{MODEL}/run/{city}")
-    return answer.json()
+    async with app.state.client.get(f"{MODEL}/run/{city}") as answer:
+        return await answer.json()
 
 
-client = httpx.AsyncClient(limits=httpx.Limits(max_connections=None), timeout=60, trust_env=False)
 cache = (PlainCache if os.environ["VARIANT"] == "flawed" else SharedCache)(run_model)
 
 
@@ -73,8 +72,8 @@ async def ready(request):
 
 @asynccontextmanager
 async def lifespan(app):
-    yield
-    await client.aclose()
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as app.state.client:
+        yield
 
 
 app = Starlette(

@@ -1,15 +1,15 @@
-"""Stand-in of the weather model: four runs at a time, 150 ms each."""
+"""Stand-in of the weather model: three runs at a time, 300 ms each."""
 import asyncio
 import os
 
 from aiohttp import web
 
-slots = asyncio.Semaphore(4)
+slots = asyncio.Semaphore(3)
 
 
 async def run(request):
     async with slots:
-        await asyncio.sleep(0.15)
+        await asyncio.sleep(0.3)
     return web.json_response({"temperature": 11, "rain_mm": 2.5, "wind": "SW 4", "city": request.match_info["city"]})
 
 

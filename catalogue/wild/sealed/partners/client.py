@@ -1,19 +1,19 @@
 """HTTP client of the airline's fare API."""
 import os
 
-import httpx
+import aiohttp
 
 VARIANT = os.environ.get("VARIANT", "flawed")
 CONNECTIONS = 8 if VARIANT == "flawed" else 200
 
 
-def make(base_url: str) -> httpx.AsyncClient:
-    limits = httpx.Limits(max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS)
-    timeout = httpx.Timeout(20, pool=None)
-    return httpx.AsyncClient(base_url=base_url, limits=limits, timeout=timeout, trust_env=False)
+async def make(base_url: str) -> aiohttp.ClientSession:
+    connector = aiohttp.TCPConnector(limit=CONNECTIONS, keepalive_timeout=30)
+    timeout = aiohttp.ClientTimeout(total=None, sock_read=20)
+    return aiohttp.ClientSession(base_url, connector=connector, timeout=timeout)
 
 
-async def fares(http: httpx.AsyncClient, origin: str, target: str) -> list[dict]:
-    answer = await http.get("/fares", params={"from": origin, "to": target})
-    answer.raise_for_status()
-    return answer.json()["fares"]
+async def fares(http: aiohttp.ClientSession, origin: str, target: str) -> list[dict]:
+    async with http.get("/fares", params={"from": origin, "to": target}) as answer:
+        answer.raise_for_status()
+        return (await answer.json())["fares"]

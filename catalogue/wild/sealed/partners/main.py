@@ -8,9 +8,9 @@ import client
 
 @asynccontextmanager
 async def lifespan(app: FastAPI):
-    app.state.airline = client.make(f"http://127.0.0.1:{int(os.environ['PORT']) + 1}")
+    app.state.airline = await client.make(f"http://127.0.0.1:{int(os.environ['PORT']) + 1}")
     yield
-    await app.state.airline.aclose()
+    await app.state.airline.close()
 
 
 app = FastAPI(title="Partner fares", lifespan=lifespan, docs_url=None)

@@ -5,7 +5,7 @@ import time
 from collections import defaultdict
 from contextlib import asynccontextmanager
 
-import httpx
+import aiohttp
 from fastapi import FastAPI, HTTPException
 from prometheus_client import Counter, Histogram, make_asgi_app
 
@@ -20,8 +20,8 @@ TIME = Histogram("quote_time_seconds", "Time of a quote")
 
 @asynccontextmanager
 async def lifespan(app):
-    limits = httpx.Limits(max_connections=200, max_keepalive_connections=200)
-    async with httpx.AsyncClient(base_url=GATEWAY, timeout=10, limits=limits, trust_env=False) as app.state.http:
+    connector = aiohttp.TCPConnector(limit=200)
+    async with aiohttp.ClientSession(GATEWAY, connector=connector) as app.state.http:
         yield
 
 
@@ -32,17 +32,17 @@ locks: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
 
 async def ask(symbol):
-    answer = await app.state.http.get(f"/last/{symbol}")
-    CALLS.labels("ok" if answer.is_success else "busy").inc()
-    answer.raise_for_status()
-    return answer.json() | {"at": time.time()}
+    async with app.state.http.get(f"/last/{symbol}", raise_for_status=False) as answer:
+        CALLS.labels("ok" if answer.ok else "busy").inc()
+        answer.raise_for_status()
+        return await answer.json() | {"at": time.time()}
 
 
 async def stubborn(symbol):
     for attempt in range(ATTEMPTS):
         try:
             return await ask(symbol)
-        except httpx.HTTPStatusError:
+        except aiohttp.ClientResponseError:
             continue
     raise HTTPException(502, "gateway does not answer")
 
@@ -57,7 +57,7 @@ async def patient(symbol):
         if not known or time.time() - known["at"] >= 1:
             try:
                 last_known[symbol] = await ask(symbol)
-            except httpx.HTTPError:
+            except aiohttp.ClientError:
                 if not known:
                     raise HTTPException(503, "no price yet") from None
         return last_known[symbol]

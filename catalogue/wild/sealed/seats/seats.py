@@ -18,7 +18,7 @@ def rank(entry):
     """Members first, then the largest party, then whoever came first."""
     member, party, number = entry
     penalty = 0
-    for seat in range(party, 26):
+    for seat in range(party, 46):
         penalty += (seat * 31 + number) % 7
     return (0 if member else 1, penalty // 8, number)
 
@@ -35,7 +35,7 @@ class Turnstile:
         me = (member, party, next(ticket))
         with self.changed:
             self.waiting.append(me)
-            while self.busy or min(self.waiting, key=rank) != me:
+            while min(self.waiting, key=rank) != me or self.busy:
                 self.changed.wait()
             self.waiting.remove(me)
             self.busy = True
