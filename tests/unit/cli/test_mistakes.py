@@ -84,6 +84,7 @@ UNUSABLE = [
     Mistake(
         "hit --targets stray.txt", "not a request: 'X: 1'\n  at stray.txt:2\n  try lines such as GET http"
     ),
+    Mistake("hit URL --driver wrk --out md=a", "results of other tools are written as JSON only\n  at --out"),
     Mistake("hit URL URL --driver wrk", "other tools take one URL\n  at --driver"),
     Mistake("hit URL -f body.jsn", "no such file or directory\n  at --body-file\n  did you mean body.json?"),
     Mistake(

@@ -186,3 +186,21 @@ def test_text_from_outside_breaks_no_format() -> None:
     ElementTree.fromstring(as_junit(result))
     assert "<script>" not in as_markdown(result)
     assert {None in row for row in rows_of(result)} == {False}  # no row has more fields than the head
+
+
+def test_an_objective_of_a_search_is_the_same_test_at_whatever_level_it_was_judged() -> None:
+    measured = Estimate("throughput", "1/s", 92.0, 90.0, 95.0, trials=3, samples=900, method="test")
+    judged = [
+        ObjectiveRow("requests/s", "above 500 /s", measured, "bad", "missed", place)
+        for place in ("at full load", "at 8 users, and more was not tried")
+    ]
+
+    suites = [
+        ElementTree.fromstring(
+            as_junit(result_of.of_explanation(sample_explanation.sample(objectives=(row,))))
+        )
+        for row in judged
+    ]
+
+    assert [suite[0][1].get("name") for suite in suites] == ["requests/s above 500 /s"] * 2
+    assert suites[0][0][1][0].get("message") == "missed, at full load: 92.0 /s (90.0–95.0)"
