@@ -16,6 +16,7 @@ from loadlens.measure.requests import failures
 from loadlens.measure.requests.log_rows import whole
 from loadlens.measure.source import StepPlan, StreamPlan, TrialSource, streams_of
 from loadlens.measure.trial import (
+    OF_CONNECTIONS,
     STEP_PHASES,
     TIMEOUT,
     Grid,
@@ -90,7 +91,7 @@ def _stream(plan: StreamPlan, grid: Grid, source: TrialSource, external: Externa
         timed_out=sum(error.count for name, error in external.load.errors.items() if name == TIMEOUT),
         statuses=external.load.status or {},
         in_flight=Insufficient(external.does_not_say("how many were in flight")),
-        phases={kind: _none(grid) for kind in ("connect", "tls", *STEP_PHASES)},
+        phases={kind: _none(grid) for kind in (*OF_CONNECTIONS, *STEP_PHASES)},
         groups={},
         result=None,
         longest_gap_s=None,

@@ -8,16 +8,18 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
 from loadlens.errors import RecordError
 from loadlens.model.plain import Unreadable, read
 from loadlens.model.recorded import (
+    Environment,
     Idle,
     Placement,
     PlannedStudy,
+    Prediction,
     SealedFile,
     ServiceProcess,
     TrialCase,
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from loadlens.model.result import EngineResult
     from loadlens.model.trial import TrialStatus
 
-Json = dict[str, Any]
+T = TypeVar("T")
 _UNSAFE_IN_TAG = re.compile(r"[., =]")
 
 
@@ -75,7 +77,6 @@ class TrialSource(Protocol):
     reasons: tuple[str, ...]
     services: tuple[ServiceProcess, ...]
     placement: Placement
-    environment: Json
     idle: Idle
     leaks: tuple[str, ...]
     notes: tuple[str, ...]
@@ -84,6 +85,8 @@ class TrialSource(Protocol):
     @property
     def name(self) -> str: ...
     @property
+    def environment(self) -> Mapping[str, object]: ...  # changes since the start of the run
+    @property
     def result(self) -> EngineResult | None: ...  # None: its load never ran
     @property
     def plan(self) -> Plan: ...
@@ -91,7 +94,7 @@ class TrialSource(Protocol):
     def sample_parts(self, columns: Sequence[str]) -> Iterable[pl.DataFrame]: ...
     def connections(self) -> pl.DataFrame: ...
     def readings(self) -> pl.DataFrame: ...
-    def answers(self) -> Json: ...
+    def answers(self) -> Mapping[str, object]: ...
     def counters(self) -> Counters: ...
     def intervals(self, but: Collection[tuple[str, str]] = ()) -> Sequence[HistogramRow]: ...
     def log(self, service: str) -> str: ...
@@ -103,11 +106,11 @@ class RunSource(Protocol):
     @property
     def trials(self) -> Sequence[TrialSource]: ...
     @property
-    def study(self) -> Json: ...
+    def study(self) -> Mapping[str, object]: ...
     @property
-    def environment(self) -> Json: ...
+    def environment(self) -> Mapping[str, object]: ...
     @property
-    def predictions(self) -> Mapping[str, Mapping[str, Any]]: ...
+    def predictions(self) -> Mapping[str, Mapping[str, object]]: ...
     @property
     def digest(self) -> str: ...
     @property
@@ -116,12 +119,34 @@ class RunSource(Protocol):
     def id(self) -> str: ...
 
 
+def from_record(kind: type[T], content: object, where: str) -> T:
+    """Read a part of a record as its type.
+
+    Raises:
+        RecordError: A key is missing or holds something else.
+    """
+    try:
+        return read(kind, content)
+    except Unreadable as fault:
+        raise RecordError(f"damaged: {fault}", where=where) from None
+
+
 def study_of(record: RunSource) -> PlannedStudy:
     """The study of a record as planned."""
-    try:
-        return read(PlannedStudy, record.study)
-    except Unreadable as fault:
-        raise RecordError(f"damaged: {fault}", where="effective.yaml") from None
+    return from_record(PlannedStudy, record.study, "effective.yaml")
+
+
+def environment_of(record: RunSource) -> Environment:
+    """Machine and software of a record."""
+    return from_record(Environment, record.environment, "environment.json")
+
+
+def predictions_of(record: RunSource) -> Mapping[str, Prediction]:
+    """The predictions of a record by the case's slug."""
+    return {
+        slug: from_record(Prediction, content, f"predictions/{slug}.json")
+        for slug, content in record.predictions.items()
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,8 @@ SUCCESS = "ok"
 TIMEOUT = "timeout"  # class of failures
 UNEXPECTED = ("unexpected_status", "check_failed")  # answered, but not as demanded
 FAILED = ("failed",)  # no whole answer came
-STEP_PHASES = ("first_byte", "last_byte")
+FIRST_BYTE, LAST_BYTE = STEP_PHASES = ("first_byte", "last_byte")
+CONNECT, TLS = OF_CONNECTIONS = ("connect", "tls")
 LAG = "lag"  # of open streams: users of a closed load are sent when they are free
 LONG = 0.05  # of the measured part: the edges move a count by twice as much
 PER_POINT = 5  # requests that a point of the steadiness series should stand on
@@ -447,7 +448,7 @@ def _phases(
     own: Sequence[HistogramRow], grid: Grid, steps: Sequence[StepMeasures]
 ) -> dict[str, IntervalCounts]:
     """Lateness, connect times, first and last bytes of all steps; old records have bytes of streams only."""
-    phases = {kind: _counts(own, grid, kind, klass="") for kind in (LAG, "connect", "tls")}
+    phases = {kind: _counts(own, grid, kind, klass="") for kind in (LAG, *OF_CONNECTIONS)}
     for kind in STEP_PHASES:
         whole = _counts(own, grid, kind, klass="")
         phases[kind] = whole if whole.observed else overlaid([step.phases[kind] for step in steps])

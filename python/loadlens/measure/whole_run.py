@@ -14,11 +14,9 @@ from loadlens.measure.case import CaseMeasures
 from loadlens.measure.curves import CurveCases, asked_calmly, curve_of, gather
 from loadlens.measure.gates import gates_of
 from loadlens.measure.requests import growth, slow_paths
-from loadlens.measure.source import RunSource, TrialSource, streams_of, study_of
+from loadlens.measure.source import RunSource, TrialSource, environment_of, streams_of, study_of
 from loadlens.measure.trial import TrialMeasures, measure
 from loadlens.model.facts import Curve, Facts
-from loadlens.model.plain import read
-from loadlens.model.recorded import Environment
 from loadlens.model.report import AccountingRow
 from loadlens.model.stacks import StackSamples
 from loadlens.model.study import Window
@@ -63,7 +61,7 @@ def measured(
         for plan in study.cases
         if plan.slug not in apart
     )
-    cores = read(Environment, record.environment).cores
+    cores = environment_of(record).cores
     groups = gather(cases)
     looks = [case for group in groups if group.purpose == "dense" for case in group.cases]
     curves = tuple(

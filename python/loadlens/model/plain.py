@@ -56,7 +56,7 @@ def _reader(kind: Any) -> Reader:
 def _made(kind: Any) -> Reader:
     if kind in _PLAIN:
         return _plain(kind)
-    if kind is Any:
+    if kind in (Any, object):
         return _as_it_is
     if is_dataclass(kind) and isinstance(kind, type):
         return _dataclass(kind)

@@ -149,19 +149,145 @@ class SealedFile:
 
 
 @dataclass(frozen=True, slots=True)
-class _Machine:
+class Machine:
+    """Hardware of a run; none: not known."""
+
     cores: int | None = None
     cores_allowed: int | None = None
+    cpu_model: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """The environment that was built for a service."""
+
+    packages: Mapping[str, str] = field(default_factory=dict)  # version of each
+
+
+@dataclass(frozen=True, slots=True)
+class CalibratedValue:
+    """A value that a command of the study gave before the first trial."""
+
+    name: str
+    value: Scalar
+    run: str  # the command
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """The machine of a run."""
+    """The machine of a run, and what was built and calibrated for it."""
 
-    machine: _Machine | None = None
+    machine: Machine | None = None
+    builds: Mapping[str, Build] = field(default_factory=dict)  # by service
+    parts: Mapping[str, str] = field(default_factory=dict)  # service -> version, or why it is left out
+    calibrated: tuple[CalibratedValue, ...] = ()
+    command: tuple[str, ...] = ()
 
     @property
     def cores(self) -> int:
         """Cores that the run could use; 1 where they are not known."""
-        machine = self.machine or _Machine()
-        return machine.cores_allowed or machine.cores or 1
+        return self.known.cores_allowed or self.known.cores or 1
+
+    @property
+    def known(self) -> Machine:
+        """The machine; where nothing was recorded one of which nothing is known."""
+        return self.machine or Machine()
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """Everything that was read of machine and software, to be listed; a value of none: not known."""
+
+    machine: Mapping[str, object] = field(default_factory=dict)
+    limits: Mapping[str, object] = field(default_factory=dict)
+    software: Mapping[str, object] = field(default_factory=dict)
+
+
+# --- predictions ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PredictedFigure:
+    """One predicted figure with its 95 % interval, in the base unit."""
+
+    metric: str
+    step: str | None  # or the name of a probe
+    unit: str
+    point: float
+    low: float
+    high: float
+    method: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Structure:
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Input:
+    case: str
+    trial: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Misses:
+    all: float  # log of the ratio
+
+
+@dataclass(frozen=True, slots=True)
+class _Parameter:
+    name: str
+    unit: str
+    point: float
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """The prediction of a held-out case (predictions/CASE.json)."""
+
+    made_unix_ns: int
+    undecided: str | None = None  # why there is none
+    predicted: tuple[PredictedFigure, ...] = ()
+    inputs: tuple[_Input, ...] = ()
+    structures: tuple[_Structure, ...] = ()  # that fit the inputs equally well
+    misses: _Misses = field(default_factory=lambda: _Misses(0.0))  # how far the model is off on its inputs
+    parameters: tuple[_Parameter, ...] = ()
+    assumed: tuple[str, ...] = ()
+    confidence: float = 0.95
+
+
+# --- answers of Prometheus --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredSeries:
+    """One series of an answer."""
+
+    labels: Mapping[str, str]
+    times_s: tuple[float, ...]  # from t0
+    values: tuple[float | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ServerAnswer:
+    """The answer to one expression."""
+
+    name: str
+    expression: str
+    series: tuple[AnsweredSeries, ...] = ()
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Server:
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class ServerAnswers:
+    """What a Prometheus of the testbed answered at the end of a trial (promql.json)."""
+
+    by: _Server | None = None  # none: no server answered
+    why: str = ""
+    answers: tuple[ServerAnswer, ...] = ()

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from loadlens.model.topology import Entry, Outside, Reset, Scalar, Service
@@ -187,12 +187,44 @@ class PlannedTrial:
 
 
 @dataclass(frozen=True, slots=True)
+class QuotedFigure:
+    """A published figure."""
+
+    metric: str
+    value: float
+    experiment: str = ""  # empty: any
+    step: str = ""  # empty: the whole load
+    side: str = ""  # "server": as the server measured it
+    unit: str = ""
+    note: str = ""
+    levels: Mapping[str, str] = field(default_factory=dict)  # of factors, or values of params
+
+    @classmethod
+    def of(cls, row: Mapping[str, str]) -> QuotedFigure:
+        """Read a row of the CSV file."""
+        levels = {name: text for name, text in row.items() if name not in FIGURE_COLUMNS and text}
+        texts = {name: text for name, text in row.items() if name in FIGURE_COLUMNS and name != "value"}
+        return cls(value=float(row["value"]), levels=levels, **texts)
+
+    @property
+    def measured_metric(self) -> str:
+        """The metric that it is compared with."""
+        is_server = self.side == "server"
+        return self.metric.replace("response_time.", "server_time.") if is_server else self.metric
+
+
+@dataclass(frozen=True, slots=True)
 class Published:
     """Published figures, as rows of a CSV file."""
 
     file: str
     cores: int | None
     rows: tuple[Mapping[str, str], ...]  # experiment, levels..., step, metric, side, value, unit, note
+
+    @property
+    def figures(self) -> tuple[QuotedFigure, ...]:
+        """The rows, as the report compares them with measurements."""
+        return tuple(map(QuotedFigure.of, self.rows))
 
 
 def asks_nothing_more(question: str) -> bool:

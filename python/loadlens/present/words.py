@@ -19,6 +19,7 @@ NAME_LENGTH = 28  # characters of a name in a chart; the whole name stands in th
 CHIP_LENGTH = 32
 
 GLYPHS: Mapping[State, str] = {"ok": "●", "caution": "▲", "bad": "■", "unknown": "○"}
+CAUTION = GLYPHS["caution"]
 ASCII_GLYPHS: Mapping[State, str] = {"ok": "ok", "caution": "!", "bad": "X", "unknown": "?"}
 BLOCKS = "▁▂▃▄▅▆▇█"
 ASCII_BLOCKS = ".:-=+*#@"

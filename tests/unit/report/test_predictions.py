@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from loadlens.measure import whole_run
+from loadlens.measure.source import predictions_of
 from loadlens.model.finding import Estimate
 from loadlens.model.plain import read
 from loadlens.model.recorded import TrialCase
@@ -28,7 +31,7 @@ def foretold_and_run(work_s: float = 0.2, began: int = MADE + 1) -> records.Run:
     """A held-out case with 10 users, foretold, then run on a service that may have become another."""
     run = made.record(loop, held_out=[(1, 10)], trials=1, seconds=12.0)
     held = next(case for case in run.study["cases"] if case["held_out"])
-    content = held_out.predict(run, [held["slug"]])[held["slug"]]
+    content = json.loads(json.dumps(held_out.predict(run, [held["slug"]])[held["slug"]]))  # as a file has it
     run.predictions = {held["slug"]: content | {"made_unix_ns": MADE}}
     load = Load(10, 0.15, 12.0, 20.0, seed=5)
     run.trials.append(
@@ -121,8 +124,8 @@ def test_predictions_get_no_score_where_other_programs_took_the_cores() -> None:
     run = foretold_and_run()
     cases = whole_run.measured(run).cases
 
-    scored = predictions.section(cases, run.predictions)
-    disturbed = predictions.section(cases, run.predictions, "Other programs use 1.62 of 2 cores")
+    scored = predictions.section(cases, predictions_of(run))
+    disturbed = predictions.section(cases, predictions_of(run), "Other programs use 1.62 of 2 cores")
 
     assert scored is not None
     assert disturbed is not None

@@ -151,7 +151,7 @@ def _place(key: Key, kind: Kind, members: Sequence[_Exported], begin: float, end
         held = _all_but_free(gauges)
         if held is None:
             return None
-        gauges["held"] = held
+        gauges.setdefault("held", held)
     return GaugePlace(key, kind, gauges)
 
 
@@ -189,7 +189,9 @@ def _added(parts: Sequence[Interval]) -> Interval:
 
 def _all_but_free(gauges: Mapping[Role, Reading]) -> Reading | None:
     """Return the held places, where only all places and the free ones are reported."""
-    whole, free = gauges.get("present") or gauges.get("bound"), gauges.get("free")
+    roles: tuple[Role, ...] = ("present", "bound", "free")
+    present, bound, free = map(gauges.get, roles)
+    whole = present or bound
     if whole is None or free is None:
         return None
     low = None if whole.mean.low is None or free.mean.high is None else whole.mean.low - free.mean.high

@@ -14,10 +14,11 @@ from loadlens.measure import memory_release
 from loadlens.measure.case import CaseMeasures
 from loadlens.measure.curve import Capacity, capacity_of
 from loadlens.measure.curves import CurveCases
-from loadlens.measure.source import RunSource
+from loadlens.measure.source import RunSource, environment_of, from_record, predictions_of
 from loadlens.measure.whole_run import Measured, measured
 from loadlens.model.facts import Curve
 from loadlens.model.finding import Estimate, Grade
+from loadlens.model.recorded import Inventory
 from loadlens.model.report import CaseDetail, Report
 from loadlens.report.build import (
     chart_links,
@@ -39,6 +40,7 @@ from loadlens.whatif.diagnosis import verdict_of
 __all__ = ["report"]
 
 SCHEMA_VERSION = 1
+PLAN = "plan.json"
 
 
 def report(record: RunSource) -> Report:
@@ -56,14 +58,15 @@ def report(record: RunSource) -> Report:
 
 
 def _report(record: RunSource, run: Measured) -> Report:
-    brief, environment = brief_of(record.study), record.environment
+    brief, environment, predicted = brief_of(record.study), environment_of(record), predictions_of(record)
+    inventory = from_record(Inventory, record.environment, "environment.json")
     verdict = verdict_of(run.facts)
     capacities = _capacities(run)
     section = published.section(run.cases, brief, run.facts.cores)
     disturbed = next(
         (f.statement for f in verdict.findings if f.rule == INTERFERENCE and f.grade >= Grade.PROBABLE), ""
     )
-    foretold = predictions.section(run.cases, record.predictions, disturbed)
+    foretold = predictions.section(run.cases, predicted, disturbed)
     changes = effects.section(run.cases, run.facts.cores, brief.question)
     shown_charts = (
         *([changes.chart] if changes and changes.chart else ()),
@@ -73,11 +76,11 @@ def _report(record: RunSource, run: Measured) -> Report:
             charts.all_charts(run.groups, capacities, section, verdict.findings), brief.report.charts
         ),
     )
-    command = tuple(str(part) for part in environment.get("command") or ())
     is_full = any(isinstance(reached.most.figure, Estimate) for reached in capacities.values())
     code = code_evidence(run.stacks, verdict.findings, is_full=is_full)
-    first = opening.opening(run, verdict, changes, capacities, shown_charts, brief, command, code)
-    software = environment.get("software") or {}
+    first = opening.opening(
+        run, verdict, changes, capacities, shown_charts, brief, environment.command, code
+    )
     return Report(
         schema_version=SCHEMA_VERSION,
         study=brief.name,
@@ -95,13 +98,11 @@ def _report(record: RunSource, run: Measured) -> Report:
         charts=shown_charts,
         details=_details(run, brief),
         accounting=run.accounting,
-        environment=conditions.environment_rows(environment),
+        environment=conditions.environment_rows(environment, inventory),
         environment_differences=conditions.environment_differences(run.cases),
-        limits=conditions.limits(
-            run.cases, run.facts, verdict, capacities, brief, record.damage, record.predictions
-        ),
-        commands=conditions.next_commands(brief, environment, record.id),
-        versions=tuple((str(name), str(value)) for name, value in software.items()),
+        limits=conditions.limits(run.cases, run.facts, verdict, capacities, brief, record.damage, predicted),
+        commands=conditions.next_commands(brief, environment.command, record.id),
+        versions=tuple((name, str(value)) for name, value in inventory.software.items()),
         digests=_digests(run.cases),
         record_digest=record.digest,
         objectives=objectives.rows(run.cases, brief.objectives),
@@ -141,8 +142,8 @@ def _pairs(run: Measured) -> Sequence[tuple[CurveCases, Curve]]:
 def _digests(cases: Sequence[CaseMeasures]) -> tuple[tuple[str, str], ...]:
     """The digest of each trial's plan."""
     return tuple(
-        (f"{case.slug}/{trial.source.name} plan.json", digest.sha256)
+        (f"{case.slug}/{trial.source.name} {PLAN}", digest.sha256)
         for case in cases
         for trial in case.trials
-        if (digest := trial.source.digests.get("plan.json")) is not None
+        if (digest := trial.source.digests.get(PLAN)) is not None
     )

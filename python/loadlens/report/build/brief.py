@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from loadlens.measure.source import Json
 from loadlens.model import plain
-from loadlens.model.study import Claim, Objective, Published, Query, Window
+from loadlens.model.study import Claim, Objective, Published, Query, QuotedFigure, Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +55,12 @@ class Brief:
         return self.report.window or Window()
 
     @property
-    def quoted(self) -> tuple[Mapping[str, str], ...]:
-        """The published figures: rows of the study's CSV file."""
-        return () if self.published is None else self.published.rows
+    def quoted(self) -> tuple[QuotedFigure, ...]:
+        """The published figures."""
+        return () if self.published is None else self.published.figures
 
 
-def brief_of(study: Json) -> Brief:
+def brief_of(study: Mapping[str, object]) -> Brief:
     """Read what a study asks.
 
     Raises:

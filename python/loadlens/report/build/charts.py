@@ -15,6 +15,7 @@ from loadlens.measure.curves import CurveCases
 from loadlens.model.finding import Estimate, Finding
 from loadlens.model.report import Chart, PublishedRow, PublishedSection
 from loadlens.present import numbers, words
+from loadlens.present.charts import columns
 from loadlens.report.build import request_time
 from loadlens.report.build.published import multiple
 
@@ -40,7 +41,7 @@ def all_charts(
         shown = [c for c in members if not c.is_held_out][:MOST_SERIES]
         if shown:
             drawn = load_curve(experiment, shown, capacities)
-            charts += [drawn] if drawn.datasets.get("steps") else []
+            charts += [drawn] if columns.has_rows(drawn) else []
             charts += bystanders(experiment, shown)
     for experiment in dict.fromkeys(curve.experiment for curve in curves if not curve.is_held_out):
         members = [c for c in curves if c.experiment == experiment and not c.is_held_out]
@@ -217,15 +218,15 @@ def _bystander(experiment: str, probe: str, curves: Sequence[CurveCases]) -> Cha
         for curve, case, mean in seen
     ]
     trials = [row for curve, case, _ in seen for row in _probe_trials(case, probe, _series(curve))]
-    datasets: dict[str, list[Row]] = {"probe": rows, "trials": trials}
-    if idle := [seconds for _, case, _ in seen for seconds in _idle_times(case, probe)]:
-        best = min(idle)
-        datasets["idle"] = [{"ms": best * MS, "label": f"idle service {numbers.with_unit(best, 's')}"}]
+    best = min((seconds for _, case, _ in seen for seconds in _idle_times(case, probe)), default=None)
+    idle: list[Row] = []
+    if best is not None:
+        idle = [{"ms": best * MS, "label": f"idle service {numbers.with_unit(best, 's')}"}]
     return Chart(
         kind="bystander",
         anchor=f"chart-probe-{experiment}-{probe}",
         headline=_bystander_headline(probe, seen, ", ".join(step.name for step in steps)),
-        datasets=_filled(datasets, "probe"),
+        datasets=_filled({"probe": rows, "trials": trials, "idle": idle}, "probe"),
         options={
             "trials": count,
             "time_label": f"mean response time of the probe {request}",

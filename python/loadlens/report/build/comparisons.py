@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from loadlens.measure.case import CaseMeasures
 from loadlens.measure.metrics import as_ab, figure_of
 from loadlens.model.finding import Estimate, NotMeasured
 from loadlens.model.report import Chart, Column, Table
+from loadlens.model.study import QuotedFigure
 from loadlens.present import numbers, words
 from loadlens.report.build.brief import Brief, Comparison
 from loadlens.report.build.charts import MOST_SERIES, MS
 from loadlens.report.build.details import LEVELS, band
-from loadlens.report.build.published import RESERVED, TO_BASE
+from loadlens.report.build.published import in_base
 
 FEWEST_CASES = 2
 AB = "ab_failed.share"
 Row = dict[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class _Bar:
+    """A figure of one case."""
+
+    case: str
+    figure: Estimate
+    published: float | None
+
+    @property
+    def words(self) -> str:
+        return f"{numbers.with_unit(self.figure.point, self.figure.unit)} ({self.case})"
 
 
 def comparisons(cases: Sequence[CaseMeasures], brief: Brief) -> tuple[Chart, ...]:
@@ -53,63 +68,59 @@ def _name(case: CaseMeasures) -> str:
 
 
 def _bars(
-    cases: Sequence[CaseMeasures], metric: str, step: str | None, published: Sequence[Mapping[str, str]]
+    cases: Sequence[CaseMeasures], metric: str, step: str | None, published: Sequence[QuotedFigure]
 ) -> Chart | None:
-    rows: list[Row] = []
-    unit, missing, trials = "", [], []
+    bars: list[_Bar] = []
+    missing = []
     for case in cases:
         figure = figure_of(case, metric, step)
-        if not isinstance(figure, Estimate):
+        if isinstance(figure, Estimate):
+            bars.append(_Bar(_name(case), figure, _published(case, metric, step, published)))
+        else:
             missing.append(_name(case))
-            continue
-        unit = figure.unit
-        trials.append(figure.trials)
-        rows.append(
-            {
-                "case": _name(case),
-                "value": figure.point,
-                "low": figure.low,
-                "high": figure.high,
-                "published": _published(case, metric, step, published),
-            }
-        )
-    if len(rows) < FEWEST_CASES:
+    if len(bars) < FEWEST_CASES:
         return None
-    least, most = (choose(rows, key=lambda row: float(str(row["value"]))) for choose in (min, max))
-    ends = [f"{numbers.with_unit(float(str(r['value'])), unit)} ({r['case']})" for r in (least, most)]
-    count = min(trials)
+    least, most = (choose(bars, key=lambda bar: bar.figure.point) for choose in (min, max))
+    count = min(bar.figure.trials for bar in bars)
     intervals = (
         "1 trial, 95 % intervals within it" if count == 1 else f"{count} trials a case, 95 % intervals"
     )
-    parts = [intervals, "diamond: published" if any(row["published"] is not None for row in rows) else ""]
+    parts = [intervals, "diamond: published" if any(bar.published is not None for bar in bars) else ""]
     parts += [f"not measured: {', '.join(missing)}" if missing else ""]
     return Chart(
         kind="comparison",
         anchor="-".join(("chart-compare", cases[0].experiment, metric, step or "all")),
-        headline=f"{what(metric, step)} in {cases[0].experiment}: {ends[0]} to {ends[1]}",
-        datasets={"rows": tuple(rows)},
-        options={"trials": count, "unit": unit, "x_label": what(metric, step)},
+        headline=f"{what(metric, step)} in {cases[0].experiment}: {least.words} to {most.words}",
+        datasets={
+            "rows": tuple(
+                {
+                    "case": bar.case,
+                    "value": bar.figure.point,
+                    "low": bar.figure.low,
+                    "high": bar.figure.high,
+                    "published": bar.published,
+                }
+                for bar in bars
+            )
+        },
+        options={"trials": count, "unit": least.figure.unit, "x_label": what(metric, step)},
         caption=" · ".join(part for part in parts if part),
         table=_failures(cases, step) if metric == AB else None,
     )
 
 
 def _published(
-    case: CaseMeasures, metric: str, step: str | None, rows: Sequence[Mapping[str, str]]
+    case: CaseMeasures, metric: str, step: str | None, rows: Sequence[QuotedFigure]
 ) -> float | None:
     """Return the published value of the same figure at the same levels, in base units."""
     steps = [] if case.reference is None else [planned.name for planned in case.reference.plan.steps]
     same = {step, steps[0]} if len(steps) == 1 and step in (None, steps[0]) else {step}
     for row in rows:
-        named = row["metric"]
-        if row.get("side") == "server":
-            named = named.replace("response_time.", "server_time.")
-        if row["experiment"] != case.experiment or named != metric or case.is_held_out:
+        if row.experiment != case.experiment or row.measured_metric != metric or case.is_held_out:
             continue
-        levels = {name: text for name, text in row.items() if name not in RESERVED and text}
-        is_same_step = (row.get("step") or None) in (same | {None} if len(steps) == 1 else same)
-        if is_same_step and all(case.levels.get(name) == text for name, text in levels.items()):
-            return float(row["value"]) * TO_BASE.get(row.get("unit", ""), ("", 1.0))[1]
+        is_same_step = (row.step or None) in (same | {None} if len(steps) == 1 else same)
+        if is_same_step and all(case.levels.get(name) == text for name, text in row.levels.items()):
+            return in_base(row)[0]
     return None
 
 
@@ -157,12 +168,14 @@ def _failures(cases: Sequence[CaseMeasures], step: str | None) -> Table:
 def _curves(cases: Sequence[CaseMeasures], kind: str, step: str | None) -> Chart | None:
     """Quantiles of a time, one curve a case."""
     rows: list[Row] = []
+    names: dict[str, None] = {}
     medians: dict[str, float] = {}
     for case in cases[:MOST_SERIES]:
         for p in LEVELS:
             name = "p" + f"{p * 100:g}".replace(".", "")
             figure = _quantile(case, kind, p, name, step)
             if isinstance(figure, Estimate):
+                names |= {_name(case): None}
                 medians |= {_name(case): figure.point} if p == 0.5 else {}
                 rows.append(
                     {
@@ -172,7 +185,6 @@ def _curves(cases: Sequence[CaseMeasures], kind: str, step: str | None) -> Chart
                         **band(figure),
                     }
                 )
-    names = list(dict.fromkeys(str(row["metric"]) for row in rows))
     if len(names) < FEWEST_CASES:
         return None
     shown = "; ".join(f"{numbers.with_unit(value, 's')} ({name})" for name, value in medians.items())

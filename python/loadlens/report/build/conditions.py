@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from loadlens.diagnose import Verdict
 from loadlens.diagnose.capacity import CurveCapacity
 from loadlens.measure.case import CaseMeasures
 from loadlens.measure.window import WHOLE, in_words
 from loadlens.model.facts import Facts, Gate
+from loadlens.model.recorded import Environment, Inventory, Prediction
 from loadlens.model.report import AccountingRow, Badge, PublishedSection, State
 from loadlens.present import numbers, words
 from loadlens.report.build.brief import Brief
@@ -69,16 +69,11 @@ def _accounting(facts: Facts, accounting: Sequence[AccountingRow]) -> Badge:
 # --- conditions and environment ---------------------------------------------------------------------------
 
 
-def conditions(
-    brief: Brief, environment: Mapping[str, Any], cases: Sequence[CaseMeasures]
-) -> tuple[str, ...]:
+def conditions(brief: Brief, environment: Environment, cases: Sequence[CaseMeasures]) -> tuple[str, ...]:
     """Return the conditions of the measurement, in a few words each."""
-    machine = environment.get("machine") or {}
-    parts = []
-    if machine.get("cores_allowed"):
-        parts.append(words.plural(int(machine["cores_allowed"]), "core"))
-    if machine.get("cpu_model"):
-        parts.append(str(machine["cpu_model"]))
+    machine = environment.known
+    parts = [words.plural(machine.cores_allowed, "core")] if machine.cores_allowed else []
+    parts += [machine.cpu_model] if machine.cpu_model else []
     trials = {len(case.usable) for case in cases if case.usable}
     if trials:
         low, high = min(trials), max(trials)
@@ -90,29 +85,28 @@ def conditions(
     return tuple(parts)
 
 
-def environment_rows(environment: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+def environment_rows(environment: Environment, inventory: Inventory) -> tuple[tuple[str, str], ...]:
     """Return everything that was read of the machine and the software."""
-    rows = []
-    for group in ("machine", "limits", "software"):
-        for name, value in (environment.get(group) or {}).items():
-            no_limit = group == "limits" and value is None
-            rows.append((name.replace("_", " "), "no limit" if no_limit else _plain(name, value)))
-    for service, built in (environment.get("builds") or {}).items():
-        packages = built.get("packages") or {} if isinstance(built, Mapping) else built
-        rows.append((f"built for {service}", _plain("packages", packages)))
-    for service, version in (environment.get("parts") or {}).items():
-        rows.append((f"{service} runs on", str(version)))
-    for parameter in environment.get("calibrated") or ():
-        rows.append((f"calibrated ${parameter['name']}", f"{parameter['value']} ({parameter['run']})"))
-    command = environment.get("command")
-    if command:
-        rows.append(("command", " ".join(str(part) for part in command)))
+    groups = (
+        (inventory.machine, "not known"),
+        (inventory.limits, "no limit"),
+        (inventory.software, "not known"),
+    )
+    rows = [
+        (name.replace("_", " "), lack if value is None else _plain(name, value))
+        for values, lack in groups
+        for name, value in values.items()
+    ]
+    rows += [
+        (f"built for {name}", _plain(name, built.packages)) for name, built in environment.builds.items()
+    ]
+    rows += [(f"{service} runs on", version) for service, version in environment.parts.items()]
+    rows += [(f"calibrated ${each.name}", f"{each.value} ({each.run})") for each in environment.calibrated]
+    rows += [("command", " ".join(environment.command))] if environment.command else []
     return tuple(rows)
 
 
 def _plain(name: str, value: object) -> str:
-    if value is None:
-        return "not known"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if name.endswith("_bytes") and isinstance(value, (int, float)):
@@ -147,7 +141,7 @@ def limits(
     capacities: Mapping[str, CurveCapacity],
     brief: Brief,
     damage: Sequence[str],
-    predictions: Mapping[str, Mapping[str, Any]],
+    predictions: Mapping[str, Prediction],
 ) -> tuple[str, ...]:
     """List what was thinned, left out, not watched or not identifiable, and what the figures assume."""
     lines = [f"quick profile: {text}" for text in brief.quick_differences]
@@ -175,9 +169,9 @@ def limits(
     return tuple(dict.fromkeys(lines))
 
 
-def _not_predicted(case: CaseMeasures, predictions: Mapping[str, Mapping[str, Any]]) -> str | None:
+def _not_predicted(case: CaseMeasures, predictions: Mapping[str, Prediction]) -> str | None:
     prediction = predictions.get(case.slug)
-    return "no prediction was made before it ran" if prediction is None else prediction.get("undecided")
+    return "no prediction was made before it ran" if prediction is None else prediction.undecided
 
 
 def _bounded(capacities: Mapping[str, CurveCapacity]) -> list[str]:
@@ -246,12 +240,9 @@ def _not_watched(cases: Sequence[CaseMeasures]) -> list[str]:
     return lines
 
 
-def next_commands(brief: Brief, environment: Mapping[str, Any], run_id: str) -> tuple[str, ...]:
+def next_commands(brief: Brief, command: Sequence[str], run_id: str) -> tuple[str, ...]:
     """Return commands that repeat the run and show the report again."""
-    commands = []
-    command = environment.get("command")
-    if command:
-        commands.append(" ".join(str(part) for part in command))
+    commands = [" ".join(command)] if command else []
     commands.append(f"loadlens report runs/{run_id}")
     if brief.quick:
         commands.append(f"loadlens run studies/{brief.name}")

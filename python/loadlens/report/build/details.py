@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from functools import partial
 
 import numpy as np
@@ -283,6 +284,7 @@ def _charts(case: CaseMeasures, cores: float, brief: Brief) -> tuple[Chart, ...]
 def quantile_chart(case: CaseMeasures) -> Chart | None:
     """Response and service time at the quantiles that the evidence supports."""
     rows: list[Row] = []
+    known: list[tuple[float, Estimate]] = []  # share and time of the kind that the headline is about
     shown = "response" if case.external is None else "service"  # other programs know no due times
     for kind in ("response", "service"):
         if kind != shown and not _differ(case):
@@ -290,25 +292,19 @@ def quantile_chart(case: CaseMeasures) -> Chart | None:
         for p in LEVELS:
             figure = case.quantile(p, kind=kind)
             if isinstance(figure, Estimate):
-                rows.append(
-                    {
-                        "metric": kind,
-                        "nines": 1 / (1 - p),
-                        "ms": figure.point * MS,
-                        **band(figure),
-                    }
-                )
-    responses = [row for row in rows if row["metric"] == shown]
-    if len(responses) < 2:
+                rows.append({"metric": kind, "nines": 1 / (1 - p), "ms": figure.point * MS, **band(figure)})
+                known += [(p, figure)] if kind == shown else []
+    if len(known) < 2:
         return None
-    last = max(float(str(row["nines"])) for row in responses)
-    median = next((row for row in responses if row["nines"] == 2.0), responses[0])
+    highest, longest = known[-1]
+    last = 1 / (1 - highest)
+    median = next((figure for p, figure in known if p == 0.5), known[0][1])
     handler = _handler_words(case)
     return Chart(
         kind="quantiles",
         anchor=f"chart-quantiles-{case.slug}",
-        headline=f"Half within {numbers.with_unit(float(str(median['ms'])) / MS, 's')}, "
-        f"{100 * (1 - 1 / last):g} % within {numbers.with_unit(float(str(responses[-1]['ms'])) / MS, 's')}",
+        headline=f"Half within {numbers.with_unit(median.point, 's')}, "
+        f"{100 * (1 - 1 / last):g} % within {numbers.with_unit(longest.point, 's')}",
         datasets={"curve": tuple(rows), "cut": ({"nines": last, "label": "beyond: too few requests"},)},
         options={"trials": len(case.usable), "time_label": "time" if shown == "response" else "service time"},
         caption="; ".join(part for part in (_caption(case), handler) if part),
@@ -357,20 +353,17 @@ def heat_chart(case: CaseMeasures, trial: TrialMeasures, cores: float) -> Chart 
     width = max(1.0, math.ceil(trial.grid.seconds / MOST_COLUMNS))
     cells = _heat_cells(load, counts, width)
     cpu = _cpu_columns(trial, width, cores)
-    datasets: dict[str, tuple[Row, ...]] = {"cells": tuple(cells)}
-    if cpu:
-        datasets["cpu"] = tuple(cpu)
-    warmup = 0.0 if trial.source.result is None else trial.source.result.warmup_s
-    if warmup:
-        datasets["shade"] = ({"t": 0.0, "t2": warmup, "label": "warm-up, cut"},)
-    slowest = max(float(str(cell["hi"])) for cell in cells)
-    fastest = min(float(str(cell["lo"])) for cell in cells)
+    fastest, slowest = min(cell.lo for cell in cells), max(cell.hi for cell in cells)
     return Chart(
         kind="heat",
         anchor=f"chart-heat-{case.slug}",
         headline=f"{kind} times lie between {numbers.with_unit(fastest / MS, 's')} and "
         f"{numbers.with_unit(slowest / MS, 's')}" + _cpu_words(trial, cores),
-        datasets=datasets,
+        datasets={
+            "cells": tuple(map(asdict, cells)),
+            **({"cpu": tuple(cpu)} if cpu else {}),
+            **insides.warm_up(trial),
+        },
         options={"trials": 1, "cores": cores, "time_label": f"{kind.lower()} time"},
         caption=f"{trial.source.name}, {counts.observed:,} successes by when they ended",
     )
@@ -381,7 +374,18 @@ def _cpu_words(trial: TrialMeasures, cores: float) -> str:
     return "" if cpu is None else f"; the service uses {cpu.point:.2f} of {cores:g} cores"
 
 
-def _heat_cells(load: StreamMeasures, counts: IntervalCounts, width: float) -> list[Row]:
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """Requests that ended between two times of a trial, seconds, and took between two times, ms."""
+
+    t: float
+    t2: float
+    lo: float
+    hi: float
+    n: int
+
+
+def _heat_cells(load: StreamMeasures, counts: IntervalCounts, width: float) -> list[_Cell]:
     begin = float(load.grid.starts_s[0])
     columns = np.floor((load.grid.starts_s - begin) / width).astype(np.int64)
     upper = np.maximum(counts.buckets.upper * MS, 1e-6)
@@ -391,13 +395,13 @@ def _heat_cells(load: StreamMeasures, counts: IntervalCounts, width: float) -> l
     totals = np.zeros((int(columns.max()) + 1, of_intervals.shape[1]))
     np.add.at(totals, columns, of_intervals)
     return [
-        {
-            "t": begin + float(c) * width,
-            "t2": begin + (float(c) + 1) * width,
-            "lo": float(10 ** (r / BINS_A_DECADE)),
-            "hi": float(10 ** ((r + 1) / BINS_A_DECADE)),
-            "n": int(n),
-        }
+        _Cell(
+            t=begin + float(c) * width,
+            t2=begin + (float(c) + 1) * width,
+            lo=float(10 ** (r / BINS_A_DECADE)),
+            hi=float(10 ** ((r + 1) / BINS_A_DECADE)),
+            n=int(n),
+        )
         for c, of_column in enumerate(totals)
         for r, n in enumerate(of_column, start=lowest)
         if n
@@ -427,50 +431,50 @@ def resource_chart(case: CaseMeasures, trial: TrialMeasures) -> Chart | None:
     ranked = sorted(
         trial.resources.services, key=lambda p: -(p.cpu.point if isinstance(p.cpu, Interval) else 0.0)
     )[:MOST_PROCESSES]
-    rows: list[Row] = []
+    readings: list[Row] = []
+    resources: dict[str, None] = {}
     for process in ranked:
-        rows += _rates(process.cpu_s, "CPU, cores", process.label, 1.0)
-        rows += _levels(process.series.get(ProcMetrics.rss_bytes), "memory, MiB", process.label, MIB)
-        rows += _levels(process.series.get(ProcMetrics.threads), "threads", process.label, 1.0)
-        rows += _rates(process.series.get(ProcMetrics.write_bytes), "disk writes, MiB/s", process.label, MIB)
-    if not rows:
+        for resource, own in (
+            ("CPU, cores", _rates(process.cpu_s, 1.0)),
+            ("memory, MiB", _levels(process.series.get(ProcMetrics.rss_bytes), MIB)),
+            ("threads", _levels(process.series.get(ProcMetrics.threads), 1.0)),
+            ("disk writes, MiB/s", _rates(process.series.get(ProcMetrics.write_bytes), MIB)),
+        ):
+            readings += [
+                {"t": t, "resource": resource, "process": process.label, "value": value} for t, value in own
+            ]
+            resources |= dict.fromkeys([resource] if own else ())
+    if not readings:
         return None
     busiest = ranked[0]
     used = f"{busiest.cpu.point:.2f} cores" if isinstance(busiest.cpu, Interval) else "CPU not read"
     memory = busiest.highest(ProcMetrics.rss_bytes)
-    resources = list(dict.fromkeys(str(row["resource"]) for row in rows))
     return Chart(
         kind="resources",
         anchor=f"chart-resources-{case.slug}",
         headline=f"{busiest.label} uses {used}"
         + ("" if memory is None else f" and {numbers.with_unit(memory, 'bytes')} of memory"),
-        datasets={"readings": tuple(rows)},
-        options={"trials": 1, "resources": resources},
+        datasets={"readings": tuple(readings)},
+        options={"trials": 1, "resources": list(resources)},
         caption=f"{trial.source.name}, {words.plural(len(ranked), 'process', 'processes')} of the services",
         entities={process.label: slot for slot, process in enumerate(ranked, start=1)},
     )
 
 
-def _rates(counter: Series | None, resource: str, process: str, unit: float) -> list[Row]:
+def _rates(counter: Series | None, unit: float) -> list[tuple[float, float]]:
+    """Return time and increase per second of a counter, from the begin of the load."""
     if counter is None or counter.seconds.size < 2:
         return []
     seconds = counter.seconds
     rates = np.diff(counter.values) / np.diff(seconds) / unit
-    return [
-        {"t": float(t), "resource": resource, "process": process, "value": float(v)}
-        for t, v in zip(seconds[1:], rates, strict=True)
-        if t >= 0
-    ]
+    return [(float(t), float(v)) for t, v in zip(seconds[1:], rates, strict=True) if t >= 0]
 
 
-def _levels(gauge: Series | None, resource: str, process: str, unit: float) -> list[Row]:
+def _levels(gauge: Series | None, unit: float) -> list[tuple[float, float]]:
+    """Return time and value of a gauge, from the begin of the load."""
     if gauge is None:
         return []
-    return [
-        {"t": float(t), "resource": resource, "process": process, "value": float(v) / unit}
-        for t, v in zip(gauge.seconds, gauge.values, strict=True)
-        if t >= 0
-    ]
+    return [(float(t), float(v) / unit) for t, v in zip(gauge.seconds, gauge.values, strict=True) if t >= 0]
 
 
 def _caption(case: CaseMeasures) -> str:

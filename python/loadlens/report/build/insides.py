@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from loadlens.estimate.interval import Insufficient
 from loadlens.measure.case import CaseMeasures
 from loadlens.measure.figures import exact
+from loadlens.measure.trial import TrialMeasures
 from loadlens.model.finding import Estimate, Figure, NotMeasured
 from loadlens.model.report import Cell, Chart, Column, Table
 from loadlens.present import numbers, words
@@ -116,34 +117,31 @@ def chart(case: CaseMeasures) -> Chart | None:
     trial = case.usable[0]
     drawn = [line for line in trial.runtime.lines if line.panel and any(value for _, value in line.course)]
     rows: list[Row] = []
+    panels, parts = dict[str, None](), dict[str, None]()
     for panel in dict.fromkeys(line.panel for line in drawn):
         own = sorted((line for line in drawn if line.panel == panel), key=_size, reverse=True)
         for line in own[:MOST_PARTS]:
-            rows += [
-                {"t": t, "resource": panel, "process": line.part, "value": value}
-                for t, value in line.course
-                if t >= 0
-            ]
+            course = [(t, value) for t, value in line.course if t >= 0]
+            if course:
+                panels[panel] = parts[line.part] = None
+            rows += [{"t": t, "resource": panel, "process": line.part, "value": v} for t, v in course]
     if not rows:
         return None
-    parts = list(dict.fromkeys(str(row["process"]) for row in rows))
-    datasets: dict[str, tuple[Row, ...]] = {"readings": tuple(rows)}
-    warmup = 0.0 if trial.source.result is None else trial.source.result.warmup_s
-    if warmup:
-        datasets["shade"] = ({"t": 0.0, "t2": warmup, "label": "warm-up, cut"},)
     return Chart(
         kind="resources",
         anchor=f"chart-inside-{case.slug}",
         headline=_headline(drawn),
-        datasets=datasets,
-        options={"trials": 1, "resources": list(dict.fromkeys(str(row["resource"]) for row in rows))},
+        datasets={"readings": tuple(rows), **warm_up(trial)},
+        options={"trials": 1, "resources": list(panels)},
         caption=f"{trial.source.name}, as reported by runtimes, servers and the kernel",
-        entities=_slots(parts),
+        entities={part: slot for slot, part in enumerate(sorted(parts)[:MOST_PARTS], start=1)},
     )
 
 
-def _slots(parts: Sequence[str]) -> Mapping[str, int]:
-    return {part: slot for slot, part in enumerate(sorted(parts)[:MOST_PARTS], start=1)}
+def warm_up(trial: TrialMeasures) -> Mapping[str, tuple[Row, ...]]:
+    """Return the dataset that shades the warm-up in a chart over the time of a trial."""
+    seconds = 0.0 if trial.source.result is None else trial.source.result.warmup_s
+    return {"shade": ({"t": 0.0, "t2": seconds, "label": "warm-up, cut"},)} if seconds else {}
 
 
 def _size(line: Line) -> float:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from loadlens.measure.case import CaseMeasures
 from loadlens.measure.metrics import figure_of
 from loadlens.model.finding import Estimate, Figure, Undecided
+from loadlens.model.recorded import PredictedFigure, Prediction
 from loadlens.model.report import (
     Chart,
     Column,
@@ -27,7 +27,7 @@ TOO_LATE = "made after the case began: no prediction"
 
 
 def section(
-    cases: Sequence[CaseMeasures], predictions: Mapping[str, Mapping[str, Any]], disturbed: str = ""
+    cases: Sequence[CaseMeasures], predictions: Mapping[str, Prediction], disturbed: str = ""
 ) -> PredictionSection | None:
     """Every prediction with its score; none where nothing was held out.
 
@@ -45,39 +45,39 @@ def section(
         prediction = predictions.get(case.slug)
         if prediction is None:
             lines.append(f"{case.name}: not predicted: no prediction was made before it ran")
-        elif prediction.get("undecided"):
-            lines.append(f"{case.name}: not predicted: {prediction['undecided']}")
+        elif prediction.undecided:
+            lines.append(f"{case.name}: not predicted: {prediction.undecided}")
         else:
             rows += _rows(case, prediction)
     score = [f"no score: {disturbed}"] if rows and disturbed else _score(rows)
     return PredictionSection((*score, *lines), tuple(rows), _models(held, predictions))
 
 
-def _rows(case: CaseMeasures, prediction: Mapping[str, Any]) -> list[PredictionRow]:
+def _rows(case: CaseMeasures, prediction: Prediction) -> list[PredictionRow]:
     is_before = _is_before(case, prediction)
-    return [_row(case, figure, prediction, is_before=is_before) for figure in prediction["predicted"]]
+    return [_row(case, figure, prediction, is_before=is_before) for figure in prediction.predicted]
 
 
-def _is_before(case: CaseMeasures, prediction: Mapping[str, Any]) -> bool:
+def _is_before(case: CaseMeasures, prediction: Prediction) -> bool:
     """Return true if it was made before any trial of the case began; unsealed trials do not count."""
     began = [trial.source.began_unix_ns for trial in case.trials]
-    return all(not at or int(prediction["made_unix_ns"]) < at for at in began)
+    return all(not at or prediction.made_unix_ns < at for at in began)
 
 
 def _row(
-    case: CaseMeasures, figure: Mapping[str, Any], prediction: Mapping[str, Any], *, is_before: bool
+    case: CaseMeasures, figure: PredictedFigure, prediction: Prediction, *, is_before: bool
 ) -> PredictionRow:
-    metric, step = str(figure["metric"]), figure["step"]
+    metric, step = figure.metric, figure.step
     predicted = Estimate(
         metric,
-        figure["unit"],
-        float(figure["point"]),
-        float(figure["low"]),
-        float(figure["high"]),
-        trials=len(prediction.get("inputs") or ()),
+        figure.unit,
+        figure.point,
+        figure.low,
+        figure.high,
+        trials=len(prediction.inputs),
         samples=0,
-        method=str(figure["method"]),
-        confidence=float(prediction["confidence"]),
+        method=figure.method,
+        confidence=prediction.confidence,
     )
     measured = figure_of(case, metric, step)
     error, state, word = _verdict(predicted, measured)
@@ -122,24 +122,22 @@ def _percent(share: float) -> str:
     return f"{share * 100:.2g} %" if share < 0.1 else f"{share * 100:.0f} %"
 
 
-def _models(held: Sequence[CaseMeasures], predictions: Mapping[str, Mapping[str, Any]]) -> Table | None:
+def _models(held: Sequence[CaseMeasures], predictions: Mapping[str, Prediction]) -> Table | None:
     """Return the model and the inputs of each prediction."""
     rows = []
     for case in held:
-        prediction = predictions.get(case.slug) or {}
-        if prediction.get("undecided") or not prediction.get("structures"):
+        prediction = predictions.get(case.slug)
+        if prediction is None or prediction.undecided or not prediction.structures:
             continue
-        structure = prediction["structures"][0]["words"]
-        others = len(prediction["structures"]) - 1
+        structure = prediction.structures[0].words
+        others = len(prediction.structures) - 1
         if others:
             structure += f" ({words.plural(others, 'other structure')} fit as well and widen the interval)"
-        fitted = "; ".join(
-            f"{p['name']} {numbers.with_unit(float(p['point']), p['unit'])}" for p in prediction["parameters"]
-        )
-        cases = len({entry["case"] for entry in prediction["inputs"]})
-        measured = f"{words.plural(len(prediction['inputs']), 'trial')} of {words.plural(cases, 'case')}"
-        miss = _percent(math.expm1(float(prediction["misses"]["all"])))
-        assumed = "; ".join(prediction["assumed"]) or "nothing more"
+        fitted = "; ".join(f"{p.name} {numbers.with_unit(p.point, p.unit)}" for p in prediction.parameters)
+        cases = len({entry.case for entry in prediction.inputs})
+        measured = f"{words.plural(len(prediction.inputs), 'trial')} of {words.plural(cases, 'case')}"
+        miss = _percent(math.expm1(prediction.misses.all))
+        assumed = "; ".join(prediction.assumed) or "nothing more"
         rows.append((case.name, structure, fitted, measured, miss, assumed))
     if not rows:
         return None

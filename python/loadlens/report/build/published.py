@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from loadlens.measure.case import CaseMeasures
 from loadlens.measure.metrics import figure_of, has_step
 from loadlens.model.finding import Estimate, Figure, NotMeasured, Undecided
 from loadlens.model.report import ClaimRow, PublishedRow, PublishedSection
-from loadlens.model.study import Claim
+from loadlens.model.study import Claim, QuotedFigure
 from loadlens.present import numbers
 from loadlens.present.numbers import percent
 from loadlens.report.build.brief import Brief
 
-RESERVED = ("experiment", "step", "metric", "side", "value", "unit", "note")
 FEWEST_TO_CONTRADICT = 3  # trials: fewer say nothing about the variation between runs
 ZERO = "one of the two is 0"  # nothing is a multiple of it
 FEW = "fewer than two levels"
@@ -35,7 +34,7 @@ TO_BASE = {  # unit -> base unit, and how many of it
 class Pair:
     """A published figure and the case that it belongs to."""
 
-    row: Mapping[str, str]
+    row: QuotedFigure
     case: CaseMeasures | None
     published: float
     unit: str
@@ -53,30 +52,29 @@ def section(cases: Sequence[CaseMeasures], brief: Brief, cores: int) -> Publishe
     return PublishedSection(_agreement(pairs, shown, claim_rows), claim_rows, shown)
 
 
-def _pair(row: Mapping[str, str], cases: Sequence[CaseMeasures], cores: int) -> Pair:
+def _pair(row: QuotedFigure, cases: Sequence[CaseMeasures], cores: int) -> Pair:
     case = _case_of(row, cases)
-    unit = row.get("unit", "")
-    in_base, factor = TO_BASE.get(unit, (unit, 1.0))
-    value = float(row["value"]) * factor
     if case is None:
-        measured: Figure = NotMeasured(row["metric"], "not among the cases of this run")
+        measured: Figure = NotMeasured(row.metric, "not among the cases of this run")
     else:
-        metric = row["metric"]
-        if row.get("side") == "server":
-            metric = metric.replace("response_time.", "server_time.")
-        measured = figure_of(case, metric, row.get("step") or None)
-    return Pair(row, case, value, in_base, measured, case is not None and case.is_judged(cores))
+        measured = figure_of(case, row.measured_metric, row.step or None)
+    value, unit = in_base(row)
+    return Pair(row, case, value, unit, measured, case is not None and case.is_judged(cores))
 
 
-def _case_of(row: Mapping[str, str], cases: Sequence[CaseMeasures]) -> CaseMeasures | None:
-    wanted = {k: v for k, v in row.items() if k not in RESERVED and v not in ("", None)}
+def in_base(row: QuotedFigure) -> tuple[float, str]:
+    """Return a published figure in its base unit."""
+    unit, factor = TO_BASE.get(row.unit, (row.unit, 1.0))
+    return row.value * factor, unit
+
+
+def _case_of(row: QuotedFigure, cases: Sequence[CaseMeasures]) -> CaseMeasures | None:
     for case in cases:
-        if case.is_held_out or case.experiment != row.get("experiment", case.experiment):
+        if case.is_held_out or row.experiment not in ("", case.experiment):
             continue
-        step = row.get("step")
-        if step and not has_step(case, step):
+        if row.step and not has_step(case, row.step):
             continue
-        if all(_same_level(case, factor, level) for factor, level in wanted.items()):
+        if all(_same_level(case, factor, level) for factor, level in row.levels.items()):
             return case
     return None
 
@@ -100,22 +98,21 @@ def _rows(pairs: Sequence[Pair]) -> tuple[PublishedRow, ...]:
         rows.append(
             PublishedRow(
                 case=_case_words(pair),
-                step=pair.row.get("step", ""),
+                step=pair.row.step,
                 metric=_metric_words(pair.row),
                 published=pair.published,
                 unit=pair.unit,
                 measured=pair.measured,
                 ratio=ratio,
                 shape=shape,
-                note="; ".join(part for part in (note, pair.row.get("note", "")) if part),
+                note="; ".join(part for part in (note, pair.row.note) if part),
             )
         )
     return tuple(rows)
 
 
 def _group(pair: Pair) -> tuple[str, str, str, str]:
-    row = pair.row
-    return (row.get("experiment", ""), row.get("step", ""), row["metric"], row.get("side", ""))
+    return (pair.row.experiment, pair.row.step, pair.row.metric, pair.row.side)
 
 
 def _references(pairs: Sequence[Pair]) -> dict[tuple[str, str, str, str], Pair]:
@@ -179,14 +176,11 @@ def multiple(figure: Figure, reference: Figure) -> tuple[float, float | None, fl
 
 
 def _case_words(pair: Pair) -> str:
-    levels = {k: v for k, v in pair.row.items() if k not in RESERVED and v not in ("", None)}
-    words = ", ".join(f"{factor}={level}" for factor, level in levels.items())
-    return " ".join(part for part in (pair.row.get("experiment", ""), words) if part)
+    return " ".join(part for part in (pair.row.experiment, _levels(tuple(pair.row.levels.items()))) if part)
 
 
-def _metric_words(row: Mapping[str, str]) -> str:
-    side = row.get("side", "")
-    return f"{row['metric']} ({side})" if side else row["metric"]
+def _metric_words(row: QuotedFigure) -> str:
+    return f"{row.metric} ({row.side})" if row.side else row.metric
 
 
 def _agreement(

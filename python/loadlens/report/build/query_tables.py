@@ -6,22 +6,22 @@ both.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from loadlens import promql
 from loadlens.estimate.interval import Interval
 from loadlens.measure.case import CaseMeasures
-from loadlens.measure.source import Json
+from loadlens.measure.source import from_record
 from loadlens.measure.trial import TrialMeasures
 from loadlens.model.finding import Figure, NotMeasured
+from loadlens.model.readings import Labels as SeriesLabels
 from loadlens.model.readings import ScrapeMetrics
-from loadlens.model.recorded import PlannedCase
-from loadlens.model.report import Chart, Column, Table
+from loadlens.model.recorded import PlannedCase, ServerAnswer, ServerAnswers
+from loadlens.model.report import Cell, Chart, Column, Table
 from loadlens.model.study import Query, Window
 from loadlens.present import numbers
 from loadlens.report.build.brief import Brief
@@ -53,27 +53,25 @@ class Answers:
 
     def __init__(self, trial: TrialMeasures, case: PlannedCase, window: Window) -> None:
         self._trial, self._case, self._window = trial, case, window
-        self._server: Json = trial.source.answers()
+        self._server = from_record(ServerAnswers, trial.source.answers(), "promql.json")
 
     def of(self, query: Query) -> Answer:
         """The server's answer where there is one, else our own."""
-        for answer in self._server.get("answers", ()):
-            if answer["name"] == query.name and answer["expression"] == query.expression:
+        for answer in self._server.answers:
+            if answer.name == query.name and answer.expression == query.expression:
                 return self._from_server(answer)
         return self._own(query)
 
-    def _from_server(self, answer: Json) -> Answer:
-        by = f"Prometheus {self._server['by']['version']}"
-        if answer["error"]:
-            return Answer({}, by, f"{by} refused it: {answer['error']}")
+    def _from_server(self, answer: ServerAnswer) -> Answer:
+        by = "Prometheus" if self._server.by is None else f"Prometheus {self._server.by.version}"
+        if answer.error:
+            return Answer({}, by, f"{by} refused it: {answer.error}")
         series = {
-            tuple(sorted(line["labels"].items())): _known(line["times_s"], line["values"])
-            for line in answer["series"]
+            tuple(sorted(line.labels.items())): _known(line.times_s, line.values) for line in answer.series
         }
         return Answer(series, by)
 
     def _own(self, query: Query) -> Answer:
-        why = str(self._server.get("why") or "")
         try:
             expression = promql.parse(query.expression)
             when = promql.moments(query.expression, *self._part, query.step_s)
@@ -87,7 +85,7 @@ class Answers:
                 range_s=end - begin,
             )
         except promql.NotOurs as error:
-            return Answer({}, OWN, "; ".join(part for part in (str(error), why) if part))
+            return Answer({}, OWN, "; ".join(part for part in (str(error), self._server.why) if part))
         except promql.PromqlError as error:
             return Answer({}, OWN, str(error))
         finite = {labels: [p for p in points if math.isfinite(p[1])] for labels, points in series.items()}
@@ -120,12 +118,13 @@ def series_of(readings: pl.DataFrame, replicas: Mapping[str, int]) -> Iterator[p
 
     rows = readings.filter(pl.col("source") == "scrape")
     scrapes: dict[tuple[str, str], list[float]] = {}
-    metrics: list[tuple[str, dict[str, str], list[float], list[float | None]]] = []
+    metrics: list[tuple[str, SeriesLabels, list[float], list[float | None]]] = []
     for key, part in rows.group_by(["metric", "labels"], maintain_order=True):
-        metric, labels = str(key[0]), dict(json.loads(str(key[1]) or "{}"))
-        times = [time / 1e9 for time in part["time_ns"].to_list()]
-        values = part["value"].to_list()
-        target = (labels.get("service", ""), labels.get("replica", ""))
+        metric, labels = str(key[0]), SeriesLabels.of(str(key[1]))
+        columns = part.select("time_ns", "value").iter_columns()
+        times, values = (column.to_list() for column in columns)
+        times = [time / 1e9 for time in times]
+        target = (labels.service, labels.replica)
         if metric in ("missed", "scrapes") and set(labels) <= {"service", "replica", "why"}:
             continue
         if metric in _OF_SCRAPING and set(labels) == {"service", "replica"}:
@@ -138,7 +137,7 @@ def series_of(readings: pl.DataFrame, replicas: Mapping[str, int]) -> Iterator[p
         points = _known(times, values)
         if not points:
             continue
-        service, replica = labels.get("service", ""), labels.get("replica", "")
+        service, replica = labels.service, labels.replica
         instance = service if replicas.get(service, 1) == 1 else f"{service}.{replica}"
         yield promql.Series(
             {"__name__": metric, "job": service, "instance": instance, **labels},
@@ -156,7 +155,7 @@ def table(case: CaseMeasures, brief: Brief) -> Table | None:
     if not brief.report.promql or not case.usable:
         return None
     trials = [Answers(trial, case.plan, brief.window) for trial in case.usable]
-    rows: list[tuple[Any, ...]] = []
+    rows: list[tuple[Cell, ...]] = []
     for query in brief.report.promql:
         answers = [trial.of(query) for trial in trials]
         by = ", ".join(dict.fromkeys(answer.by for answer in answers))
@@ -225,35 +224,31 @@ def chart(case: CaseMeasures, brief: Brief) -> Chart | None:
     trial = case.usable[0]
     answers = Answers(trial, case.plan, brief.window)
     rows: list[dict[str, object]] = []
-    by: dict[str, None] = {}
+    drawn: dict[str, list[float]] = {}  # values of each expression
+    by, names = dict[str, None](), dict[str, None]()
     for query in brief.report.promql:
         answer = answers.of(query)
         lines = [(labels, points) for labels, points in answer.series.items() if len(points) > 1]
         for labels, points in lines[:MOST_LINES]:
-            by[answer.by] = None
-            resource = f"{query.name}, {query.unit}" if query.unit else query.name
+            resource, name = f"{query.name}, {query.unit}" if query.unit else query.name, shown(labels)
+            by[answer.by] = names[name] = None
+            drawn.setdefault(resource, []).extend(value for _, value in points)
             rows += [
-                {"t": time, "resource": resource, "process": shown(labels), "value": value}
-                for time, value in points
+                {"t": time, "resource": resource, "process": name, "value": value} for time, value in points
             ]
     if not rows:
         return None
-    names = list(dict.fromkeys(str(row["process"]) for row in rows))
-    resources = list(dict.fromkeys(str(row["resource"]) for row in rows))
     return Chart(
         kind="resources",
         anchor=f"chart-promql-{case.slug}",
-        headline=_headline(rows),
+        headline=_headline(*next(iter(drawn.items()))),
         datasets={"readings": tuple(rows)},
-        options={"trials": 1, "resources": resources},
+        options={"trials": 1, "resources": list(drawn)},
         caption=f"{trial.source.name}, answered by {' and '.join(by)}",
-        entities={name: slot for slot, name in enumerate(names[:6], start=1)},
+        entities={name: slot for slot, name in enumerate(list(names)[:6], start=1)},
     )
 
 
-def _headline(rows: list[dict[str, object]]) -> str:
-    first = [row for row in rows if row["resource"] == rows[0]["resource"]]
-    values = [float(str(row["value"])) for row in first]
-    on = numbers.Scale("", 1.0)
-    low, high = (numbers.value(value, on) for value in (min(values), max(values)))
-    return f"{rows[0]['resource']} lies between {low} and {high}"
+def _headline(resource: str, values: Iterable[float]) -> str:
+    low, high = (numbers.value(end(values), numbers.Scale("", 1.0)) for end in (min, max))
+    return f"{resource} lies between {low} and {high}"

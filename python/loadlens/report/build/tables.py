@@ -14,7 +14,7 @@ from typing import Any
 
 from loadlens.estimate.interval_counts import IntervalCounts
 from loadlens.measure.case import CaseMeasures, quantile_name
-from loadlens.measure.trial import STEP_PHASES, TrialMeasures
+from loadlens.measure.trial import CONNECT, FIRST_BYTE, OF_CONNECTIONS, STEP_PHASES, TrialMeasures
 from loadlens.model.finding import Estimate, Figure, NotMeasured
 from loadlens.model.recorded import Bounds, PlacedService
 from loadlens.model.report import Column, Table
@@ -29,7 +29,7 @@ GROUP_NOTE = (
     "from when the first request of a run was due to its last answer, pauses between its requests included; "
     "times of completed runs of the measured part, runs of whole trials; it fails when a request of it does"
 )
-OF_CONNECTIONS = ("connect", "tls")
+LOOKUP = "resolve"
 ALL_STEPS = "all"
 CASES_LENGTH = 80
 NO_LIMIT = "no limit"
@@ -45,13 +45,13 @@ def phases(case: CaseMeasures) -> Table | None:
     if not case.loads:
         return None
     kinds = [kind for kind in OF_CONNECTIONS if any(load.phases[kind].observed for load in case.loads)]
-    if not kinds and not any(load.phases["first_byte"].observed for load in case.loads):
+    if not kinds and not any(load.phases[FIRST_BYTE].observed for load in case.loads):
         return None
     levels = _levels(case)
     looked_up = _looked_up(case)
     columns = [
         Column("step", align="left"),
-        *([Column(words.PHASES["resolve"], "s")] if looked_up is not None else []),
+        *([Column(words.PHASES[LOOKUP], "s")] if looked_up is not None else []),
         *(
             Column(f"{words.PHASES[kind]} {quantile_name(p)}", "s")
             for kind in (*kinds, *STEP_PHASES)
@@ -68,8 +68,8 @@ def phases(case: CaseMeasures) -> Table | None:
             [(kind, [load.phases[kind] for load in case.loads]) for kind in (*kinds, *STEP_PHASES)],
             levels,
         ),
-        *([sum(load.phases["connect"].observed for load in case.loads)] if kinds else []),
-        sum(load.phases["first_byte"].observed for load in case.loads),
+        *([sum(load.phases[CONNECT].observed for load in case.loads)] if kinds else []),
+        sum(load.phases[FIRST_BYTE].observed for load in case.loads),
     )
     apart = (looked_up is not None) + len(levels) * len(kinds)
     by_step = _by_step(case, apart, levels, has_connections=bool(kinds))
@@ -78,7 +78,7 @@ def phases(case: CaseMeasures) -> Table | None:
 
 def _levels(case: CaseMeasures) -> tuple[float, ...]:
     """Return the median, and the highest percentile that the first bytes of all steps know."""
-    first_bytes = [part for load in case.loads if (part := load.phases["first_byte"]).observed]
+    first_bytes = [part for load in case.loads if (part := load.phases[FIRST_BYTE]).observed]
     highest = (
         highest_known([partial(case.quantile_figure, "first_byte", first_bytes)]) if first_bytes else None
     )
@@ -100,7 +100,7 @@ def _looked_up(case: CaseMeasures) -> Figure | None:
     if not took:
         return None
     middle = median(took)
-    return Estimate("resolve", "s", middle, middle, middle, len(took), len(took), "exact: once a trial")
+    return Estimate(LOOKUP, "s", middle, middle, middle, len(took), len(took), "exact: once a trial")
 
 
 def _by_step(

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields, is_dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from loadlens import __version__
 from loadlens.machine import calibration
@@ -14,10 +14,16 @@ from loadlens.machine.calibration import Calibration
 from loadlens.model.explanation import Explanation, Rung
 from loadlens.model.finding import Estimate, Figure, Grade, NotMeasured, Undecided
 from loadlens.model.notes import NOTES
+from loadlens.model.plain import read
 from loadlens.model.report import ObjectiveRow, Report
+from loadlens.model.result import Generator
 from loadlens.model.workload import Closed, Plan
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 SCHEMA_VERSION = 1
+_TIMES = ("response_time_s", "service_time_s", "lag_s", "phases_s")
 _STEP_KEYS = ("name", "requests", "throughput_rps", "response_time_s", "service_time_s")
 
 
@@ -28,41 +34,31 @@ def hit_as_json(
     objectives: Sequence[ObjectiveRow] = (),
 ) -> str:
     """Return one line of JSON for the result of a plan with one stream."""
-    content = hit_as_dict(result, plan, calibrated) | {"objectives": [_plain(row) for row in objectives]}
+    content = _hit(result, plan, calibrated) | {"objectives": [_plain(row) for row in objectives]}
     return json.dumps(content, ensure_ascii=False, allow_nan=False)
 
 
-def hit_as_dict(
-    result: Mapping[str, Any], plan: Plan, calibrated: Calibration | None = None
-) -> dict[str, Any]:
-    """Return the blocks of the result under the names that scripts rely on."""
-    stream, generator = result["streams"][0], result["generator"]
-    reached = calibration.reach(generator.get("requests_per_s"), generator.get("threads"), calibrated)
+def _hit(written: Mapping[str, Any], plan: Plan, calibrated: Calibration | None) -> dict[str, object]:
+    """Return the blocks of the result, as the engine wrote them, under the names that scripts rely on."""
+    stream, generator = written["streams"][0], read(Generator, written["generator"])
+    reached = calibration.reach(generator.requests_per_s, generator.threads, calibrated)
     return {
         "schema_version": SCHEMA_VERSION,
         "tool": f"loadlens {__version__}",
         "target": _target(plan),
         "load": _load(plan),
-        "duration_s": result["measured_s"],
-        "ended": result["status"],
-        "requests": stream["requests"],
-        "status": stream["status"],
+        "duration_s": written["measured_s"],
+        "ended": written["status"],
+        **{key: stream[key] for key in ("requests", "status")},
         "checks": [check for step in stream["steps"] for check in step["checks"]],
-        "errors": stream["errors"],
-        "throughput_rps": stream["throughput_rps"],
-        "response_time_s": stream["response_time_s"],
-        "service_time_s": stream["service_time_s"],
-        "lag_s": stream["lag_s"],
-        "phases_s": stream["phases_s"],
+        **{key: stream[key] for key in ("errors", "throughput_rps", *_TIMES)},
         "steps": [{key: step[key] for key in _STEP_KEYS} for step in stream["steps"]],
-        "bytes": stream["bytes"],
-        "connections": stream["connections"],
+        **{key: stream[key] for key in ("bytes", "connections")},
         **{key: stream.get(key, []) for key in ("failing_answers", "feeds")},
-        "tls": stream["tls"],
-        "little": stream["little"],
-        "generator": generator,
+        **{key: stream[key] for key in ("tls", "little")},
+        "generator": written["generator"],
         "calibration": None if reached is None else asdict(reached),
-        "driver": result.get("driver"),
+        "driver": written.get("driver"),
     }
 
 
@@ -72,19 +68,18 @@ def _target(plan: Plan) -> str:
     return f"{stream.target.origin}{path}"
 
 
-def _without_unset(fields: list[tuple[str, Any]]) -> dict[str, Any]:
+def _without_unset(fields: Sequence[tuple[str, object]]) -> dict[str, object]:
     return {name: value for name, value in fields if value is not None}
 
 
-def _load(plan: Plan) -> dict[str, Any]:
+def _load(plan: Plan) -> dict[str, object]:
     stream = plan.streams[0]
     methods = {step.method for scenario in stream.scenarios for step in scenario.steps}
     workload, method = stream.workload, methods.pop() if len(methods) == 1 else None
-    load: dict[str, Any] = {"method": method, "warmup_s": plan.warmup_ns / 1e9, "seed": plan.seed}
+    load: dict[str, object] = {"method": method, "warmup_s": plan.warmup_ns / 1e9, "seed": plan.seed}
     if isinstance(workload, Closed):
         load |= {"kind": "closed", "connections": workload.users, "requests": workload.requests}
-        if workload.ramp_ns:
-            load["ramp_s"] = workload.ramp_ns / 1e9
+        load |= {"ramp_s": workload.ramp_ns / 1e9} if workload.ramp_ns else {}
         load |= {
             name: asdict(law, dict_factory=_without_unset)
             for name, law in (("think", workload.think), ("pace", workload.pace))
@@ -100,9 +95,9 @@ def _load(plan: Plan) -> dict[str, Any]:
             "requests": workload.requests,
         }
         if workload.replay is not None:
-            load["replay"] = asdict(workload.replay, dict_factory=_without_unset)
+            load |= {"replay": asdict(workload.replay, dict_factory=_without_unset)}
     if workload.profile is not None:
-        load["profile"] = asdict(workload.profile)
+        load |= {"profile": asdict(workload.profile)}
     return load | {"connection": stream.connection.reuse, "timeout_s": stream.timeout_ns / 1e9}
 
 
@@ -114,11 +109,9 @@ def explanation_as_json(answer: Explanation) -> str:
     return json.dumps(explanation_as_dict(answer), ensure_ascii=False, allow_nan=False)
 
 
-def explanation_as_dict(answer: Explanation) -> dict[str, Any]:
+def explanation_as_dict(answer: Explanation) -> dict[str, object]:
     """Return the answer under the names that scripts rely on."""
-    capacity = _bare(answer.capacity)
-    if "undecided" in capacity:
-        capacity["at_least"] = answer.at_least
+    at_least = {"at_least": answer.at_least} if isinstance(answer.capacity, Undecided) else {}
     return {
         "schema": SCHEMA_VERSION,
         "tool": f"loadlens {__version__}",
@@ -132,13 +125,13 @@ def explanation_as_dict(answer: Explanation) -> dict[str, Any]:
         "answer": answer.sentence,
         "limit": answer.limit,
         "grade": answer.grade,
-        "capacity": capacity,
+        "capacity": _bare(answer.capacity) | at_least,
         "knee_users": answer.knee_users,
         "others": answer.others,
         "do": answer.do,
         "brings": answer.brings,
         "ladder": [_rung(rung) for rung in answer.ladder],
-        "findings": [_plain(f) | {"is_note": f.rule in NOTES} for f in answer.findings],
+        "findings": [_fields(f) | {"is_note": f.rule in NOTES} for f in answer.findings],
         "absent": _plain(answer.absent),
         "not_assessed": _plain(answer.not_assessed),
         "unknown": _plain(answer.unknown),
@@ -153,7 +146,7 @@ def explanation_as_dict(answer: Explanation) -> dict[str, Any]:
     }
 
 
-def _rung(rung: Rung) -> dict[str, Any]:
+def _rung(rung: Rung) -> dict[str, object]:
     probe = rung.probe
     return {
         "curve": rung.curve,
@@ -176,12 +169,12 @@ def _rung(rung: Rung) -> dict[str, Any]:
     }
 
 
-def _bare(figure: Figure) -> dict[str, Any]:
+def _bare(figure: Figure) -> dict[str, object]:
     """A figure whose metric the key above it names: point, low, high; or why there is none."""
     match figure:
         case Estimate():
             ends = {"point": figure.point, "low": figure.low, "high": figure.high}
-            content: dict[str, Any] = _plain(ends)
+            content = {name: _plain(end) for name, end in ends.items()}
             return content | {"unit": figure.unit, "trials": figure.trials, "method": figure.method}
         case Undecided():
             return {"undecided": figure.reason, "unit": figure.unit}
@@ -197,23 +190,27 @@ def report_as_json(report: Report) -> str:
     return json.dumps(_plain(report), ensure_ascii=False, allow_nan=False)
 
 
-_FIGURES = {Estimate: "estimate", Undecided: "undecided", NotMeasured: "not measured"}
+_FIGURES: Mapping[type, str] = {Estimate: "estimate", Undecided: "undecided", NotMeasured: "not measured"}
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     """A value of a report as JSON has it: figures say their kind, cells of a matrix their place."""
     if isinstance(value, Grade):
         return value.word
     if is_dataclass(value) and not isinstance(value, type):
-        kind = _FIGURES.get(type(value))
-        content = {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
-        return content if kind is None else {"figure": kind, **content}
+        return _fields(value)
     if isinstance(value, Mapping):
         if any(isinstance(key, tuple) for key in value):
-            return [{"row": row, "column": column, **_plain(cell)} for (row, column), cell in value.items()]
+            return [{"row": row, "column": column, **_fields(cell)} for (row, column), cell in value.items()]
         return {str(key): _plain(part) for key, part in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(part) for part in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
+
+
+def _fields(value: DataclassInstance) -> dict[str, object]:
+    content = {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    kind = _FIGURES.get(type(value))
+    return content if kind is None else {"figure": kind, **content}

@@ -107,10 +107,9 @@ def start(spec: MonitorSpec, out: Path) -> MonitorProcess:
     package_home = str(Path(__file__).parents[3])
     environment = {
         **os.environ,
-        "PYTHONPATH": os.pathsep.join([package_home, os.environ.get("PYTHONPATH", "")]),
+        "PYTHONPATH": os.pathsep.join([package_home, os.getenv("PYTHONPATH", "")]),
+        **({} if spec.marker is None else {"LOADLENS_RUN": spec.marker}),
     }
-    if spec.marker is not None:
-        environment["LOADLENS_RUN"] = spec.marker
     process = subprocess.Popen(
         [sys.executable, "-m", "loadlens.signals.collect", str(out)],
         stdin=subprocess.PIPE,

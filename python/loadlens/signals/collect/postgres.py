@@ -5,14 +5,19 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import urlsplit
 
 from loadlens.model.readings import MonitorMetrics, PostgresMetrics
 from loadlens.signals.collect.monitor import Monitor, Row, labels, reading
 from loadlens.signals.collect.scene import Scene
 
+if TYPE_CHECKING:
+    from pg8000.native import Connection
+
 _WITHIN_S = 2.0
+_VERSION = "server_version"  # a parameter that the server reports
+_MESSAGE = "M"  # the field of an error that holds its text
 # Connections of clients, but not ours; a backend that runs waits for nothing.
 _ACTIVITY = """
 SELECT coalesce(state, 'unknown'),
@@ -81,7 +86,7 @@ class PostgresMonitor(Monitor):
 
     def __init__(self) -> None:
         self._databases: tuple[Database, ...] = ()
-        self._connections: dict[str, Any] = {}
+        self._connections: dict[str, Connection] = {}
         self._reported: set[tuple[str, str]] = set()
         self._ticks = 0
 
@@ -115,7 +120,7 @@ class PostgresMonitor(Monitor):
             self._reported.add((service, why))
             yield reading(MonitorMetrics.missed, labels(service=service, why=why), None)
 
-    def _connection(self, database: Database) -> Any:
+    def _connection(self, database: Database) -> Connection:
         if database.service not in self._connections:
             import pg8000.native
 
@@ -139,7 +144,7 @@ class PostgresMonitor(Monitor):
                 connection.close()
 
 
-def _rows(service: str, connection: Any, *, with_size: bool) -> Iterator[Row]:
+def _rows(service: str, connection: Connection, *, with_size: bool) -> Iterator[Row]:
     of = labels(service=service)
     longest = 0.0
     for state, wait, count, transaction_s in connection.run(_ACTIVITY):
@@ -161,14 +166,14 @@ def _rows(service: str, connection: Any, *, with_size: bool) -> Iterator[Row]:
         yield reading(PostgresMetrics.database_bytes, of, int(connection.run(_SIZE)[0][0]))
 
 
-def _locks_of(connection: Any) -> str:
+def _locks_of(connection: Connection) -> str:
     """Return the query for locks; waiting times exist since version 14."""
-    version = str(connection.parameter_statuses.get("server_version", "0"))
+    version = str(connection.parameter_statuses.get(_VERSION, "0"))
     return _LOCKS if int(version.partition(".")[0]) >= 14 else _LOCKS_BEFORE_14
 
 
 def _words(error: Exception) -> str:
     """The server's own words, without its fields."""
     fields = error.args[0] if error.args else None
-    message = fields.get("M") if isinstance(fields, dict) else None
+    message = fields.get(_MESSAGE) if isinstance(fields, dict) else None
     return str(message or error)[:200] or type(error).__name__

@@ -16,10 +16,9 @@ import numpy as np
 
 from loadlens.errors import LoadlensError
 from loadlens.measure.case import CaseMeasures
-from loadlens.measure.source import RunSource, study_of
+from loadlens.measure.source import RunSource, environment_of, study_of
 from loadlens.measure.trial import measure
-from loadlens.model.plain import read
-from loadlens.model.recorded import Environment, PlannedCase
+from loadlens.model.recorded import PlannedCase, PredictedFigure
 from loadlens.model.workload import Closed
 from loadlens.whatif.held_out.build import Span, Structure, Values, network_of
 from loadlens.whatif.held_out.observed import MOST_FAILED, Observed
@@ -64,7 +63,7 @@ class _Record:
         study = study_of(source)
         self.seed = study.seed or 1
         self.cases = {case.slug: case for case in study.cases}
-        self.cores = float(read(Environment, source.environment).cores)
+        self.cores = float(environment_of(source).cores)
         self._window = study.window
         self._source = source
         self._measured: dict[str, CaseMeasures] = {}
@@ -184,18 +183,7 @@ class _Metric:
     kind: str = "response"  # of the misses that widen it
 
 
-@dataclass(frozen=True, slots=True)
-class _PredictedFigure:
-    metric: str
-    step: str | None
-    unit: str
-    point: float
-    low: float
-    high: float
-    method: str = METHOD
-
-
-def _figures(model: Model, seed: int) -> list[_PredictedFigure]:
+def _figures(model: Model, seed: int) -> list[PredictedFigure]:
     """Return each metric with the middle of the draws and their interval."""
     random = np.random.default_rng([seed, len(model.kin)])
     misses, structures = asdict(model.choice.misses), model.choice.structures
@@ -218,7 +206,7 @@ def _figures(model: Model, seed: int) -> list[_PredictedFigure]:
         if len(points) >= DRAWS / 2:
             low, middle, high = (float(end) for end in np.quantile(points, [tail, 0.5, 1 - tail]))
             unit = "1/s" if metric.name == "throughput" else "s"
-            figures.append(_PredictedFigure(metric.name, metric.step, unit, middle, low, high))
+            figures.append(PredictedFigure(metric.name, metric.step, unit, middle, low, high, METHOD))
     return figures
 
 
@@ -263,7 +251,7 @@ def _span(model: Model) -> Span:
     return Span(min(max(warmup, 0.05 * most), max(most, settled)), min(counted, max(most, settled)))
 
 
-def _content(model: Model, figures: Sequence[_PredictedFigure]) -> dict[str, object]:
+def _content(model: Model, figures: Sequence[PredictedFigure]) -> dict[str, object]:
     structures = model.choice.structures
     return {
         "case": model.case.slug,

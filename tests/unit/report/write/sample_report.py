@@ -409,16 +409,17 @@ def phases() -> Table:
 def checks() -> Table:
     """One check that some answers failed, one that nothing was judged by."""
     columns = (
+        Column("step", align="left"),
         Column("check", align="left"),
         Column("passed"),
         Column("failed"),
         Column("share failed", "share"),
-        Column("step", align="left"),
+        Column("not judged"),
         Column("first that failed", align="left"),
     )
     rows = (
-        ("status 200", 598, 12, count(0, "share"), "register", "block-1: 3.100 s, user 4: status 500"),
-        ("json ok", 0, 0, NotMeasured("check.failed", "no answer was judged"), "register", "none"),
+        ("register", "status 200", 598, 12, count(0, "share"), 0, "block-1: 3.100 s, user 4: status 500"),
+        ("register", "json ok", 0, 0, NotMeasured("check.failed", "no answer was judged"), 610, "none"),
     )
     return Table(columns, rows, "whole trials, warm-up included")
 
