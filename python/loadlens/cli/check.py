@@ -10,6 +10,7 @@ from loadlens.cli.options import VARIANTS, Example, argument, option, verb
 from loadlens.cli.report import RUNS
 from loadlens.cli.run import planned_study
 from loadlens.credentials import Hiding
+from loadlens.present import terminal
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,7 @@ def check(given: CheckOptions) -> None:
         plan.duration(planned, past_durations.seen(RUNS, planned.name)),
         lint.faults(planned, cores=given.cores or len(os.sched_getaffinity(0))),
         all_blocks=given.verbose,
+        width=terminal.width(),
     )
     hiding = Hiding(planned.hide)
     print_lines([hiding.text(line) for line in lines], headings=headings)

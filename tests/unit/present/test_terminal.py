@@ -1,8 +1,9 @@
-"""Colours and pictures by what the variables say and what the stream is."""
+"""Colours, pictures and the width of text by what the variables say and what the stream is."""
 
 from __future__ import annotations
 
 import io
+import sys
 
 import pytest
 
@@ -49,3 +50,22 @@ def test_a_dumb_terminal_is_not_drawn_on(term: str, drawn: bool, monkeypatch: py
 
     assert terminal.can_draw(Screen()) == drawn
     assert not terminal.can_draw(io.StringIO())
+
+
+@pytest.mark.parametrize(
+    ("columns", "width"), [(20, 60), (60, 60), (80, 80), (97, 97), (120, 120), (300, 120)]
+)
+def test_text_is_as_wide_as_the_terminal_within_bounds(
+    columns: int, width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", str(columns))
+
+    assert terminal.width() == width
+
+
+def test_off_a_terminal_text_has_eighty_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: False)
+    monkeypatch.setenv("COLUMNS", "132")
+
+    assert terminal.width() == 80

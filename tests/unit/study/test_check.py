@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from loadlens.report.write.terminal.study_overview import study_lines
 from loadlens.study import lint, parse, plan
 
@@ -58,7 +60,9 @@ def test_a_study_is_shown_with_its_cases_order_time_and_faults(tmp_path: Path) -
     study = plan.plan(parse.read(tmp_path))
     trials, duration = plan.order(study), plan.duration(study)
 
-    lines, headings = study_lines(study, trials, duration, lint.faults(study, cores=2), all_blocks=False)
+    lines, headings = study_lines(
+        study, trials, duration, lint.faults(study, cores=2), all_blocks=False, width=100
+    )
 
     assert "\n".join(lines) == PRINTED
     assert [lines[heading].split(":")[0] for heading in headings] == ["small", "ladder", "order", "design"]
@@ -68,7 +72,17 @@ def test_every_block_is_shown_when_asked(tmp_path: Path) -> None:
     (tmp_path / "study.yaml").write_text(STUDY)
     study = plan.plan(parse.read(tmp_path))
 
-    lines, _ = study_lines(study, plan.order(study), plan.Duration(1.0), (), all_blocks=True)
+    lines, _ = study_lines(study, plan.order(study), plan.Duration(1.0), (), all_blocks=True, width=100)
 
     assert sum("block" in line and line.startswith("  ") for line in lines) == 4
     assert lines[-1] == "design: no faults found"
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_lines_fit_the_terminal_and_use_its_width(width: int, tmp_path: Path) -> None:
+    (tmp_path / "study.yaml").write_text(STUDY.replace("a remark", "a remark " * 40))
+    study = plan.plan(parse.read(tmp_path))
+
+    lines, _ = study_lines(study, plan.order(study), plan.Duration(1.0), (), all_blocks=True, width=width)
+
+    assert width - 8 < max(map(len, lines)) <= width

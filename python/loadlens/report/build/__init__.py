@@ -78,9 +78,7 @@ def _report(record: RunSource, run: Measured) -> Report:
     )
     is_full = any(isinstance(reached.most.figure, Estimate) for reached in capacities.values())
     code = code_evidence(run.stacks, verdict.findings, is_full=is_full)
-    first = opening.opening(
-        run, verdict, changes, capacities, shown_charts, brief, environment.command, code
-    )
+    first = opening.opening(run, verdict, changes, capacities, shown_charts, brief, environment.command, code)
     return Report(
         schema_version=SCHEMA_VERSION,
         study=brief.name,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from loadlens.model.finding import Estimate, Undecided
 from loadlens.report.write.json import explanation_as_json
 from loadlens.report.write.terminal.explanation_text import explanation_lines
@@ -109,12 +111,16 @@ def test_the_end_says_what_it_took_and_why_it_ended() -> None:
     assert text.endswith("Record /somewhere/one")
 
 
-def test_no_line_is_wider_than_eighty_columns() -> None:
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_lines_fit_the_terminal_and_use_its_width(width: int) -> None:
     wide = "x y " * 60
+    answer = sample(
+        sentence=wide, do=wide, cautions=(wide,), ladder=(rung(1), UNMEASURED), stopped_words=wide
+    )
 
-    lines = shown(sentence=wide, do=wide, cautions=(wide,), ladder=(rung(1), UNMEASURED), stopped_words=wide)
+    lines = list(explanation_lines(answer, width=width))
 
-    assert max(map(len, lines)) <= 80
+    assert width - 4 <= max(map(len, lines)) <= width
 
 
 def test_text_of_the_service_cannot_steer_the_terminal() -> None:

@@ -72,7 +72,7 @@ def test_the_largest_time_stands_for_percentiles_that_are_undecided() -> None:
     assert "p99 is undecided: 20 requests, needs 736: run 39 s" in shown
 
 
-@pytest.mark.parametrize("width", [80, 100, 120])
+@pytest.mark.parametrize("width", [60, 80, 100, 120])
 def test_lines_fit_the_terminal_and_use_its_width(width: int) -> None:
     made = result()
     made["generator"] |= {"verdict": "late", "reasons": ["a reason of many words " * 12]}

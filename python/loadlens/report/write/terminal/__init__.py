@@ -1,1 +1,1 @@
-"""Reports and results on a terminal of 80 columns; the same words as in every other medium."""
+"""Reports and results on a terminal, as wide as it is; the same words as in every other medium."""

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from loadlens.model.explanation import Explanation, Rung
 from loadlens.model.finding import Estimate, Figure, Finding
 from loadlens.model.notes import NOTES
 from loadlens.model.report import ObjectiveRow
 from loadlens.present import numbers, terminal, words
-from loadlens.report.write.terminal.printing import WIDTH, cut_to_width, labelled, print_lines
+from loadlens.report.write.terminal.printing import cut_to_width, labelled, print_lines
 
 MOST_RUNGS = 10
 MOST_QUOTES = 3
+LEAST_PROBE = 12  # columns: a narrower terminal does not show the probe
 MOST_CAUTIONS = 5
 MOST_UNKNOWN = 3
 
@@ -25,31 +27,41 @@ def print_explanation(answer: Explanation, *, quiet: bool = False) -> None:
     print_lines(list(explanation_lines(answer, quiet=quiet, width=width)), headings=range(head))
 
 
-def explanation_lines(answer: Explanation, *, quiet: bool = False, width: int = WIDTH) -> Iterator[str]:
+def explanation_lines(
+    answer: Explanation, *, quiet: bool = False, width: int = terminal.USUAL_WIDTH
+) -> Iterator[str]:
     """The lines of an answer."""
     yield from textwrap.wrap(words.plain(answer.sentence), width)
     if quiet:
         return
     yield ""
+    rows = partial(labelled, width=width)
+    yield from rows("objective", [_objective(row) for row in answer.objectives])
     root = next((f for f in answer.findings if f.rule == answer.limit), None)
-    yield from labelled("objective", [_objective(row) for row in answer.objectives], width=width)
-    yield from _evidence(root, width)
-    yield from labelled("code", answer.code.lines, width=width)
-    yield from labelled("answers", answer.quotes[:MOST_QUOTES], width=width)
-    yield from labelled("capacity", [capacity_in_words(answer)], width=width)
-    yield from labelled("others", [answer.others], width=width)
-    yield from labelled("do", [answer.do], width=width)
-    yield from labelled("brings", [answer.brings], width=width)
-    yield from labelled("unknown", [gap.what for gap in answer.unknown[:MOST_UNKNOWN]], width=width)
+    if root is not None:
+        yield from rows("because", [part.text for part in root.evidence if part.passed])
+        excluded = [f"{part.rival}: {part.text}" for part in root.counter if part.ruled_out]
+        yield from rows("not", [" · ".join(excluded)])
+    yield from rows("code", answer.code.lines)
+    yield from rows("answers", answer.quotes[:MOST_QUOTES])
+    yield from rows("capacity", [capacity_in_words(answer)])
+    yield from rows("others", [answer.others])
+    yield from rows("do", [answer.do])
+    yield from rows("brings", [answer.brings])
+    yield from rows("unknown", [gap.what for gap in answer.unknown[:MOST_UNKNOWN]])
     decided_by = next((gap.decided_by for gap in answer.unknown if gap.decided_by), "")
-    yield from labelled("decides", [decided_by], width=width)
-    yield from _others_found(answer, width)
+    yield from rows("decides", [decided_by])
+    others = [f for f in answer.findings if f.rule != answer.limit]
+    if others:
+        yield ""
+    for finding in others:
+        yield from rows(*_other(finding))
     if answer.ladder:
         yield ""
         yield from ladder_lines(answer.ladder, width)
     yield ""
-    yield from labelled("found", ["; ".join(answer.found)], width=width)
-    yield from labelled("missing", ["; ".join(answer.missing)], width=width)
+    yield from rows("found", ["; ".join(answer.found)])
+    yield from rows("missing", ["; ".join(answer.missing)])
     yield from _cautions(answer.cautions, width)
     yield from _end(answer, width)
 
@@ -61,14 +73,6 @@ def _objective(row: ObjectiveRow) -> str:
     if isinstance(row.figure, Estimate):
         text += f", {numbers.shown(row.figure)} {row.case}".rstrip()
     return f"{text} ({reason})" if reason else text
-
-
-def _evidence(root: Finding | None, width: int) -> Iterator[str]:
-    if root is None:
-        return
-    yield from labelled("because", [part.text for part in root.evidence if part.passed], width=width)
-    excluded = [f"{part.rival}: {part.text}" for part in root.counter if part.ruled_out]
-    yield from labelled("not", [" · ".join(excluded)], width=width)
 
 
 def capacity_in_words(answer: Explanation) -> str:
@@ -87,35 +91,31 @@ def _least(capacity: Estimate) -> str:
     return f"{numbers.at_least(capacity)} ({numbers.origin_of(capacity)})"
 
 
-def _others_found(answer: Explanation, width: int) -> Iterator[str]:
-    rest = [f for f in answer.findings if f.rule != answer.limit]
-    if not rest:
-        return
-    yield ""
-    for finding in rest:
-        if finding.rule in NOTES and finding.explained_by is None:
-            yield from labelled("note", [finding.statement], width=width)
-            continue
-        folded = f", explained by {finding.explained_by}" if finding.explained_by else ""
-        yield from labelled("also", [f"{finding.statement} ({finding.grade.word}{folded})"], width=width)
+def _other(finding: Finding) -> tuple[str, list[str]]:
+    """Return the label and the text of a finding that is not the limit."""
+    if finding.rule in NOTES and finding.explained_by is None:
+        return "note", [finding.statement]
+    folded = f", explained by {finding.explained_by}" if finding.explained_by else ""
+    return "also", [f"{finding.statement} ({finding.grade.word}{folded})"]
 
 
-def ladder_lines(ladder: Sequence[Rung], width: int = WIDTH) -> Iterator[str]:
+def ladder_lines(ladder: Sequence[Rung], width: int) -> Iterator[str]:
     """One row for each level; of many the last ones."""
     shown = ladder[-MOST_RUNGS:]
     probe = next((rung.probe.request for rung in reversed(shown) if rung.probe is not None), None)
-    beside = f"  {words.cut(words.plain(probe), 23)}" if probe else ""
-    yield f"{'users':>7}{'/s':>10}{'mean':>11}{'p99':>11}{'failed':>9}{'CPU':>7}{beside}"
+    head = f"{'users':>7}{'/s':>10}{'mean':>11}{'p99':>11}{'failed':>9}{'CPU':>7}"
+    room = width - len(head) - 2
+    yield f"{head}  {words.cut(words.plain(probe), room)}" if probe and room >= LEAST_PROBE else head
     curve = shown[0].curve
     for rung in shown:
         if rung.curve != curve:
             curve = rung.curve
-            yield f"{'':>7}  {words.plain(curve)}:"
+            yield cut_to_width(f"{'':>7}  {words.plain(curve)}:", width)
         if rung.ended_early:
             yield cut_to_width(f"{rung.users:>7g}  {words.plain(rung.ended_early)}", width)
             continue
         cpu = "" if rung.cpu_cores is None else f"{rung.cpu_cores:.2f}"
-        paid = "" if rung.probe is None else f"  {_short(rung.probe.mean)}"
+        paid = "" if rung.probe is None or room < LEAST_PROBE else f"  {_short(rung.probe.mean)}"
         yield (
             f"{rung.users:>7g}{_rate(rung.throughput):>10}{_short(rung.mean):>11}{_short(rung.p99):>11}"
             f"{_short(rung.failed):>9}{cpu:>7}{paid}"
@@ -133,9 +133,8 @@ def _short(figure: Figure) -> str:
 
 
 def _cautions(cautions: Sequence[str], width: int) -> Iterator[str]:
-    mark = words.GLYPHS["caution"]
     for text in cautions[:MOST_CAUTIONS]:
-        yield from textwrap.wrap(f"{mark} {words.plain(text)}", width, subsequent_indent="  ")
+        yield from textwrap.wrap(f"{words.CAUTION} {words.plain(text)}", width, subsequent_indent="  ")
     if len(cautions) > MOST_CAUTIONS:
         yield f"  and {len(cautions) - MOST_CAUTIONS} more (--json)"
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from loadlens.model.result import ByteCounts, EngineResult, ExternalLoad
 from loadlens.model.workload import Closed, Plan
-from loadlens.present import load_text, numbers, words
+from loadlens.present import load_text, numbers, terminal, words
 from loadlens.present.numbers import Scale
-from loadlens.report.write.terminal.printing import print_lines
+from loadlens.report.write.terminal.printing import fitted, print_lines
 
 ROWS = {
     "mean": "mean",
@@ -23,29 +23,34 @@ ROWS = {
     "max": "largest",
 }
 PER_SECOND = numbers.scale("1/s")
-WIDTH = 78  # of a command
 
 
 def print_driven(
     result: EngineResult, plan: Plan, *, record: Path | None = None, quiet: bool = False
 ) -> None:
     """Print the summary on stdout, and where the record is."""
-    lines = summary(result, plan, quiet=quiet)
+    lines = summary(result, plan, quiet=quiet, width=terminal.width())
     if record is not None:
         lines.append(f"Record: {record}")
     print_lines(lines, headings=[0])
 
 
-def summary(result: EngineResult, plan: Plan, *, quiet: bool = False) -> list[str]:
+def summary(
+    result: EngineResult, plan: Plan, *, quiet: bool = False, width: int = terminal.USUAL_WIDTH
+) -> list[str]:
     """Return the lines of the summary."""
+    return list(fitted(_lines(result, plan, quiet=quiet), width))
+
+
+def _lines(result: EngineResult, plan: Plan, *, quiet: bool) -> list[str]:
     load, driver = result.external, result.driver
     assert load is not None, "called for loads of other programs only"
     assert driver is not None
-    caution = words.GLYPHS["caution"]
     lines = [
         _headline(load, driver.name, result.measured_s),
-        f"{caution} reported by {words.plain(driver.version or driver.name)}, accounting not checked   "
-        f"{caution} 1 trial" + (f"   {caution} stopped early" if result.status == "stopped" else ""),
+        f"{words.CAUTION} reported by {words.plain(driver.version or driver.name)}, accounting not checked   "
+        f"{words.CAUTION} 1 trial"
+        + (f"   {words.CAUTION} stopped early" if result.status == "stopped" else ""),
         *(f"  {words.plain(note)}" for note in result.generator.reasons),
     ]
     if quiet:
@@ -60,7 +65,7 @@ def summary(result: EngineResult, plan: Plan, *, quiet: bool = False) -> list[st
         *_bytes(load.bytes),
         *_cpu(result.generator.cpu_s, driver.ran_s),
         "",
-        f"  command    {words.cut(words.plain(shlex.join(driver.command)), WIDTH)}",
+        f"  command    {words.plain(shlex.join(driver.command))}",
         (
             f"Not reported by {driver.name}: what was due and sent, how late it was itself, intervals, "
             "response time from due."

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
 
 from loadlens.machine import calibration
 from loadlens.machine.calibration import Calibration
@@ -114,16 +113,20 @@ def _tls(tls: TlsSessions) -> Iterator[str]:
 def count_rows(stream: StreamResult) -> Iterator[str]:
     """Return where every request and connection went."""
     requests, connections = stream.requests, stream.connections
-    n = {key: numbers.count(value) for key, value in asdict(requests).items()}
+    count = numbers.count
     if stream.kind == "open" or requests.waiting or requests.dropped:
-        yield f"  due {n['due']} = issued {n['issued']} + dropped {n['dropped']} + waiting {n['waiting']}"
-    ends = f"answered {n['answered']} + failed {n['failed']} + in flight {n['in_flight']}"
-    yield f"  issued {n['issued']} = {ends}"
-    parts = [f"ok {n['ok']}"]
+        unsent = f"dropped {count(requests.dropped)} + waiting {count(requests.waiting)}"
+        yield f"  due {count(requests.due)} = issued {count(requests.issued)} + {unsent}"
+    rest = f"failed {count(requests.failed)} + in flight {count(requests.in_flight)}"
+    yield f"  issued {count(requests.issued)} = answered {count(requests.answered)} + {rest}"
+    parts = [f"ok {count(requests.ok)}"]
     parts += [
-        f"{name.replace('_', ' ')} {n[name]}"
-        for name in ("unexpected_status", "check_failed")
-        if getattr(requests, name)
+        f"{name} {count(number)}"
+        for name, number in (
+            ("unexpected status", requests.unexpected_status),
+            ("check failed", requests.check_failed),
+        )
+        if number
     ]
     warm = stream.in_warmup.answered
     late = stream.after_end.answered

@@ -16,10 +16,10 @@ from loadlens.machine.calibration import Calibration
 from loadlens.model.report import ObjectiveRow
 from loadlens.model.result import Distribution, EngineResult, StreamResult
 from loadlens.model.workload import Closed, Plan
-from loadlens.present import failure_text, load_text, numbers, quotes, words
+from loadlens.present import failure_text, load_text, numbers, quotes, terminal, words
 from loadlens.report.write.hit_figures import PER_SECOND, figure
 from loadlens.report.write.terminal import hit_details
-from loadlens.report.write.terminal.printing import print_lines
+from loadlens.report.write.terminal.printing import fitted, print_lines
 
 HEADLINE_QUANTILES = ("p50", "p95", "p99")
 GAP = "   "  # between cells of a line
@@ -61,7 +61,7 @@ class Screen:
     has_hint: bool = True
     quiet: bool = False
     verbose: bool = False
-    width: int = 80
+    width: int = terminal.USUAL_WIDTH
 
 
 def print_hit(result: EngineResult, plan: Plan, screen: Screen) -> None:
@@ -71,12 +71,16 @@ def print_hit(result: EngineResult, plan: Plan, screen: Screen) -> None:
 
 def summary(result: EngineResult, plan: Plan, screen: Screen = Screen()) -> list[str]:
     """Return the lines of the summary of a plan with one load."""
+    return list(fitted(_lines(result, plan, screen), screen.width))
+
+
+def _lines(result: EngineResult, plan: Plan, screen: Screen) -> list[str]:
     stream = result.streams[0]
     cells = [*headline(stream, result)]
     if stream.law_holds and not screen.quiet:
         cells += _facts(stream, result)
     lines = list(_folded(cells, screen.width))
-    lines += _wrapped(cautions(stream, result, plan, screen.redirect), screen.width)
+    lines += cautions(stream, result, plan, screen.redirect)
     lines += objective_lines(screen.objectives)
     if screen.quiet:
         return lines
@@ -266,11 +270,6 @@ def _folded(cells: Iterable[str], width: int) -> Iterator[str]:
         yield line
 
 
-def _wrapped(lines: Iterable[str], width: int) -> Iterator[str]:
-    for line in lines:
-        yield from textwrap.wrap(line, width, subsequent_indent="  ")
-
-
 def _own_limits(stream: StreamResult) -> list[tuple[str, int]]:
     """List what the generator ran out of, with the number of requests that failed by it."""
     return [
@@ -345,22 +344,23 @@ def step_rows(stream: StreamResult, *, width: int) -> Iterator[str]:
         yield f"{row}{numbers.show(rate, PER_SECOND).value:>9}{cells[0]:>10}{cells[1]:>10}"
 
 
-def check_rows(stream: StreamResult, *, verbose: bool, width: int = 80) -> Iterator[str]:
+def check_rows(stream: StreamResult, *, verbose: bool, width: int) -> Iterator[str]:
     """Return a table of the checks of the load's steps; under one that failed, the first answer that did."""
     checks = [(step, check) for step in stream.steps for check in step.checks]
     is_one_step = len(stream.steps) == 1
+    apart = [f"  {numbers.count(n)} not judged" if (n := check.not_judged) else "" for _, check in checks]
+    room = width - 33 - max(11, *map(len, apart), 0)  # columns of the name
     for index, (step, check) in enumerate(checks):
         if index == 0:
-            yield f"  {'checks':<38}{'passed':>10}{'failed':>10}{'share':>9}"
+            yield f"  {'checks':<{room + 2}}{'passed':>10}{'failed':>10}{'share':>9}"
         name = words.plain(check.name if is_one_step else f"{step.name}: {check.name}")
         share = f"{_percent(check.failed / check.judged)} %" if check.judged else "none"
-        row = f"    {words.cut(name, 34):<36}{numbers.count(check.passed):>10}"
+        row = f"    {words.cut(name, room - 2):<{room}}{numbers.count(check.passed):>10}"
         row += f"{numbers.count(check.failed):>10}{share:>9}"
-        apart = f"  {numbers.count(check.not_judged)} not judged" if check.not_judged else ""
-        yield row + apart
+        yield row + apart[index]
         for sample in check.samples[: SAMPLES if verbose else 1]:
             yield from textwrap.wrap(
-                words.plain(sample), width - 1, initial_indent=f"{'':<6}", subsequent_indent=f"{'':<8}"
+                words.plain(sample), width, initial_indent=f"{'':<6}", subsequent_indent=f"{'':<8}"
             )
         if check.failed > 1:
             yield f"{'':<6}from {check.first_s:.1f} s to {check.last_s:.1f} s"
@@ -410,7 +410,7 @@ def _ending(stream: StreamResult, screen: Screen) -> Iterator[str]:
         return
     p99 = stream.response_time_s.p99
     if stream.requests.ok and p99.value is None and p99.undecided:
-        yield from textwrap.wrap(f"p99 is undecided: {p99.undecided}", screen.width)
+        yield f"p99 is undecided: {p99.undecided}"
     rest = [] if screen.verbose else ["-v: all figures"]
     rest += [] if screen.record is not None else ["-o DIR: keep the record"]
     if rest:

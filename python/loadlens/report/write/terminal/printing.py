@@ -9,7 +9,6 @@ from typing import Literal
 
 from loadlens.present import terminal, words
 
-WIDTH = 80
 LABEL = 11  # columns of "because", "not" ...
 
 _ASCII: dict[str, str | int | None] = {
@@ -27,7 +26,7 @@ _ASCII: dict[str, str | int | None] = {
 }
 
 
-def labelled(label: str, parts: Iterable[str], *, indent: str = "", width: int = WIDTH) -> Iterator[str]:
+def labelled(label: str, parts: Iterable[str], *, width: int, indent: str = "") -> Iterator[str]:
     """Return parts under one label, each wrapped."""
     for part in filter(None, parts):
         for line in textwrap.wrap(words.plain(part), width - len(indent) - LABEL) or [""]:
@@ -35,9 +34,16 @@ def labelled(label: str, parts: Iterable[str], *, indent: str = "", width: int =
             label = ""
 
 
-def cut_to_width(text: str, width: int = WIDTH) -> str:
+def cut_to_width(text: str, width: int) -> str:
     """Return a line that fits, cut at its end."""
     return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
+def fitted(lines: Iterable[str], width: int) -> Iterator[str]:
+    """Return lines of which each that is too long goes on below, further in."""
+    for line in lines:
+        inside = " " * (len(line) - len(line.lstrip()) + 2)
+        yield from textwrap.wrap(line, width, subsequent_indent=inside) if len(line) > width else [line]
 
 
 def as_ascii(text: str) -> str:

@@ -13,7 +13,6 @@ from loadlens.report.write import cells
 from loadlens.report.write.terminal.hit_summary import objective_lines
 from loadlens.report.write.terminal.printing import (
     LABEL,
-    WIDTH,
     cut_to_width,
     labelled,
     print_lines,
@@ -39,7 +38,7 @@ def _headline(report: Report) -> str:
     return words.plain(report.answer[0]).rstrip(".")
 
 
-def report_lines(report: Report, width: int = WIDTH) -> Iterator[str]:
+def report_lines(report: Report, width: int = terminal.USUAL_WIDTH) -> Iterator[str]:
     """Return the lines of a report: the answer, its pictures, what to do; other findings, limits."""
     yield from textwrap.wrap(_headline(report), width)
     for sentence in report.answer[1:]:
@@ -132,8 +131,7 @@ def _bars(column: Sequence[Cell]) -> list[str]:
     """Return a bar from zero for each cell of a column of figures; empty: its cells are none."""
     if not any(isinstance(cell, Estimate) for cell in column):
         return []
-    values = [cell.point if isinstance(cell, Estimate) else cell for cell in column]
-    sizes = [float(value) if isinstance(value, float | int) else 0.0 for value in values]
+    sizes = [_point(cell) for cell in column]
     most = max(sizes, default=0.0)
     return ["" if most <= 0 else words.BLOCKS[-1] * round(BAR * size / most) for size in sizes]
 
@@ -193,40 +191,41 @@ def _predictions(report: Report, width: int) -> Iterator[str]:
     yield from labelled("predicted", (*report.predictions.lines, *lines), width=width)
 
 
-def _named_rows(table: Table | None) -> list[dict[str, Cell]]:
-    """Return the rows of a table by the titles of its columns."""
-    if table is None:
-        return []
-    titles = [column.title for column in table.columns]
-    return [dict(zip(titles, row, strict=True)) for row in table.rows]
-
-
 def _checks(report: Report, width: int) -> Iterator[str]:
     """Return the checks that most answers failed, over all cases; one line where all passed."""
-    rows = [(detail.name, row) for detail in report.details for row in _named_rows(detail.checks)]
+    rows = [
+        (detail.name, row)
+        for detail in report.details
+        for row in (() if detail.checks is None else detail.checks.rows)
+    ]
     if not rows:
         return
-    failed = [(_share(row["share failed"]), case, row) for case, row in rows if row["failed"]]
+    failed = [
+        (_point(share), f"{check} · {step} · {case}", (passed, count), first)
+        for case, (step, check, passed, count, share, _, first) in rows
+        if count
+    ]
     yield ""
     if not failed:
-        judged = sum(int(str(row["passed"])) for _, row in rows)
+        judged = sum(int(_point(passed)) for _, (_, _, passed, *_) in rows)
         checks = f"{words.plural(len(rows), 'check')} of all cases passed by every answer judged"
         yield from labelled("checks", [f"{checks} ({numbers.count(judged)} verdicts)"], width=width)
         return
     failed.sort(key=lambda entry: -entry[0])
     yield f"{'checks':<{LABEL}}{'passed':>9}{'failed':>9}{'share':>8}   what, where"
-    for of_all, case, row in failed[:MOST_ROWS]:
-        counts = "".join(f"{numbers.count(int(str(row[key]))):>9}" for key in ("passed", "failed"))
-        share = numbers.with_unit(of_all, "share")
-        what = words.cut(words.plain(f"{row['check']} · {row['step']} · {case}"), width - LABEL - 29)
-        yield f"{'':<{LABEL}}{counts}{share:>8}   {what}"
-        yield cut_to_width(f"{'':<{LABEL + 4}}{words.plain(str(row['first that failed']))}", width)
+    for share, what, verdicts, first in failed[:MOST_ROWS]:
+        counts = "".join(f"{numbers.count(int(_point(count))):>9}" for count in verdicts)
+        named = words.cut(words.plain(what), width - LABEL - 29)
+        yield f"{'':<{LABEL}}{counts}{numbers.with_unit(share, 'share'):>8}   {named}"
+        yield cut_to_width(f"{'':<{LABEL + 4}}{words.plain(str(first))}", width)
     if len(failed) > MOST_ROWS:
         yield f"{'':<{LABEL}}and {len(failed) - MOST_ROWS} more in the report"
 
 
-def _share(cell: Cell) -> float:
-    return cell.point if isinstance(cell, Estimate) else 0.0
+def _point(cell: Cell) -> float:
+    """Return the number in a cell; 0 for one without."""
+    value = cell.point if isinstance(cell, Estimate) else cell
+    return float(value) if isinstance(value, float | int) else 0.0
 
 
 def _failures(report: Report, width: int) -> Iterator[str]:

@@ -12,7 +12,7 @@ from loadlens.study.lint import DesignFault
 from loadlens.study.plan import Duration
 from loadlens.units import duration_text
 
-_WIDTH = 100
+Row = tuple[str, str]  # prefix, and text that is wrapped to the right of it
 _NO_BREAK = "\u00a0"  # keeps a number with what it counts while lines are wrapped; printed as a blank
 
 
@@ -23,48 +23,54 @@ def study_lines(
     faults: Sequence[DesignFault],
     *,
     all_blocks: bool,
+    width: int,
 ) -> tuple[list[str], list[int]]:
     """The lines to print, and which of them are headings."""
-    lines = [f"{study.name}: {study.question}"]
-    headings = [0]
-    lines.append(
-        f"{_many(len(study.cases), 'case')}, {_many(len(trials), 'trial')}, "
-        f"about {duration_text(duration.seconds)}" + (" (quick)" if study.quick else "")
-    )
-    lines += [part for note in duration.notes for part in _wrapped("  time: ", note)]
-    lines += [f"  thinned: {difference}" for difference in study.quick_differences]
-    lines += [part for note in study.notes for part in _wrapped("  note: ", note)]
-    for experiment, cases in _experiments(study.cases).items():
-        lines.append("")
-        headings.append(len(lines))
-        lines.append(f"{experiment}: {_many(len(cases), 'case')}")
-        lines += _experiment_lines(cases)
-    lines.append("")
-    headings.append(len(lines))
-    lines += _order_lines(study, trials, all_blocks=all_blocks)
-    lines.append("")
-    headings.append(len(lines))
-    lines += _fault_lines(faults)
+    about = duration_text(duration.seconds) + (" (quick)" if study.quick else "")
+    size = f"{_many(len(study.cases), 'case')}, {_many(len(trials), 'trial')}, about {about}"
+    sections = [
+        (
+            f"{study.name}: {study.question}",
+            [
+                ("", size),
+                *(("  time: ", note) for note in duration.notes),
+                *(("  thinned: ", difference) for difference in study.quick_differences),
+                *(("  note: ", note) for note in study.notes),
+            ],
+        ),
+        *(
+            (f"{experiment}: {_many(len(cases), 'case')}", _experiment_rows(cases))
+            for experiment, cases in _experiments(study.cases).items()
+        ),
+        _order(study, trials, all_blocks=all_blocks),
+        _design(faults),
+    ]
+    lines: list[str] = []
+    headings: list[int] = []
+    for heading, rows in sections:
+        lines += [""] if lines else []
+        begin = len(lines)
+        lines += _wrapped("", heading, width)
+        headings += range(begin, len(lines))
+        lines += [line for prefix, text in rows for line in _wrapped(prefix, text, width)]
     return lines, headings
 
 
-def _experiment_lines(cases: Sequence[Case]) -> list[str]:
-    lines = []
-    for row in (*_parts(cases), *_factors(cases), *_load(cases), *_probes(cases)):
-        lines += _wrapped(f"  {row[0]:<10}", row[1])
+def _experiment_rows(cases: Sequence[Case]) -> list[Row]:
     trials = _each(cases, lambda case: str(case.trials))
-    lines += _wrapped(f"  {'trials':<10}", f"{trials} of each case, processes fresh for each {_fresh(cases)}")
-    return lines
+    rows = [*_parts(cases), *_factors(cases), *_load(cases), *_probes(cases)]
+    rows.append(("trials", f"{trials} of each case, processes fresh for each {_fresh(cases)}"))
+    return [(f"  {name:<10}", text) for name, text in rows]
 
 
-def _parts(cases: Sequence[Case]) -> list[tuple[str, str]]:
+def _parts(cases: Sequence[Case]) -> list[Row]:
     """Name the parts that the load meets, unless all are single processes without limits."""
     if all(topology_text.is_plain(service) for case in cases for service in case.services):
         return []
     return [("parts", " | ".join(dict.fromkeys(topology_text.parts(case.services) for case in cases)))]
 
 
-def _factors(cases: Sequence[Case]) -> list[tuple[str, str]]:
+def _factors(cases: Sequence[Case]) -> list[Row]:
     rows = []
     for held_out in (False, True):
         chosen = [case for case in cases if case.held_out is held_out]
@@ -79,7 +85,7 @@ def _factors(cases: Sequence[Case]) -> list[tuple[str, str]]:
     return rows
 
 
-def _load(cases: Sequence[Case]) -> list[tuple[str, str]]:
+def _load(cases: Sequence[Case]) -> list[Row]:
     parts = [
         _each(cases, _workload),
         f"connection {_each(cases, lambda case: _connection(case.connection))}",
@@ -120,7 +126,7 @@ def _mix(case: Case) -> str:
     return " : ".join(f"{scenario.name} {scenario.weight:g}" for scenario in case.scenarios)
 
 
-def _probes(cases: Sequence[Case]) -> list[tuple[str, str]]:
+def _probes(cases: Sequence[Case]) -> list[Row]:
     probes = {probe.name: probe for case in cases for probe in case.probes}
     return [("probe", _probe(probe)) for probe in probes.values()]
 
@@ -138,31 +144,31 @@ def _fresh(cases: Sequence[Case]) -> str:
     )
 
 
-def _order_lines(study: Study, trials: Sequence[PlannedTrial], *, all_blocks: bool) -> list[str]:
+def _order(study: Study, trials: Sequence[PlannedTrial], *, all_blocks: bool) -> tuple[str, list[Row]]:
     law = f"random in each block, seed {study.seed}" if study.order_by == "blocks" else "as listed"
     blocks: dict[tuple[bool, int], list[PlannedTrial]] = {}
     for trial in trials:
         blocks.setdefault((trial.case.held_out, trial.block), []).append(trial)
-    lines = [f"order: {law}"]
+    rows = []
     for (held_out, block), members in blocks.items():
         if block > 1 and not all_blocks:
             continue
         names = ", ".join(f"{trial.position}{_NO_BREAK}{trial.case.slug}" for trial in members)
-        lines += _wrapped(f"  {'held out, ' if held_out else ''}block {block}: ", names)
+        rows.append((f"  {'held out, ' if held_out else ''}block {block}: ", names))
     hidden = sum(block > 1 for _, block in blocks)
     if hidden and not all_blocks:
-        lines.append(f"  and {_many(hidden, 'more block')} in other orders: -v shows them")
-    return lines
+        rows.append(("  ", f"and {_many(hidden, 'more block')} in other orders: -v shows them"))
+    return f"order: {law}", rows
 
 
-def _fault_lines(faults: Sequence[DesignFault]) -> list[str]:
+def _design(faults: Sequence[DesignFault]) -> tuple[str, list[Row]]:
     notes = sum(fault.is_note for fault in faults)
     count = _many(len(faults) - notes, "fault") if len(faults) > notes else "no faults found"
-    lines = [f"design: {count}" + (f", {_many(notes, 'note')}" if notes else "")]
+    rows = []
     for fault in sorted(faults, key=lambda fault: fault.is_note):
-        lines += _wrapped("  · " if fault.is_note else "  △ ", f"{fault.where}: {fault.message}")
-        lines += _wrapped("    try ", fault.advice)
-    return lines
+        rows.append(("  · " if fault.is_note else "  △ ", f"{fault.where}: {fault.message}"))
+        rows.append(("    try ", fault.advice))
+    return f"design: {count}" + (f", {_many(notes, 'note')}" if notes else ""), rows
 
 
 def _experiments(cases: Iterable[Case]) -> Mapping[str, list[Case]]:
@@ -187,7 +193,7 @@ def _many(number: int, noun: str) -> str:
     return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
-def _wrapped(prefix: str, text: str) -> list[str]:
+def _wrapped(prefix: str, text: str, width: int) -> list[str]:
     indent = " " * len(prefix)
-    wrapped = wrap(text, _WIDTH, initial_indent=prefix, subsequent_indent=indent, break_on_hyphens=False)
+    wrapped = wrap(text, width, initial_indent=prefix, subsequent_indent=indent, break_on_hyphens=False)
     return [line.replace(_NO_BREAK, " ") for line in wrapped] or [prefix.rstrip()]
