@@ -7,7 +7,7 @@ both.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -25,6 +25,7 @@ from loadlens.model.report import Cell, Chart, Column, Table
 from loadlens.model.study import Query, Window
 from loadlens.present import numbers
 from loadlens.report.build.brief import Brief
+from loadlens.signals.read.trial_series import SCRAPE, bounded, too_many
 
 if TYPE_CHECKING:
     import polars as pl
@@ -51,8 +52,10 @@ class Answer:
 class Answers:
     """One trial's answers; nothing is read before something is asked."""
 
-    def __init__(self, trial: TrialMeasures, case: PlannedCase, window: Window) -> None:
-        self._trial, self._case, self._window = trial, case, window
+    def __init__(
+        self, trial: TrialMeasures, case: PlannedCase, window: Window, asked: Sequence[Query]
+    ) -> None:
+        self._trial, self._case, self._window, self._asked = trial, case, window, asked
         self._server = from_record(ServerAnswers, trial.source.answers(), "promql.json")
 
     def of(self, query: Query) -> Answer:
@@ -74,6 +77,9 @@ class Answers:
     def _own(self, query: Query) -> Answer:
         try:
             expression = promql.parse(query.expression)
+            lost = [metric for metric in promql.metrics_of(expression) if metric in self._left_out]
+            if lost:
+                return Answer({}, OWN, too_many(lost))
             when = promql.moments(query.expression, *self._part, query.step_s)
             begin, end = self._part
             series = promql.evaluate_over(
@@ -98,25 +104,43 @@ class Answers:
         return self._window.of(begin, end)
 
     @cached_property
+    def _scraped(self) -> tuple[pl.DataFrame, tuple[str, ...]]:
+        """The rows of the scrapes, those that are asked for before others, and the metrics left out."""
+        import polars as pl
+
+        rows = self._trial.source.readings().filter(pl.col("source") == SCRAPE)
+        return bounded(
+            rows, SCRAPE, first={m for query in self._asked for m in _metrics_of(query.expression)}
+        )
+
+    @property
+    def _left_out(self) -> tuple[str, ...]:
+        return self._scraped[1]
+
+    @cached_property
     def _series(self) -> list[promql.Series]:
         replicas = {service.name: service.replicas for service in self._case.services}
-        return list(series_of(self._trial.source.readings(), replicas))
+        return list(series_of(self._scraped[0], replicas))
+
+
+def _metrics_of(expression: str) -> tuple[str, ...]:
+    try:
+        return promql.metrics_of(promql.parse(expression))
+    except promql.PromqlError:
+        return ()
 
 
 def _known(times: Iterable[float], values: Iterable[float | None]) -> Points:
     return [(time, value) for time, value in zip(times, values, strict=True) if value is not None]
 
 
-def series_of(readings: pl.DataFrame, replicas: Mapping[str, int]) -> Iterator[promql.Series]:
+def series_of(rows: pl.DataFrame, replicas: Mapping[str, int]) -> Iterator[promql.Series]:
     """Return the samples of the scrapes as series.
 
     Args:
-        readings: Of a trial.
+        rows: Readings of the scrapes of a trial.
         replicas: How many there are of each service, for the label `instance`.
     """
-    import polars as pl
-
-    rows = readings.filter(pl.col("source") == "scrape")
     scrapes: dict[tuple[str, str], list[float]] = {}
     metrics: list[tuple[str, SeriesLabels, list[float], list[float | None]]] = []
     for key, part in rows.group_by(["metric", "labels"], maintain_order=True):
@@ -154,7 +178,8 @@ def table(case: CaseMeasures, brief: Brief) -> Table | None:
     """A row for each series of each expression: its figure over the trials, and who answered."""
     if not brief.report.promql or not case.usable:
         return None
-    trials = [Answers(trial, case.plan, brief.window) for trial in case.usable]
+    asked = brief.report.promql
+    trials = [Answers(trial, case.plan, brief.window, asked) for trial in case.usable]
     rows: list[tuple[Cell, ...]] = []
     for query in brief.report.promql:
         answers = [trial.of(query) for trial in trials]
@@ -222,7 +247,7 @@ def chart(case: CaseMeasures, brief: Brief) -> Chart | None:
     if not brief.report.promql or not case.usable:
         return None
     trial = case.usable[0]
-    answers = Answers(trial, case.plan, brief.window)
+    answers = Answers(trial, case.plan, brief.window, brief.report.promql)
     rows: list[dict[str, object]] = []
     drawn: dict[str, list[float]] = {}  # values of each expression
     by, names = dict[str, None](), dict[str, None]()

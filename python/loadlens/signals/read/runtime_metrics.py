@@ -110,7 +110,7 @@ def read(readings: Readings, begin: float, end: float) -> RuntimeMetrics:
     return RuntimeMetrics(
         tuple(lines),
         tuple(_backends(parts.get(BalancerMetrics.requests.monitor, ()))),
-        tuple(_unread(readings)),
+        (*_unread(readings), *readings.left_out()),
         cores.point if isinstance(cores, Interval) else None,
     )
 

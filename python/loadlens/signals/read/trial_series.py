@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -10,13 +10,15 @@ import numpy as np
 
 from loadlens.estimate import within_trial
 from loadlens.estimate.interval import Floats, Insufficient, Interval, Measured
-from loadlens.model.readings import Labels, Metric
+from loadlens.model.readings import METRICS, Labels, Metric
 
 if TYPE_CHECKING:
     import polars as pl
 
 NOT_READ: Final = Insufficient("not read in the measured part")
 SCRAPE: Final = "scrape"  # the monitor whose metrics have the names that services export
+MOST_SERIES: Final = 20_000  # of a monitor in one trial
+MOST_NAMED: Final = 3  # metrics that are left out
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,13 +129,46 @@ def of_time(share: Measured) -> Measured:
     return Interval(min(1.0, share.point), share.low, high, share.independent, share.method)
 
 
+def bounded(
+    rows: pl.DataFrame, monitor: str, first: Collection[str] = ()
+) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """Return the rows of as many whole metrics as have `MOST_SERIES` series together, and the other metrics.
+
+    A metric with some of its series left out would be a wrong sum. Metrics of the monitor's own table come
+    first, then those with few series, so that one that has a new label in every request costs only itself.
+
+    Args:
+        rows: Readings of one monitor in a trial.
+        monitor: Its name.
+        first: Metrics that are wanted more than others.
+    """
+    import polars as pl
+
+    counts = rows.group_by("metric", maintain_order=True).agg(pl.col("labels").n_unique().alias("series"))
+    if counts["series"].sum() <= MOST_SERIES:
+        return rows, ()
+    wanted = [*first, *(metric.name for metric in METRICS.get(monitor, ()))]
+    ranked = counts.sort(~pl.col("metric").is_in(wanted), "series", maintain_order=True)
+    is_kept = pl.col("series").cum_sum() <= MOST_SERIES
+    kept = ranked.filter(is_kept)["metric"]
+    return rows.filter(pl.col("metric").is_in(kept.implode())), tuple(ranked.filter(~is_kept)["metric"])
+
+
+def too_many(metrics: Sequence[str]) -> str:
+    """Say that metrics were left out, and why."""
+    more = len(metrics) - MOST_NAMED
+    named = ", ".join(metrics[:MOST_NAMED]) + (f" and {more:,} more metrics" if more > 0 else "")
+    return f"{named} left out: more than {MOST_SERIES:,} series in a trial"
+
+
 class Readings:
-    """Every series of a trial; readings without a value are left out."""
+    """The series of a trial, of each monitor at most `MOST_SERIES`; readings without a value are left out."""
 
     def __init__(self, table: pl.DataFrame) -> None:
         """Take the rows of the record: time_ns, source, metric, labels (JSON text), unit, value."""
         self.table = table
         self._read: dict[str, Mapping[str, Sequence[Series]]] = {}  # by monitor
+        self._left_out: dict[str, tuple[str, ...]] = {}  # metrics, by monitor
 
     def _of_monitor(self, monitor: str) -> Mapping[str, Sequence[Series]]:
         """By metric, in order of their first reading; without the buckets of histograms, most of a page."""
@@ -147,6 +182,7 @@ class Readings:
             rows = self.table.filter(
                 (pl.col("source") == monitor) & pl.col("value").is_not_null() & ~is_bucket
             )
+            rows, self._left_out[monitor] = bounded(rows, monitor)
             groups = rows.sort("time_ns", maintain_order=True).group_by(
                 ["metric", "labels"], maintain_order=True
             )
@@ -156,6 +192,13 @@ class Readings:
                 by_metric.setdefault(str(metric), []).append(series)
         self._read[monitor] = by_metric
         return by_metric
+
+    def left_out(self) -> Iterator[str]:
+        """Yield the metrics of each monitor that no figure and no rule uses."""
+        for monitor in self.table["source"].unique(maintain_order=True):
+            self._of_monitor(monitor)
+            if metrics := self._left_out.get(monitor, ()):
+                yield f"{monitor}: {too_many(metrics)}"
 
     def of(self, metric: Metric, **labels: str) -> Sequence[Series]:
         """Return the series of a metric that have these labels."""
