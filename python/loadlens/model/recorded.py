@@ -286,7 +286,7 @@ class _Server:
 
 @dataclass(frozen=True, slots=True)
 class ServerAnswers:
-    """What a Prometheus of the testbed answered at the end of a trial (promql.json)."""
+    """Answers of a Prometheus of the testbed at the end of a trial (promql.json)."""
 
     by: _Server | None = None  # none: no server answered
     why: str = ""

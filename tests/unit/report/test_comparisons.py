@@ -1,4 +1,4 @@
-"""What a study puts side by side, over a simulated service whose rates are known."""
+"""Comparisons that a study asks for, over a simulated service whose rates are known."""
 
 from __future__ import annotations
 

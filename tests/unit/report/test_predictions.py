@@ -1,4 +1,4 @@
-"""Predictions beside what came: scored when they were made before, and only then."""
+"""Predictions next to measurements: scored when they were made before, and only then."""
 
 from __future__ import annotations
 

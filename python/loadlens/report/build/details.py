@@ -284,7 +284,7 @@ def _charts(case: CaseMeasures, cores: float, brief: Brief) -> tuple[Chart, ...]
 def quantile_chart(case: CaseMeasures) -> Chart | None:
     """Response and service time at the quantiles that the evidence supports."""
     rows: list[Row] = []
-    known: list[tuple[float, Estimate]] = []  # share and time of the kind that the headline is about
+    estimates: list[tuple[float, Estimate]] = []  # share and time of the kind that the headline is about
     shown = "response" if case.external is None else "service"  # other programs know no due times
     for kind in ("response", "service"):
         if kind != shown and not _differ(case):
@@ -293,12 +293,12 @@ def quantile_chart(case: CaseMeasures) -> Chart | None:
             figure = case.quantile(p, kind=kind)
             if isinstance(figure, Estimate):
                 rows.append({"metric": kind, "nines": 1 / (1 - p), "ms": figure.point * MS, **band(figure)})
-                known += [(p, figure)] if kind == shown else []
-    if len(known) < 2:
+                estimates += [(p, figure)] if kind == shown else []
+    if len(estimates) < 2:
         return None
-    highest, longest = known[-1]
+    highest, longest = estimates[-1]
     last = 1 / (1 - highest)
-    median = next((figure for p, figure in known if p == 0.5), known[0][1])
+    median = next((figure for p, figure in estimates if p == 0.5), estimates[0][1])
     handler = _handler_words(case)
     return Chart(
         kind="quantiles",
