@@ -145,13 +145,13 @@ def bounded(
     import polars as pl
 
     counts = rows.group_by("metric", maintain_order=True).agg(pl.col("labels").n_unique().alias("series"))
-    if counts["series"].sum() <= MOST_SERIES:
+    if counts.get_column("series").sum() <= MOST_SERIES:
         return rows, ()
     wanted = [*first, *(metric.name for metric in METRICS.get(monitor, ()))]
     ranked = counts.sort(~pl.col("metric").is_in(wanted), "series", maintain_order=True)
     is_kept = pl.col("series").cum_sum() <= MOST_SERIES
-    kept = ranked.filter(is_kept)["metric"]
-    return rows.filter(pl.col("metric").is_in(kept.implode())), tuple(ranked.filter(~is_kept)["metric"])
+    kept, left_out = (ranked.filter(part).get_column("metric").to_list() for part in (is_kept, ~is_kept))
+    return rows.filter(pl.col("metric").is_in(kept)), tuple(left_out)
 
 
 def too_many(metrics: Sequence[str]) -> str:
@@ -195,7 +195,7 @@ class Readings:
 
     def left_out(self) -> Iterator[str]:
         """Yield the metrics of each monitor that no figure and no rule uses."""
-        for monitor in self.table["source"].unique(maintain_order=True):
+        for monitor in self.table.get_column("source").unique(maintain_order=True):
             self._of_monitor(monitor)
             if metrics := self._left_out.get(monitor, ()):
                 yield f"{monitor}: {too_many(metrics)}"
