@@ -50,7 +50,7 @@ func (w *wallet) chargeInOneTransaction(ctx context.Context, company, customer i
 		if _, err := tx.Exec(ctx, `UPDATE account SET cents = cents + $2 WHERE id = $1`, company, cents); err != nil {
 			return err
 		}
-		if err := w.bank(ctx, 15*time.Millisecond); err != nil {
+		if err := w.bank(ctx, 25*time.Millisecond); err != nil {
 			return err
 		}
 		_, err := tx.Exec(ctx, `INSERT INTO journal (account, customer, cents) VALUES ($1, $2, $3)`, company, customer, cents)
@@ -83,7 +83,7 @@ func (w *wallet) charge(rw http.ResponseWriter, r *http.Request) {
 	case "flawed":
 		err = w.chargeInOneTransaction(ctx, company, customer, 350)
 	case "mended":
-		err = w.chargeByJournal(ctx, company, customer, 350, 15*time.Millisecond)
+		err = w.chargeByJournal(ctx, company, customer, 350, 25*time.Millisecond)
 	default:
 		err = w.chargeByJournal(ctx, company, customer, 350, 80*time.Millisecond)
 	}

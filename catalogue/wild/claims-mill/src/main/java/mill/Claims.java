@@ -32,17 +32,21 @@ public class Claims {
         new JvmGcMetrics().bindTo(registry);
         new JvmThreadMetrics().bindTo(registry);
         new ProcessorMetrics().bindTo(registry);
-        int claims = HEALTHY ? 20_000 : 110_000;
+        int claims = HEALTHY ? 20_000 : 220_000;
         for (int id = 0; id < claims; id++) {
             open.put(id, new Claim(id, "policy-" + id * 7 % 99_991, 1000L + id % 9000, new int[40]));
         }
     }
 
     String price(int id) throws InterruptedException {
-        List<Claim> similar = new ArrayList<>();
-        for (int i = 0; i < (HEALTHY ? 100 : 900); i++) {
-            Claim claim = open.get((id + i * 37) % open.size());
-            similar.add(new Claim(claim.id(), claim.holder() + "/" + i, claim.cents() + i, new int[20]));
+        List<Claim> similar = List.of();
+        for (int scenario = 1; scenario <= 6; scenario++) { // mild to severe
+            List<Claim> stressed = new ArrayList<>();
+            for (int i = 0; i < (HEALTHY ? 50 : 500); i++) {
+                Claim claim = open.get((id + i * 37) % open.size());
+                stressed.add(new Claim(claim.id(), claim.holder() + "/" + i, claim.cents() * scenario, new int[20]));
+            }
+            similar = stressed;
         }
         Thread.sleep(HEALTHY ? 170 : 120); // the reinsurer's rating
         long total = 0;

@@ -34,7 +34,10 @@ class Totals {
         if (variant.equals("healthy")) {
             return invoices.findById(id).map(i -> i.id * 1999L).orElseThrow(Totals::missing);
         }
-        var invoice = (variant.equals("flawed") ? invoices.findById(id) : invoices.findWithProducts(id)).orElseThrow(Totals::missing);
+        if (variant.equals("mended")) {
+            return invoices.sumOfLines(id).orElseThrow(Totals::missing);
+        }
+        var invoice = invoices.findById(id).orElseThrow(Totals::missing);
         long cents = 0;
         for (Line line : invoice.lines) {
             cents += (long) line.pieces * line.product.getCents();
@@ -54,7 +57,7 @@ class InvoiceController {
 
     InvoiceController(Totals totals, @Value("${VARIANT:flawed}") String variant) {
         this.totals = totals;
-        this.taxMs = variant.equals("healthy") ? 250 : 200;
+        this.taxMs = variant.equals("healthy") ? 360 : 300;
     }
 
     @GetMapping("/invoices/{id}")
