@@ -38,7 +38,12 @@ FEEDS = (
     Edge(FEED, 2, ("f.csv:3 to line", "a quote is not closed"), OPEN_QUOTE),
     Edge(FEED, 2, ("f.csv:2", "a quote is not closed"), (("f.csv", b'id,name\n1,"Ann\n2,"Bo"\n'),)),
     Edge("$L check s.yaml", 2, ("s.yaml:4", "a quote is not closed"), (*OPEN_QUOTE, ("s.yaml", STUDY_FEED))),
-    Edge(f"{FEED} -q".replace("name", "id"), 0, (), (("f.csv", b'\xef\xbb\xbfid,name\n1,"a ""b"", c"\n'),)),
+    Edge(
+        "$L hit $U -H 'X-Name: {{f.name}}' -n 2 --feed f=f.csv -q",
+        0,
+        (),
+        (("f.csv", b'\xef\xbb\xbfid,name\n1,"a ""b"", c"\n'),),
+    ),
     Edge(FEED, 2, ("f.csv:1", "UTF-8"), (("f.csv", "id,name\n1,a\n".encode("utf-16")),)),
     Edge(f"truncate -s 300M f.csv; {FEED}", 2, ("f.csv", "bytes")),
     Edge(f"ln -s /dev/zero f.csv; {FEED}", 2, ("not a regular file",)),

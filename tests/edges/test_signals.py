@@ -15,11 +15,16 @@ from tests import tiny
 from tests.edges.commands import MARK, WITHIN_S, marked
 from tests.edges.test_table import VERBS
 
+# One command of each verb.
+EACH = (
+    "version", "help", "schema", "completion", "hit", "explain a record", "run", "check", "show", "report",
+    "init", "demo", "doctor", "wrk", "ab", "hey",
+)  # fmt: skip
 MOMENTS_S = [0.01 + 0.02 * number for number in range(20)]
 SOON_S = 2.0
 
 
-@pytest.mark.parametrize("name", VERBS)
+@pytest.mark.parametrize("name", EACH)
 def test_ctrl_c_in_the_first_moments_shows_no_traceback(
     name: str, settings: dict[str, str], tmp_path: Path
 ) -> None:
@@ -40,8 +45,9 @@ def test_ctrl_c_in_the_first_moments_shows_no_traceback(
         process.send_signal(signal.SIGINT)
         _, raw = process.communicate(timeout=WITHIN_S)
         shown = raw.decode(errors="replace")
-        is_python_itself = "loadlens" not in shown  # before the first line of the program
-        assert is_python_itself or "Traceback" not in shown, f"after {moment_s:.2f} s: {shown}"
+        # Python's own start, up to the first line of the package, cannot be ours to keep quiet.
+        ours = shown.replace("/loadlens/__init__.py", "").replace(str(tmp_path), "")
+        assert "/loadlens/" not in ours or "Traceback" not in shown, f"after {moment_s:.2f} s: {shown}"
         assert "internal error" not in shown, f"after {moment_s:.2f} s: {shown}"
 
 

@@ -24,13 +24,12 @@ class Verb:
     prints: bool = True  # on standard output
     writes: bool = False  # a file or folder below the working directory
     reads_stdin: bool = False
-    needs_temporary: bool = False
+    needs_folder: bool = False  # for what the command refers to
 
 
 VERBS = {
     "version": Verb("$L version"),
     "help": Verb("$L --help"),
-    "help of a verb": Verb("$L hit --help"),
     "schema": Verb("$L schema"),
     "completion": Verb("$L completion bash"),
     "hit": Verb("$L hit $U -n 5 -q"),
@@ -43,9 +42,8 @@ VERBS = {
     "explain of nothing": Verb("$L explain http://127.0.0.1:1/", code=3, prints=False),
     "run": Verb("$L run $S -q -o r", writes=True),
     "check": Verb("$L check $S"),
-    "check of standard input": Verb("$L check -", reads_stdin=True),
+    "check of standard input": Verb("$L check -", reads_stdin=True, needs_folder=True),
     "show": Verb("$L show $R"),
-    "show of nothing": Verb("$L show nope", code=5, prints=False),
     "report": Verb("$L report $R"),
     "report as JSON": Verb("$L report $R --json"),
     "init": Verb("$L init $U", prints=False, writes=True),
@@ -55,7 +53,7 @@ VERBS = {
     "doctor": Verb("$L doctor --no-measure"),
     "wrk": Verb("$L wrk -t1 -c1 -d1s $U"),
     "ab": Verb("$L ab -n 5 $U"),
-    "hey": Verb("$L hey -n 5 -c 1 $U", needs_temporary=True),
+    "hey": Verb("$L hey -n 5 -c 1 $U"),
     "no verb": Verb("$L frobnicate", code=2, prints=False),
 }
 # Around a command that is written as VERB.
@@ -79,6 +77,8 @@ CONDITIONS = {
 def expected(verb: Verb, condition: str) -> tuple[int, ...]:
     """Return the codes that a verb may end with."""
     if verb.reads_stdin and condition in ("stdin closed", "all closed"):
+        return (2,)
+    if verb.needs_folder and condition == "folder deleted":
         return (2,)
     if condition in ("stdout closed", "all closed", "stdout full") and verb.prints:
         return (verb.code or LOST,)

@@ -140,11 +140,21 @@ def run_verb() -> int:
     except OSError as fault:
         if (fault.errno not in PLACES and fault.errno not in FULL) or os.environ.get("LOADLENS_DEBUG"):
             return _internal(fault)
+        if not _has_folder():
+            return _refuse(UsageError("the working directory was deleted", hint="cd to a folder that exists"))
         named = "" if fault.filename is None else f" {fault.filename!r}"
         words = f"cannot use{named}: {(fault.strerror or '').lower()}"
         return _refuse(UsageError(words) if fault.errno in PLACES else RecordError(words))
     except Exception as fault:
         return _internal(fault)
+
+
+def _has_folder() -> bool:
+    try:
+        os.getcwd()
+    except OSError:
+        return False
+    return True
 
 
 def _refuse(fault: LoadlensError) -> int:
