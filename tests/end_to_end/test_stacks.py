@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from loadlens.measure import whole_run
 from loadlens.record import open_run
@@ -19,7 +23,7 @@ BUDGET = ("--budget", "30s", "--seed", "5")
 def line_of(service: str, mark: str) -> int:
     """Return the number of the line of a service that ends with a mark."""
     lines = (SERVICES / service).read_text().splitlines()
-    (number,) = [number for number, line in enumerate(lines, 1) if line.endswith(f"# {mark}")]
+    (number,) = [number for number, line in enumerate(lines, 1) if line.endswith((f"# {mark}", f"// {mark}"))]
     return number
 
 
@@ -39,8 +43,23 @@ def test_threads_of_a_pool_that_all_sleep_are_named_by_their_line(tmp_path: Path
 
     assert places_of(answer) == [("works", "pool.py", line_of("pool.py", "asleep"))]
     (place,) = answer["code"]["places"]
-    assert place["text"].startswith("4 of 4 threads at work sleep at query() pool.py:")
+    assert " threads at work sleep at query() pool.py:" in place["text"]
     assert place["source"].startswith("time.sleep(")
+
+
+@pytest.mark.skipif(shutil.which("javac") is None, reason="no JDK here")
+@where_calm
+def test_a_jvm_is_named_by_its_line_too(tmp_path: Path) -> None:
+    subprocess.run(["javac", "-d", str(tmp_path), str(SERVICES / "Pool.java")], check=True)
+    port = free_port()
+    start = f"java -cp {tmp_path} com.acme.shop.Pool {port}"
+
+    answer = explained(f"http://127.0.0.1:{port}/", "--start", start, *BUDGET)
+
+    assert places_of(answer) == [("works", "Pool.java", line_of("Pool.java", "asleep"))]
+    (place,) = answer["code"]["places"]
+    assert place["call"] == "java.lang.Thread.sleep"
+    assert " threads at work sleep in java.lang.Thread.sleep, called from query() Pool.java:" in place["text"]
 
 
 @where_calm

@@ -37,6 +37,7 @@ ALIKE: Final = 0.8  # of the samples of a place, from which a library's function
 FULL: Final = 0.75  # mean number of threads at work over the highest: as many as there can be
 AT_REST: Final = 0.5  # threads at a place without load over those with it, from which it is no work
 UNREAD: Final = 0.1  # of the samples on a CPU, from which a process without frames is named
+LANGUAGES: Final = "only that of Python and the JVM is"
 PROCESSOR: Final = "processor"  # room of the rules about CPU time
 MAIN: Final = "<module>"
 
@@ -205,11 +206,12 @@ class _Level:
             if failure.why in _HELP:
                 return f"the code of {failure.process} was not read ({failure.why}): {_HELP[failure.why]}"
         running = [s for s in self._loaded if s.is_running]
-        unread = Counter(s.process for s in running if not s.stack)
+        was_read = {s.pid for s in self._stacks.samples if s.stack}
+        unread = Counter(s.process for s in running if s.pid not in was_read)
         if unread and unread.total() > UNREAD * len(running):
             name = unread.most_common(1)[0][0]
             why = [failure.why for failure in self._stacks.failures if failure.process == name]
-            return f"the code of {name} was not read: {why[0] if why else 'only that of Python is'}"
+            return f"the code of {name} was not read: {why[0] if why else LANGUAGES}"
         if len(self._work) < FEWEST:
             seen = words.plural(len(self._work), "sample")
             return f"{seen} of threads at work in its own code, needs {FEWEST}"

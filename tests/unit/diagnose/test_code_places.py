@@ -244,7 +244,7 @@ def test_a_missing_right_or_program_is_named_with_the_command(why: str, help_: s
 def test_a_language_whose_frames_are_not_read_is_named() -> None:
     given = evidence(sampled(lambda m, t: ((), ""), 2, idle=lambda t: ((), "")))
 
-    assert given.lines == ("no line: the code of python3 was not read: only that of Python is",)
+    assert given.lines == ("no line: the code of python3 was not read: only that of Python and the JVM is",)
 
 
 def renamed_frame(frame: Frame) -> Frame:

@@ -19,7 +19,7 @@ from loadlens.model.readings import StacksMetrics
 from loadlens.model.stacks import Frame, Stack, Wait
 from loadlens.signals.collect.monitor import NO_LABELS, Monitor, Row, labels, reading
 from loadlens.signals.collect.scene import Scene
-from loadlens.signals.collect.threads import NotRead, Reader, Threads, python_frames, waits
+from loadlens.signals.collect.threads import NotRead, Reader, Threads, jvm_frames, python_frames, waits
 from loadlens.signals.collect.threads.waits import State
 
 EVERY_S: Final = 0.05
@@ -30,6 +30,7 @@ MOST_THREADS: Final = 500  # of a process, at one moment
 MOST_LINES: Final = 1000  # of source
 LONGEST_LINE: Final = 200
 NOTHING: Final = Threads()
+READERS: Final = (python_frames.reader_of, jvm_frames.reader_of)  # for each language
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,8 @@ class _Process:
             "pid": pid,
             "process": _name(f"/proc/{pid}"),
         }
-        self.reader: Reader | None = python_frames.reader_of(pid)
+        readers = (find(pid) for find in READERS)
+        self.reader: Reader | None = next((reader for reader in readers if reader is not None), None)
         self._was_read = False
 
     def read(self) -> Threads:

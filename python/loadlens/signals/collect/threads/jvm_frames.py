@@ -1,0 +1,201 @@
+"""Frames of the threads of a JVM, asked from the JVM itself as `jcmd PID Thread.print` does.
+
+The JVM listens on a Unix socket once it was asked to with SIGQUIT and a file of a certain name; it checks
+that the file and the connection are of its own user or of root. A dump stops all threads for a moment.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import socket
+import time
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from loadlens.model.stacks import Frame, Stack, Wait
+from loadlens.signals.collect.threads import NOT_PERMITTED, NotRead, Threads
+
+WITHIN_S: Final = 3.0
+_HEAD: Final = re.compile(r'^"(?P<name>.*)" .*\bnid=(?P<tid>0x[0-9a-f]+|\d+)\b')
+_FRAME: Final = re.compile(
+    r"^\s+at (?P<class>[^(]+)\.(?P<method>[^.(]+)"
+    r"\((?:(?P<jdk>[^()/]*)/)?(?P<file>[^:()]+)(?::(?P<line>\d+))?\)"
+)
+_SLEEPS: Final = "TIMED_WAITING (sleeping)"
+_SOURCES: Final = ("src/main/java", "src/main/kotlin", "src", ".")
+_WITH_VALUE: Final = (
+    *("-cp", "-classpath", "--class-path", "-p", "--module-path", "--upgrade-module-path", "--add-modules"),
+    *("--add-exports", "--add-opens", "--add-reads", "--patch-module"),
+)
+_ATTACH: Final = b"1\0threaddump\0\0\0\0"  # version of the protocol, command, three arguments
+
+
+class JvmReader:
+    """Reads the threads of one JVM."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self._own = own_package(_command(pid), Path(f"/proc/{pid}/cwd"))
+
+    def read(self) -> Threads:
+        """Return the frames of every thread; raise NotRead if they cannot be read."""
+        try:
+            text = _dump(self._pid)
+        except PermissionError:
+            raise NotRead(NOT_PERMITTED) from None
+        except OSError as fault:
+            raise NotRead(f"the JVM does not answer: {fault.strerror or fault}") from None
+        return parse(text, self._own)
+
+    def sources(self, frame: Frame) -> Iterator[Path]:
+        """Yield where the source of a frame may be, as this machine sees it."""
+        for folder in _SOURCES:
+            yield Path(f"/proc/{self._pid}/cwd") / folder / frame.file
+
+
+def reader_of(pid: int) -> JvmReader | None:
+    """Return a reader if a process is a JVM."""
+    try:
+        is_jvm = Path(os.readlink(f"/proc/{pid}/exe")).name == "java"
+    except OSError:
+        return None
+    return JvmReader(pid) if is_jvm else None
+
+
+def parse(text: str, own: str | None) -> Threads:
+    """Return the threads of a dump.
+
+    Args:
+        text: As `jcmd PID Thread.print` prints it.
+        own: Package of the service, whose classes and subpackages are its own code; none: not known.
+    """
+    stacks: dict[int, Stack] = {}
+    names: dict[int, str] = {}
+    waits: dict[int, Wait] = {}
+    frames: list[Frame] = []
+    tid: int | None = None
+    for line in [*text.splitlines(), ""]:
+        head = _HEAD.match(line)
+        if head is not None:
+            tid, frames = int(head.group("tid"), 0), []
+            names[tid] = head.group("name")
+        elif tid is not None and _SLEEPS in line:
+            waits[tid] = "timer"
+        elif tid is not None and (frame := _FRAME.match(line)) is not None:
+            frames.append(_frame(frame, own))
+        elif tid is not None and not line.strip():
+            stacks[tid] = tuple(reversed(frames))
+            tid = None
+    return Threads({tid: stack for tid, stack in stacks.items() if stack}, names, waits)
+
+
+def _frame(match: re.Match[str], own: str | None) -> Frame:
+    """Return a frame; classes that are made while it runs have no line, and are no code of the service."""
+    line = int(match.group("line") or 0)
+    package = match.group("class").rpartition(".")[0].replace(".", "/")
+    is_own = own is not None and match.group("jdk") is None and line > 0
+    if is_own:
+        is_own = match.group("class").startswith(own) if own else not package
+    name = match.group("file")
+    file = f"{package}/{name}" if package else name
+    return Frame(match.group("method"), match.group("class"), file, line, is_own)
+
+
+def own_package(command: tuple[str, ...], folder: Path) -> str | None:
+    """Return the package of the main class with a dot behind it, empty for none; none: not known.
+
+    A jar says its main class in its manifest, that of Spring Boot as its start class.
+    """
+    main = None
+    for place, word in enumerate(command[1:], 1):
+        if word == "-jar" and place + 1 < len(command):
+            main = _main_class(folder / command[place + 1])
+            break
+        if not word.startswith(("-", "@")) and command[place - 1] not in _WITH_VALUE:
+            main = word.rpartition("/")[2]
+            break
+    if main is None:
+        return None
+    package = main.rpartition(".")[0]
+    return f"{package}." if package else ""
+
+
+def _main_class(jar: Path) -> str | None:
+    try:
+        with zipfile.ZipFile(jar) as archive:
+            text = archive.read("META-INF/MANIFEST.MF").decode(errors="replace")
+    except (OSError, KeyError, zipfile.BadZipFile):
+        return None
+    lines = text.replace("\r\n", "\n").replace("\n ", "").splitlines()
+    entries = dict(line.split(": ", 1) for line in lines if ": " in line)
+    return next((entries[name] for name in ("Start-Class", "Main-Class") if name in entries), None)
+
+
+# --- the socket ------------------------------------------------------------------------------------------
+
+
+def _dump(pid: int) -> str:
+    """Return a thread dump of a JVM; raise OSError if it does not answer."""
+    own_pid = _pid_within(pid)
+    path = f"/proc/{pid}/root/tmp/.java_pid{own_pid}"
+    if not os.path.exists(path):
+        _ask_to_listen(pid, own_pid, path)
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(WITHIN_S)
+        connection.connect(path)
+        connection.sendall(_ATTACH)
+        answer = bytearray()
+        while piece := connection.recv(1 << 16):
+            answer += piece
+    status, _, text = answer.decode(errors="replace").partition("\n")
+    if status != "0":
+        raise OSError(f"it refuses a dump: {text.strip()[:100] or status}")
+    return text
+
+
+def _ask_to_listen(pid: int, own_pid: int, path: str) -> None:
+    if not _catches_quit(pid):
+        raise OSError("it does not take SIGQUIT (-Xrs?), which would end it")
+    request = Path(f"/proc/{pid}/cwd/.attach_pid{own_pid}")
+    try:
+        request.touch()
+    except PermissionError:
+        request = Path(f"/proc/{pid}/root/tmp/.attach_pid{own_pid}")
+        request.touch()
+    try:
+        os.kill(pid, signal.SIGQUIT)
+        until = time.monotonic() + WITHIN_S
+        while not os.path.exists(path):
+            if time.monotonic() > until:
+                raise TimeoutError("it does not listen for jcmd (-XX:+DisableAttachMechanism?)")
+            time.sleep(0.01)
+    finally:
+        with contextlib.suppress(OSError):
+            request.unlink()
+
+
+def _pid_within(pid: int) -> int:
+    """Return the pid of a process in its own namespace."""
+    return int(_status(pid, "NSpid").split()[-1])
+
+
+def _catches_quit(pid: int) -> bool:
+    return bool(int(_status(pid, "SigCgt"), 16) >> (signal.SIGQUIT - 1) & 1)
+
+
+def _status(pid: int, name: str) -> str:
+    with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as status:
+        return next(line.partition(":")[2].strip() for line in status if line.startswith(f"{name}:"))
+
+
+def _command(pid: int) -> tuple[str, ...]:
+    try:
+        raw = Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return ()
+    return tuple(raw.decode(errors="replace").rstrip("\0").split("\0"))
