@@ -14,7 +14,7 @@ samples are there beyond chance, or if threads at work come and go: then the lim
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Final, Literal
@@ -51,6 +51,7 @@ _VERBS: Final[Mapping[Wait, tuple[str, str]]] = {  # of one thread and of severa
     "file lock": ("waits for a file lock", "wait for a file lock"),
     "process": ("waits for another process", "wait for another process"),
 }
+STATES: Final[Mapping[Wait, str]] = {wait: singular for wait, (singular, _) in _VERBS.items()}
 _HELP: Final = {
     "not permitted": "run with sudo, or once: sudo sysctl kernel.yama.ptrace_scope=0; in a container: "
     "--cap-add SYS_PTRACE",
@@ -173,7 +174,7 @@ class _Level:
     def __init__(self, stacks: StackSamples) -> None:
         self._stacks = stacks
         self._sources = {(line.file, line.line): line.text for line in stacks.lines}
-        self._names = _short_names({f.file for s in stacks.samples for f in s.stack if f.is_own})
+        self._names = short_names(stacks)
         self._loaded = [s for s in stacks.samples if stacks.begin_s <= s.time_s <= stacks.end_s]
         self._moments = _moments(self._loaded)
         idle = [s for s in stacks.samples if s.time_s < 0]
@@ -200,6 +201,11 @@ class _Level:
             if others:
                 yield self._place("holds", others, len(rest))
 
+    def at_work(self) -> tuple[ThreadSample, ...]:
+        """Return the samples of threads at work, and of others on a CPU whose code was read."""
+        working = {id(at.sample) for at in self._work}
+        return tuple(s for s in self._loaded if id(s) in working or (s.is_running and s.stack))
+
     def why_none(self) -> str:
         """Return the reason why no place is named."""
         for failure in self._stacks.failures:
@@ -225,9 +231,7 @@ class _Level:
         """Return how often the service was sampled, and what it cost."""
         cores, moments = self._stacks.cores, len({s.time_s for s in self._loaded})
         took = "" if cores is None else f"; sampling took {numbers.with_unit(cores, 'cores')}"
-        load = (
-            words.users(self._stacks.load) if self._stacks.is_closed else f"{self._stacks.load:g} requests/s"
-        )
+        load = load_in_words(self._stacks)
         return f"sampled {words.plural(moments, 'time')} at {load}, in a trial that gives no figures{took}"
 
     def _at_work(self) -> float:
@@ -293,8 +297,19 @@ class _Level:
         return f"{name}{self._names.get(file, file)}:{lines}"
 
 
-def _short_names(files: Collection[str]) -> dict[str, str]:
-    """Return each file by as many of its last parts as distinguish it from the others."""
+def at_work(stacks: StackSamples) -> tuple[ThreadSample, ...]:
+    """Return the samples with load of threads at work, and of others on a CPU."""
+    return _Level(stacks).at_work()
+
+
+def load_in_words(stacks: StackSamples) -> str:
+    """Return the load of a level: `8 users`."""
+    return words.users(stacks.load) if stacks.is_closed else f"{stacks.load:g} requests/s"
+
+
+def short_names(stacks: StackSamples) -> dict[str, str]:
+    """Return each file of own code by as many of its last parts as distinguish it from the others."""
+    files = {frame.file for sample in stacks.samples for frame in sample.stack if frame.is_own}
     names = {}
     for file in files:
         parts = PurePosixPath(file).parts

@@ -234,6 +234,30 @@ class AccountingRow:
 
 
 @dataclass(frozen=True, slots=True)
+class FlameBar:
+    """A function within its callers, or the state of a thread below them."""
+
+    depth: int  # from 0, at the outermost
+    begin: float  # share of all samples to its left
+    width: float  # its own share
+    name: str
+    place: str  # "orders.py:41" of own code, the module of a library; empty: a state
+    is_own: bool
+    samples: int
+    change: float | None  # of its share from the lightest level to this one; none: that was not sampled
+
+
+@dataclass(frozen=True, slots=True)
+class Flame:
+    """Samples of the threads at work at the highest level, merged from the outside in."""
+
+    bars: tuple[FlameBar, ...]
+    samples: int
+    load: str  # "8 users"
+    light: str  # the lightest level; empty: not sampled
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """The whole answer."""
 
@@ -265,3 +289,4 @@ class Report:
     lines: tuple[Line, ...] = ()  # of the first screen: capacity, fix, gain, who waits, how sure, next
     pictures: tuple[str, ...] = ()  # anchors of the charts on the first screen
     code: CodeEvidence = field(default_factory=CodeEvidence)
+    flame: Flame | None = None

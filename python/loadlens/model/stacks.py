@@ -127,8 +127,16 @@ class CodeEvidence:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Each place with its line of source; else the reason why none is named."""
-        if not self.places:
-            return (f"no line: {self.why_none}",) if self.why_none else ()
+        """Each place with its line of source below it; else the reason why none is named."""
         named = [(place.text, f"> {place.source}" if place.source else "") for place in self.places]
-        return tuple(line for lines in named for line in lines if line)
+        return tuple(line for lines in named for line in lines if line) or self._none
+
+    @property
+    def sentence(self) -> str:
+        """The same in one line."""
+        named = [f"{place.text}, “{place.source}”" if place.source else place.text for place in self.places]
+        return "; ".join(named or self._none)
+
+    @property
+    def _none(self) -> tuple[str, ...]:
+        return (f"no line: {self.why_none}",) if self.why_none else ()

@@ -74,7 +74,7 @@ PROBE_CAP_SHARE, DENSE_CAP_SHARE = 0.10, 0.30  # of the rate cap
 DENSE_LONGER: Final = 2.0  # than a level
 STACKS_S: Final = 2.0  # of samples at each of the two levels
 STACKS_IDLE_S: Final = 0.6  # before the load
-STACKS_SHARE: Final = 1 / 8  # of the budget, that is kept for them
+STACKS_SHARE: Final = 1 / 6  # of the budget, that is kept for them
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ from loadlens.report.build import (
     conditions,
     details,
     effects,
+    flame,
     matrix,
     objectives,
     opening,
@@ -108,6 +109,7 @@ def _report(record: RunSource, run: Measured) -> Report:
         predictions=foretold,
         effects=None if changes is None else changes.section,
         code=code,
+        flame=flame.flame(run.stacks),
     )
 
 

@@ -147,7 +147,7 @@ def _lines(
 ) -> Iterator[Line]:
     texts = (
         ("capacity", _capacity(run, cause, capacities)),
-        ("code", " ".join(code.lines)),
+        ("code", code.sentence),
         ("fix", "" if cause is None else cause.advice),
         ("predicted", "" if cause is None else "; ".join(_gains(cause))),
         ("measured", "" if cause is None else _measured_change(cause, run.groups)),

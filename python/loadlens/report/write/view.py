@@ -26,6 +26,7 @@ WORST_FIRST: tuple[State, ...] = ("bad", "caution", "unknown", "ok")
 SECTIONS = (
     ("effects", "Effects"),
     ("findings", "Findings"),
+    ("code", "Code"),
     ("cases", "Cases"),
     ("charts", "Charts"),
     ("predictions", "Predictions"),
@@ -259,6 +260,7 @@ def _ids(report: Report, drawn: Sequence[CaseDetail]) -> set[str]:
     shown = {
         "effects": report.effects,
         "findings": True,
+        "code": report.flame is not None,
         "cases": report.matrices,
         "objectives": report.objectives,
         "predictions": report.predictions is not None,

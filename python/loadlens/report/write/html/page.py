@@ -18,6 +18,7 @@ from loadlens.model.report import Report
 from loadlens.present import charts, tokens, words
 from loadlens.report.write.html import explore as interactive
 from loadlens.report.write.html import pictures
+from loadlens.report.write.html.flame import flame_view
 from loadlens.report.write.view import view
 
 _HERE = "loadlens.report.write.html"
@@ -44,6 +45,7 @@ def page(report: Report, *, explore: bool = False) -> str:
         .render(
             report=report,
             view=shown,
+            flame=flame_view(report.flame),
             policy=_policy(script, bundle),
             bundle=Markup(bundle),
             specs=Markup(explored),
