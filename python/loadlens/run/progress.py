@@ -182,7 +182,8 @@ def line_of(event: Event) -> str | None:
         case RunStarted():
             resumed = f", {event.done} done before" if event.done else ""
             planned = in_short(event.planned_s)
-            return f"{event.study}: {event.trials} trials{resumed}, planned {planned}, record {event.path}"
+            trials = f"{event.trials} trial{'s' * (event.trials != 1)}{resumed}"
+            return f"{event.study}: {trials}, planned {planned}, record {event.path}"
         case TrialEnded():
             return _trial_line(event)
         case Warned(words) | Found(words):
