@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from loadlens.errors import EngineError, PlanError, ScriptError, TestbedError, TooLargeError
+from loadlens.errors import EngineError, PlanError, ScriptError, TestbedError, TooLargeError, limit_met
 from loadlens.model.profile import ReplayText
 from loadlens.model.workload import Plan, Replay
 
@@ -60,7 +60,7 @@ class Run:
         try:
             self._run.start()
         except OSError as fault:
-            raise EngineError(f"the generator cannot start: {fault}") from fault
+            raise _cannot_start(fault) from fault
 
     def progress(self) -> Progress:
         """Return a snapshot of the run; cheap, any time."""
@@ -128,7 +128,7 @@ class Script:
         try:
             self._script.start(run._run)
         except OSError as fault:
-            raise EngineError(f"the generator cannot start: {fault}") from fault
+            raise _cannot_start(fault) from fault
 
     def fault(self) -> str | None:
         """Return the script's runtime errors; only after the end."""
@@ -185,6 +185,13 @@ def _prepared(plan: Plan) -> _engine.Run:
             f"the generator cannot carry this load: {what}",
             hint=advice or "fewer connections, or a higher limit",
         ) from fault
+
+
+def _cannot_start(fault: OSError) -> EngineError:
+    limit = limit_met(fault)
+    if limit is None:
+        return EngineError(f"the generator cannot start: {fault}")
+    return TooLargeError(f"the generator cannot start: {limit.message}", hint=limit.hint)
 
 
 def _refusal(faults: Sequence[tuple[str, str]]) -> PlanError:

@@ -5,6 +5,8 @@ What the service under test does wrong is data and never ends up here; what the 
 
 from __future__ import annotations
 
+import errno
+import re
 from collections.abc import Sequence
 from enum import IntEnum
 from typing import Final
@@ -122,6 +124,29 @@ class TooLargeError(EngineError):
     """A load that this machine cannot carry; nothing was started."""
 
     code = ExitCode.USAGE
+
+
+# Limits of a machine, a user or a control group by the system's error: what is short, and what to try.
+_SHORT_OF: Final = {
+    errno.EMFILE: ("open files", "a higher limit: ulimit -n 1024"),
+    errno.ENFILE: ("open files on this machine", "end other programs, or raise fs.file-max"),
+    errno.EAGAIN: ("processes or threads", "a higher limit: ulimit -u, or pids.max of the control group"),
+    errno.ENOMEM: ("memory", "a higher limit: ulimit -v, or memory.max of the control group"),
+}
+
+
+def limit_met(fault: BaseException) -> EngineError | None:
+    """Return the limit that made a system call or the start of a thread fail; None for other faults."""
+    in_words = re.search(r"(?:os error|Os { code:) (\d+)", str(fault))  # of libraries in Rust
+    number = int(in_words[1]) if in_words else getattr(fault, "errno", None)
+    if isinstance(fault, MemoryError):
+        number = errno.ENOMEM
+    elif isinstance(fault, RuntimeError) and "can't start new thread" in str(fault):
+        number = errno.EAGAIN
+    if number not in _SHORT_OF:
+        return None
+    what, hint = _SHORT_OF[number]
+    return EngineError(f"this machine gives no more {what}", hint=hint)
 
 
 class RecordError(LoadlensError):

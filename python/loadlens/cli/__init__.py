@@ -20,7 +20,7 @@ from loadlens.cli.grammar.command import Verb, Verbs
 from loadlens.cli.lab import needing_lab
 from loadlens.cli.options import Example
 from loadlens.credentials import Hiding, names_in
-from loadlens.errors import ExitCode, LoadlensError, RecordError, UsageError
+from loadlens.errors import ExitCode, LoadlensError, RecordError, UsageError, limit_met
 from loadlens_compat import letters
 from loadlens_compat.ab.verb import ab
 from loadlens_compat.hey.verb import hey
@@ -34,6 +34,8 @@ LAB_VERBS: Final = {
     "report": report.report,
     "show": report.show,
 }
+
+DRAWING: Final = frozenset({"run", "report"})  # charts for a page
 
 # Groups of the list of verbs.
 URLS: Final = "A URL"
@@ -57,7 +59,7 @@ app = typer.Typer(
 
 
 def _add(name: str, group: str, command: Callable[..., None], **more: Any) -> None:
-    run = needing_lab(command) if name in LAB_VERBS else command
+    run = needing_lab(command, draws=name in DRAWING) if name in LAB_VERBS else command
     app.command(name, cls=Verb, rich_help_panel=group, **more)(run)
 
 
@@ -138,6 +140,8 @@ def run_verb() -> int:
     except (KeyboardInterrupt, typer.Abort):
         return ExitCode.INTERRUPTED
     except OSError as fault:
+        if (limit := limit_met(fault)) is not None:
+            return _refuse(limit)
         if (fault.errno not in PLACES and fault.errno not in FULL) or os.environ.get("LOADLENS_DEBUG"):
             return _internal(fault)
         if not _has_folder():
@@ -145,8 +149,9 @@ def run_verb() -> int:
         named = "" if fault.filename is None else f" {fault.filename!r}"
         words = f"cannot use{named}: {(fault.strerror or '').lower()}"
         return _refuse(UsageError(words) if fault.errno in PLACES else RecordError(words))
-    except Exception as fault:
-        return _internal(fault)
+    except BaseException as fault:  # a panic of a library in Rust is not an Exception
+        limit = limit_met(fault)
+        return _internal(fault) if limit is None else _refuse(limit)
 
 
 def _has_folder() -> bool:
@@ -168,7 +173,7 @@ def _shown(text: str) -> str:
     return "".join(c if c == "\n" or c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
-def _internal(fault: Exception) -> int:
+def _internal(fault: BaseException) -> int:
     if os.environ.get("LOADLENS_DEBUG"):
         raise fault
     sys.stderr.write(

@@ -1,26 +1,92 @@
-"""Verbs that need the extra `lab`, and the line that says so where it is not installed."""
+"""Verbs that need the extra `lab`, and the lines that say so: where it is not installed, or cannot be loaded.
+
+Libraries of the lab reserve address space that they never use, and end the program where they get none.
+"""
 
 from __future__ import annotations
 
+import os
+import resource
+import threading
 from collections.abc import Callable
 from functools import wraps
 from importlib.util import find_spec
 from typing import Any, Final
 
-from loadlens.errors import UsageError
+from loadlens.errors import TooLargeError, UsageError
 
 # Packages of the extra `lab` of pyproject.toml, as they are imported.
 PACKAGES: Final = ("jinja2", "numpy", "pg8000", "polars", "prometheus_client", "scipy", "vl_convert")
 INSTALL: Final = "pip install 'loadlens[lab]'"
+# Address space, twice of what was seen. Polars: its threads, one per core, each with its arena.
+OF_TABLES: Final = 2 << 30
+OF_A_CORE: Final = 256 << 20
+FILES: Final = 64  # of the lab itself; the engine says what connections need
+THREADS: Final = 24  # and processes: those of a testbed, and of libraries besides those of each core
+THREADS_OF_A_CORE: Final = 4
+OF_CHARTS: Final = 72 << 30  # V8 reserves 64 GiB for the sandbox of its scripts
 
 
-def needing_lab(command: Callable[..., None]) -> Callable[..., None]:
-    """Return the command of a verb with a check that its packages are installed."""
+def needing_lab(command: Callable[..., None], *, draws: bool) -> Callable[..., None]:
+    """Return the command of a verb with a check that its packages are installed and can be loaded.
+
+    Args:
+        command: The verb.
+        draws: It draws charts for a page.
+    """
 
     @wraps(command)
     def checked(**given: Any) -> None:
         if any(find_spec(name) is None for name in PACKAGES):
             raise UsageError(f"{command.__name__} needs more packages: {INSTALL}")
+        _demand(command.__name__, draws=draws)
         command(**given)
 
     return checked
+
+
+def _demand(verb: str, *, draws: bool) -> None:
+    """Refuse what the limits of this process do not allow.
+
+    Raises:
+        TooLargeError: A limit is too low; both numbers are named.
+    """
+    cores = len(os.sched_getaffinity(0))
+    addresses = OF_TABLES + OF_A_CORE * cores + draws * OF_CHARTS
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit != resource.RLIM_INFINITY and limit < addresses:
+        raise TooLargeError(
+            f"{verb} needs {addresses / 2**30:.1f} GiB of address space, most of it never used, "
+            f"and the limit is {limit / 2**30:.1f} GiB (ulimit -v)",
+            hint="ulimit -v unlimited",
+        )
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < FILES:
+        raise TooLargeError(
+            f"{verb} needs {FILES} open files, and the limit is {hard} (ulimit -Hn)",
+            hint="a higher limit: ulimit -n 1024",
+        )
+    if soft != resource.RLIM_INFINITY and soft < FILES:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (FILES, hard))
+    threads = THREADS + THREADS_OF_A_CORE * cores
+    if (most := _can_start(threads)) < threads:
+        raise TooLargeError(
+            f"{verb} needs {threads} more processes and threads, and {most} can be started",
+            hint="a higher limit: ulimit -u, or pids.max of the control group",
+        )
+
+
+def _can_start(wanted: int) -> int:
+    """Return how many threads can be started, up to `wanted`; several limits may be in the way."""
+    end, started = threading.Event(), []
+    try:
+        for _ in range(wanted):
+            thread = threading.Thread(target=end.wait, daemon=True)
+            thread.start()
+            started.append(thread)
+    except RuntimeError:
+        pass
+    end.set()
+    for thread in started:
+        thread.join()
+    return len(started)

@@ -57,7 +57,9 @@ def _logs(pid: int) -> Iterator[Path]:
             is_output = descriptor.name in _OUTPUTS and flags & os.O_ACCMODE != os.O_RDONLY
             is_appended = flags & os.O_ACCMODE == os.O_WRONLY and flags & os.O_APPEND
             if (is_output or is_appended) and stat.S_ISREG(descriptor.stat().st_mode):
-                yield descriptor.readlink()
+                path = descriptor.readlink()
+                path.stat()  # a removed file has no path
+                yield path
         except (OSError, ValueError):
             continue  # closed meanwhile, or removed
 

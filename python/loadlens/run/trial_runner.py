@@ -18,7 +18,7 @@ from typing import Any
 
 from loadlens.engine import Progress as EngineProgress
 from loadlens.engine import Result
-from loadlens.errors import EngineError, LoadlensError, TestbedError
+from loadlens.errors import EngineError, LoadlensError, TestbedError, limit_met
 from loadlens.model.result import EngineResult, StreamResult
 from loadlens.model.study import PlannedTrial, ReportSettings
 from loadlens.model.topology import Outside
@@ -176,6 +176,10 @@ class TrialRunner:
         except (TestbedError, EngineError) as fault:
             done.fault = fault if isinstance(fault, TestbedError) else None
             done.is_not_complete(TrialStatus.INVALID, _one_line(fault))
+        except (OSError, MemoryError, RuntimeError) as fault:
+            if (limit := limit_met(fault)) is None:
+                raise
+            done.is_not_complete(TrialStatus.INVALID, _one_line(limit))
         finally:
             self.progress.tell(Step("ending services"))
             if self._logs is not None:

@@ -98,3 +98,12 @@ def test_of_a_flood_the_end_is_kept(service: Service, tmp_path: Path) -> None:
     kept = _kept(tmp_path)
     assert len(kept) == 2 * outside_logs.MOST_BYTES
     assert kept.endswith("the last words\n")
+
+
+def test_a_log_that_was_removed_is_left_out(service: Service, tmp_path: Path) -> None:
+    service.output.unlink()
+
+    logs = outside_logs.of(outside(service.process.pid))
+
+    assert logs is not None
+    assert [path for path, _ in logs.sizes] == [tmp_path / "app.log"]

@@ -474,6 +474,7 @@ mod tests {
             progress: Vec::new(),
             t0: 0,
             t0_unix_ns: 0,
+            suspended_ns: 0,
             targets: Vec::new(),
         };
         let run = Prepared {

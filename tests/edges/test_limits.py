@@ -1,0 +1,173 @@
+"""Limits of address space, files, processes and memory: each verb ends with a code and a line, or goes on.
+
+Each command stands under one limit. `ulimit -u` does not bind root, so control groups stand for it where this
+machine lets us make them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from benches.measuring import origin
+
+import loadlens
+from loadlens.machine import cgroups
+from tests import tiny
+from tests.end_to_end.hitting import origin_program, url_of
+
+WITHIN_S = 90.0
+CODES = (0, 2, 3, 4, 5)  # no verb dies of a signal or of an internal error
+VERBS = {
+    "hit": "$L hit $U -n 20 -q",
+    "hit with threads": "$L hit $U -n 20 -q -t 8",
+    "wrk": "$L wrk -t 2 -c 2 -d 1s $U",
+    "check": "$L check study",
+    "run": "$L run study -o r --quiet",
+    "show": "$L show record",
+    "report": "$L report record",
+    "explain": "$L explain $U --budget 15s -o r",
+    "doctor": "$L doctor --no-measure",
+    "version": "$L version",
+}
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A limit, and what must be said by a verb that it refuses."""
+
+    command: str  # $G: a control group of our own
+    words: str
+    refuses: frozenset[str] = frozenset()  # verbs that certainly need more
+    allows: frozenset[str] = frozenset()  # and those that certainly do not
+
+
+LAB = frozenset({"run", "show", "report", "explain"})
+SMALL = frozenset({"check", "version"})
+LIMITS = (
+    Limit("ulimit -v 400000", "address space", refuses=LAB, allows=SMALL | {"hit"}),
+    Limit(
+        "ulimit -v 4000000", "address space", refuses=frozenset({"run", "report"}), allows=SMALL | {"show"}
+    ),
+    Limit("ulimit -n 24", "open files", refuses=LAB, allows=SMALL),
+    Limit("ulimit -n 12", "open files", refuses=LAB, allows=SMALL),
+    Limit("ulimit -Sn 12", "", allows=SMALL | LAB),  # a soft limit is raised
+)
+PROCESSES = (
+    # bash, python and one more; then a few threads of the generator
+    Limit("3", "processes", refuses=LAB | {"hit"}, allows=SMALL),
+    Limit("8", "processes", refuses=LAB | {"hit with threads"}, allows=SMALL),
+    Limit("16", "processes", refuses=LAB, allows=SMALL | {"hit", "doctor"}),
+)
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with origin(origin_program(), cpu=0) as server:
+        yield url_of(server)
+
+
+@pytest.fixture(scope="module")
+def record(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("record")
+    tiny.write_study(folder / "study", trials=1, users="[1]")
+    done = _shell(f"{VERBS['run']} && mv r record", folder, "")
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def _shell(command: str, folder: Path, url: str, group: str = "") -> subprocess.CompletedProcess[str]:
+    settings = {**os.environ, "L": f"{sys.executable} -m loadlens", "U": url, "G": group}
+    return subprocess.run(
+        ["bash", "-c", command],
+        cwd=folder,
+        env=settings,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=WITHIN_S,
+        check=False,
+    )
+
+
+def _check(done: subprocess.CompletedProcess[str], verb: str, limit: Limit) -> None:
+    assert done.returncode in CODES, done.stderr
+    assert "Traceback" not in done.stderr
+    assert "internal error" not in done.stderr
+    if verb in limit.allows:
+        assert done.returncode == 0, done.stderr
+    if verb in limit.refuses:
+        assert done.returncode == 2, done.stderr
+        line, advice = done.stderr.splitlines()[-2:]
+        assert line.startswith("loadlens: ")
+        assert limit.words in line
+        assert "ulimit" in advice  # one thing to try
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("limit", LIMITS, ids=lambda limit: limit.command)
+def test_a_verb_under_a_limit_ends_in_a_clear_line(verb: str, limit: Limit, record: Path, url: str) -> None:
+    done = _shell(f"rm -rf r; {limit.command}; {VERBS[verb]}", record, url)
+
+    _check(done, verb, limit)
+
+
+@contextlib.contextmanager
+def _group(controller: str, setting: tuple[str, ...], number: int) -> Iterator[Path]:
+    """A control group inside our own with a limit, which goes with all that is in it."""
+    made = None
+    for _, parent in cgroups.around(controller):
+        folder = parent / f"loadlens-test-{secrets.token_hex(4)}"
+        with contextlib.suppress(OSError):
+            folder.mkdir()
+            names = [name for name in setting if (folder / name).exists()]
+            if names:
+                (folder / names[0]).write_text(str(number))
+                made = folder
+                break
+            folder.rmdir()
+    if made is None:
+        pytest.skip(f"no control group with {controller} can be made here")
+    try:
+        yield made
+    finally:
+        until = time.monotonic() + 20
+        while pids := (made / "cgroup.procs").read_text().split():
+            assert time.monotonic() < until, pids
+            time.sleep(0.05)
+        made.rmdir()
+
+
+JOIN = 'echo $BASHPID > "$G/cgroup.procs"'
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("limit", PROCESSES, ids=lambda limit: f"pids {limit.command}")
+def test_a_verb_with_few_processes_ends_in_a_clear_line(
+    verb: str, limit: Limit, record: Path, url: str
+) -> None:
+    with _group("pids", ("pids.max",), int(limit.command)) as group:
+        done = _shell(f"rm -rf r; {JOIN}; {VERBS[verb]}", record, url, str(group))
+
+    _check(done, verb, limit)
+
+
+def test_a_study_that_is_killed_for_its_memory_keeps_what_it_has(record: Path) -> None:
+    """The kernel kills the lab, the service, or both: the record opens, and nothing stays."""
+    with _group("memory", ("memory.max", "memory.limit_in_bytes"), 60 << 20) as group:
+        with contextlib.suppress(OSError):
+            (group / "memory.swap.max").write_text("0")
+        done = _shell(f"rm -rf r; {JOIN}; {VERBS['run']}", record, "", str(group))
+
+    assert done.returncode != 0  # 137 where the lab itself is killed
+    assert "Traceback" not in done.stderr
+    if (record / "r").exists():
+        assert not any(trial.is_sealed for trial in loadlens.open(record / "r").trials)
