@@ -239,14 +239,14 @@ def _with_200_descriptors() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (200, 200))
 
 
-def test_a_taken_folder_ends_with_5_and_is_left_alone(tmp_path: Path) -> None:
+def test_a_taken_folder_is_refused_and_left_alone(tmp_path: Path) -> None:
     file = tiny.write_study(tmp_path / "study", trials=1, users="[1]")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "note").write_text("mine")
 
     done = loadlens("run", file, "--out", tmp_path / "mine", cwd=tmp_path)
 
-    assert done.returncode == 5
+    assert done.returncode == 2
     assert [p.name for p in (tmp_path / "mine").iterdir()] == ["note"]
 
 

@@ -59,12 +59,15 @@ class Outputs:
                 raise RecordError(f"cannot write {path}: {why}", where="--out") from None
 
 
-def outputs_of(texts: Sequence[str], *, may_hold: bool = False) -> Outputs:
+def outputs_of(
+    texts: Sequence[str], *, may_hold: bool = False, instead: str = "another folder, -o NEW"
+) -> Outputs:
     """Parse every --out.
 
     Args:
         texts: As given.
         may_hold: The folder may hold something, such as a record to continue.
+        instead: What to try where it may not.
 
     Raises:
         UsageError: A format that does not exist, a file in no folder, or a folder that holds something.
@@ -91,13 +94,13 @@ def outputs_of(texts: Sequence[str], *, may_hold: bool = False) -> Outputs:
         if path.is_dir():
             raise UsageError(f"{path} is a folder", where="--out", hint=f"a file, such as {path}/result")
     if record is not None:
-        _refuse_record(record, may_hold=may_hold)
+        _refuse_record(record, None if may_hold else instead)
     return Outputs(record, files)
 
 
-def _refuse_record(record: Path, *, may_hold: bool) -> None:
+def _refuse_record(record: Path, instead: str | None) -> None:
     if record.suffix.lower() in ENDINGS and not record.exists():
         hint = f"--out {ENDINGS[record.suffix.lower()]}={record}"
         raise UsageError(f"-o takes the folder of the record, not a file: {record}", hint=hint)
-    if not may_hold and record.exists() and (not record.is_dir() or any(record.iterdir())):
-        raise UsageError(f"{record} already holds something", where="--out", hint="another folder, -o NEW")
+    if instead is not None and record.exists() and (not record.is_dir() or any(record.iterdir())):
+        raise UsageError(f"{record} already holds something", where="--out", hint=instead)

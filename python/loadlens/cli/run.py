@@ -76,7 +76,9 @@ def run(given: RunOptions) -> None:
 
     Ctrl-C ends the running trial in order and keeps what is done; once more ends at once.
     """
-    outputs = outputs_of(given.out, may_hold=True)
+    outputs = outputs_of(
+        given.out, may_hold=given.resume, instead="--resume to continue it, or another folder, -o NEW"
+    )
     planned = planned_study(given.study, quick=given.quick, settings=given.settings, variants=given.variants)
     from loadlens.run import secret_variables
 
@@ -84,10 +86,7 @@ def run(given: RunOptions) -> None:
     record = _record_folder(planned, outputs.record, resume=given.resume)
     from loadlens.record import is_record
     from loadlens.run.interrupts import Stopped
-    from loadlens.run.study_runner import refuse_taken
 
-    if not given.resume:
-        refuse_taken(record)
     if not given.quiet:
         _warn(planned)
     try:

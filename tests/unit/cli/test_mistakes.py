@@ -106,6 +106,9 @@ UNUSABLE = [
     Mistake("hit -d 30 sec URL", "not a URL: 'sec'\n  try quotes around a value with blanks"),
     Mistake("hit http:/127.0.0.1:1/x", "not a URL: 'http:/127.0.0.1:1/x'\n  try http://127.0.0.1:1/x"),
     Mistake("hit URL --check status==200", "not a check: 'status==200'\n  at --check\n  try --expect 200"),
+    Mistake(
+        "run small.yaml -o .", ". already holds something\n  at --out\n  try --resume to continue it, or"
+    ),
     Mistake("run .", "there is no study.yaml in .\n  try small.yaml or tab.yaml"),
     Mistake("show small.yaml", "small.yaml is a study\n  try loadlens run small.yaml, which makes a record"),
     Mistake("report load.js", "load.js is a file, and a record is a folder\n  try ls runs"),
