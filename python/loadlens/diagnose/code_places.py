@@ -163,9 +163,15 @@ def _majority(samples: Sequence[_At], of_samples: int) -> Sequence[_At]:
 
 
 def _wait_of(there: Sequence[_At]) -> Wait | None:
-    """Return what threads at a place do: what most of them wait for, or run; none: this and that."""
-    wait, count = Counter(at.sample.wait for at in there).most_common(1)[0]
-    return wait if count >= ALIKE * len(there) else None
+    """Return what threads at a place do: what most of them wait for, or run; none: this and that.
+
+    States that changed around the sample (`other`) do not count, unless they are the most.
+    """
+    clear = [at.sample.wait for at in there if at.sample.wait != "other"]
+    if len(clear) <= MOST * len(there):
+        return None
+    wait, count = Counter(clear).most_common(1)[0]
+    return wait if count >= ALIKE * len(clear) else None
 
 
 class _Level:

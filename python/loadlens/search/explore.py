@@ -39,8 +39,8 @@ from loadlens.search.ladder import (
     Outcome,
     Stop,
     decide,
+    fitted,
     kept_for_stacks_s,
-    stacks_cost_s,
     stacks_levels,
 )
 from loadlens.search.provisional import Judge, Judgement
@@ -148,6 +148,7 @@ class _Search:
     discovered: Discovered | None = None
     discovery_requests: int = 0
     judgements: list[Judgement] = field(default_factory=list)
+    missing: str = ""  # that could not be observed, besides what was not discovered
 
     def go(self) -> Stop:
         """Run trials until the ladder stops, or an early end is requested; then sample stacks."""
@@ -193,8 +194,13 @@ class _Search:
 
     def _sample_stacks(self) -> None:
         """Run the trials that sample stacks, as far as there is time for them."""
-        for wanted in stacks_levels(self.seen, self.aim.bounds) if self._has_stacks() else ():
-            if stacks_cost_s(wanted, self.seen) > self._left_s() or self.runner.interrupts.is_set:
+        for number, level in enumerate(
+            stacks_levels(self.seen, self.aim.bounds) if self._has_stacks() else ()
+        ):
+            wanted = fitted(level, self.seen, self._left_s())
+            if wanted is None and number == 0:
+                self.missing = "the line of code: no time was left to sample the threads (a longer --budget)"
+            if wanted is None or self.runner.interrupts.is_set:
                 return
             self._one(wanted)
 
@@ -295,7 +301,7 @@ def _end(search: _Search, stop: Stop, used_s: float, warnings: tuple[str, ...]) 
         used_s=used_s,
         cautions=warnings,
         found=() if discovered is None else discovered.parts,
-        missing=() if discovered is None else discovered.missing,
+        missing=(*(() if discovered is None else discovered.missing), *filter(None, [search.missing])),
         objectives=aim.objectives,
         discovery_requests=search.discovery_requests,
     )

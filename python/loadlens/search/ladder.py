@@ -73,6 +73,7 @@ PROBE_SHARE, DENSE_SHARE = 0.05, 0.20  # of one server's time, at most
 PROBE_CAP_SHARE, DENSE_CAP_SHARE = 0.10, 0.30  # of the rate cap
 DENSE_LONGER: Final = 2.0  # than a level
 STACKS_S: Final = 2.0  # of samples at each of the two levels
+STACKS_LEAST_S: Final = 1.0  # where no more time is left
 STACKS_IDLE_S: Final = 0.6  # before the load
 STACKS_SHARE: Final = 1 / 6  # of the budget, that is kept for them
 
@@ -538,6 +539,12 @@ def stacks_levels(seen: Sequence[Outcome], bounds: Bounds) -> tuple[Next, ...]:
 def stacks_cost_s(wanted: Next, seen: Sequence[Outcome]) -> float:
     """Return the time that a trial which samples stacks takes, seconds."""
     return STACKS_IDLE_S + _cost_s(wanted, seen)
+
+
+def fitted(wanted: Next, seen: Sequence[Outcome], left_s: float) -> Next | None:
+    """Return a trial that samples stacks, shortened to the time left; none if it does not fit."""
+    measured_s = wanted.measured_s + min(0.0, left_s - stacks_cost_s(wanted, seen))
+    return replace(wanted, measured_s=measured_s) if measured_s >= STACKS_LEAST_S else None
 
 
 def kept_for_stacks_s(seen: Sequence[Outcome], bounds: Bounds) -> float:

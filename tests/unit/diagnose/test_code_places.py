@@ -114,6 +114,17 @@ def test_where_most_wait_for_a_lock_the_place_of_the_other_is_named_too() -> Non
     assert second.text.startswith("the other thread at work sleeps at query()")
 
 
+def test_states_that_changed_around_a_sample_do_not_hide_what_the_others_wait_for() -> None:
+    def states(unclear: int) -> StackSamples:
+        waits, changed = (working(own("query", 41), wait=wait) for wait in ("lock", "other"))
+        return sampled(lambda moment, thread: changed if moment % 10 < unclear else waits, 4)
+
+    (mostly_clear,), (unclear,) = evidence(states(4)).places, evidence(states(5)).places
+
+    assert mostly_clear.text.startswith("4 of 4 threads at work wait for a lock at query()")
+    assert unclear.text.startswith("4 of 4 threads at work are at query()")
+
+
 def test_one_thread_that_computes_is_named_with_its_share_of_the_samples() -> None:
     # an event loop that is at rest at every tenth moment
     hashing: State = ((SERVE, RUN, own("register", 31)), "")

@@ -10,6 +10,7 @@ import pytest
 
 from loadlens.estimate.saturation import Saturation
 from loadlens.model.search import Bounds
+from loadlens.search import ladder
 from loadlens.search.ladder import (
     Next,
     Outcome,
@@ -474,3 +475,28 @@ def climbed(users: int, ok_per_s: float, mean_s: float | None, **more: Any) -> O
     return Outcome(
         "climb", users, "complete", ok_per_s, ok_per_s, mean_s, ended=100, load_s=6.0, took_s=7.7, **more
     )
+
+
+# --- stacks ----------------------------------------------------------------------------------------------
+
+
+def test_stacks_are_sampled_at_the_highest_level_and_with_one_user() -> None:
+    seen = search(one_server(0.02, 0.0), BOUNDS).seen
+    climbed = [outcome.users for outcome in seen if outcome.kind == "climb"]
+
+    assert [level.users for level in ladder.stacks_levels(seen, BOUNDS)] == [max(climbed), 1]
+    assert ladder.stacks_levels(seen[:1], BOUNDS) == ()  # single requests are no level
+
+
+def test_samples_take_at_most_a_sixth_of_the_budget_and_are_shortened_to_the_time_left() -> None:
+    seen = search(one_server(0.02, 0.0), BOUNDS).seen
+    top, _ = ladder.stacks_levels(seen, BOUNDS)
+    cost = ladder.stacks_cost_s(top, seen)
+
+    for budget in (15.0, 30.0, 90.0, 600.0):
+        assert ladder.kept_for_stacks_s(seen, replace(BOUNDS, budget_s=budget)) <= budget / 6
+    assert ladder.fitted(top, seen, cost) == top
+    shortened = ladder.fitted(top, seen, cost - 0.5)
+    assert shortened is not None
+    assert shortened.measured_s == pytest.approx(top.measured_s - 0.5)
+    assert ladder.fitted(top, seen, cost - top.measured_s) is None

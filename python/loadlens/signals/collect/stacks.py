@@ -19,7 +19,15 @@ from loadlens.model.readings import StacksMetrics
 from loadlens.model.stacks import Frame, Stack, Wait
 from loadlens.signals.collect.monitor import NO_LABELS, Monitor, Row, labels, reading
 from loadlens.signals.collect.scene import Scene
-from loadlens.signals.collect.threads import NotRead, Reader, Threads, jvm_frames, python_frames, waits
+from loadlens.signals.collect.threads import (
+    NOT_PERMITTED,
+    NotRead,
+    Reader,
+    Threads,
+    jvm_frames,
+    python_frames,
+    waits,
+)
 from loadlens.signals.collect.threads.waits import State
 
 EVERY_S: Final = 0.05
@@ -70,6 +78,8 @@ class _Process:
             "pid": pid,
             "process": _name(f"/proc/{pid}"),
         }
+        if not _may_look(pid):
+            self.failures[NOT_PERMITTED] += 1
         readers = (find(pid) for find in READERS)
         self.reader: Reader | None = next((reader for reader in readers if reader is not None), None)
         self._was_read = False
@@ -183,6 +193,17 @@ class StacksMonitor(Monitor):
             paths = (path for reader in readers for path in reader.sources(next(iter(at.values()))))
             for line, text in _source(paths, at).items():
                 yield reading(StacksMetrics.source_line, labels(file=file, line=line, text=text), 1)
+
+
+def _may_look(pid: int) -> bool:
+    """False for a process of another user, whose language is not even known."""
+    try:
+        os.readlink(f"/proc/{pid}/exe")
+    except PermissionError:
+        return False
+    except OSError:
+        pass  # it ended
+    return True
 
 
 def _states(pid: int) -> dict[int, State]:

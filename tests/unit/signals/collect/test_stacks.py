@@ -211,6 +211,20 @@ def test_a_machine_without_py_spy_is_said(service: tuple[int, Path], monkeypatch
     assert {each.why for each in labels_of(rows, "stack_failures")} == {"py-spy is not installed"}
 
 
+def test_a_process_of_another_user_is_said_to_be_out_of_reach(
+    service: tuple[int, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: str) -> str:
+        raise PermissionError(path)
+
+    monkeypatch.setattr("os.readlink", refuse)
+
+    rows = rows_until(opened(service[0]), lambda rows: len(labels_of(rows, "thread_sample")) > 5)
+
+    assert {each.why for each in labels_of(rows, "stack_failures")} == {"not permitted"}
+    assert "lock" in {each.wait for each in labels_of(rows, "thread_sample")}
+
+
 def test_only_a_trial_for_stacks_wants_them() -> None:
     process = Running("app", 1, 7, defined=Service("app"))
     elsewhere = Running("far", 1, 8, defined=Service("far"), is_here=False)
