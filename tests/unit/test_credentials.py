@@ -35,6 +35,8 @@ from loadlens.credentials import Hiding, names_in
         ("serve --api-key='s3 cret' -v", "serve --api-key=(hidden) -v"),
         ("java -Ddb.password=s3cret -jar a.jar", "java -Ddb.password=(hidden) -jar a.jar"),
         ("SECRET_KEY=s3cret run", "SECRET_KEY=(hidden) run"),
+        ("alter user lab password 's3cret'", "alter user lab password (hidden)"),
+        ("select 1 where password = 's3 cret'", "select 1 where password = (hidden)"),
         ("# the password: s3cret", "# the password: (hidden)"),
         ("the answer is 'Bearer abc12345'", "the answer is 'Bearer (hidden)'"),
         ("/a?token=$key", "/a?token=$key"),
