@@ -1,12 +1,13 @@
-// Quote service: answers with the next tick of an instrument (long poll).
+// Quote service: answers with the average of an instrument's next ticks (long poll).
 import { createServer } from 'node:http';
 import { EventEmitter } from 'node:events';
 
-const { VARIANT = 'flawed', TICK_MS = VARIANT === 'healthy' ? 160 : 100 } = process.env;
+const { VARIANT = 'flawed' } = process.env;
+const TICKS = VARIANT === 'healthy' ? 18 : 12; // per answer, one each 10 ms
 const market = new EventEmitter();
 market.setMaxListeners(0); // there are many watchers in the morning
 
-const SYMBOLS = ['EQNR', 'NHY', 'TEL', 'DNB', 'MOWI'];
+const SYMBOLS = 'EQNR NHY TEL DNB MOWI ORK YAR AKRBP STB SALM GJF TOM SUBC KOG LSG BAKKA SCHA VAR FRO NOD'.split(' ');
 const last = new Map(SYMBOLS.map((s, i) => [s, 100 + i * 31]));
 let sequence = 0;
 
@@ -17,7 +18,7 @@ setInterval(() => {
     last.set(symbol, price);
     market.emit('tick', { symbol, price, sequence });
   }
-}, Number(TICK_MS));
+}, 10);
 
 class Watcher {
   constructor(symbol, depth = 600) {
@@ -35,7 +36,7 @@ class Watcher {
     const n = Math.min(this.seen, this.window.length);
     for (let i = 0; i < n; i++) sum += this.window[i];
     this.average = sum / n;
-    this.resolve?.({ ...tick, average: this.average });
+    if (this.seen === TICKS) this.resolve({ ...tick, average: this.average });
   }
 
   next() {

@@ -76,7 +76,7 @@ public class BranchQuotes {
     }
 
     public static void main(String[] args) throws Exception {
-        long bankMs = VARIANT.equals("healthy") ? 60 : 20;
+        long bankMs = VARIANT.equals("healthy") ? 80 : 40;
         Book book = new Book(new Bank(startBank(bankMs)));
         HttpServer desk = HttpServer.create(new InetSocketAddress("127.0.0.1", Integer.parseInt(args[0])), 256);
         desk.createContext("/quote/", exchange -> {
