@@ -7,6 +7,6 @@ CREATE TABLE line (
 INSERT INTO customer SELECT i, 'Customer ' || i FROM generate_series(1, 50) i;
 INSERT INTO product SELECT i, 'Product ' || i, 100 + i * 7 % 900 FROM generate_series(1, 2000) i;
 INSERT INTO invoice SELECT i, 1 + i % 50 FROM generate_series(1, 200) i;
-INSERT INTO line SELECT i, 1 + i % 200, 1 + (i * 13 + i / 200 * 7) % 2000, 1 + i % 5 FROM generate_series(1, 48000) i;
+INSERT INTO line SELECT i, 1 + i % 200, 1 + (i * 13 + i / 200 * 7) % 2000, 1 + i % 5 FROM generate_series(1, 120000) i;
 CREATE INDEX line_invoice ON line (invoice_id);
 ANALYZE;
