@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from loadlens.testbed import keeper_process
+from tests import tiny
 from tests.end_to_end.test_testbed_death import LAB, ROOT
 from tests.end_to_end.testbed_cases import carriers, is_alive, sleepers_below, still_there
 
@@ -24,7 +25,7 @@ DATABASE = LAB.replace(
     "from loadlens.model.topology import Service; service = Service('db', use='postgres', ports=('sql',))",
 )
 FORKS = "ignore=TERM descendants=child,session,orphan,cleared"
-WITHIN_S = 30.0
+WITHIN_S = 60.0
 
 
 @pytest.fixture(autouse=True)
@@ -128,6 +129,26 @@ def test_what_stays_when_the_watch_is_killed_too_is_found_by_doctor(tmp_path: Pa
     assert not (tmp_path / "scratch").exists()
     assert "nothing is left" in again.stdout
     assert notes(tmp_path) == []
+
+
+def test_the_next_run_ends_what_stayed_before_it_starts_a_service(tmp_path: Path) -> None:
+    marker = f"test-{secrets.token_hex(6)}"
+    lab = begin(tmp_path, marker, FORKS)
+    assert lab.stdout is not None
+    keeper = int(lab.stdout.readline())
+    sleepers = sleepers_below(keeper)
+    kill(*watch_of(keeper), lab.pid, keeper)
+    lab.communicate()
+    study = tiny.write_study(tmp_path / "study", trials=1, users="[1]")
+
+    command = [sys.executable, "-m", "loadlens", "run", str(study), "-o", str(tmp_path / "run")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=WITHIN_S, check=False)
+
+    assert done.returncode == 0, done.stderr
+    ended, started = (done.stderr.index(words) for words in ("ended what a killed run left", "1/1"))
+    assert ended < started
+    assert f"8 processes (sleep 600) and 2 folders of run {marker}" in done.stderr
+    assert gone(sleepers) == []
 
 
 def test_a_keeper_that_lives_is_left_alone(tmp_path: Path) -> None:
