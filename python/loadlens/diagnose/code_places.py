@@ -21,6 +21,7 @@ from typing import Final, Literal
 
 from loadlens.diagnose import PAGES
 from loadlens.diagnose.rules.capacity_limits import healthy
+from loadlens.diagnose.rules.processor import colocation_contention, host_interference
 from loadlens.estimate.distributions import binomial_at_least
 from loadlens.model.finding import Finding, Grade
 from loadlens.model.notes import NOTES
@@ -38,7 +39,7 @@ FULL: Final = 0.75  # mean number of threads at work over the highest: as many a
 AT_REST: Final = 0.5  # threads at a place without load over those with it, from which it is no work
 UNREAD: Final = 0.1  # of the samples on a CPU, from which a process without frames is named
 LANGUAGES: Final = "only that of Python and the JVM is"
-PROCESSOR: Final = "processor"  # room of the rules about CPU time
+PROCESSOR, WAITING = "processor", "waiting"  # rooms of the rules on what the service itself is full of
 MAIN: Final = "<module>"
 
 _VERBS: Final[Mapping[Wait, tuple[str, str]]] = {  # of one thread and of several
@@ -73,15 +74,16 @@ def code_evidence(
     if not stacks:
         return CodeEvidence()
     top, limit = _Level(stacks[-1]), _limit(findings)
-    if limit is None and not is_full:
+    room = "" if limit is None else _room(limit.rule)
+    if not is_full and room not in (PROCESSOR, WAITING):
         return CodeEvidence(cost=top.cost())
-    places = tuple(top.places(is_processor=limit is not None and _room(limit.rule) == PROCESSOR))
+    places = tuple(top.places(is_processor=room == PROCESSOR))
     return CodeEvidence(places, "" if places else top.why_none(), top.cost())
 
 
 def _limit(findings: Sequence[Finding]) -> Finding | None:
-    """Return the weightiest finding that says what limits the service, if it is at least probable."""
-    apart = NOTES | {healthy.ID}
+    """Return the weightiest finding on the service that is at least probable; none on what disturbs it."""
+    apart = NOTES | {healthy.ID, host_interference.ID, colocation_contention.ID}
     return next(
         (f for f in findings if f.explained_by is None and f.rule not in apart and f.grade >= Grade.PROBABLE),
         None,

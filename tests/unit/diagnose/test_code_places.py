@@ -199,6 +199,18 @@ def test_nothing_is_named_where_nothing_limits() -> None:
     assert code_evidence([stacks], suspected, is_full=False).lines == ()
 
 
+@pytest.mark.parametrize(
+    ("rule", "is_named"),
+    [("eventloop.blocked", True), ("db.pool", True), ("http.no-reuse", False), ("host.interference", False)],
+)
+def test_before_the_capacity_only_findings_on_work_and_waits_of_the_service_name_a_line(
+    rule: str, is_named: bool
+) -> None:
+    stacks = sampled(lambda moment, thread: working(own("query", 41), wait="timer"), 8)
+
+    assert bool(evidence(stacks, rule, is_full=False).places) == is_named
+
+
 def test_nothing_is_named_on_too_few_samples() -> None:
     asleep = working(own("query", 41), wait="timer")
     one_less = sampled(lambda moment, thread: asleep, 1, moments=FEWEST - 1)
