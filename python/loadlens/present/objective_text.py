@@ -39,3 +39,13 @@ def verdict(figure: Figure, below: float | None, above: float | None) -> tuple[S
     if met_below and met_above:
         return "ok", "met"
     return "unknown", "undecided: the interval covers the limit"
+
+
+def line(row: ObjectiveRow) -> str:
+    """Return an objective in one line: verdict, limit, value with its interval."""
+    word, _, reason = row.word.partition(": ")
+    shown = numbers.show(row.figure)
+    value = shown.with_interval if shown.state == "measured" else ""
+    parts = [part for part in (value, reason) if part]
+    text = f"{words.GLYPHS[row.state]} {word}: {row.objective} {row.limit}"
+    return f"{text}; {', '.join(parts)}" if parts else text

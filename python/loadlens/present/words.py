@@ -17,6 +17,7 @@ from loadlens.units import duration_text
 
 NAME_LENGTH = 28  # characters of a name in a chart; the whole name stands in the table
 CHIP_LENGTH = 32
+NO_BREAK = "\u00a0"
 
 GLYPHS: Mapping[State, str] = {"ok": "●", "caution": "▲", "bad": "■", "unknown": "○"}
 CAUTION = GLYPHS["caution"]
@@ -178,6 +179,11 @@ def _steers(character: str) -> bool:
     The zero width joiner stays: without it names in several scripts read wrong.
     """
     return unicodedata.category(character) in ("Cc", "Cf", "Cs") and character != "\u200d"
+
+
+def unbroken(text: str) -> str:
+    """Return a text that is not broken where lines are wrapped; writers print its blanks as such."""
+    return text.replace(" ", NO_BREAK)
 
 
 def cut(name: str, length: int = NAME_LENGTH) -> str:

@@ -1,8 +1,4 @@
-"""A report as every medium shows it: sections in order, figures as final text, links that have a target.
-
-The report is walked here and nowhere else. The writers of HTML, Markdown and the terminal only place what
-they find in a `View`.
-"""
+"""Findings, matrices, charts and verdicts as every medium shows them: final text, links with a target."""
 
 from __future__ import annotations
 
@@ -10,34 +6,19 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from loadlens.model.finding import Estimate, Finding, Grade
-from loadlens.model.report import CaseDetail, Chart, Matrix, MatrixCell, Report, State, Table
+from loadlens.model.report import Chart, Matrix, MatrixCell, Report, State
 from loadlens.present import charts, numbers, tokens, words
 from loadlens.present.numbers import Scale
 from loadlens.report.write import cells
 from loadlens.report.write.cells import NOT_MEASURED, CellView, TableView
 
 OPEN_FINDINGS = 1
-DRAWN_CASES = 8  # details whose charts are drawn; of the others only the tables are shown
 BIG_MATRIX = 60  # from this number of cells on, intervals are left out of the matrix
 COMPACT_COLUMNS = 6
 WORST_FIRST: tuple[State, ...] = ("bad", "caution", "unknown", "ok")
-SECTIONS = (
-    ("effects", "Effects"),
-    ("findings", "Findings"),
-    ("code", "Code"),
-    ("cases", "Cases"),
-    ("charts", "Charts"),
-    ("predictions", "Predictions"),
-    ("details", "Per case"),
-    ("accounting", "Accounting"),
-    ("setup", "Set-up"),
-    ("environment", "Environment"),
-    ("limits", "Limits"),
-    ("published", "Published"),
-    ("appendix", "Appendix"),
-)
 
 
 def anchor(*parts: str) -> str:
@@ -58,6 +39,7 @@ class Link:
 class FindingView:
     """A finding with those that it explains."""
 
+    kind: ClassVar = "finding"
     number: int
     finding: Finding
     id: str
@@ -96,6 +78,7 @@ class CaseCell:
 class MatrixView:
     """The matrix of one experiment."""
 
+    kind: ClassVar = "matrix"
     id: str
     matrix: Matrix
     heads: tuple[str, ...]  # "mean, ms"
@@ -110,27 +93,15 @@ class MatrixView:
 class FigureView:
     """A chart with the findings that cite it."""
 
+    kind: ClassVar = "figure"
     chart: Chart
     id: str
     alternative: str  # for a screen reader
     caption: str
     table: TableView | None
     is_drawn: bool
+    is_of_case: bool
     cited: tuple[Link, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class DetailView:
-    """A case with its tables, and its charts where they are drawn."""
-
-    detail: CaseDetail
-    id: str
-    unused: int  # trials
-    trials: TableView
-    tables: tuple[tuple[str, TableView], ...]  # with their headings
-    inside: TableView | None
-    charts: tuple[FigureView, ...]
-    not_drawn: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,136 +119,6 @@ class Trust:
         parts = [f"{words.plural(held, 'check')} hold" + "s" * (held == 1)] if held else []
         parts += [f"{unknown} could not be made"] if unknown else []
         return ", ".join(parts)
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """The whole report in order."""
-
-    nav: tuple[Link, ...]
-    trust: Trust
-    pictures: tuple[FigureView, ...]  # of the first screen
-    summary: Link | None  # the worst badge
-    objectives: TableView | None
-    effects: TableView | None
-    effects_chart: FigureView | None
-    counts: str
-    findings: tuple[FindingView, ...]
-    suspected: tuple[FindingView, ...]  # not shown to hold: without advice
-    matrices: tuple[MatrixView, ...]
-    predictions: TableView | None
-    models: TableView | None
-    claims: TableView | None
-    published: TableView | None
-    published_charts: tuple[FigureView, ...]
-    charts: tuple[FigureView, ...]
-    details: tuple[DetailView, ...]
-    accounting: TableView | None
-    balances: bool
-    setup: TableView | None
-
-
-def view(report: Report) -> View:
-    """Return everything that the writers place."""
-    drawn = _drawn(report)
-    ids = _ids(report, drawn)
-    findings = findings_of(report, ids)
-    trust = trust_of(report, ids)
-    cited: dict[str, list[Link]] = {}
-    for f in findings:
-        for chart in dict.fromkeys(e.chart for e in f.finding.evidence if e.chart):
-            cited.setdefault(chart, []).append(Link(f"finding {f.number}", f"#{f.id}"))
-    published, foretold = report.published, report.predictions
-    shown = [f for f in findings if f.finding.grade > Grade.SUSPECTED]
-    counts = {"findings": len(shown), "cases": sum(len(matrix.cells) for matrix in report.matrices)}
-    return View(
-        nav=tuple(
-            Link(f"{title} {counts[name]}" if counts.get(name) else title, f"#{name}")
-            for name, title in SECTIONS
-            if name in ids
-        ),
-        trust=trust,
-        pictures=tuple(
-            _figure(c, cited) for name in report.pictures for c in report.charts if c.anchor == name
-        ),
-        summary=next(iter((*trust.caveats, *trust.rest)), None),
-        objectives=cells.objectives(report.objectives) if report.objectives else None,
-        effects=_table(report.effects.table if report.effects else None),
-        effects_chart=next(
-            (
-                _figure(c, cited)
-                for c in report.charts
-                if _is_of_effects(c, report) and c.anchor not in report.pictures
-            ),
-            None,
-        ),
-        counts=words.grade_counts(
-            (f.grade for f in report.findings if f.explained_by is None),
-            len(report.absent),
-            len(report.not_assessed),
-        ),
-        findings=tuple(shown),
-        suspected=tuple(f for f in findings if f.finding.grade == Grade.SUSPECTED),
-        matrices=tuple(_matrix(matrix, i, report) for i, matrix in enumerate(report.matrices)),
-        predictions=cells.predictions(foretold.rows) if foretold and foretold.rows else None,
-        models=_table(foretold.models if foretold else None),
-        claims=cells.claims(published.claims) if published and published.claims else None,
-        published=cells.published(published.rows) if published and published.rows else None,
-        published_charts=tuple(_figure(c, cited) for c in report.charts if _is_published(c, report)),
-        charts=tuple(_figure(c, cited) for c in report.charts if _is_in_charts(c, report)),
-        details=tuple(
-            _detail(detail, cited, is_drawn=any(detail is other for other in drawn))
-            for detail in report.details
-        ),
-        accounting=cells.accounting(report.accounting) if report.accounting else None,
-        balances=all(row.state != "bad" for row in report.accounting),
-        setup=_table(report.setup),
-    )
-
-
-def _table(table: Table | None) -> TableView | None:
-    return None if table is None else cells.table_view(table)
-
-
-def _is_published(chart: Chart, report: Report) -> bool:
-    """True if the chart belongs to the section of published figures."""
-    return chart.kind == "published" and report.published is not None
-
-
-def _is_of_effects(chart: Chart, report: Report) -> bool:
-    """True if the chart belongs to the section of effects."""
-    return report.effects is not None and chart.anchor == report.effects.chart
-
-
-def _is_in_charts(chart: Chart, report: Report) -> bool:
-    """True if the chart belongs neither to the first screen nor to a section of its own."""
-    is_elsewhere = _is_published(chart, report) or _is_of_effects(chart, report)
-    return not is_elsewhere and chart.anchor not in report.pictures
-
-
-def _ids(report: Report, drawn: Sequence[CaseDetail]) -> set[str]:
-    """Return every target that a link may have on the page."""
-    shown = {
-        "effects": report.effects,
-        "findings": True,
-        "code": report.flame is not None,
-        "cases": report.matrices,
-        "objectives": report.objectives,
-        "predictions": report.predictions is not None,
-        "published": report.published is not None,
-        "charts": any(_is_in_charts(chart, report) for chart in report.charts),
-        "details": report.details,
-        "accounting": report.accounting,
-        "setup": report.setup is not None,
-        "environment": report.environment or report.environment_differences,
-        "limits": True,
-        "appendix": True,
-    }
-    ids = {name for name, is_shown in shown.items() if is_shown}
-    ids |= {anchor("finding", finding.rule) for finding in report.findings}
-    ids |= {anchor("case", detail.slug) for detail in report.details}
-    ids |= {anchor(chart.anchor) for chart in report.charts}
-    return ids | {anchor("case", detail.slug, chart.anchor) for detail in drawn for chart in detail.charts}
 
 
 def _target(ids: set[str], name: str | None) -> str | None:
@@ -342,41 +183,21 @@ def findings_of(report: Report, ids: set[str]) -> tuple[FindingView, ...]:
     return tuple(shown(finding, number) for number, finding in enumerate(roots, 1))
 
 
-def _figure(chart: Chart, cited: Mapping[str, Sequence[Link]], case: str | None = None) -> FigureView:
+def figure(chart: Chart, cited: Mapping[str, Sequence[Link]], case: str | None = None) -> FigureView:
     is_drawn = charts.has_rows(chart)
     return FigureView(
         chart=chart,
         id=anchor(chart.anchor) if case is None else anchor("case", case, chart.anchor),
         alternative=words.plain(f"{chart.headline} {chart.caption}"),
         caption=charts.caption(chart) if is_drawn else "",
-        table=_table(charts.table(chart)) if is_drawn else None,
+        table=cells.table_view(table) if is_drawn and (table := charts.table(chart)) is not None else None,
         is_drawn=is_drawn,
+        is_of_case=case is not None,
         cited=tuple(cited.get(chart.anchor, ())),
     )
 
 
-def _drawn(report: Report) -> list[CaseDetail]:
-    """Return the details whose charts are drawn: first open ones, then those that findings name."""
-    scopes = " ".join(finding.scope for finding in report.findings)
-    with_charts = [detail for detail in report.details if detail.charts]
-    ranked = sorted(with_charts, key=lambda d: (not d.open, d.slug not in scopes and d.name not in scopes))
-    return ranked[:DRAWN_CASES]
-
-
-def _detail(detail: CaseDetail, cited: Mapping[str, Sequence[Link]], *, is_drawn: bool) -> DetailView:
-    return DetailView(
-        detail=detail,
-        id=anchor("case", detail.slug),
-        unused=sum(trial.status != "complete" for trial in detail.trials),
-        trials=cells.trials(detail),
-        tables=cells.of_case(detail),
-        inside=_table(detail.inside),
-        charts=tuple(_figure(chart, cited, detail.slug) for chart in detail.charts) if is_drawn else (),
-        not_drawn=0 if is_drawn else len(detail.charts),
-    )
-
-
-def _matrix(matrix: Matrix, number: int, report: Report) -> MatrixView:
+def matrix_view(matrix: Matrix, number: int, report: Report) -> MatrixView:
     scales = [cells.metric_scale(matrix, key, unit) for key, _, unit in matrix.metrics]
     shades = [_shades(matrix, key) for key, _, _ in matrix.metrics]
     detailed = {detail.slug for detail in report.details}

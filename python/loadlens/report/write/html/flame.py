@@ -31,10 +31,8 @@ class FlameView:
     caption: str
 
 
-def flame_view(flame: Flame | None) -> FlameView | None:
-    """Return the boxes of a flame graph; none if there is none."""
-    if flame is None:
-        return None
+def flame_view(flame: Flame) -> FlameView:
+    """Return the boxes of a flame graph."""
     caption = (
         f"{flame.samples:,} samples at {flame.load} of threads at work, and of others on a CPU. Each box is "
         "a function, below the one that called it; its width is its share of the samples. Bold: the "

@@ -19,7 +19,7 @@ from loadlens.present import charts, tokens, words
 from loadlens.report.write.html import explore as interactive
 from loadlens.report.write.html import pictures
 from loadlens.report.write.html.flame import flame_view
-from loadlens.report.write.view import view
+from loadlens.report.write.sections import view
 
 _HERE = "loadlens.report.write.html"
 
@@ -36,16 +36,14 @@ def page(report: Report, *, explore: bool = False) -> str:
     """
     script = _file("page.js")
     shown = view(report)
-    figures = (*shown.pictures, *shown.charts, *shown.published_charts)
     bundle = interactive.bundle() if explore else ""
-    explored = interactive.specs((figure.id, figure.chart) for figure in figures) if explore else ""
+    explored = interactive.specs((figure.id, figure.chart) for figure in shown.figures) if explore else ""
     return (
         _environment()
         .get_template("page.html")
         .render(
             report=report,
             view=shown,
-            flame=flame_view(report.flame),
             policy=_policy(script, bundle),
             bundle=Markup(bundle),
             specs=Markup(explored),
@@ -104,7 +102,12 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=_final,
     )
-    environment.globals |= {"picture": pictures.picture, "words": words, "charts": charts}
+    environment.globals |= {
+        "picture": pictures.picture,
+        "flame_view": flame_view,
+        "words": words,
+        "charts": charts,
+    }
     return environment
 
 

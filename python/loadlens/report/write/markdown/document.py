@@ -14,7 +14,7 @@ from markupsafe import Markup
 from loadlens.model.report import Chart, Report
 from loadlens.present import charts, words
 from loadlens.report.write import escaping
-from loadlens.report.write.view import view
+from loadlens.report.write.sections import view
 
 MAIN = "report.md"
 CASES = "cases.md"

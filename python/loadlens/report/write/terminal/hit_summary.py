@@ -16,7 +16,7 @@ from loadlens.machine.calibration import Calibration
 from loadlens.model.report import ObjectiveRow
 from loadlens.model.result import Distribution, EngineResult, StreamResult
 from loadlens.model.workload import Closed, Plan
-from loadlens.present import failure_text, load_text, numbers, quotes, terminal, words
+from loadlens.present import failure_text, load_text, numbers, objective_text, quotes, terminal, words
 from loadlens.report.write.hit_figures import PER_SECOND, figure
 from loadlens.report.write.terminal import hit_details
 from loadlens.report.write.terminal.printing import fitted, print_lines
@@ -81,7 +81,7 @@ def _lines(result: EngineResult, plan: Plan, screen: Screen) -> list[str]:
         cells += _facts(stream, result)
     lines = list(_folded(cells, screen.width))
     lines += cautions(stream, result, plan, screen.redirect)
-    lines += objective_lines(screen.objectives)
+    lines += map(objective_text.line, screen.objectives)
     if screen.quiet:
         return lines
     if stream.law_holds:
@@ -230,17 +230,6 @@ def _late_checks(stream: StreamResult) -> Iterator[str]:
     if checks and not stream.requests.bad:
         worst = max(checks, key=lambda check: check.failed / check.judged)
         yield f"▲ {_percent(worst.failed / worst.judged)} % missed {words.cut(words.plain(worst.name), 40)}"
-
-
-def objective_lines(rows: Sequence[ObjectiveRow]) -> Iterator[str]:
-    """Return a line for each objective: verdict, limit, value with its interval."""
-    for row in rows:
-        word, _, reason = row.word.partition(": ")
-        shown = numbers.show(row.figure)
-        value = shown.with_interval if shown.state == "measured" else ""
-        parts = [part for part in (value, reason) if part]
-        text = f"{words.GLYPHS[row.state]} {word}: {row.objective} {row.limit}"
-        yield f"{text}; {', '.join(parts)}" if parts else text
 
 
 def _facts(stream: StreamResult, result: EngineResult) -> Iterator[str]:

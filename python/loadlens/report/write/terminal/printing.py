@@ -30,7 +30,7 @@ def labelled(label: str, parts: Iterable[str], *, width: int, indent: str = "") 
     """Return parts under one label, each wrapped."""
     for part in filter(None, parts):
         for line in textwrap.wrap(words.plain(part), width - len(indent) - LABEL) or [""]:
-            yield f"{indent}{label:<{LABEL}}{line}"
+            yield f"{indent}{label:<{LABEL}}{line}".replace(words.NO_BREAK, " ")
             label = ""
 
 

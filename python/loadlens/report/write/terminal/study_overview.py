@@ -7,13 +7,12 @@ from textwrap import wrap
 
 from loadlens.model.study import Case, PlannedTrial, Probe, Study
 from loadlens.model.workload import Closed, Connection, Open
-from loadlens.present import load_text, topology_text
+from loadlens.present import load_text, topology_text, words
 from loadlens.study.lint import DesignFault
 from loadlens.study.plan import Duration
 from loadlens.units import duration_text
 
 Row = tuple[str, str]  # prefix, and text that is wrapped to the right of it
-_NO_BREAK = "\u00a0"  # keeps a number with what it counts while lines are wrapped; printed as a blank
 
 
 def study_lines(
@@ -153,7 +152,7 @@ def _order(study: Study, trials: Sequence[PlannedTrial], *, all_blocks: bool) ->
     for (held_out, block), members in blocks.items():
         if block > 1 and not all_blocks:
             continue
-        names = ", ".join(f"{trial.position}{_NO_BREAK}{trial.case.slug}" for trial in members)
+        names = ", ".join(words.unbroken(f"{trial.position} {trial.case.slug}") for trial in members)
         rows.append((f"  {'held out, ' if held_out else ''}block {block}: ", names))
     hidden = sum(block > 1 for _, block in blocks)
     if hidden and not all_blocks:
@@ -196,4 +195,4 @@ def _many(number: int, noun: str) -> str:
 def _wrapped(prefix: str, text: str, width: int) -> list[str]:
     indent = " " * len(prefix)
     wrapped = wrap(text, width, initial_indent=prefix, subsequent_indent=indent, break_on_hyphens=False)
-    return [line.replace(_NO_BREAK, " ") for line in wrapped] or [prefix.rstrip()]
+    return [line.replace(words.NO_BREAK, " ") for line in wrapped] or [prefix.rstrip()]
