@@ -219,9 +219,11 @@ def _states(pid: int) -> dict[int, State]:
 def _wait(states: Sequence[State], of_language: Wait | None) -> Wait:
     """Return what a thread waits for; `other` if the states around its frames differ.
 
-    A language knows what its locks stand for. The lock of an interpreter is waited for a few milliseconds at
-    a time.
+    A language knows what its locks stand for, and by its frames whether a thread waits for one. The lock of
+    an interpreter is waited for a few milliseconds at a time.
     """
+    if of_language == "lock":
+        return of_language
     seen = {state.wait for state in states if not state.is_running}
     wait: Wait = seen.pop() if len(seen) == 1 else "other"
     if of_language is None or wait != "lock":

@@ -114,9 +114,9 @@ def module_of(file: str) -> str:
 def _threads(every: tuple[_Thread, ...]) -> Threads:
     by_tid = {thread.os_thread_id: thread for thread in every if thread.os_thread_id is not None}
     holder = next((tid for tid, thread in by_tid.items() if thread.owns_gil), None)
-    waits: dict[int, Wait] = {}
+    waits: dict[int, Wait] = {tid: "lock" for tid, thread in by_tid.items() if _asks(thread)}
     if holder is not None:
-        waits = {tid: "interpreter" for tid, thread in by_tid.items() if tid != holder and not _asks(thread)}
+        waits |= dict.fromkeys(by_tid.keys() - waits.keys() - {holder}, "interpreter")
     return Threads(
         {tid: _stack(thread) for tid, thread in by_tid.items()},
         {tid: thread.thread_name for tid, thread in by_tid.items() if thread.thread_name},
