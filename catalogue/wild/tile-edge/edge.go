@@ -106,7 +106,7 @@ func startOrigin(takes time.Duration) string {
 
 func main() {
 	variant := os.Getenv("VARIANT")
-	login, takes := 100*time.Millisecond, 12*time.Millisecond
+	login, takes := 100*time.Millisecond, 25*time.Millisecond
 	if variant == "healthy" {
 		takes = 80 * time.Millisecond
 	}

@@ -57,7 +57,7 @@ async fn shipment(State(app): State<App>, Path(id): Path<u64>) -> Result<Json<Sh
 async fn main() -> std::io::Result<()> {
     let port: u16 = std::env::args().nth(1).and_then(|p| p.parse().ok()).expect("usage: axum-shipments PORT");
     let variant = std::env::var("VARIANT").unwrap_or_else(|_| "flawed".into());
-    let depot = depot::start(Duration::from_millis(if variant == "healthy" { 90 } else { 25 }))?;
+    let depot = depot::start(Duration::from_millis(if variant == "healthy" { 100 } else { 50 }))?;
     let app = App { depot, blocking: variant == "flawed" };
     let routes = Router::new()
         .route("/shipments/{id}", get(shipment))
