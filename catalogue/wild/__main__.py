@@ -12,6 +12,7 @@ from catalogue.wild.serve import VARIANTS, CannotServe, faults, running, service
 
 
 def _serve(name: str, variant: str, port: int) -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # it is ignored behind `&`
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
         with running(name, variant, port) as each:
