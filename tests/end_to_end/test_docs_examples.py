@@ -8,7 +8,7 @@ import pytest
 from tools import examples
 
 # Minutes each: `python tools/examples.py` runs them and refreshes their output.
-LONG = ("five-minutes.md", "read-the-output.md", "recipes.md", "compare.md")
+LONG = ("ci.md", "five-minutes.md", "read-the-output.md", "recipes.md", "compare.md")
 PAGES = [page for page in examples.pages() if page.name not in LONG]
 
 

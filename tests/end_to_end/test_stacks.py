@@ -39,13 +39,25 @@ def places_of(answer: dict[str, Any]) -> list[tuple[str, str, int]]:
 
 
 @where_calm
-def test_threads_of_a_pool_that_all_sleep_are_named_by_their_line(tmp_path: Path) -> None:
-    answer = explained_service("pool.py")
+def test_threads_of_a_pool_that_all_sleep_are_named_by_their_line_and_no_figure_sees_it(
+    tmp_path: Path,
+) -> None:
+    record_path = tmp_path / secrets.token_hex(4)  # of one attempt
+    answer = explained_service("pool.py", "-o", str(record_path))
 
     assert places_of(answer) == [("works", "pool.py", line_of("pool.py", "asleep"))]
     (place,) = answer["code"]["places"]
     assert " threads at work sleep at query() pool.py:" in place["text"]
     assert place["source"].startswith("time.sleep(")
+    record = open_run(record_path)
+    slugs = {trial.case.slug for trial in record.trials if trial.case.slug.startswith("stacks-")}
+    measured = whole_run.measured(record)
+    assert_sound(record)
+    assert slugs
+    assert slugs.isdisjoint(case.slug for case in measured.cases)
+    assert {rung["curve"] for rung in answer["ladder"]} == {"ladder"}
+    assert measured.stacks[-1].load == max(rung["users"] for rung in answer["ladder"])
+    assert naming(str(SERVICES / "pool.py")) == []
 
 
 @pytest.mark.skipif(shutil.which("javac") is None, reason="no JDK here")
@@ -101,26 +113,9 @@ def test_no_line_of_a_service_that_is_not_full_is_named(tmp_path: Path) -> None:
 
 
 @where_calm
-def test_trials_with_stacks_give_no_figures_and_leave_no_process(tmp_path: Path) -> None:
-    record_path = tmp_path / secrets.token_hex(4)  # of one attempt
-    answer = explained_service("pool.py", "-o", str(record_path))
-    record = open_run(record_path)
-
-    slugs = {trial.case.slug for trial in record.trials if trial.case.slug.startswith("stacks-")}
-    measured = whole_run.measured(record)
-
-    assert_sound(record)
-    assert slugs
-    assert slugs.isdisjoint(case.slug for case in measured.cases)
-    assert {rung["curve"] for rung in answer["ladder"]} == {"ladder"}
-    assert measured.stacks[-1].load == max(rung["users"] for rung in answer["ladder"])
-    assert naming(str(SERVICES / "pool.py")) == []
-
-
-@where_calm
 def test_without_stacks_nothing_is_sampled(tmp_path: Path) -> None:
     record = tmp_path / secrets.token_hex(4)
-    answer = explained_service("pool.py", "--no-stacks", "-o", str(record))
+    answer = explained_service("pool.py", "--budget", "10s", "--no-stacks", "-o", str(record))
 
     assert answer["code"] == {"places": [], "why_none": "", "cost": ""}
     assert not any(trial.case.slug.startswith("stacks") for trial in open_run(record).trials)
