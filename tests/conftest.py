@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -14,6 +15,9 @@ TESTS = Path(__file__).parent
 # Everything here drives real services for real seconds. A slow test elsewhere has the mark itself.
 SLOW = (TESTS / "edges", TESTS / "end_to_end", TESTS / "studies", TESTS / "catalogue/test_physics.py")
 REASON = "why it was judged again"
+
+# Under nohup a terminal that hangs up is ignored, by every program that a test starts as well.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # An example that takes long says something of the machine, and nothing of what is tested.
 settings.register_profile("loadlens", deadline=None, suppress_health_check=[HealthCheck.too_slow])
