@@ -27,7 +27,8 @@ from loadlens.model.workload import Step
 from loadlens.present import numbers, words
 from loadlens.search.step_cases import Baseline
 
-METRICS_PATHS: Final = ("/metrics", "/actuator/prometheus")
+# An application that is mounted at /metrics answers there with a redirect to /metrics/.
+METRICS_PATHS: Final = ("/metrics", "/metrics/", "/actuator/prometheus")
 HEALTH_PATHS: Final = ("/health", "/healthz", "/ready", "/livez")
 NO_SUCH_PATH: Final = "/loadlens-no-such-path"
 METRICS_WITHIN_S: Final = 2.0

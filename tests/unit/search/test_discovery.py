@@ -155,7 +155,7 @@ def test_each_path_is_asked_once_with_a_method_that_changes_nothing_and_counted(
 
     assert sorted(received) == sorted(set(received))
     assert {request.partition(" ")[0] for request in received} == {"GET", "HEAD"}
-    assert discovered.requests == len(received) == 8
+    assert discovered.requests == len(received) == 9
     assert not any("/work" in request for request in received if request.startswith("GET"))
 
 
@@ -164,6 +164,14 @@ def test_a_service_that_is_posted_to_gets_no_head_of_that_url() -> None:
         discover(replace(aim, steps=(replace(WORK, method="POST"),)))
 
     assert not any(request.startswith("HEAD") for request in received)
+
+
+def test_metrics_of_an_application_that_is_mounted_there_are_found() -> None:
+    with service({"/metrics/": METRICS}) as (aim, _):
+        discovered = discover(aim)
+
+    assert discovered.aim.outside.scrape is not None
+    assert discovered.aim.outside.scrape.path == "/metrics/"
 
 
 def test_a_page_that_answers_every_path_is_neither_metrics_nor_a_missing_path() -> None:
