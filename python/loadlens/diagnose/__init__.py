@@ -93,7 +93,6 @@ RULES: tuple[Rule, ...] = _modules(
     "waiting.threads_pool_limit",
     "waiting.outside_handler_wait",
 )
-HEALTHY = "no-finding.healthy"
 AFTER: tuple[LaterRule, ...] = _modules(  # in this order; the last one looks at all others
     "processor.loop_multipass",
     "processor.hol_correlation",
@@ -104,6 +103,7 @@ AFTER: tuple[LaterRule, ...] = _modules(  # in this order; the last one looks at
     "waiting.downstream_serialised",
     "capacity_limits.healthy",
 )
+HEALTHY = AFTER[-1].ID
 PAGES: tuple[Page, ...] = (*RULES, *AFTER)
 
 

@@ -365,6 +365,10 @@ class Step:
         classes = [c for c in self.classes if isinstance(c.response.mean, Estimate)]
         return max(classes, key=_mean_response, default=None)
 
+    def sign(self, kind: str) -> LogSign | None:
+        """Return what the service itself says of a kind of failure."""
+        return next((sign for sign in self.log_signs if sign.kind == kind), None)
+
     @property
     def server_cores(self) -> float:
         """Cores used by all processes of the services under test."""

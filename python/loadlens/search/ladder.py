@@ -190,7 +190,7 @@ def _after_levels(
     if isinstance(capacity, load.Saturation) and capacity.verdict != "underdriven":
         end = Stop("saturated", f"{capacity.reason}, and {levels[-1].users} users are beyond the knee")
     # One user alongside frequent probes: no other load shows pauses, so time is kept for it.
-    dense = Next("dense", 1, _lengths(1, seen, bounds)[0], DENSE_LONGER * _usual_s(bounds), pause)
+    dense = _dense(seen, pause, bounds)
     dense_s = _cost_s(dense, seen)
     is_done = any(trial.kind == "dense" for trial in seen)
     kept_s = 0.0 if is_done or dense_s > left_s else dense_s
@@ -332,8 +332,7 @@ def _after_harm(
     if not served or served[-1].users >= lowest.users:
         return end
     top = served[-1]
-    is_left_out = lowest.users == FAR * top.users
-    users = 2 * top.users if is_left_out else round(math.sqrt(top.users * lowest.users))
+    users = round(math.sqrt(top.users * lowest.users))
     if len(harmful) < MOST_HARMFUL and lowest.users >= NARROW * top.users:
         between = Next("climb", users, *_lengths(users, seen, bounds), pause)
         if _affordable(between, seen, left_s):
@@ -342,7 +341,7 @@ def _after_harm(
     missing = 0 if is_certain else TRIALS - len(top.ok_per_s)
     if missing > 0 and _cost_s(repeat, seen) * missing <= left_s:
         return repeat
-    dense = Next("dense", 1, _lengths(1, seen, bounds)[0], DENSE_LONGER * _usual_s(bounds), pause)
+    dense = _dense(seen, pause, bounds)
     is_done = any(trial.kind == "dense" for trial in seen)
     return end if is_done else _affordable(dense, seen, left_s) or end
 
@@ -521,6 +520,11 @@ def _place(trial: Outcome) -> tuple[Kind, int, float]:
 def _mean(values: Sequence[float | None]) -> float | None:
     finite = [value for value in values if value is not None and math.isfinite(value)]
     return statistics.fmean(finite) if finite else None
+
+
+def _dense(seen: Sequence[Outcome], pause: float, bounds: Bounds) -> Next:
+    """Return the light load with frequent probes."""
+    return Next("dense", 1, _lengths(1, seen, bounds)[0], DENSE_LONGER * _usual_s(bounds), pause)
 
 
 # --- stacks ----------------------------------------------------------------------------------------------

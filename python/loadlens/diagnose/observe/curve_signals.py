@@ -18,6 +18,17 @@ def gain_text(gain: float) -> str:
     )
 
 
+def plateau_signal(saturation: load.Saturation) -> grading.Signal:
+    """Require that throughput has reached its limit."""
+    gain = numbers.signed_percent(saturation.gain_per_doubling)
+    return grading.stated(
+        "plateau",
+        saturation.verdict != "underdriven",
+        text=f"the last doubling of users brought {gain}",
+        chip=f"last doubling {gain}",
+    )
+
+
 def gain_signal(signal: str, gain: float, passed: bool) -> grading.Signal:
     """Return the same as a signal, which the rule judges."""
     return grading.stated(

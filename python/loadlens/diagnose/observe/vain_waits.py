@@ -117,15 +117,10 @@ def _errors(curve: Curve, kind: Kind) -> ServerErrors | None:
             count / step.issued,
             before / lightest.issued if lightest is not step and lightest.issued else None,
             kind,
-            sign_of(step, kind),
+            step.sign(kind),
             next((places for places in step.places if places.kind == kind and is_line(places)), None),
         )
     return None
-
-
-def sign_of(step: Step, kind: str) -> LogSign | None:
-    """Return what the server itself says of a kind of failure."""
-    return next((sign for sign in step.log_signs if sign.kind == kind), None)
 
 
 def is_line(places: ConcurrencyLimit) -> bool:
@@ -154,7 +149,7 @@ def signals_of(errors: ServerErrors) -> list[grading.Signal]:
             chip=f"{share} end with {mode.status}",
         ),
         _rise(errors),
-        pile_signal(errors),
+        _pile(errors),
     ]
     if mode.median_s is not None:
         signals.append(_time(errors, mode.median_s))
@@ -171,7 +166,7 @@ def grading_signals(errors: ServerErrors, signals: Sequence[grading.Signal]) -> 
     return [each for each in signals if errors.is_pile or each.evidence.signal != PILE_SIGNAL]
 
 
-def pile_signal(errors: ServerErrors) -> grading.Signal:
+def _pile(errors: ServerErrors) -> grading.Signal:
     """Most of them end at one time."""
     mode = errors.mode
     return grading.stated(

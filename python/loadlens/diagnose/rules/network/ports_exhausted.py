@@ -72,10 +72,6 @@ class Level:
         """True if the ports are those of the generator."""
         return self.ports is not None and self.ports.is_load
 
-    def sign(self, kind: str) -> LogSign | None:
-        """Return lines of the log that say the same kind of thing."""
-        return next((sign for sign in self.step.log_signs if sign.kind == kind), None)
-
     @property
     def share(self) -> float:
         """Return the share of the ports that are taken."""
@@ -96,7 +92,7 @@ class Level:
 def observe(facts: Facts) -> Sequence[Level] | Lacking:
     """Return all levels: first the one that fails most, then the one with the most ports taken."""
     levels = [Level(curve, step) for curve in facts.curves for step in curve.steps]
-    seen = [level for level in levels if level.ports is not None or level.sign("ports") is not None]
+    seen = [level for level in levels if level.ports is not None or level.step.sign("ports") is not None]
     return sorted(seen, key=lambda level: (failed_share(level.step), level.share), reverse=True) or Lacking(
         "needs the kernel's view of the service's machine (--pid PID, --start CMD), or the service's log"
     )
@@ -104,7 +100,7 @@ def observe(facts: Facts) -> Sequence[Level] | Lacking:
 
 def claim(facts: Facts, level: Level) -> Claim:
     """Compare errors in the log, or else the ports that are taken and used up, with what looks the same."""
-    ports, sign, opens = level.ports, level.sign("ports"), level.opens_per_s
+    ports, sign, opens = level.ports, level.step.sign("ports"), level.opens_per_s
     refused, taken, churn = _refused(sign), _taken(ports), _churn(level)
     signals = [refused] if refused.evidence.passed else [taken, churn]
 
@@ -188,11 +184,11 @@ def _churn(level: Level) -> grading.Signal:
 
 
 def _descriptors(level: Level) -> Counter:
-    sign, name = level.sign("descriptors"), "descriptors"
+    sign, name = level.step.sign("descriptors"), "descriptors"
     if sign is None:
         return grading.rival(name, "nothing says that they ran out, and a port that rests needs none", True)
     text = f"the log says {sign.count:,} times that they ran out: {sign.sample}"
-    return grading.rival(name, text, None if level.sign("ports") else False)
+    return grading.rival(name, text, None if level.step.sign("ports") else False)
 
 
 def _drops(level: Level) -> Counter:
@@ -209,7 +205,7 @@ def _others(level: Level) -> Counter:
     name = "another program's connections"
     if level.is_load:
         return grading.rival(name, "they go where the load goes", True)
-    if level.sign("ports") is not None:
+    if level.step.sign("ports") is not None:
         return grading.rival(name, "the service's own log says that its connections found no port", True)
     counts = [(succeeded(step), Level(level.curve, step).opens_per_s) for step in level.curve.steps]
     rates = sorted((rate, opens) for rate, opens in counts if opens is not None)

@@ -42,6 +42,7 @@ from loadlens.diagnose.driver import (
     strongest,
 )
 from loadlens.diagnose.observe import waits
+from loadlens.diagnose.observe.curve_signals import plateau_signal
 from loadlens.diagnose.rules.processor import eventloop_blocked
 from loadlens.estimate.demand import RULED_OUT, Bound, Resource, bounds
 from loadlens.estimate.interval import Insufficient, Interval
@@ -141,15 +142,9 @@ def claim(facts: Facts, seen: OneCore) -> Claim:
     """Hold the processes against one core each, the work of a request, and what else fills a core."""
     curve, step, count = seen.curve, seen.step, len(seen.processes)
     each = "the working process" if count == 1 else f"each of {count} working processes"
-    gain = seen.capacity.saturation.gain_per_doubling
     is_one = seen.most <= ONE_CORE
     signals = [
-        grading.stated(
-            "plateau",
-            seen.capacity.saturation.verdict != "underdriven",
-            text=f"the last doubling of users brought {numbers.signed_percent(gain)}",
-            chip=f"last doubling {numbers.signed_percent(gain)}",
-        ),
+        plateau_signal(seen.capacity.saturation),
         grading.at_least(
             "process.cpu",
             seen.least,

@@ -42,6 +42,7 @@ from loadlens.diagnose.driver import (
     objecting,
     on_curve,
 )
+from loadlens.diagnose.observe.curve_signals import plateau_signal
 from loadlens.diagnose.rules.processor import eventloop_blocked
 from loadlens.estimate.demand import RULED_OUT, Bound, Resource, bounds
 from loadlens.estimate.interval import Insufficient, Interval
@@ -134,15 +135,9 @@ def _used(facts: Facts, curve: Curve, loops: bool) -> UsedCores | str:
 def claim(facts: Facts, seen: UsedCores) -> Claim:
     """Hold the cores in use against the work of a request, waiting threads, and what else fills them."""
     curve, step, cores, used = seen.curve, seen.step, seen.cores, seen.used
-    gain = seen.capacity.saturation.gain_per_doubling
     low, high = (None if end is None else end / cores for end in (used.low, used.high))
     signals = [
-        grading.stated(
-            "plateau",
-            seen.capacity.saturation.verdict != "underdriven",
-            text=f"the last doubling of users brought {numbers.signed_percent(gain)}",
-            chip=f"last doubling {numbers.signed_percent(gain)}",
-        ),
+        plateau_signal(seen.capacity.saturation),
         grading.at_least(
             "cpu.used",
             replace(used, point=seen.share, low=low, high=high),

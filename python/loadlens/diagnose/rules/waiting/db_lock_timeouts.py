@@ -91,7 +91,7 @@ def _pool_rival(errors: ServerErrors) -> Counter:
     name, lock = "full connection pool", errors.place
     if errors.sign is not None:
         return grading.rival(name, "the server names a lock", True)
-    named = vain_waits.sign_of(errors.step, "pool")
+    named = errors.step.sign("pool")
     if named is not None:
         return grading.rival(name, named.text, False)
     pools = [places for places in errors.step.places if places.kind == "pool"]

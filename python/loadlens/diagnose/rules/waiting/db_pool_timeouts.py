@@ -83,7 +83,7 @@ def claim(facts: Facts, errors: ServerErrors) -> Claim | Nothing:
 def _lock_rival(errors: ServerErrors) -> Counter:
     """Return the rival of a lock for which the holders of the connections wait."""
     name, step = "lock held by a request", errors.step
-    named = vain_waits.sign_of(step, "lock")
+    named = step.sign("lock")
     if named is not None:
         return grading.rival(name, named.text, False)
     locks = [places for places in step.places if places.kind == "lock"]
