@@ -1,18 +1,20 @@
 """Whether the machine let us run while a test judged times and rates.
 
 What the host gives to others meanwhile, a thread that wakes late, or processors that others use while we
-wait, is no fault of what is tested: a check that fails then, or breaks for want of a figure, is made once
-more, at most twice, after others have left the processors alone or a minute has passed. On a machine that
-was calm a failure is one at once. Only slow tests may be judged so; each repeat is counted, and the number
-is printed at the end of a run.
+wait, is no fault of what is tested: such a check goes before the other tests where the system allows it, and
+one that fails then, or breaks for want of a figure, is made once more, at most twice, after others have left
+the processors alone or a minute has passed. On a machine that was calm a failure is one at once. Only slow
+tests may be judged so; each repeat is counted, and the number is printed at the end of a run.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import ParamSpec, Self
 
@@ -23,6 +25,7 @@ from catalogue.running import others_busy
 TRIES = 3
 MOST_LATE_S = 0.05  # of a thread that only sleeps: turns of the kernel's scheduler are shorter
 MOST_OTHERS = 0.2  # of the processors, used by others behind a check that failed
+FIRST_NICE = -10  # of a check and of the processes that it starts
 LONGEST_WAIT_S = 60.0  # for others to leave the processors alone
 CALM_LOOKS = 3  # in a row, of half a second each
 _LOOK_S = 0.005
@@ -62,7 +65,7 @@ def calmly(check: Callable[[], None]) -> None:
     """Make a check; again where it failed or broke while the machine was not calm."""
     for left in reversed(range(TRIES)):
         try:
-            with Machine() as machine:
+            with Machine() as machine, _before_others():
                 check()
             return
         except Exception:
@@ -72,6 +75,18 @@ def calmly(check: Callable[[], None]) -> None:
             REPEATED.append(why_not)
             print(f"made again: {why_not}")  # shown with a failure
             _wait_for_calm()
+
+
+@contextlib.contextmanager
+def _before_others() -> Iterator[None]:
+    """Run with a high priority, which processes and threads that are started meanwhile keep (nice(2))."""
+    own = os.getpriority(os.PRIO_PROCESS, 0)
+    with contextlib.suppress(PermissionError):
+        os.setpriority(os.PRIO_PROCESS, 0, min(own, FIRST_NICE))
+    try:
+        yield
+    finally:
+        os.setpriority(os.PRIO_PROCESS, 0, own)
 
 
 def _wait_for_calm() -> None:

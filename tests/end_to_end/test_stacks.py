@@ -115,7 +115,7 @@ def test_no_line_of_a_service_that_is_not_full_is_named(tmp_path: Path) -> None:
 @where_calm
 def test_without_stacks_nothing_is_sampled(tmp_path: Path) -> None:
     record = tmp_path / secrets.token_hex(4)
-    answer = explained_service("pool.py", "--budget", "10s", "--no-stacks", "-o", str(record))
+    answer = explained_service("pool.py", "--budget", "15s", "--no-stacks", "-o", str(record))
 
     assert answer["code"] == {"places": [], "why_none": "", "cost": ""}
     assert not any(trial.case.slug.startswith("stacks") for trial in open_run(record).trials)

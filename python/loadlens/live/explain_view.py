@@ -112,8 +112,7 @@ class SearchPrinter:
         """Print the line of an event; of a load that runs, one line every few seconds."""
         at = self._clock()
         self._state.take(event, at)
-        is_valid = isinstance(event, events.TrialEnded) and event.status is TrialStatus.COMPLETE
-        line = None if is_valid else events.line_of(event)  # a provisional line follows a valid trial
+        line = _ended_line(event) if isinstance(event, events.TrialEnded) else events.line_of(event)
         if line is None and at - self._printed >= LINE_EVERY_S and self._state.run.trial is not None:
             used = f"{at - self._state.began:.0f} of {self._state.budget_s:.0f} s"
             name = step_name(self._state.run.trial.planned.case)
@@ -121,6 +120,14 @@ class SearchPrinter:
         if line is not None:
             self._printer.print_line(line)
             self._printed = at
+
+
+def _ended_line(event: events.TrialEnded) -> str | None:
+    """Return why a level does not count; none for one that does: a provisional line follows it."""
+    if event.status is TrialStatus.COMPLETE:
+        return None
+    reasons = f" ({words.plain('; '.join(event.reasons))})" if event.reasons else ""
+    return f"{step_name(event.planned.case)}: {event.status.value}{reasons}"
 
 
 def step_name(case: Case) -> str:

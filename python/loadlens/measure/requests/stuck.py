@@ -1,4 +1,7 @@
-"""Requests that got no answer while others did: still open at the end, far longer than any answer took."""
+"""Requests that got no answer while others did: open when the load ended, far longer than any answer took.
+
+They stay open to the end of the trial, or end by our own time-out while the last answers are awaited.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,13 @@ import numpy as np
 
 from loadlens.measure.case import CaseMeasures
 from loadlens.measure.requests.log_rows import seconds, stands_for, whole
-from loadlens.measure.trial import StreamMeasures, TrialMeasures
+from loadlens.measure.trial import TIMEOUT, StreamMeasures, TrialMeasures
 from loadlens.model.facts import StuckWatch
 from loadlens.model.trial import Outcome
 
 TIMES: Final = 3.0  # as long as the longest answer of the trial
 LEAST_S: Final = 1.0
+IN_VAIN: Final = (Outcome.IN_FLIGHT, Outcome.TIMEOUT)
 COLUMNS: Final = ("stream", "outcome", "sent_ns", "done_ns", "thinned")
 
 
@@ -35,16 +39,21 @@ def stuck(case: CaseMeasures) -> StuckWatch | None:
 
 
 def _of_trial(trial: TrialMeasures, load: StreamMeasures) -> StuckWatch | None:
-    result = None if trial.source.result is None else trial.source.result.load
-    if result is None or not result.requests.in_flight:
-        return None if result is None else StuckWatch((0,), 0.0, result.service_time_s.max or 0.0, 0)
+    engine = trial.source.result
+    result = None if engine is None else engine.load
+    if engine is None or result is None:
+        return None
+    longest = result.service_time_s.max or 0.0
+    if not result.requests.in_flight and not result.errors.get(TIMEOUT):
+        return StuckWatch((0,), 0.0, longest, 0)
     rows = trial.source.samples(COLUMNS)
     if not rows.height:
         return None
     rows = rows.filter(whole(rows, "stream") == load.plan.index)
-    outcomes, sent = whole(rows, "outcome"), seconds(rows, "sent_ns")
-    age, longest = seconds(rows, "done_ns") - sent, result.service_time_s.max or 0.0
-    is_stuck = (outcomes == Outcome.IN_FLIGHT) & (sent >= 0) & (age >= max(LEAST_S, TIMES * longest))
+    outcomes, sent, done = whole(rows, "outcome"), seconds(rows, "sent_ns"), seconds(rows, "done_ns")
+    age, end_s = done - sent, engine.warmup_s + engine.measured_s
+    was_open = np.isin(outcomes, IN_VAIN) & (sent >= 0) & (sent <= end_s) & (done >= end_s)
+    is_stuck = was_open & (age >= max(LEAST_S, TIMES * longest))
     if not is_stuck.any():
         return StuckWatch((0,), 0.0, longest, 0)
     later = (outcomes == Outcome.OK) & (sent > sent[is_stuck].min())
