@@ -1,4 +1,4 @@
-"""Whether the machine let us run while a test judged times and rates.
+"""Watch whether the machine let us run while a test judged times and rates.
 
 What the host gives to others meanwhile, a thread that wakes late, or processors that others use while we
 wait, is no fault of what is tested: such a check goes before the other tests where the system allows it, and
@@ -50,7 +50,7 @@ class Machine:
         self._why_not = self._host.why_not()
 
     def why_not(self) -> str | None:
-        """Why times that were taken while it was watched do not count; none: they do."""
+        """Return why times that were taken while it was watched do not count; none: they do."""
         late = f"a thread woke {self._late_s:.3f} s late" if self._late_s > MOST_LATE_S else None
         return self._why_not or late
 
@@ -97,7 +97,7 @@ def _wait_for_calm() -> None:
 
 
 def _others() -> str | None:
-    """Why a check that has just failed may have lacked processors; none: nobody else uses them."""
+    """Return why a check that has just failed may have lacked processors; none: no other program uses them."""
     share = others_busy(0.5)
     return f"others use {share:.0%} of the processors" if share > MOST_OTHERS else None
 

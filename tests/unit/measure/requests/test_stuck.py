@@ -16,7 +16,7 @@ LONGEST_S, END_S = 0.5, 6.0  # of the answers; of the load, 1 s of it warm-up
 
 
 def watched(*rows: tuple[float, float, Outcome], thinned: int = 0) -> StuckWatch | None:
-    """What one trial of a level shows, with requests from when to when."""
+    """Return what one trial of a level shows; each request: sent, ended, outcome."""
     frame = pl.DataFrame(
         {
             "stream": [0] * len(rows),
