@@ -97,7 +97,7 @@ def _wait_for_calm() -> None:
 
 
 def _others() -> str | None:
-    """Return why a check that has just failed may have lacked processors; none: no other program uses them."""
+    """Return why a check that has just failed may have lacked processors; none: no other uses them."""
     share = others_busy(0.5)
     return f"others use {share:.0%} of the processors" if share > MOST_OTHERS else None
 
