@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from loadlens.testbed import Missing
 
 SCHEMA_VERSION = 1  # of --json
+NAME = 16  # columns of the glyph and the name of a check
 LIMITS = {
     "generator": "limited by the generator",
     "server": "limited by the test server: the generator can do more",
@@ -85,14 +87,14 @@ def doctor(given: DoctorOptions) -> None:
     undriven: tuple[Driver, ...] = () if planned is None else external.missing(planned)
     checks = doctor.of_machine(planned)
     if not given.as_json:
-        print_lines(_lines(checks))
+        print_lines(_wrapped(_lines(checks)))
     made, fault = _measured() if given.measure else (None, None)
     kept, why = _kept(made)
     if given.as_json:
         content = _as_json(None if planned is None else planned.name, checks, lacking, undriven, made, fault)
         print(json.dumps(content, ensure_ascii=False, allow_nan=False))
     elif given.measure:
-        print_lines(_calibration_lines(made, fault, kept, why))
+        print_lines(_wrapped(_calibration_lines(made, fault, kept, why)))
     if lacking or undriven:
         sys.exit(int(ExitCode.TESTBED))
 
@@ -127,6 +129,16 @@ def _lines(checks: Sequence[Check]) -> list[str]:
         if check.advice:
             lines.append(f"  {'':<14}try {check.advice}")
     return lines
+
+
+def _wrapped(lines: Sequence[str]) -> list[str]:
+    """Return lines that fit the terminal; what follows a name goes on below itself."""
+    from loadlens.present import terminal
+
+    width = terminal.width()
+    return [
+        part for line in lines for part in textwrap.wrap(line, width, subsequent_indent=" " * NAME) or [""]
+    ]
 
 
 def _measured() -> tuple[Calibration | None, str | None]:

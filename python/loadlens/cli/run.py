@@ -61,7 +61,9 @@ class RunOptions:
         default=(),
         group=OUTPUT,
     )
-    quiet: bool = option("-q --quiet", "Show no progress.", group=OUTPUT)
+    quiet: bool = option(
+        "-q --quiet", "Show no progress, and of the answer only the first screen.", group=OUTPUT
+    )
 
 
 @verb(
@@ -99,7 +101,7 @@ def run(given: RunOptions) -> None:
     from loadlens.report.write.terminal.report_text import print_report
 
     report, files = write_report(path)
-    print_report(report, files=files)
+    print_report(report, files=files, quiet=given.quiet)
     write_outputs(outputs, report, path)
     sys.exit(int(_exit_code(path, report)))
 

@@ -5,7 +5,6 @@ On a terminal a view that is drawn in place; elsewhere lines, one at least every
 
 from __future__ import annotations
 
-import textwrap
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -19,7 +18,6 @@ from loadlens.model.workload import Closed
 from loadlens.present import numbers, words
 from loadlens.run import progress as events
 
-WIDTH = 79
 BAR_WIDTH = 30
 MOST_LEVELS = 6  # of the levels so far, the last ones
 LINE_EVERY_S: Final = 9.0  # off a terminal; events come some ten times per second
@@ -79,13 +77,11 @@ def lines(state: SearchState, at: float) -> list[str]:
     drawn.append(f"  now    {words.plain(now_words(state.run))}")
     if state.levels:
         shown = list(state.levels.items())[-MOST_LEVELS:]
-        drawn += _wrapped(f"so far {' · '.join(f'{name} {rate}' for name, rate in shown)}")
-    for text in state.discovered:
-        drawn += _wrapped(text)
+        drawn.append(f"  so far {' · '.join(f'{name} {rate}' for name, rate in shown)}")
+    drawn += [f"  {words.plain(text)}" for text in state.discovered]
     if state.provisional:
-        drawn += _wrapped(f"provisional: {state.provisional}")
-    for warning in state.run.warnings[-1:]:
-        drawn += _wrapped(f"note   ▲ {warning}")
+        drawn.append(f"  provisional: {words.plain(state.provisional)}")
+    drawn += [f"  note   ▲ {words.plain(warning)}" for warning in state.run.warnings[-1:]]
     ending = "ending this trial in order; Ctrl-C again ends at once" if state.run.stopping else ""
     drawn.append(f"  {ending or 'Ctrl-C gives the answer so far'}")
     return drawn
@@ -141,7 +137,3 @@ def step_name(case: Case) -> str:
 
 def _is_level(case: Case) -> bool:
     return case.purpose == "load"
-
-
-def _wrapped(text: str) -> list[str]:
-    return textwrap.wrap(words.plain(text), WIDTH, initial_indent="  ", subsequent_indent=" " * 9)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Final, Self
 
-from loadlens.present import words
+from loadlens.present import terminal, words
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.live import Live
+
+
+LABEL: Final = 7  # columns of "now    ", "note   "
 
 
 class Place:
@@ -47,13 +50,13 @@ class Place:
             self._live.update(picture, refresh=True)
 
     def draw_lines(self, lines: Iterable[str]) -> None:
-        """Draw lines, cut at the width of the terminal, with the glyphs of states in their colours."""
+        """Draw lines, wrapped at the width of the terminal, with the glyphs of states in their colours."""
         from rich.text import Text
 
         if self._live is None:
             return
-        width = self._live.console.width
-        text = Text("\n".join(line[: width - 1] for line in lines), no_wrap=True, end="")
+        wrapped = terminal.fitted(lines, self._live.console.width - 1, indent=LABEL)
+        text = Text("\n".join(wrapped), no_wrap=True, end="")
         for state, glyph in words.GLYPHS.items():
             text.highlight_regex(glyph, f"loadlens.{state}")
         self.draw(text)

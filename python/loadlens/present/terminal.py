@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import textwrap
+from collections.abc import Iterable, Iterator
 from typing import Final, TextIO
 
 USUAL_WIDTH: Final = 80
@@ -20,6 +22,13 @@ def width() -> int:
     if not sys.stdout.isatty():
         return USUAL_WIDTH
     return min(max(shutil.get_terminal_size((USUAL_WIDTH, 24)).columns, LEAST_WIDTH), MOST_WIDTH)
+
+
+def fitted(lines: Iterable[str], width: int, *, indent: int = 2) -> Iterator[str]:
+    """Return lines of which each that is too long goes on below, further in by `indent`."""
+    for line in lines:
+        inside = " " * (len(line) - len(line.lstrip()) + indent)
+        yield from textwrap.wrap(line, width, subsequent_indent=inside) if len(line) > width else [line]
 
 
 def has_colour(stream: TextIO | None = None) -> bool:

@@ -51,7 +51,9 @@ def test_all_that_the_cases_of_a_study_lack_is_named_at_once(
 
     assert code == 3
     assert "missing: no-such-one (for db, worker), no-such-server (for api)" in output
-    assert "try put no-such-one, no-such-server on the PATH, or check the spelling" in output
+    assert "try put no-such-one, no-such-server on the PATH, or check the spelling" in " ".join(
+        output.split()
+    )
 
 
 def test_the_same_as_json(
@@ -93,3 +95,14 @@ def test_run_refuses_for_what_doctor_named(
     assert ended.value.code == 3
     assert "no-such-one (for db, worker), no-such-server (for api)" in capsys.readouterr().err
     assert not (tmp_path / "record").exists()
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_its_lines_fit_the_terminal(
+    columns: int, study: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("loadlens.present.terminal.width", lambda: columns)
+
+    run(str(study), "--no-measure", monkeypatch=monkeypatch)
+
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= columns

@@ -69,3 +69,15 @@ def test_off_a_terminal_text_has_eighty_columns(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("COLUMNS", "132")
 
     assert terminal.width() == 80
+
+
+def test_a_line_that_is_too_long_goes_on_below_further_in_and_keeps_every_word() -> None:
+    text = "  note   other programs use 97 % of the CPUs: results may be distorted"
+
+    lines = list(terminal.fitted([text, "short"], 40, indent=7))
+
+    assert lines == [
+        "  note   other programs use 97 % of the",
+        "         CPUs: results may be distorted",
+        "short",
+    ]

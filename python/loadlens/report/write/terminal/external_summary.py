@@ -10,7 +10,7 @@ from loadlens.model.result import ByteCounts, EngineResult, ExternalLoad
 from loadlens.model.workload import Closed, Plan
 from loadlens.present import load_text, numbers, terminal, words
 from loadlens.present.numbers import Scale
-from loadlens.report.write.terminal.printing import fitted, print_lines
+from loadlens.report.write.terminal.printing import print_lines
 
 ROWS = {
     "mean": "mean",
@@ -39,7 +39,7 @@ def summary(
     result: EngineResult, plan: Plan, *, quiet: bool = False, width: int = terminal.USUAL_WIDTH
 ) -> list[str]:
     """Return the lines of the summary."""
-    return list(fitted(_lines(result, plan, quiet=quiet), width))
+    return list(terminal.fitted(_lines(result, plan, quiet=quiet), width))
 
 
 def _lines(result: EngineResult, plan: Plan, *, quiet: bool) -> list[str]:

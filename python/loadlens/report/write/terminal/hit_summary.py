@@ -19,7 +19,7 @@ from loadlens.model.workload import Closed, Plan
 from loadlens.present import failure_text, load_text, numbers, objective_text, quotes, terminal, words
 from loadlens.report.write.hit_figures import PER_SECOND, figure
 from loadlens.report.write.terminal import hit_details
-from loadlens.report.write.terminal.printing import fitted, print_lines
+from loadlens.report.write.terminal.printing import print_lines
 
 HEADLINE_QUANTILES = ("p50", "p95", "p99")
 GAP = "   "  # between cells of a line
@@ -71,7 +71,7 @@ def print_hit(result: EngineResult, plan: Plan, screen: Screen) -> None:
 
 def summary(result: EngineResult, plan: Plan, screen: Screen = Screen()) -> list[str]:
     """Return the lines of the summary of a plan with one load."""
-    return list(fitted(_lines(result, plan, screen), screen.width))
+    return list(terminal.fitted(_lines(result, plan, screen), screen.width))
 
 
 def _lines(result: EngineResult, plan: Plan, screen: Screen) -> list[str]:

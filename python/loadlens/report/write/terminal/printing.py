@@ -39,13 +39,6 @@ def cut_to_width(text: str, width: int) -> str:
     return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
-def fitted(lines: Iterable[str], width: int) -> Iterator[str]:
-    """Return lines of which each that is too long goes on below, further in."""
-    for line in lines:
-        inside = " " * (len(line) - len(line.lstrip()) + 2)
-        yield from textwrap.wrap(line, width, subsequent_indent=inside) if len(line) > width else [line]
-
-
 def as_ascii(text: str) -> str:
     """Return the same text for a terminal without UTF-8."""
     return text.translate(str.maketrans(_ASCII)).encode("ascii", "replace").decode()

@@ -17,10 +17,10 @@ from loadlens.report.write.view import FindingView, Trust
 BAR = 10  # columns
 
 
-def print_report(report: Report, *, files: Iterable[Path] = ()) -> None:
-    """Print the first screen and the findings on stdout, and where the whole report is."""
+def print_report(report: Report, *, files: Iterable[Path] = (), quiet: bool = False) -> None:
+    """Print the first screen on stdout, the findings unless `quiet`, and where the whole report is."""
     width = terminal.width()
-    lines = list(report_lines(report, width))
+    lines = list(report_lines(report, width, quiet=quiet))
     lines += [f"Report   {path}" for path in files]
     print_lines(lines, headings=range(len(textwrap.wrap(_headline(report), width))))
 
@@ -29,7 +29,7 @@ def _headline(report: Report) -> str:
     return words.plain(report.answer[0]).rstrip(".")
 
 
-def report_lines(report: Report, width: int = terminal.USUAL_WIDTH) -> Iterator[str]:
+def report_lines(report: Report, width: int = terminal.USUAL_WIDTH, *, quiet: bool = False) -> Iterator[str]:
     """Return the lines of a report: the answer, its pictures, what to do; then each section in short."""
     shown = view(report)
     yield from textwrap.wrap(_headline(report), width)
@@ -46,7 +46,7 @@ def report_lines(report: Report, width: int = terminal.USUAL_WIDTH) -> Iterator[
     for line in report.lines:
         if line.is_command:
             yield f"{line.label:<{LABEL}}{words.plain(line.text)}"
-    for section in shown.sections:
+    for section in () if quiet else shown.sections:
         yield from section_lines(section, width)
 
 
