@@ -110,7 +110,7 @@ def _run(flaw: Flaw, seed: int, out: Path | None, given: DemoOptions) -> ExitCod
         try:
             with ExitStack() as drawing:
                 progress = listener(f"explain {url}", aim.bounds.budget_s, drawing, is_silent=is_silent)
-                done = explore(aim, record, progress=progress)
+                done = explore(aim, record, is_kept=out is not None, progress=progress)
         except Stopped as stopped:
             return stopped.code  # before anything was measured
         answer = explanation(open_run(record), is_kept=out is not None)

@@ -68,6 +68,11 @@ class _Show:
         """True if nothing may be printed before the answer."""
         return self.as_json or self.quiet
 
+    @property
+    def is_kept(self) -> bool:
+        """True if the record outlives the answer."""
+        return self.outputs.record is not None
+
     def record(self, name: str, stack: ExitStack) -> Path:
         """Return the folder of the record: --out, or a temporary one."""
         if self.outputs.record is not None:
@@ -134,10 +139,10 @@ def _of_urls(aim: Aim, show: _Show) -> ExitCode:
                 paths = ", ".join(step.path for step in aim.steps)
                 title = Hiding(aim.hide).text(f"explain {aim.origin}: {paths}")
                 progress = listener(title, aim.bounds.budget_s, drawing, is_silent=show.is_silent)
-                done = explore(aim, record, progress=progress)
+                done = explore(aim, record, is_kept=show.is_kept, progress=progress)
         except Stopped as stopped:
             return stopped.code  # before anything was measured
-        code = show.answer(record, is_kept=show.outputs.record is not None)
+        code = show.answer(record, is_kept=show.is_kept)
         return done.code or code
 
 
@@ -171,7 +176,7 @@ def _of_path(path: Path, show: _Show) -> ExitCode:
             code = stopped.code
             if not is_record(record):
                 return code
-        missed = show.answer(record, is_kept=show.outputs.record is not None)
+        missed = show.answer(record, is_kept=show.is_kept)
         return code or missed
 
 

@@ -231,8 +231,13 @@ class _Level:
             return f"{seen} of threads at work in its own code, needs {FEWEST}"
         if not self._is_full():
             return f"its threads are often at rest: {self._at_work():.2g} at work on average"
-        by_place = Counter(at.place for at in self._work)
-        share = numbers.with_unit(by_place.most_common(1)[0][1] / len(self._work), "share")
+        place, count = Counter(at.place for at in self._work).most_common(1)[0]
+        share = numbers.with_unit(count / len(self._work), "share")
+        moments = len({at.sample.time_s for at in self._work if at.place == place})
+        if count > MOST * len(self._work) and (count < FEWEST or moments < FEWEST_MOMENTS):
+            seen = f"{words.plural(count, 'sample')} at {words.plural(moments, 'moment')}"
+            needed = f"needs {FEWEST} at {FEWEST_MOMENTS}"
+            return f"one place holds {share} of the threads at work, in {seen}; {needed}"
         return f"no place in its code holds most of the threads at work; the first one holds {share}"
 
     def cost(self) -> str:

@@ -41,11 +41,12 @@ from loadlens.run.preparations import Preparations
 from loadlens.run.progress import Load, Progress, Step, Stopping, TrialEnded, Warned
 from loadlens.run.time_left import Remaining
 from loadlens.signals import collect
+from loadlens.signals.collect import stacks
 from loadlens.testbed import Testbed, placement, remains
 
 LAST_LINES = 5  # log lines of a dead service shown during the run
 CHECK_EVERY_S = 0.5  # interval of the checks of services under load
-IDLE_S = 0.6  # stacks are sampled before the load, too: what threads do then is not its doing
+IDLE_S = 0.5  # stacks are sampled before the load, too: what threads do then is not its doing
 
 Guard = Callable[[EngineProgress], str | None]  # returns the reason to end the load now, or None
 
@@ -197,6 +198,15 @@ class TrialRunner:
         """
         self.progress.tell(Step("starting services"))
         self._running_testbed(planned, self.writer.shared_logs())
+
+    def reads_code(self, pids: Sequence[int] = ()) -> bool | None:
+        """Return whether the code of processes can be sampled, by default of those of the testbed.
+
+        `None`: there are no processes.
+        """
+        if not pids and self._testbed is not None:
+            pids = [process.pid for process in self._testbed.processes()]
+        return stacks.may_read(pids) if pids else None
 
     def close(self) -> tuple[str, ...]:
         """Stop the running testbed; describe leftover processes."""

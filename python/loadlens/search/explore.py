@@ -16,6 +16,7 @@ from typing import Final
 from loadlens import record
 from loadlens.credentials import Hiding
 from loadlens.errors import ExitCode, TestbedError
+from loadlens.model.finding import Estimate
 from loadlens.model.result import StreamResult
 from loadlens.model.search import Aim
 from loadlens.model.study import Case, PlannedTrial
@@ -64,6 +65,7 @@ def explore(
     aim: Aim,
     out: Path,
     *,
+    is_kept: bool = False,
     progress: Progress | None = None,
     interrupts: Interrupts | None = None,
     cache: Path | None = None,
@@ -74,6 +76,7 @@ def explore(
     Args:
         aim: Service and requests to explain.
         out: The record, a new folder.
+        is_kept: The record outlives its answer, for reports.
         progress: Receives events of the search.
         interrupts: Source of requests for an early end; none: Ctrl-C and SIGTERM, during this call.
         cache: Of built environments; none: the user's.
@@ -85,16 +88,20 @@ def explore(
         RecordError: The record cannot be made or written.
         Stopped: An early end was requested before anything was measured.
     """
-    began = clock()
     if interrupts is None:
         with Interrupts() as own:
-            return _explore(aim, out, progress or Silent(), own, cache or default_cache(), clock, began)
-    return _explore(aim, out, progress or Silent(), interrupts, cache or default_cache(), clock, began)
+            return explore(
+                aim, out, is_kept=is_kept, progress=progress, interrupts=own, cache=cache, clock=clock
+            )
+    return _explore(
+        aim, out, is_kept, progress or Silent(), interrupts, cache or default_cache(), clock, clock()
+    )
 
 
 def _explore(
     aim: Aim,
     out: Path,
+    is_kept: bool,
     progress: Progress,
     interrupts: Interrupts,
     cache: Path,
@@ -123,7 +130,7 @@ def _explore(
             writer, preparations, interrupts, progress, machine, watch_every_s=WATCH_EVERY_S
         ) as runner,
     ):
-        search = _Search(aim, runner, clock, began, Judge(writer.path))
+        search = _Search(aim, is_kept, runner, clock, began, Judge(writer.path))
         stop = search.go()
         end = _end(search, stop, clock() - began, tuple(warnings))
         writer.event(step_cases.EVENT, **asdict(end))
@@ -136,6 +143,7 @@ class _Search:
     """The state of a search while it goes."""
 
     aim: Aim
+    is_kept: bool
     runner: TrialRunner
     clock: Callable[[], float]
     began: float
@@ -160,7 +168,9 @@ class _Search:
         while True:
             is_certain = provisional.is_certain(self.judgements)
             is_settled = provisional.is_settled(self.judgements)
-            kept_s = kept_for_stacks_s(self.seen, self.aim.bounds) if self._has_stacks() else 0.0
+            kept_s = 0.0
+            if self._reads_code():
+                kept_s = kept_for_stacks_s(self.seen, self.aim.bounds, is_kept=self.is_kept)
             decision = decide(
                 self.seen,
                 self._left_s() - kept_s,
@@ -187,16 +197,21 @@ class _Search:
             self.aim = self.discovered.aim
             self.discovery_requests += self.discovered.requests
 
-    def _has_stacks(self) -> bool:
-        """True if the threads of the service can be sampled: its processes are known, and they are here."""
+    def _reads_code(self) -> bool | None:
+        """Return whether the code of the service can be sampled; `None` if no process of it is known."""
         outside = self.aim.outside
-        return self.aim.stacks and outside.is_here and bool(outside.pids or self.aim.services)
+        return self.runner.reads_code(outside.pids) if self.aim.stacks and outside.is_here else None
 
     def _sample_stacks(self) -> None:
-        """Run the trials that sample stacks, as far as there is time for them."""
-        for number, level in enumerate(
-            stacks_levels(self.seen, self.aim.bounds) if self._has_stacks() else ()
-        ):
+        """Run the trials that sample stacks, if they can say anything and there is time for them."""
+        last = self.judgements[-1] if self.judgements else None
+        has_limit = last is not None and (last.cause is not None or isinstance(last.capacity, Estimate))
+        is_read = self._reads_code()
+        if is_read is False and has_limit:
+            self.missing = "the line of code: only that of Python and the JVM is read"
+        if not is_read or not (has_limit or self.is_kept):
+            return
+        for number, level in enumerate(stacks_levels(self.seen, self.aim.bounds, is_kept=self.is_kept)):
             wanted = fitted(level, self.seen, self._left_s())
             if wanted is None and number == 0:
                 self.missing = "the line of code: no time was left to sample the threads (a longer --budget)"

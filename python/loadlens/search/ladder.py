@@ -72,9 +72,10 @@ PROBE_PER_S, DENSE_PER_S, FEWEST_PER_S = 20.0, 200.0, 1.0
 PROBE_SHARE, DENSE_SHARE = 0.05, 0.20  # of one server's time, at most
 PROBE_CAP_SHARE, DENSE_CAP_SHARE = 0.10, 0.30  # of the rate cap
 DENSE_LONGER: Final = 2.0  # than a level
-STACKS_S: Final = 2.0  # of samples at each of the two levels
+STACKS_S: Final = 1.5  # of samples at a level: 30, of which 20 name a line
 STACKS_LEAST_S: Final = 1.0  # where no more time is left
-STACKS_IDLE_S: Final = 0.6  # before the load
+STACKS_WARMUP_S: Final = 0.3  # at least, and one response time: then as many requests wait as ever will
+STACKS_IDLE_S: Final = 0.5  # before the load
 STACKS_SHARE: Final = 1 / 6  # of the budget, that is kept for them
 
 
@@ -530,14 +531,16 @@ def _dense(seen: Sequence[Outcome], pause: float, bounds: Bounds) -> Next:
 # --- stacks ----------------------------------------------------------------------------------------------
 
 
-def stacks_levels(seen: Sequence[Outcome], bounds: Bounds) -> tuple[Next, ...]:
-    """Return the trials that sample stacks: at the highest level that was measured, then with one user."""
+def stacks_levels(seen: Sequence[Outcome], bounds: Bounds, *, is_kept: bool) -> tuple[Next, ...]:
+    """Return the trials that sample stacks: at the highest level that was measured, then with one user.
+
+    Only the report of a record that is kept shows the difference between the two.
+    """
     pause = pause_of(seen, bounds.rate_cap_per_s)
-    users = [level.users for level in levels_of(seen, pause)]
-    return tuple(
-        Next("stacks", each, min(STACKS_S, _lengths(each, seen, bounds)[0]), STACKS_S, pause)
-        for each in (dict.fromkeys((users[-1], 1)) if users else ())
-    )
+    measured = [level.users for level in levels_of(seen, pause)]
+    users = dict.fromkeys((measured[-1], 1) if is_kept else measured[-1:]) if measured else ()
+    warmup = {each: max(STACKS_WARMUP_S, _expected_response_s(each, seen)) for each in users}
+    return tuple(Next("stacks", each, min(STACKS_S, warmup[each]), STACKS_S, pause) for each in users)
 
 
 def stacks_cost_s(wanted: Next, seen: Sequence[Outcome]) -> float:
@@ -551,9 +554,10 @@ def fitted(wanted: Next, seen: Sequence[Outcome], left_s: float) -> Next | None:
     return replace(wanted, measured_s=measured_s) if measured_s >= STACKS_LEAST_S else None
 
 
-def kept_for_stacks_s(seen: Sequence[Outcome], bounds: Bounds) -> float:
-    """Return the time that levels of load leave for stacks: at both levels, or at the highest, or none."""
-    unknown = Next("stacks", 1, STACKS_S / 5, STACKS_S)
-    costs = [stacks_cost_s(level, seen) for level in stacks_levels(seen, bounds) or (unknown,) * 2]
+def kept_for_stacks_s(seen: Sequence[Outcome], bounds: Bounds, *, is_kept: bool) -> float:
+    """Return the time that the climb leaves for stacks: at all their levels, or the highest, or none."""
+    unknown = Next("stacks", 1, STACKS_WARMUP_S, STACKS_S)
+    levels = stacks_levels(seen, bounds, is_kept=is_kept) or (unknown,) * (1 + is_kept)
+    costs = [stacks_cost_s(level, seen) for level in levels]
     room = STACKS_SHARE * bounds.budget_s
     return next((cost for cost in (sum(costs), costs[0]) if cost <= room), 0.0)

@@ -219,6 +219,9 @@ def test_nothing_is_named_on_too_few_samples() -> None:
     assert evidence(one_less).places == ()
     assert evidence(one_less).why_none == "19 samples of threads at work in its own code, needs 20"
     assert evidence(few_moments).places == ()
+    assert evidence(few_moments).why_none == (
+        "one place holds 100 % of the threads at work, in 72 samples at 9 moments; needs 20 at 10"
+    )
     assert evidence(sampled(lambda moment, thread: asleep, 1, moments=FEWEST)).places != ()
 
 

@@ -480,21 +480,32 @@ def climbed(users: int, ok_per_s: float, mean_s: float | None, **more: Any) -> O
 # --- stacks ----------------------------------------------------------------------------------------------
 
 
-def test_stacks_are_sampled_at_the_highest_level_and_with_one_user() -> None:
+def test_stacks_are_sampled_at_the_highest_level_and_for_a_record_that_is_kept_with_one_user() -> None:
     seen = search(one_server(0.02, 0.0), BOUNDS).seen
-    climbed = [outcome.users for outcome in seen if outcome.kind == "climb"]
+    highest = max(outcome.users for outcome in seen if outcome.kind == "climb")
 
-    assert [level.users for level in ladder.stacks_levels(seen, BOUNDS)] == [max(climbed), 1]
-    assert ladder.stacks_levels(seen[:1], BOUNDS) == ()  # single requests are no level
+    def levels(*, is_kept: bool) -> list[int]:
+        return [level.users for level in ladder.stacks_levels(seen, BOUNDS, is_kept=is_kept)]
+
+    assert levels(is_kept=False) == [highest]
+    assert levels(is_kept=True) == [highest, 1]
+    assert ladder.stacks_levels(seen[:1], BOUNDS, is_kept=True) == ()  # single requests are no level
+
+
+def test_threads_are_sampled_once_every_user_has_had_an_answer() -> None:
+    seen = search(one_server(0.05, 0.0), BOUNDS).seen
+    (top,) = ladder.stacks_levels(seen, BOUNDS, is_kept=False)
+
+    assert top.warmup_s == pytest.approx(0.05 * top.users, rel=0.01)  # N = X R, one served at a time
 
 
 def test_samples_take_at_most_a_sixth_of_the_budget_and_are_shortened_to_the_time_left() -> None:
     seen = search(one_server(0.02, 0.0), BOUNDS).seen
-    top, _ = ladder.stacks_levels(seen, BOUNDS)
+    top, _ = ladder.stacks_levels(seen, BOUNDS, is_kept=True)
     cost = ladder.stacks_cost_s(top, seen)
 
     for budget in (15.0, 30.0, 90.0, 600.0):
-        assert ladder.kept_for_stacks_s(seen, replace(BOUNDS, budget_s=budget)) <= budget / 6
+        assert ladder.kept_for_stacks_s(seen, replace(BOUNDS, budget_s=budget), is_kept=True) <= budget / 6
     assert ladder.fitted(top, seen, cost) == top
     shortened = ladder.fitted(top, seen, cost - 0.5)
     assert shortened is not None

@@ -31,7 +31,7 @@ from loadlens.signals.collect.threads import (
 from loadlens.signals.collect.threads.waits import State
 
 EVERY_S: Final = 0.05
-MOST_CORES: Final = 0.25  # that the sampling may use: beyond it, moments are left out
+MOST_CORES: Final = 0.5  # that the sampling may use: beyond it, moments are left out
 LOOK_AGAIN_S: Final = 0.5  # for processes that a service has started
 GIVE_UP_AFTER: Final = 3  # failures of a process without a success
 MOST_THREADS: Final = 500  # of a process, at one moment
@@ -66,6 +66,16 @@ def wanted(scene: Scene) -> Roots | None:
     return Roots(roots) if scene.samples_stacks and roots else None
 
 
+def may_read(pids: Sequence[int]) -> bool:
+    """False if no process, nor any that it started, is known to run code of a language that is read."""
+    return any(not _may_look(pid) or _reader_of(pid) for pid in with_descendants(pids))
+
+
+def _reader_of(pid: int) -> Reader | None:
+    readers = (find(pid) for find in READERS)
+    return next((reader for reader in readers if reader is not None), None)
+
+
 class _Process:
     """A process with a reader of its language, if there is one."""
 
@@ -80,8 +90,7 @@ class _Process:
         }
         if not _may_look(pid):
             self.failures[NOT_PERMITTED] += 1
-        readers = (find(pid) for find in READERS)
-        self.reader: Reader | None = next((reader for reader in readers if reader is not None), None)
+        self.reader = _reader_of(pid)
         self._was_read = False
 
     def read(self) -> Threads:

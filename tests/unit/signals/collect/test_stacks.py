@@ -15,7 +15,7 @@ from loadlens.model.stacks import Frame, Wait
 from loadlens.model.topology import Service
 from loadlens.signals.collect.monitor import Row
 from loadlens.signals.collect.scene import Running, Scene
-from loadlens.signals.collect.stacks import Root, Roots, StacksMonitor, wanted
+from loadlens.signals.collect.stacks import Root, Roots, StacksMonitor, may_read, wanted
 from loadlens.signals.collect.threads import python_frames
 from tests.unit.signals.collect.test_monitor import read, unlisted, values
 
@@ -256,3 +256,25 @@ def test_own_code_is_neither_installed_nor_of_the_standard_library(
 ) -> None:
     assert python_frames.is_library(file) == is_library
     assert python_frames.module_of(file) == module
+
+
+@pytest.mark.parametrize(
+    ("command", "is_read"),
+    [
+        (["sleep", "60"], False),
+        (["sh", "-c", f"{sys.executable} -c 'import time; time.sleep(60)' & wait"], True),
+    ],
+)
+def test_a_service_without_a_process_in_a_language_that_is_read_is_not_sampled(
+    command: list[str], is_read: bool
+) -> None:
+    process = subprocess.Popen(command, start_new_session=True)
+    try:
+        ends = time.monotonic() + 10
+        while may_read([process.pid]) != is_read and time.monotonic() < ends:
+            time.sleep(0.01)  # until the shell has started its child
+
+        assert may_read([process.pid]) == is_read
+    finally:
+        subprocess.run(["kill", "-9", "--", f"-{process.pid}"], check=False)
+        process.wait()
