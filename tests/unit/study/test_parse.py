@@ -298,6 +298,7 @@ def test_later_parts_of_the_format_are_never_ignored(
             "several shapes of one load: stages, ramp",
         ),
         (changed("duration: 20s", "stages: [9:1:1]"), 13, "'1:1' is not a rate"),
+        (changed("duration: 20s", "stages: [{duration: 9s}]"), 13, "wanted stages, got a list"),
         (changed("duration: 20s", "stages: [9s]"), 13, "'9s' has no level behind its time"),
         (changed("duration: 20s", "steps: [0s:5]"), 13, "steps last longer than 0 s"),
         (changed("duration: 20s", "bursts: [1s:5]"), 13, "bursts have something between them"),

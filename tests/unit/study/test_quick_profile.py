@@ -23,6 +23,7 @@ UP_AND_DOWN = Profile((Segment(10 * S, 0.0, 20.0), Segment(5 * S, 20.0, 20.0), S
         (["10s:600/m", "0s:5/s"], (Leg(10 * S, 10.0, True), Leg(0, 5.0, True))),
         ("10s:0/s", (Leg(10 * S, 0.0, True),)),
         ("10:1k", (Leg(10 * S, 1000.0, None),)),
+        ([{"duration": "30s", "target": 100}], (Leg(30 * S, 100.0, None),)),  # as k6 has it
     ],
 )
 def test_a_leg_is_a_duration_and_a_level(text: object, expected: tuple[Leg, ...]) -> None:

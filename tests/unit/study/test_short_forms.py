@@ -60,6 +60,20 @@ def faults_of(tmp_path: Path, text: str) -> list[str]:
     return [str(fault) for fault in caught.value.faults]
 
 
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("load: {users: 4}\n", "study without entry"),
+        (f"{THREE_LINES}objectives: [p99<200ms]\n", "wanted an objective, got 'p99<200ms'"),
+        ("entry: http://127.0.0.1:8080\nload: {users: 4\n", "not YAML: expected ',' or '}'"),
+    ],
+)
+def test_a_slip_is_one_fault(tmp_path: Path, text: str, fault: str) -> None:
+    (given,) = faults_of(tmp_path, text)
+
+    assert given.startswith(fault)
+
+
 @pytest.mark.parametrize("quick", [False, True])
 def test_three_lines_stand_for_the_study_in_full(tmp_path: Path, quick: bool) -> None:
     short = study_of(tmp_path, THREE_LINES, quick=quick)

@@ -346,7 +346,7 @@ _LOAD_KEYS: Final = {
     "stages": Key(
         STAGES,
         "ramps, each to its level, from `users`, `rate` or 0 on: `[30s:100, 1m:100, 30s:0]` are users, "
-        "with `/s` a rate",
+        "with `/s` a rate; `{duration: 30s, target: 100}` in the list, as k6 has it, is `30s:100`",
     ),
     "steps": Key(STEPS, "levels, each held: `[30s:100/s, 30s:200/s]`"),
     "bursts": Key(BURSTS, "levels held in turn, again and again: `[1s:500/s, 9s:20/s]`"),

@@ -111,6 +111,7 @@ OBJECTIVE: Final = Block(
     },
     "A bound on a metric in every case; missed: exit code 99.",
     check=_one_bound,
+    example="{metric: response_time.p99, below: 200ms}",
 )
 
 PUBLISHED: Final = Block(

@@ -108,7 +108,11 @@ def _unknown_law(written: str, bounds: list[Any], what: str) -> UnitError:
 
 
 def stages(value: Any) -> tuple[Leg, ...]:
-    """Linear ramps, each to its level: `30s:100, 1m:100, 30s:0`. A stage of 0 s is a jump."""
+    """Linear ramps, each to its level: `30s:100, 1m:100, 30s:0`. A stage of 0 s is a jump.
+
+    In a list each may also be a mapping, as k6 has it: `{duration: 30s, target: 100}`.
+    """
+    value = [_of_mapping(part) for part in value] if isinstance(value, list) else value
     return tuple(_leg(part, "stages") for part in _parts(value, "stages"))
 
 
@@ -141,6 +145,12 @@ def _parts(value: Any, shape: str) -> list[str]:
     if not 1 <= len(parts) <= MOST_LEGS:
         raise UnitError(f"{len(parts)} {shape}, from 1 to {MOST_LEGS:,}", _LEGS_EXAMPLE[shape])
     return parts
+
+
+def _of_mapping(part: Any) -> Any:
+    """Return `30s:100` for `{duration: 30s, target: 100}`, and anything else as it is."""
+    is_stage = isinstance(part, dict) and part.keys() == {"duration", "target"}
+    return f"{part['duration']}:{part['target']}" if is_stage else part
 
 
 def _leg(text: str, shape: str) -> Leg:

@@ -310,6 +310,7 @@ class Block:
         refused: Keys of the format that cannot be run yet, and what there is instead.
         check: Faults that lie in no single value and in no name; called once for a file.
         is_of_case: Whether it is made of filled values only.
+        example: A whole one, for a message; none: its first keys.
     """
 
     what: str
@@ -319,6 +320,7 @@ class Block:
     refused: Mapping[str, str] = field(default_factory=dict)
     check: Callable[[Tree, At], None] | None = None
     is_of_case: bool = False
+    example: str = ""
 
     @property
     def words(self) -> str:
@@ -326,10 +328,9 @@ class Block:
 
     def read(self, node: Node, at: At) -> Any:
         if not isinstance(node, Tree):
-            first = ", ".join(list(self.keys)[:4])
-            return at.fault(
-                node.line, f"wanted a {self.what}, got {_kind(node)}", f"a mapping with: {first} ..."
-            )
+            article = "an" if self.what[0] in "aeiou" else "a"
+            example = self.example or f"a mapping with: {', '.join(list(self.keys)[:4])} ..."
+            return at.fault(node.line, f"wanted {article} {self.what}, got {_kind(node)}", example)
         fields = self.fields(node, at)
         if any(key.required and (key.field or name) not in fields for name, key in self.keys.items()):
             return MISSING

@@ -81,11 +81,12 @@ def _entry_and_scenarios(whole: Tree) -> None:
             url, rest = base[0], url[base.end() :]
             path = rest if rest.startswith("/") else f"/{rest}"
         whole.items["entry"] = Leaf(url, url, entry.line)
-    if "scenarios" not in whole.items and entry is not None:
-        step = _tree(entry.line, get=_leaf(path, entry.line))
+    if "scenarios" not in whole.items:
+        line = whole.line if entry is None else entry.line
+        step = _tree(line, get=_leaf(path, line))
         if len(path) <= 70:
-            _put(step, "name", _leaf(f"GET {path}", entry.line))
-        _put(whole, "scenarios", _tree(entry.line, request=Row(entry.line, [step])))
+            _put(step, "name", _leaf(f"GET {path}", line))
+        _put(whole, "scenarios", _tree(line, request=Row(line, [step])))
     scenarios = whole.items.get("scenarios")
     if isinstance(scenarios, Tree):
         steps = {name: _steps(node) for name, node in scenarios.items.items()}

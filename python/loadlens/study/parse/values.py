@@ -571,6 +571,22 @@ _LEGS_SCHEMA: Final[Schema] = {
         {"type": "array", "minItems": 1, "items": {"type": ["string", "number"]}},
     ]
 }
+_STAGE_SCHEMA: Final[Schema] = {
+    "type": "object",
+    "properties": {"duration": {"type": ["string", "number"]}, "target": {"type": ["string", "number"]}},
+    "required": ["duration", "target"],
+    "additionalProperties": False,
+}
+_STAGES_SCHEMA: Final[Schema] = {
+    "anyOf": [
+        *_LEGS_SCHEMA["anyOf"],
+        {
+            "type": "array",
+            "minItems": 1,
+            "items": {"anyOf": [{"type": ["string", "number"]}, _STAGE_SCHEMA]},
+        },
+    ]
+}
 THINK: Final = Value(
     "duration, `{uniform: [low, high]}` or `{exponential: mean}`",
     load_grammar.think,
@@ -583,7 +599,7 @@ PACE: Final = Value(
     _PAUSE_SCHEMA,
     is_nested=True,
 )
-STAGES: Final = Value("`time:level`, a list of them", load_grammar.stages, _LEGS_SCHEMA, is_nested=True)
+STAGES: Final = Value("`time:level`, a list of them", load_grammar.stages, _STAGES_SCHEMA, is_nested=True)
 STEPS: Final = Value("`time:level`, a list of them", load_grammar.steps, _LEGS_SCHEMA, is_nested=True)
 BURSTS: Final = Value("`time:level`, a list of them", load_grammar.bursts, _LEGS_SCHEMA, is_nested=True)
 REPLAY: Final = Value(

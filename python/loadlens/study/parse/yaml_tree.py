@@ -75,6 +75,7 @@ def load(raw: bytes, file: str, faults: Faults) -> Node | None:
         line = mark.line + 1 if mark is not None else 1
         problem = _one_line(error.problem or error.context)
         hint = "indent with spaces" if "'\\t'" in problem else _QUOTE_HINT
+        hint = "close each { and [" if "<stream end>" in problem else hint
         faults.add(f"not YAML: {problem}", Place(file, line), hint)
         return None
     except ReaderError as error:
