@@ -13,6 +13,7 @@ import pytest
 
 from loadlens.measure import whole_run
 from loadlens.record import open_run
+from loadlens.report import build
 from tests.calm import where_calm
 from tests.end_to_end.explaining import explained, free_port, naming
 from tests.end_to_end.running import assert_sound
@@ -54,6 +55,8 @@ def test_threads_of_a_pool_that_all_sleep_are_named_by_their_line_and_no_figure_
     measured = whole_run.measured(record)
     assert_sound(record)
     assert slugs
+    planned = sum(trial["case"] not in slugs for trial in record.study["trials"])
+    assert build.report(record).badges[0].text == f"{planned} of {planned} trials valid"
     assert slugs.isdisjoint(case.slug for case in measured.cases)
     assert {rung["curve"] for rung in answer["ladder"]} == {"ladder"}
     assert measured.stacks[-1].load == max(rung["users"] for rung in answer["ladder"])

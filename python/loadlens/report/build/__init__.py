@@ -87,7 +87,7 @@ def _report(record: RunSource, run: Measured) -> Report:
         answer=first.answer,
         lines=first.lines,
         pictures=first.pictures,
-        badges=conditions.badges(run.cases, run.facts, run.accounting, section, brief),
+        badges=conditions.badges(run.cases, run.facts, run.accounting, section, brief, apart=len(run.stacks)),
         conditions=conditions.conditions(brief, environment, run.cases),
         findings=chart_links.linked(verdict.findings, run.groups, shown_charts),
         absent=verdict.absent,

@@ -26,9 +26,14 @@ def badges(
     accounting: Sequence[AccountingRow],
     published: PublishedSection | None,
     brief: Brief,
+    *,
+    apart: int,
 ) -> tuple[Badge, ...]:
-    """Return verdicts on the record as a whole."""
-    verdicts = [_valid(cases, brief), *(_gate(gate) for gate in facts.gates if gate.name != "accounting")]
+    """Return verdicts on the record as a whole; `apart` trials of it sample stacks, and give no figures."""
+    verdicts = [
+        _valid(cases, brief, apart),
+        *(_gate(gate) for gate in facts.gates if gate.name != "accounting"),
+    ]
     verdicts.append(_accounting(facts, accounting))
     if published is not None:
         compared = [row for row in published.rows if row.shape in ("agrees", "differs")]
@@ -41,8 +46,8 @@ def badges(
     return tuple(verdicts)
 
 
-def _valid(cases: Sequence[CaseMeasures], brief: Brief) -> Badge:
-    planned = len(brief.trials)
+def _valid(cases: Sequence[CaseMeasures], brief: Brief, apart: int) -> Badge:
+    planned = len(brief.trials) - apart
     used = sum(len(case.usable) for case in cases)
     text = f"{used} of {planned} trials valid"
     if not used:
