@@ -41,18 +41,36 @@ def explain(given: ExplainFlags) -> None:
     each what it would answer so far. Ends early when the answer is certain or requests fail. Undecided is an
     answer too, and exits 0. Ctrl-C gives the answer so far.
     """
+    sys.exit(int(answered(given)))
+
+
+def answered(given: ExplainFlags, rates_share: float = 0.0) -> ExitCode:
+    """Search, print the answer, and return the exit code.
+
+    Args:
+        given: The flags.
+        rates_share: Of the budget, for rates tried against the objectives.
+    """
     show = _Show(outputs_of(given.out), as_json=given.as_json, quiet=given.quiet)
     path = _path_of(given.targets)
     if path is None:
-        sys.exit(int(_of_urls(aim_of(given.targets, given), show)))
-    none = ExplainFlags()
+        aim = aim_of(given.targets, given)
+        aim = replace(aim, bounds=replace(aim.bounds, rates_share=rates_share))
+        return _of_urls(aim, show)
+    if rates_share and not _is_record(path):
+        raise UsageError(
+            f"{path} is a study, which defines its own load",
+            where="capacity",
+            hint="the URL of its service, with --start CMD",
+        )
+    none = type(given)()
     if replace(given, targets=none.targets, out=none.out, as_json=False, quiet=False) != none:
         raise UsageError(
             f"{path} defines its own load, so the flags for URLs do not apply",
             where="explain",
             hint="only --out, --json and --quiet, or a URL instead",
         )
-    sys.exit(int(_of_path(path, show)))
+    return _of_path(path, show)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,10 +164,14 @@ def _of_urls(aim: Aim, show: _Show) -> ExitCode:
         return done.code or code
 
 
-def _of_path(path: Path, show: _Show) -> ExitCode:
+def _is_record(path: Path) -> bool:
     from loadlens.record import is_record
 
-    if path.is_dir() and is_record(path):
+    return path.is_dir() and is_record(path)
+
+
+def _of_path(path: Path, show: _Show) -> ExitCode:
+    if _is_record(path):
         if show.outputs.record is not None:
             raise UsageError(f"{path} is a record already", where="--out", hint="json=FILE, md=FILE")
         return show.answer(path, is_kept=True)
@@ -174,7 +196,7 @@ def _of_path(path: Path, show: _Show) -> ExitCode:
                 run_study(study, record, progress=progress)
         except Stopped as stopped:
             code = stopped.code
-            if not is_record(record):
+            if not _is_record(record):
                 return code
         missed = show.answer(record, is_kept=show.is_kept)
         return code or missed

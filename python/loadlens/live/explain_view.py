@@ -131,6 +131,8 @@ def step_name(case: Case) -> str:
     if case.purpose == "look":
         return "single requests"
     users = words.users(case.workload.users) if isinstance(case.workload, Closed) else case.name
+    if case.purpose == "rate":
+        return case.name.rpartition("=")[2]
     also = {"dense": ", frequent probes", "stacks": ", sampling stacks"}.get(case.purpose, "")
     return words.plain(f"{users}{also}")
 

@@ -50,7 +50,8 @@ def measured(
         measure_trial: In place of `of_trial`, such as one that remembers the trials of earlier calls.
     """
     study = study_of(record)
-    apart = {case.slug for case in study.cases if case.purpose == "stacks"}
+    apart = {case.slug for case in study.cases if case.purpose in ("stacks", "rate")}
+    stacked = {case.slug for case in study.cases if case.purpose == "stacks"}
     trials = [
         (measure_trial or of_trial)(trial, study.window)
         for trial in record.trials
@@ -74,7 +75,7 @@ def measured(
     gates = gates_of(cases, curves, rows, cores)
     counts = accounting.counts(cases)
     all_facts = Facts(cores, curves, gates, dense, counts=counts, unloaded=asked_calmly(groups))
-    sampled = [_stacks_of(trial) for trial in record.trials if trial.case.slug in apart and trial.result]
+    sampled = [_stacks_of(trial) for trial in record.trials if trial.case.slug in stacked and trial.result]
     by_load = sorted(sampled, key=lambda each: each.load)
     return Measured(cases, groups, curves, rows, all_facts, tuple(by_load))
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from loadlens.model.finding import Absent, Figure, Finding, NotAssessed
+from loadlens.model.rates import RateAnswer
 from loadlens.model.report import ObjectiveRow
 from loadlens.model.stacks import CodeEvidence
 
@@ -81,3 +82,4 @@ class Explanation:
     objectives: tuple[ObjectiveRow, ...] = ()
     quotes: tuple[str, ...] = ()  # by the service in failing answers: status, how many, a quote
     code: CodeEvidence = field(default_factory=CodeEvidence)
+    rates: RateAnswer | None = None  # where a rate was searched that meets objectives

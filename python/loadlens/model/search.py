@@ -17,6 +17,7 @@ class Bounds:
     rate_cap_per_s: float
     most_users: int
     harm_share: float = 0.10  # of requests that fail, refusals with 429 and 503 left out
+    rates_share: float = 0.0  # of the budget, that is kept for rates tried against the objectives
 
 
 @dataclass(frozen=True, slots=True)

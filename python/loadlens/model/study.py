@@ -42,8 +42,8 @@ FIGURE_COLUMNS: Final = frozenset(("experiment", "step", "metric", "side", "valu
 _SECONDS_PER_UNIT: Final = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "min": 60.0}
 
 # Purpose of a case: `load` is a level of a load curve, `look` an unloaded baseline, `dense` looks for pauses,
-# `stacks` samples the threads of the services and gives no figures.
-Purpose = Literal["load", "look", "dense", "stacks"]
+# `stacks` samples the threads of the services and gives no figures, `rate` tries a rate against objectives.
+Purpose = Literal["load", "look", "dense", "stacks", "rate"]
 
 TAKES: Final = ("last", "mean", "max", "min")
 

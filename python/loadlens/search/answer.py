@@ -36,7 +36,7 @@ from loadlens.model.workload import Closed
 from loadlens.present import numbers, quotes, words
 from loadlens.present.numbers import short, shown
 from loadlens.record import RunRecord, TrialRecord
-from loadlens.search import objectives
+from loadlens.search import judged_rates, objectives
 from loadlens.search.step_cases import EVENT, SearchEnd
 from loadlens.whatif import diagnosis
 
@@ -155,6 +155,7 @@ def explanation(record: RunRecord, *, is_kept: bool = True) -> Explanation:
             failing=failing,
         ),
         quotes=_quotes(record),
+        rates=None if end.rates is None else judged_rates.answer(record, end.rates),
         code=code_evidence(diagnosed.stacks, verdict.findings, is_full=isinstance(reach.capacity, Estimate)),
     )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -17,13 +17,15 @@ from loadlens import record
 from loadlens.credentials import Hiding
 from loadlens.errors import ExitCode, TestbedError
 from loadlens.model.finding import Estimate
+from loadlens.model.rates import RateTrial
 from loadlens.model.result import StreamResult
 from loadlens.model.search import Aim
-from loadlens.model.study import Case, PlannedTrial
+from loadlens.model.study import Case, Objective, PlannedTrial
 from loadlens.model.trial import TrialStatus
 from loadlens.model.workload import Plan, Target
 from loadlens.present import failure_text as reasons
 from loadlens.present import numbers, words
+from loadlens.record import open_run
 from loadlens.run import cautions, engine_plan, environment, secret_variables
 from loadlens.run.interrupts import Interrupts, Stopped
 from loadlens.run.preparations import prepare_all
@@ -31,9 +33,10 @@ from loadlens.run.progress import Building, Found, Progress, Provisional, Silent
 from loadlens.run.study_runner import refuse_bad_plans, refuse_taken
 from loadlens.run.time_left import Remaining
 from loadlens.run.trial_runner import TrialOutcome, TrialRunner
-from loadlens.search import pid_check, provisional, step_cases
+from loadlens.search import pid_check, provisional, rates, step_cases
 from loadlens.search.discovery import Discovered, discover, lines, refuse_redirects, with_probe
 from loadlens.search.guard import Guard
+from loadlens.search.judged_rates import judged_rate
 from loadlens.search.ladder import (
     LOOK_S,
     Next,
@@ -48,6 +51,8 @@ from loadlens.search.provisional import Judge, Judgement
 from loadlens.testbed import default_cache
 
 WATCH_EVERY_S: Final = 0.5  # trials are short
+RATE_MARGIN: Final = 0.9  # of the rate cap: arrivals by chance exceed their mean
+_NOT_SERVED: Final = ("fails_alone", "refused", "no_answer", "broken", "interrupted")
 REFUSALS: Final = ("429", "503")  # a service that turns requests away is not harmed by them
 _NOT_REACHED: Final = ("resolve", "refused", "connect_timeout", "connect_failed", "tls", "tls_timeout")
 
@@ -157,6 +162,8 @@ class _Search:
     discovery_requests: int = 0
     judgements: list[Judgement] = field(default_factory=list)
     missing: str = ""  # that could not be observed, besides what was not discovered
+    rate_trials: list[RateTrial] = field(default_factory=list)
+    rates_end: step_cases.RatesEnd | None = None
 
     def go(self) -> Stop:
         """Run trials until the ladder stops, or an early end is requested; then sample stacks."""
@@ -171,6 +178,7 @@ class _Search:
             kept_s = 0.0
             if self._reads_code():
                 kept_s = kept_for_stacks_s(self.seen, self.aim.bounds, is_kept=self.is_kept)
+            kept_s += self._kept_for_rates_s()
             decision = decide(
                 self.seen,
                 self._left_s() - kept_s,
@@ -180,6 +188,7 @@ class _Search:
             )
             if isinstance(decision, Stop):
                 self._sample_stacks()
+                self._try_rates(decision)
                 return decision
             self._one(decision)
             if self.runner.interrupts.is_set:
@@ -212,12 +221,70 @@ class _Search:
         if not is_read or not (has_limit or self.is_kept):
             return
         for number, level in enumerate(stacks_levels(self.seen, self.aim.bounds, is_kept=self.is_kept)):
-            wanted = fitted(level, self.seen, self._left_s())
+            wanted = fitted(level, self.seen, self._left_s() - self._kept_for_rates_s())
             if wanted is None and number == 0:
                 self.missing = "the line of code: no time was left to sample the threads (a longer --budget)"
             if wanted is None or self.runner.interrupts.is_set:
                 return
             self._one(wanted)
+
+    def _kept_for_rates_s(self) -> float:
+        return self.aim.bounds.rates_share * self.aim.bounds.budget_s
+
+    def _try_rates(self, stop: Stop) -> None:
+        """Search the highest rate that meets the objectives, if that was asked for."""
+        bounds = self.aim.bounds
+        if not bounds.rates_share:
+            return
+        objectives = rates.with_failures(self.aim.objectives)
+        served = [trial for trial in self.seen if trial.kind == "climb" and trial.ok_per_s > 0]
+        if self.baseline is None or not served or stop.because in _NOT_SERVED:
+            self.rates_end = step_cases.RatesEnd(objectives, end=stop.words)
+            return
+        reached = max(trial.ok_per_s for trial in served)
+        capacity = self.judgements[-1].capacity if self.judgements else None
+        span = rates.Range(
+            ceiling_per_s=capacity.point if isinstance(capacity, Estimate) else reached,
+            is_capacity=isinstance(capacity, Estimate) and not numbers.is_lower_bound(capacity),
+            cap_per_s=RATE_MARGIN * bounds.rate_cap_per_s,
+        )
+        overhead_s = max(trial.took_s - trial.load_s for trial in served)
+        within_s = self._left_s()
+
+        def cost_s(rate_per_s: float) -> float:
+            return overhead_s + rates.WARMUP_S + rates.measured_s(rate_per_s, objectives, within_s)
+
+        fresh: list[int] = []
+        while not self.runner.interrupts.is_set:
+            wanted = rates.next_of(self.rate_trials, span, self._left_s(), cost_s)
+            if wanted is None:
+                break
+            measured_s = rates.measured_s(wanted.rate_per_s, objectives, within_s)
+            if wanted.is_fresh:
+                fresh.append(len(self.planned) + 1)
+            self._one_rate(wanted, measured_s, objectives)
+        end = "it was ended on request" if self.runner.interrupts.is_set else ""
+        self.rates_end = step_cases.RatesEnd(objectives, span, tuple(fresh), end)
+
+    def _one_rate(self, wanted: rates.Try, measured_s: float, objectives: Sequence[Objective]) -> None:
+        assert self.baseline is not None
+        rate = float(f"{wanted.rate_per_s:.3g}")
+        case = step_cases.case_at_rate(self.aim, rate, rates.WARMUP_S, measured_s, self.baseline)
+        planned = self._join_case(case)
+        left = Remaining(self._left_s(), self._left_s(), self._left_s())
+        self.runner.progress.tell(TrialStarted(planned, planned.position, planned.position, 1, left))
+        done = self.runner.run(planned, guard=Guard(self.aim.bounds))
+        self.complete += done.status is TrialStatus.COMPLETE
+        self.runner.progress.tell(done.ended(planned, 1, planned.position, left, may_repeat=False))
+        if self.runner.interrupts.is_set:
+            return
+        run = open_run(self.runner.writer.path)
+        self.rate_trials.append(judged_rate(run, run.trials[-1], objectives, is_fresh=wanted.is_fresh))
+        seen = self.rate_trials[-1]
+        word = "met" if seen.is_met else "missed" if seen.rows else "undecided"
+        again = ", again" if wanted.is_fresh else ""
+        rate_text = numbers.with_unit(rate, "1/s")
+        self.runner.progress.tell(Provisional(f"{rate_text}{again}: {word}, {seen.words}"))
 
     def _left_s(self) -> float:
         return self.aim.bounds.budget_s - (self.clock() - self.began)
@@ -272,6 +339,9 @@ class _Search:
         case = step_cases.case_of(self.aim, wanted, self.baseline)
         if self.seen and self.seen[-1].end == "broken":
             return next(trial for trial in reversed(self.planned) if trial.case.slug == case.slug)
+        return self._join_case(case)
+
+    def _join_case(self, case: Case) -> PlannedTrial:
         earlier = self.cases.get(case.slug)
         case = case if earlier is None else replace(earlier, trials=earlier.trials + 1)
         self.cases[case.slug] = case
@@ -317,7 +387,8 @@ def _end(search: _Search, stop: Stop, used_s: float, warnings: tuple[str, ...]) 
         cautions=warnings,
         found=() if discovered is None else discovered.parts,
         missing=(*(() if discovered is None else discovered.missing), *filter(None, [search.missing])),
-        objectives=aim.objectives,
+        objectives=() if aim.bounds.rates_share else aim.objectives,
+        rates=search.rates_end,
         discovery_requests=search.discovery_requests,
     )
 

@@ -20,10 +20,12 @@ from loadlens.search.ladder import (
     probe_per_s,
     think_s,
 )
+from loadlens.search.rates import Range
 
 STUDY: Final = "explain"
 EVENT: Final = "explained"  # in its record: how the search went and why it ended
-LADDER, PATIENT, LOOK, DENSE, STACKS = "ladder", "patient", "look", "dense", "stacks"  # its experiments
+# Its experiments.
+LADDER, PATIENT, LOOK, DENSE, STACKS, RATES = "ladder", "patient", "look", "dense", "stacks", "rates"
 _PURPOSES: Final[Mapping[Kind, Purpose]] = {
     "look": "look",
     "climb": "load",
@@ -33,6 +35,7 @@ _PURPOSES: Final[Mapping[Kind, Purpose]] = {
 CHEAP: Final = 0.5  # of the time of the load's request, at most
 HEALTH_MARGIN: Final = 2.0
 _MOST_PROBES = 1000  # in flight
+MOST_IN_FLIGHT: Final = 4000  # of an open load; what is due beyond waits, and counts from when it was due
 _NS = 1_000_000_000
 
 
@@ -55,6 +58,16 @@ class Watched:
 
 
 @dataclass(frozen=True, slots=True)
+class RatesEnd:
+    """Course and end of the search of a rate that meets objectives."""
+
+    objectives: tuple[Objective, ...]
+    span: Range | None = None  # none: the ladder reached nothing
+    fresh: tuple[int, ...] = ()  # positions of the trials that confirm a rate
+    end: str = ""  # why no rate or no further rate was tried, if not for time
+
+
+@dataclass(frozen=True, slots=True)
 class SearchEnd:
     """Course and end of a search, as its record keeps them; the default stands for no search."""
 
@@ -70,6 +83,7 @@ class SearchEnd:
     found: tuple[str, ...] = ()  # by the search itself, to watch or as the probe
     missing: tuple[str, ...] = ()  # not found, with the reason
     objectives: tuple[Objective, ...] = ()
+    rates: RatesEnd | None = None  # a rate was searched that meets the objectives
     discovery_requests: int = 0  # sent to find it, besides those of the trials
 
     @property
@@ -164,6 +178,27 @@ def case_of(aim: Aim, wanted: Next, baseline: Baseline | None) -> Case:
     )
 
 
+def case_at_rate(aim: Aim, rate_per_s: float, warmup_s: float, measured_s: float, baseline: Baseline) -> Case:
+    """Return the case of one trial at a rate, whatever the responses; it has no probe."""
+    case = _case(
+        aim,
+        Next("climb", 1, warmup_s, measured_s),
+        experiment=RATES,
+        scenarios=tuple(Scenario(step.name, 1.0, (step,)) for step in baseline.load),
+        workload=Open(rate_per_s=rate_per_s, arrivals="poisson", max_in_flight=MOST_IN_FLIGHT),
+        probes=(),
+    )
+    text = f"{rate_per_s:g}"
+    return replace(
+        case,
+        name=f"{RATES} rate={text}/s",
+        slug=f"{RATES}-{text.replace('.', '-').replace('+', '')}",
+        levels=(Level("rate", text, (("rate", rate_per_s),)),),
+        params=(("rate", rate_per_s),),
+        purpose="rate",
+    )
+
+
 def study_of(aim: Aim, cases: Sequence[Case]) -> Study:
     """Return the study so far."""
     asked = " and ".join(f"{step.method} {step.path}" for step in aim.steps)
@@ -193,7 +228,7 @@ def _case(
     *,
     experiment: str,
     scenarios: tuple[Scenario, ...],
-    workload: Closed,
+    workload: Closed | Open,
     probes: tuple[Probe, ...],
 ) -> Case:
     users = wanted.users

@@ -152,7 +152,6 @@ VERBS: Final = (
 ELSEWHERE: Final = {
     "compare": "one study with both versions as levels of a factor (docs/guide/compare.md)",
     "diff": "one study with both versions as levels of a factor (docs/guide/compare.md)",
-    "capacity": "loadlens explain URL, which finds the capacity",
     "ui": "loadlens report RUN, whose report.html opens in a browser",
     "serve": "loadlens report RUN, whose report.html opens in a browser",
     "list": "ls runs, then loadlens show runs/NAME",

@@ -143,6 +143,7 @@ def explanation_as_dict(answer: Explanation) -> dict[str, object]:
         "objectives": [_plain(row) for row in answer.objectives],
         "quotes": list(answer.quotes),
         "code": _plain(answer.code),
+        "rates": _plain(answer.rates),
     }
 
 

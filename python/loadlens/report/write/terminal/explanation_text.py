@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import textwrap
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
 
 from loadlens.model.explanation import Explanation, Rung
 from loadlens.model.finding import Estimate, Figure, Finding
 from loadlens.model.notes import NOTES
+from loadlens.model.rates import RateAnswer
 from loadlens.model.report import ObjectiveRow
 from loadlens.present import numbers, terminal, words
 from loadlens.report.write.terminal.printing import cut_to_width, labelled, print_lines
@@ -23,7 +25,7 @@ MOST_UNKNOWN = 3
 def print_explanation(answer: Explanation, *, quiet: bool = False) -> None:
     """Print the answer on stdout; quietly only its first lines."""
     width = terminal.width()
-    head = len(textwrap.wrap(words.plain(answer.sentence), width))
+    head = sum(len(textwrap.wrap(words.plain(sentence), width)) for sentence in _first(answer))
     print_lines(list(explanation_lines(answer, quiet=quiet, width=width)), headings=range(head))
 
 
@@ -31,9 +33,13 @@ def explanation_lines(
     answer: Explanation, *, quiet: bool = False, width: int = terminal.USUAL_WIDTH
 ) -> Iterator[str]:
     """The lines of an answer."""
-    yield from textwrap.wrap(words.plain(answer.sentence), width)
+    for sentence in _first(answer):
+        yield from textwrap.wrap(words.plain(sentence), width)
     if quiet:
         return
+    if answer.rates is not None and answer.rates.trials:
+        yield ""
+        yield from _rate_lines(answer.rates, width)
     yield ""
     rows = partial(labelled, width=width)
     yield from rows("objective", [_objective(row) for row in answer.objectives])
@@ -64,6 +70,25 @@ def explanation_lines(
     yield from rows("missing", ["; ".join(answer.missing)])
     yield from _cautions(answer.cautions, width)
     yield from _end(answer, width)
+
+
+def _first(answer: Explanation) -> Iterator[str]:
+    """Return what was asked: the rate that meets objectives, then the limit; or the limit alone."""
+    if answer.rates is not None:
+        yield answer.rates.sentence
+    yield answer.sentence
+
+
+def _rate_lines(rates: RateAnswer, width: int) -> Iterator[str]:
+    """Return the rates in ascending order, each with its trials and what decided the last one."""
+    yield f"{'rate, /s':>10}  {'trials':<17}  last trial"
+    for rate in sorted({trial.rate_per_s for trial in rates.trials}):
+        of = [trial for trial in rates.trials if trial.rate_per_s == rate]
+        counts = Counter("met" if trial.is_met else "missed" for trial in of)
+        verdict = ", ".join(f"{count} {word}" if len(of) > 1 else word for word, count in counts.items())
+        yield cut_to_width(f"{rate:>10g}  {verdict:<17}  {words.plain(of[-1].words)}", width)
+    if rates.next:
+        yield from labelled("narrower", [rates.next], width=width)
 
 
 def _objective(row: ObjectiveRow) -> str:

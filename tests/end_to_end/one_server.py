@@ -1,0 +1,34 @@
+"""An M/M/1 queue over HTTP: one request at a time, for an exponential time. /ping does not wait."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import sys
+
+MEAN_S = 0.002
+draws = random.Random(3)
+turn = asyncio.Lock()
+
+
+async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    try:
+        while True:
+            head = await reader.readuntil(b"\r\n\r\n")
+            if b" /ping " not in head:
+                async with turn:
+                    await asyncio.sleep(draws.expovariate(1 / MEAN_S))
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            await writer.drain()
+    except (asyncio.IncompleteReadError, ConnectionError):
+        pass
+    finally:
+        writer.close()
+
+
+async def main() -> None:
+    async with await asyncio.start_server(serve, "127.0.0.1", int(sys.argv[1]), backlog=1024) as server:
+        await server.serve_forever()
+
+
+asyncio.run(main())

@@ -1,0 +1,55 @@
+"""`loadlens capacity` on a queue whose answer is known by formula."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+from loadlens.record import open_run
+from tests.calm import where_calm
+from tests.end_to_end.explaining import LIMIT_S, free_port, naming
+from tests.end_to_end.hitting import environment
+from tests.end_to_end.running import assert_sound
+
+SERVICE = Path(__file__).with_name("one_server.py")
+MEAN_BELOW_S = 0.008
+
+
+@where_calm
+def test_the_highest_rate_of_one_server_is_found_and_the_record_gives_the_answer_again(
+    tmp_path: Path,
+) -> None:
+    port, record = free_port(), tmp_path / f"record-{free_port()}"
+    url = f"http://127.0.0.1:{port}/work"
+    verb = [sys.executable, "-m", "loadlens", "capacity"]
+    asked = [url, "--start", f"{sys.executable} {SERVICE} {port}", "--objective", "mean<8ms"]
+    more = ["--probe", f"http://127.0.0.1:{port}/ping", "--budget", "90s", "-o", str(record), "--json"]
+    done = subprocess.run(
+        [*verb, *asked, *more], capture_output=True, text=True, timeout=LIMIT_S, env=environment()
+    )
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+
+    rates = answer["rates"]
+    # M/M/1: the mean response time is 1 / (mu - lambda), so it is below T up to mu - 1 / T.
+    served = answer["capacity"]["point"]
+    most = served - 1 / MEAN_BELOW_S
+    assert rates["objectives"] == [
+        "mean of response time < 8.00 ms",
+        "share of requests without success < 1.0 %",
+    ]
+    assert rates["low_per_s"] is not None, rates["sentence"]
+    assert 0.6 * most <= rates["low_per_s"] <= 1.1 * most
+    fresh = [trial for trial in rates["trials"] if trial["is_fresh"]]
+    assert sum(trial["is_met"] for trial in fresh if trial["rate_per_s"] == rates["low_per_s"]) == 5
+    assert all(math.isfinite(trial["rate_per_s"]) for trial in rates["trials"])
+    assert answer["limit"] is not None
+    again = subprocess.run(
+        [*verb, str(record), "--json"], capture_output=True, text=True, timeout=60, env=environment()
+    )
+    assert json.loads(again.stdout)["rates"] == rates
+    assert_sound(open_run(record))
+    assert naming(f"{SERVICE} {port}") == []
