@@ -46,7 +46,8 @@ UNREAD = [
     Mistake("explain URL --pid 0", "at least 1, got 0\n  at --pid\n  try --pid 4711"),
     Mistake("show one two", "show takes no further word, got 'two'\n  try loadlens show --help"),
     Mistake(
-        "check x --json", "check has no option --json\n  try loadlens hit or explain or capacity, which has it"
+        "check x --json",
+        "check has no option --json\n  try loadlens hit or explain or capacity, which has it",
     ),
     Mistake("show x --json", "show has no option --json\n  try loadlens report, which has it"),
     Mistake("check x --out md=x", "check has no option --out\n  try loadlens run, which has it"),
