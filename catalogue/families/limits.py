@@ -5,8 +5,19 @@ from __future__ import annotations
 from typing import Final
 
 from catalogue.drawing import Draws
-from catalogue.family import Drawn, Family, Fix, Label, Need, Number, need
-from catalogue.parts import hidden, holding, many, ms, pair, per_s, plateau, remedied, server, wait
+from catalogue.family import (
+    LIMITS_OF_THE_MACHINE,
+    Drawn,
+    Family,
+    Fix,
+    Label,
+    Need,
+    Number,
+    Setup,
+    Specimen,
+    need,
+)
+from catalogue.parts import hidden, holding, many, ms, pair, per_s, plateau, remedied, server, share, wait
 
 PLATEAU: Final = need("saturation.plateau")
 
@@ -41,10 +52,27 @@ def _shed(draws: Draws) -> Drawn:
     full = {"timeout_ms": 0, "status": 503, "words": "busy"}
     return pair(
         server(draws, *holding("room", wait(work), **full), resources={"room": hidden(room)}),
-        Label((need("shed.overload"),), frozenset({"saturation.plateau"})),
+        Label((need("requests.in-flight-limit", "shed.overload"),), frozenset({"saturation.plateau"})),
         plateau(room * 1e3 / work, work, room=Number(room, "requests")),
         server(draws, wait(work), resources={"room": hidden(room)}),
     )
+
+
+def _no_line(draws: Draws) -> Drawn:
+    work, places = draws.scaled(20, 80), draws.whole(3, 12)
+    full = {"timeout_ms": 0, "status": 500, "words": "no connection is free"}
+    return pair(
+        server(draws, *holding("db", wait(work), **full), resources={"db": hidden(places)}),
+        Label((need("requests.in-flight-limit"),), frozenset({"saturation.plateau"})),
+        {"capacity": per_s(places * 1e3 / work), "alone": ms(work), "room": Number(places, "requests")},
+        server(draws, wait(work), resources={"db": hidden(places)}),
+    )
+
+
+def _by_chance(draws: Draws) -> Drawn:
+    work, fails = draws.scaled(10, 40), draws.by_severity(0.02, 0.08)
+    settings = server(draws, {"do": "fail", "share": fails, "status": 500}, wait(work))
+    return Drawn(Specimen(Setup((settings,)), Label(allowed=LIMITS_OF_THE_MACHINE), {"share": share(fails)}))
 
 
 FAMILIES: Final = (
@@ -57,4 +85,11 @@ FAMILIES: Final = (
         fix=Fix("twice the rate", ("ratelimit.active", "downstream.serialised"), ("a limit of", "twice")),
     ),
     Family("shedding", "requests above a number in flight get a 503", _shed, looks_like=("token-bucket",)),
+    Family(
+        "pool-without-line",
+        "requests that find no free place of a pool get a 500 at once",
+        _no_line,
+        looks_like=("shedding", "token-bucket", "errors-by-chance"),
+    ),
+    Family("errors-by-chance", "a share of the requests fails at once, at any load", _by_chance, "decoy"),
 )

@@ -40,7 +40,7 @@ RIGHT: Final[Mapping[str, frozenset[str]]] = {
         "downstream": "",
         "rate-limit-rejects": "ratelimit.active",
         "rate-limit-delays": "ratelimit.active",
-        "shedding": "shed.overload",
+        "shedding": "requests.in-flight-limit shed.overload",
         "memory-leak": "drift.leak",
         "data-growth": "drift.data-growth drift.leak",
         "gc": "pause.periodic pause.aperiodic memory.pressure",

@@ -307,6 +307,29 @@ def sheds(drawn: Drawn) -> None:
     assert twin.status(503) == 0
 
 
+def fails_beyond_its_places(drawn: Drawn) -> None:
+    """With as many users as places nothing fails; with three more it does, and never more are served."""
+    room, capacity = round(value(drawn.flawed, "room")), value(drawn.flawed, "capacity")
+
+    few = seen(drawn.flawed, users=room, seconds=0.5)
+    more = seen(drawn.flawed, users=room + 3, seconds=0.5)
+    twin = seen(drawn.twin, users=room + 3, seconds=0.5)
+
+    assert few.status(500) == twin.status(500) == 0
+    assert more.status(500) > 0
+    assert more.ok <= capacity * more.elapsed_s + room
+
+
+def fails_by_chance(drawn: Drawn) -> None:
+    """As many fail as the share says (4 standard deviations), with one user as with eight."""
+    fails = value(drawn.flawed, "share")
+
+    for users in (1, 8):
+        observed = seen(drawn.flawed, users=users, requests=400)
+        off = 4 * math.sqrt(fails * (1 - fails) * observed.answered)
+        assert abs(observed.status(500) - fails * observed.answered) <= off
+
+
 def accepts_slowly(drawn: Drawn) -> None:
     before = overflows()
     flawed = seen(drawn.flawed, users=40, seconds=1.0)
@@ -708,6 +731,8 @@ CHECKS: dict[str, Check] = {
     "token-bucket": limits_the_rate,
     "delay-limiter": all_of(saturates, leaves_others_alone),
     "shedding": sheds,
+    "pool-without-line": fails_beyond_its_places,
+    "errors-by-chance": fails_by_chance,
     "keepalive-limit": ends_connections,
     "no-reuse": ends_connections,
     "accept-drops": accepts_slowly,

@@ -71,6 +71,7 @@ RULES: tuple[Rule, ...] = _modules(
     "network.http_keepalive_limit",
     "network.http_no_reuse",
     "overload.ratelimit_active",
+    "overload.requests_in_flight_limit",
     "overload.shed_overload",
     "network.accept_drops",
     "network.ports_exhausted",

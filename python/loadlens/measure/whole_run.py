@@ -14,6 +14,7 @@ from loadlens.measure.case import CaseMeasures
 from loadlens.measure.curves import CurveCases, asked_calmly, curve_of, gather
 from loadlens.measure.gates import gates_of
 from loadlens.measure.requests import growth, slow_paths
+from loadlens.measure.requests.served_at_once import failed_at_once
 from loadlens.measure.source import RunSource, TrialSource, environment_of, streams_of, study_of
 from loadlens.measure.trial import TrialMeasures, measure
 from loadlens.model.facts import Curve, Facts
@@ -104,6 +105,18 @@ def _with_shapes(
         timer_piles=slow_paths.timer_piles(group.cases, looks),
         memory=growth.memory_growth(group.cases, everything),
         slowdowns=growth.slowdowns(group.cases, everything),
+        failed=failed_at_once([case for case in everything if _is_level(case, group)]),
+    )
+
+
+def _is_level(case: CaseMeasures, group: CurveCases) -> bool:
+    """True if a case with trials is a level of that curve, even if none of them is valid."""
+    fixed = {factor: level for factor, level in case.levels.items() if factor != group.load_factor}
+    return bool(
+        case.trials
+        and case.experiment == group.experiment
+        and (case.purpose, case.is_held_out) == (group.purpose, group.is_held_out)
+        and fixed == group.levels
     )
 
 

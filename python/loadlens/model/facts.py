@@ -13,6 +13,7 @@ from loadlens.model.finding import Estimate, Figure, NotMeasured
 from loadlens.model.quality import Count, Quality
 from loadlens.model.readings import CgroupMetrics, HostMetrics, ProcMetrics, Signal, TcpMetrics
 from loadlens.model.shapes import (
+    FailedAtOnce,
     MemoryGrowth,
     Slowdown,
     SlowPath,
@@ -439,6 +440,9 @@ class Curve:
     memory: tuple[MemoryGrowth, ...] = ()  # of each service in its longest life, the most grown first
     slowdowns: tuple[Slowdown, ...] = ()  # one a class of a closed load
     is_here: bool = True  # whether the services run on the machine that was watched
+    failed: tuple[
+        FailedAtOnce, ...
+    ] = ()  # of each level whose requests are known, trials ended early included
 
     @property
     def trials(self) -> int:

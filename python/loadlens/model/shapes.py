@@ -39,6 +39,23 @@ class StandstillWatch:
 
 
 @dataclass(frozen=True, slots=True)
+class FailedAtOnce:
+    """The most frequent failures of one level, and how many others were being served at each of them."""
+
+    load: float  # users, or offered requests per second
+    outcome: str
+    status: int  # 0: no answer
+    failures: int  # from the begin of the load on
+    successes: int
+    failure_s: float  # median, from sent to the end
+    success_s: float | None  # the same of successes; none: there are none
+    served: int  # successes under way at most failures
+    same: float  # share of the failures with that number under way, or within 5 % of it
+    first: tuple[float, ...]  # median number under way at the first 20 failures of each trial
+    beyond: float  # share of the successes midway through which more were under way
+
+
+@dataclass(frozen=True, slots=True)
 class Took:
     """Mean and p99 response time of a group of requests."""
 

@@ -14,9 +14,10 @@ served, then to repeats of the highest one that was served, and to the frequent 
 where it served before has not recovered, and is left alone.
 
 A service that refuses requests does so fast, so users who retry without a pause produce mostly refusals. Once
-a tenth is refused, the search starts again with users who pause for one unloaded response time: first one
-user, then the number whose request rate equals the highest rate that met no refusals. If only the highest
-level is refused, one more level shows whether throughput stays the same: if so, the refusals are a limit.
+a tenth is refused, or fails so fast that the rate cap ends the load, the search starts again with users who
+pause for one unloaded response time: first one user, then the number whose request rate equals the highest
+rate that met no refusals. If only the highest level is refused, one more level shows whether throughput stays
+the same: if so, the refusals are a limit.
 """
 
 from __future__ import annotations
@@ -239,10 +240,17 @@ def _unrefused_level(seen: Sequence[Outcome], pause: float) -> Level | None:
 
 
 def pause_of(seen: Sequence[Outcome], rate_cap_per_s: float) -> float:
-    """Return the pause of each user from now on, seconds: longer once a tenth of the requests was refused."""
+    """Return the pause of each user from now on, seconds: longer once a tenth of the requests was refused.
+
+    Failures so fast that users pass the rate cap by them are refusals, too, whatever their status.
+    """
     alone = _alone_s(seen)
     usual = think_s(alone, rate_cap_per_s)
-    refuses = any(trial.kind == "climb" and trial.refused_share >= REFUSED for trial in seen)
+    refuses = any(
+        trial.kind == "climb"
+        and trial.refused_share + (trial.failed_share if trial.end == "rate" else 0.0) >= REFUSED
+        for trial in seen
+    )
     return max(usual, alone) if refuses else usual
 
 

@@ -12,6 +12,7 @@ from loadlens import diagnose
 from loadlens.measure.curve import capacity_of, completed
 from loadlens.model.facts import Curve, FailureMode, StuckWatch
 from loadlens.model.finding import Estimate, Finding
+from loadlens.model.shapes import FailedAtOnce
 from tests.unit.diagnose.build import curve, estimate, facts, probe, process, step
 
 EXAMPLES = 300
@@ -23,7 +24,7 @@ USERS = (1, 2, 4, 8, 16, 32)
 def curves(draw: st.DrawFn) -> Curve:
     """Draw levels whose rates, times, failures, probes and CPU have nothing to do with each other."""
     trials = draw(st.sampled_from([1, 3]))
-    steps = []
+    steps, failed = [], []
     for users in USERS[: draw(st.integers(1, len(USERS)))]:
         rate, response = draw(st.floats(0.5, 5_000)), draw(st.floats(1e-4, 10))
         built = step(users, rate, response, trials=trials)
@@ -34,6 +35,23 @@ def curves(draw: st.DrawFn) -> Curve:
             "b", "unexpected_status" if status else "timeout", status, count, response, 0.9, response
         )
         share = count / built.issued if built.issued else 0.0
+        if count:
+            served = draw(st.integers(0, 9))
+            failed.append(
+                FailedAtOnce(
+                    users,
+                    mode.outcome,
+                    status,
+                    count,
+                    built.issued - count,
+                    draw(st.floats(1e-4, 1)),
+                    draw(st.floats(1e-3, 1)),
+                    served,
+                    draw(st.floats(0, 1)),
+                    (float(served),) * trials,
+                    draw(st.floats(0, 1)),
+                )
+            )
         steps.append(
             replace(
                 built,
@@ -53,7 +71,8 @@ def curves(draw: st.DrawFn) -> Curve:
                 ),
             )
         )
-    return curve(*steps, work=estimate(draw(st.floats(1e-4, 0.5)), trials=trials), think=0.0)
+    work = estimate(draw(st.floats(1e-4, 0.5)), trials=trials)
+    return curve(*steps, work=work, think=0.0, failed=tuple(failed))
 
 
 @settings(max_examples=EXAMPLES, deadline=None, derandomize=True)
@@ -69,6 +88,10 @@ def test_no_finding_contradicts_what_was_measured(built: Curve) -> None:
         assert_shares_are_shares(finding)
     if diagnose.HEALTHY in by_rule:
         assert most_failed <= 0.01, f"healthy, and {most_failed:.0%} of a level fail"
+    if (limit := by_rule.get("requests.in-flight-limit")) is not None:
+        room = int(limit.statement.split()[0])
+        assert all(level.failed_count <= 0.001 * (level.issued or 1) for level in built.steps[:1] if room)
+        assert room < max(level.load for level in built.steps), limit.statement
     saturated = by_rule.get("cpu.saturated")
     if saturated is not None and "CPU per request" in saturated.statement:
         top = built.steps[-1]

@@ -363,8 +363,10 @@ def test_a_level_more_shows_whether_what_refuses_lets_the_same_through() -> None
     assert not isinstance(too_late, Next) or too_late.users != 32
 
 
-def test_refusals_that_met_the_rate_cap_make_users_pause_and_do_not_end_it() -> None:
-    met = climbed(2, 100.0, 0.01, refused_share=0.9)
+@pytest.mark.parametrize("share", ["refused_share", "failed_share"])
+def test_refusals_that_met_the_rate_cap_make_users_pause_and_do_not_end_it(share: str) -> None:
+    """Whatever their status: a request that waits for nothing fails as fast with 500 as with 503."""
+    met = climbed(2, 100.0, 0.01, **{share: 0.9})
     met = replace(met, end="rate")
 
     decision = decide([LOOK, climbed(1, 96.0, 0.01), met], 60.0, BOUNDS)
