@@ -39,6 +39,7 @@ class Observation:
 
     result: dict[str, Any]
     cpu_s: float  # of all processes that serve
+    busiest_cpu_s: float  # of the one that used most
 
     @property
     def load(self) -> dict[str, Any]:
@@ -80,6 +81,11 @@ class Observation:
     def max_s(self) -> float:
         """The longest response time."""
         return float(self.load["response_time_s"]["max"])
+
+    @property
+    def demand_s(self) -> float:
+        """Processor time of the busiest process per answer: its inverse is what it can do on its own core."""
+        return self.busiest_cpu_s / self.answered
 
     @property
     def probe_mean_s(self) -> float:
@@ -129,11 +135,12 @@ def drive(
         duration_ns=int(seconds * 1e9) if requests is None else None,
         drain_ns=3_000_000_000,
     )
-    before = cpu_s(service.pids)
+    before = [cpu_s([pid]) for pid in service.pids]
     run = engine.Run(plan)
     run.start()
     assert run.wait(30.0)
-    return Observation(run.result(), cpu_s(service.pids) - before)
+    used = [cpu_s([pid]) - begin for pid, begin in zip(service.pids, before, strict=True)]
+    return Observation(run.result(), sum(used), max(used))
 
 
 def _enter(network: int) -> None:
