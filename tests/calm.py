@@ -3,8 +3,9 @@
 What the host gives to others meanwhile, a thread that wakes late, or processors that others use while we
 wait, is no fault of what is tested: such a check goes before the other tests where the system allows it, and
 one that fails then, or breaks for want of a figure, is made once more, at most twice, after others have left
-the processors alone or a minute has passed. On a machine that was calm a failure is one at once. Only slow
-tests may be judged so; each repeat is counted, and the number is printed at the end of a run.
+the processors alone or some seconds have passed. A command that was refused is never run again. On a machine
+that was calm a failure is one at once. Only slow tests may be judged so; each repeat is counted, and the
+number is printed at the end of a run.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -22,11 +24,13 @@ import pytest
 from benches.measuring import Host
 from catalogue.running import others_busy
 
+from loadlens.errors import ExitCode
+
 TRIES = 3
 MOST_LATE_S = 0.05  # of a thread that only sleeps: turns of the kernel's scheduler are shorter
 MOST_OTHERS = 0.2  # of the processors, used by others behind a check that failed
 FIRST_NICE = -10  # of a check and of the processes that it starts
-LONGEST_WAIT_S = 60.0  # for others to leave the processors alone
+LONGEST_WAIT_S = 20.0  # for others to leave the processors alone
 CALM_LOOKS = 3  # in a row, of half a second each
 _LOOK_S = 0.005
 Given = ParamSpec("Given")
@@ -75,6 +79,13 @@ def calmly(check: Callable[[], None]) -> None:
             REPEATED.append(why_not)
             print(f"made again: {why_not}")  # shown with a failure
             _wait_for_calm()
+
+
+def assert_ran(done: subprocess.CompletedProcess[str]) -> None:
+    """Fail unless a command exited 0; for good if it was refused, which no calm machine changes."""
+    if done.returncode == ExitCode.USAGE:
+        pytest.fail(f"refused: {done.stderr}")  # no Exception: `calmly` lets it through
+    assert done.returncode == 0, done.stderr
 
 
 @contextlib.contextmanager

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from loadlens.testbed.ports import Ports
+from tests.calm import assert_ran
 from tests.end_to_end.hitting import environment
 
 LIMIT_S = 180
@@ -35,7 +36,7 @@ def tried(*arguments: str, **more: Any) -> subprocess.CompletedProcess[str]:
 def explained(*arguments: str, **more: Any) -> dict[str, Any]:
     """Run a search that must exit 0, and give its JSON."""
     done = tried(*arguments, "--json", **more)
-    assert done.returncode == 0, done.stderr
+    assert_ran(done)
     answer: dict[str, Any] = json.loads(done.stdout)
     return answer
 

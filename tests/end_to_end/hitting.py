@@ -13,6 +13,8 @@ from typing import Any
 
 from benches.measuring import ROOT, Origin
 
+from tests.calm import assert_ran
+
 LIMIT_S = 60
 
 
@@ -48,7 +50,7 @@ def hit(server: Origin, path: str, *arguments: str) -> dict[str, Any]:
     """Run a hit that must exit 0, and give its JSON."""
     server.new_books()
     done = tried(url_of(server, path), *arguments)
-    assert done.returncode == 0, done.stderr
+    assert_ran(done)
     result: dict[str, Any] = json.loads(done.stdout)
     return result
 

@@ -12,7 +12,7 @@ from typing import Any
 from catalogue.families import FAMILIES
 from catalogue.running import ROOT
 
-from tests.calm import where_calm
+from tests.calm import assert_ran, where_calm
 from tests.end_to_end.hitting import environment
 
 
@@ -36,7 +36,7 @@ def test_a_service_is_diagnosed_once_and_its_row_says_what_was_said(tmp_path: Pa
     first = catalogue(*wanted)
     again = catalogue(*wanted)
 
-    assert first.returncode == 0, first.stderr
+    assert_ran(first)
     assert "1/1 db-lock/1/flawed: " in first.stderr
     assert f"1 services from 1 of {len(FAMILIES)} families" in first.stdout
     assert again.stdout == first.stdout

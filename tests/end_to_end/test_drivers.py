@@ -18,7 +18,7 @@ from loadlens.model.finding import Estimate, NotMeasured, Undecided
 from loadlens.record import open_run
 from loadlens.report import build
 from loadlens.run.external import DRIVERS
-from tests.calm import where_calm
+from tests.calm import assert_ran, where_calm
 from tests.end_to_end.hitting import (
     LIMIT_S,
     command,
@@ -118,7 +118,7 @@ def test_the_summary_says_who_told_it_and_what_is_not_told(server: Origin, name:
         capture_output=True, text=True, timeout=LIMIT_S, env=environment(),
     )  # fmt: skip
 
-    assert done.returncode == 0, done.stderr
+    assert_ran(done)
     assert f"answers in 1 s by {name}" in done.stdout or f"s by {name}," in done.stdout
     assert "accounting not checked" in done.stdout
     assert f"Not reported by {name}: what was due" in done.stdout

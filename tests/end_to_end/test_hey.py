@@ -11,7 +11,7 @@ import sys
 import pytest
 from benches.measuring import Origin
 
-from tests.calm import where_calm
+from tests.calm import assert_ran, where_calm
 from tests.end_to_end.ab_output import OWN
 from tests.end_to_end.hitting import LIMIT_S, environment, settled_books
 
@@ -33,7 +33,7 @@ def asked(program: tuple[str, ...], server: Origin, path: str, *flags: str) -> s
     """Output of a load that must exit 0, up to the end of hey's layout; the origin counts from zero."""
     server.new_books()
     done = run(program, *flags, f"http://127.0.0.1:{server.port}{path}")
-    assert done.returncode == 0, done.stderr
+    assert_ran(done)
     return done.stdout.partition(OWN)[0]
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from benches.measuring import Origin, origin
 
-from tests.calm import where_calm
+from tests.calm import assert_ran, where_calm
 from tests.end_to_end.ab_output import OWN
 from tests.end_to_end.hitting import LIMIT_S, environment, origin_program, settled_books
 
@@ -37,7 +37,7 @@ def asked(program: tuple[str, ...], server: Origin, path: str, *flags: str) -> s
     """Output of a load that must exit 0, without our own lines below; the origin counts from zero."""
     server.new_books()
     done = run(program, *flags, f"http://127.0.0.1:{server.port}{path}")
-    assert done.returncode == 0, done.stderr
+    assert_ran(done)
     return done.stdout.partition(f"\n{OWN}")[0]
 
 

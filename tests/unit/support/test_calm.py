@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import subprocess
 import threading
 import time
 from collections.abc import Callable
@@ -92,6 +93,19 @@ def test_what_breaks_for_want_of_a_figure_is_asked_again_too(host: list[str | No
     calm.calmly(check)
 
     assert figures == []
+
+
+def test_a_command_that_was_refused_is_not_run_again(host: list[str | None]) -> None:
+    host += ["the host gave 9 % to others"] * 9
+    codes = [2, 0]
+
+    with pytest.raises(pytest.fail.Exception, match="too short"):
+        calm.calmly(
+            lambda: calm.assert_ran(subprocess.CompletedProcess([], codes.pop(0), "", "10 s is too short"))
+        )
+
+    assert codes == [0]
+    assert calm.REPEATED == []
 
 
 @pytest.mark.parametrize("more", [1])
