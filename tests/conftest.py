@@ -8,12 +8,16 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 from tests.calm import REPEATED
 
 TESTS = Path(__file__).parent
 # Everything here drives real services for real seconds. A slow test elsewhere has the mark itself.
 SLOW = (TESTS / "edges", TESTS / "end_to_end", TESTS / "studies", TESTS / "catalogue/test_physics.py")
+# Many short ones that share next to nothing: they fill up what longer files leave of the cores.
+APART = ("tests/catalogue/test_physics.py", "tests/edges/test_table.py")
 REASON = "why it was judged again"
 
 # Under nohup a terminal that hangs up is ignored, by every program that a test starts as well.
@@ -29,6 +33,20 @@ def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
     for item in items:
         if any(item.path.is_relative_to(place) for place in SLOW):
             item.add_marker(pytest.mark.slow)
+
+
+class BothCoresBusy(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
+    """Gives each core one file after another, those with most tests first, and single tests of some last."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        return nodeid if file in APART else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> BothCoresBusy | None:
+    """Schedule what asked for whole files."""
+    return BothCoresBusy(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 @pytest.hookimpl(wrapper=True)

@@ -55,7 +55,7 @@ VERBS = {
 }
 # Around a command that is written as VERB.
 CONDITIONS = {
-    "stdin closed": "VERB <&-",
+    "stdin closed": "unset HOME XDG_CACHE_HOME; VERB <&-",  # and no HOME, which alone changes no code
     "stdout closed": "VERB >&-",
     "stderr closed": "VERB 2>&-",
     "all closed": "VERB <&- >&- 2>&-",
@@ -63,10 +63,9 @@ CONDITIONS = {
     "stderr full": "VERB 2>/dev/full",
     "reader of stdout gone": "exec 3> >(exec true); wait $!; VERB >&3",
     "reader of stderr gone": "exec 3> >(exec true); wait $!; VERB 2>&3",
-    "not encodable": "LC_ALL=C PYTHONUTF8=0 PYTHONCOERCECLOCALE=0 VERB",
+    # and no TMPDIR, likewise
+    "not encodable": "TMPDIR=/proc/nowhere LC_ALL=C PYTHONUTF8=0 PYTHONCOERCECLOCALE=0 VERB",
     "folder deleted": "mkdir gone; cd gone; rmdir ../gone; VERB",
-    "no HOME": "unset HOME XDG_CACHE_HOME; VERB",
-    "no TMPDIR": "TMPDIR=/proc/nowhere VERB",
     "folder read-only": "cd /proc/self; VERB",
 }
 

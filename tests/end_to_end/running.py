@@ -44,7 +44,7 @@ Forked = multiprocessing.context.ForkServerContext
 
 
 def forked() -> Forked:
-    """Processes that have everything imported when they begin: a test of fifty runs is not one of imports."""
+    """Processes that have everything imported when they begin: a test of many runs is not one of imports."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["loadlens.run.study_runner", "polars", "tests.tiny", __name__])
     return context

@@ -17,11 +17,11 @@ from loadlens.record import is_record, open_run
 from tests import tiny
 from tests.end_to_end import running
 
-KILLS = 50
+KILLS = 30
 SEED = 20_26
 
 
-def test_fifty_kills_lose_nothing_that_was_sealed_and_leave_nothing_behind(tmp_path: Path) -> None:
+def test_thirty_kills_lose_nothing_that_was_sealed_and_leave_nothing_behind(tmp_path: Path) -> None:
     dice = random.Random(SEED)
     context = running.forked()
     study = tiny.write_study(tmp_path / "study", trials=3, duration="200ms")
