@@ -14,7 +14,20 @@ from typing import Any, Final
 import click
 import typer
 
-from loadlens.cli import capacity, check, completion, demo, doctor, explain, hit, init, report, run, schema
+from loadlens.cli import (
+    capacity,
+    check,
+    compare,
+    completion,
+    demo,
+    doctor,
+    explain,
+    hit,
+    init,
+    report,
+    run,
+    schema,
+)
 from loadlens.cli.grammar import mistakes
 from loadlens.cli.grammar.command import Verb, Verbs
 from loadlens.cli.lab import needing_lab
@@ -28,6 +41,7 @@ from loadlens_compat.wrk.verb import wrk
 
 # Verbs of the extra `lab`. Every other verb runs with the packages of the core alone.
 LAB_VERBS: Final = {
+    "compare": compare.compare,
     "demo": demo.demo,
     "explain": explain.explain,
     "capacity": capacity.capacity,
@@ -67,6 +81,7 @@ def _add(name: str, group: str, command: Callable[..., None], **more: Any) -> No
 _add("hit", URLS, hit.hit)
 _add("explain", URLS, explain.explain)
 _add("capacity", URLS, capacity.capacity)
+_add("compare", URLS, compare.compare)
 _add("init", STUDIES, init.init)
 _add("check", STUDIES, check.check)
 _add("run", STUDIES, run.run)
@@ -118,6 +133,7 @@ _options.examples = (  # type: ignore[attr-defined]
     Example("loadlens http://127.0.0.1:8080/", "how fast is it?"),
     Example("loadlens explain http://127.0.0.1:8080/", "what limits it, and why?"),
     Example("loadlens capacity http://127.0.0.1:8080/ --objective 'p99<50ms'", "how much can it take?"),
+    Example("loadlens compare http://127.0.0.1:8080/ http://127.0.0.1:8081/", "is B slower than A?"),
     Example("loadlens init http://127.0.0.1:8080/", "write a study to start from"),
     Example("loadlens run study.yaml", "run it: trials, record, report"),
 )

@@ -91,6 +91,8 @@ METRICS: Mapping[str, str] = {
     "response_time.p999": "p99.9 of response time",
     "response_time.max": "largest response time",
     "service_time.mean": "mean service time",
+    "cpu_time": "CPU time per request",
+    "memory": "service memory",
     "failed.share": "share failed",
     "unsuccessful.share": "share of requests without success",
     "ab_failed.share": "share failed as ab counts",

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import Final
 
+from loadlens.model.comparison import Comparison
 from loadlens.model.explanation import Explanation, Rung
-from loadlens.model.finding import Estimate, Figure
-from loadlens.model.report import Matrix, ObjectiveRow, Report
+from loadlens.model.finding import Estimate, Figure, NotMeasured
+from loadlens.model.report import Matrix, ObjectiveRow, Report, State
 from loadlens.model.result import EngineResult, StepResult, StreamResult
-from loadlens.present import numbers, words
+from loadlens.present import comparison_text, numbers, words
 from loadlens.report.write.hit_figures import figure
 from loadlens.report.write.result import Result, Row
 from loadlens.report.write.terminal.explanation_text import MOST_CAUTIONS, capacity_in_words
@@ -137,6 +138,43 @@ def _rung_rows(rung: Rung, case: str) -> Iterator[Row]:
         yield Row("response_time.mean", probe.mean, "s", case, probe.request, label=probe.request)
         yield Row("response_time.p99", probe.p99, "s", case, probe.request)
         yield Row("delayed.share", probe.delayed, "share", case, probe.request)
+
+
+def of_comparison(answer: Comparison) -> Result:
+    """Return the result of a comparison; its objective is that the second version is no slower."""
+    rows = []
+    for effect in answer.effects:
+        name = words.metric(effect.metric)
+        for version, value in ((answer.first, effect.before), (answer.second, effect.after)):
+            label = f"{name}, {version}"
+            rows.append(Row(effect.metric, value, effect.unit, effect.case, note=version, label=label))
+        note = comparison_text.verdict_of(effect)
+        ratio = f"{effect.metric}.ratio"
+        rows.append(Row(ratio, effect.ratio, "ratio", effect.case, note=note, label=f"{name}, ratio"))
+    main = next((effect for effect in answer.effects if effect.is_headline), None)
+    state: State = "unknown" if answer.verdict == "undecided" else "bad" if answer.is_missed else "ok"
+    nothing = NotMeasured("ratio", "nothing was measured of both")
+    objective = ObjectiveRow(
+        f"{answer.second} against {answer.first}",
+        f"not slower by more than {numbers.percent(answer.margin)}",
+        nothing if main is None else main.ratio,
+        state,
+        {"ok": "met", "bad": "missed"}.get(state, "undecided"),
+    )
+    return Result(
+        f"compare {answer.second} with {answer.first}",
+        (
+            answer.sentence,
+            *(f"failures: {text}" for text in answer.failures),
+            *([f"decides: {answer.decides}"] if answer.decides else []),
+            answer.method,
+            *(f"{words.GLYPHS['caution']} {text}" for text in answer.cautions),
+        ),
+        (objective,),
+        tuple(rows),
+        subject="comparison",
+        error="" if answer.effects or answer.verdict == "failing" else answer.sentence,
+    )
 
 
 def of_report(report: Report, *, error: str = "") -> Result:

@@ -1,0 +1,90 @@
+"""`loadlens compare A B`: is the second version faster, slower or equivalent, from records or live pairs."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from loadlens.cli.compare_options import CompareFlags, is_record_text, margin_of
+from loadlens.cli.options import Example, verb
+from loadlens.cli.outputs import Outputs, outputs_of
+from loadlens.errors import ExitCode, RecordError, UsageError
+
+if TYPE_CHECKING:
+    from loadlens.model.comparison import Comparison
+
+
+@verb(
+    CompareFlags,
+    Example("loadlens compare runs/main runs/branch", "two records of one study"),
+    Example("loadlens compare runs/x pool=2 pool=4", "two levels of one record"),
+)
+def compare(given: CompareFlags) -> None:
+    """Say whether a second version is faster, slower, equivalent within a margin, or undecided.
+
+    Exit 99 if it is slower by more than the margin with its whole interval, or fails more often.
+    """
+    show = _Show(outputs_of(given.out), given)
+    sys.exit(int(_of_records(given, show)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Show:
+    """Output format of the answer."""
+
+    outputs: Outputs
+    given: CompareFlags
+
+    @property
+    def is_silent(self) -> bool:
+        """True if nothing may be printed before the answer."""
+        return self.given.as_json or self.given.quiet
+
+    def answer(self, answer: Comparison) -> ExitCode:
+        """Print the answer, write its files, and return the exit code of its margin."""
+        from loadlens.report.write import result_of
+        from loadlens.report.write.json import comparison_as_json
+
+        if self.given.as_json:
+            print(comparison_as_json(answer))
+        else:
+            from loadlens.report.write.terminal.comparison_text import print_comparison
+
+            print_comparison(answer, quiet=self.given.quiet)
+        self.outputs.write(partial(comparison_as_json, answer), partial(result_of.of_comparison, answer))
+        if self.given.page is not None:
+            _write_page(self.given.page, answer)
+        return ExitCode.OBJECTIVE if answer.is_missed else ExitCode.OK
+
+
+def _write_page(path: Path, answer: Comparison) -> None:
+    from loadlens.report.write.html.comparison import comparison_page
+
+    try:
+        path.write_text(comparison_page(answer), encoding="utf-8")
+    except OSError as fault:
+        raise RecordError(
+            f"cannot write {path}: {(fault.strerror or str(fault)).lower()}", where="--page"
+        ) from None
+
+
+def _of_records(given: CompareFlags, show: _Show) -> ExitCode:
+    from loadlens.cli.report import opened
+
+    if show.outputs.record is not None:
+        raise UsageError("a comparison of records makes no record", where="--out", hint="json=FILE, md=FILE")
+    margin, (first, *others) = margin_of(given.margin), given.targets
+    record = opened(Path(first))
+    from loadlens.compare import records
+
+    if len(others) == 1 and is_record_text(others[0]):
+        return show.answer(records.of_records(record, opened(Path(others[0])), margin))
+    if len(others) not in (0, 2) or not all("=" in text for text in others):
+        raise UsageError(
+            f"not two versions: {' '.join(given.targets)}",
+            hint=f"loadlens compare {first} RECORD, or {first} FACTOR=LEVEL FACTOR=LEVEL",
+        )
+    return show.answer(records.of_levels(record, others, margin))

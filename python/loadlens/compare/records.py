@@ -1,0 +1,124 @@
+"""Versions out of finished records: two records of the same loads, or two levels of a factor of one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from loadlens.compare.judge import Arms, Match, Rules, compared
+from loadlens.errors import UsageError, nearest
+from loadlens.measure import whole_run
+from loadlens.measure.case import CaseMeasures
+from loadlens.measure.curves import load_factor
+from loadlens.model.comparison import Comparison
+from loadlens.present import words
+from loadlens.record import RunRecord
+from loadlens.run import environment
+
+EVENT: Final = "compared"  # in the record of a comparison: its looks and the names of both versions
+ARM: Final = "version"  # the factor of such a record
+MOST_DIFFERENCES: Final = 3
+
+
+def of_records(first: RunRecord, second: RunRecord, margin: float) -> Comparison:
+    """Compare two records by the cases that both have.
+
+    Raises:
+        UsageError: They have no case in common.
+    """
+    before, after = cases_of(first), cases_of(second)
+    matches = [(case, other) for case in before for other in after if case.slug == other.slug]
+    if not matches:
+        have = [words.listed([case.name for case in cases[:3]]) or "nothing" for cases in (before, after)]
+        raise UsageError(
+            f"{first.path} and {second.path} have no load in common: {have[0]}, {have[1]}",
+            hint="two runs of the same study",
+        )
+    cautions = ["records of different times: what drifted in between is part of each effect"]
+    named = list(environment.differences(first.environment, second.environment))[:MOST_DIFFERENCES]
+    if named:
+        cautions.append(f"the records differ in {words.listed(named)}")
+    arms = Arms(first.path.name, second.path.name, _matches(matches), is_paired=False)
+    return compared(arms, Rules(margin), cautions)
+
+
+def of_levels(record: RunRecord, chosen: Sequence[str], margin: float) -> Comparison:
+    """Compare two levels of a factor of one record.
+
+    Args:
+        record: A record whose study has a factor.
+        chosen: `FACTOR=LEVEL` of the first version and of the second; empty: its only two levels.
+        margin: Relative.
+
+    Raises:
+        UsageError: The study has no such levels, or several that could be meant.
+    """
+    cases = cases_of(record)
+    factor, first, second = _levels(record, cases, chosen)
+    matches = [
+        (case, other)
+        for case in cases
+        if case.levels.get(factor) == first
+        for other in cases
+        if other.experiment == case.experiment and other.levels == {**case.levels, factor: second}
+    ]
+    if not matches:
+        raise UsageError(
+            f"no load was run at both {factor}={first} and {factor}={second}", where=str(record.path)
+        )
+    run = next(iter(record.events(EVENT)), None)
+    names = (first, second) if run is not None else (f"{factor}={first}", f"{factor}={second}")
+    rules = Rules(margin, () if run is None else tuple(run["looks"]))
+    return compared(Arms(*names, _matches(matches), is_paired=True), rules)
+
+
+def cases_of(record: RunRecord) -> tuple[CaseMeasures, ...]:
+    """Return the measured cases that are loads."""
+    return tuple(case for case in whole_run.measured(record).cases if case.purpose == "load")
+
+
+def _matches(pairs: Sequence[tuple[CaseMeasures, CaseMeasures]]) -> tuple[Match, ...]:
+    return tuple(Match(first.name if len(pairs) > 1 else "", first, second) for first, second in pairs)
+
+
+def _levels(record: RunRecord, cases: Sequence[CaseMeasures], chosen: Sequence[str]) -> tuple[str, str, str]:
+    """Return the factor and its two levels that are meant."""
+    factors: dict[str, list[str]] = {}
+    for case in cases:
+        for name, level in case.levels.items():
+            if level not in factors.setdefault(name, []):
+                factors[name].append(level)
+    if chosen:
+        return _chosen(factors, chosen)
+    load = load_factor(cases)
+    two = {name: levels for name, levels in factors.items() if name != load and len(levels) == 2}
+    if len(two) == 1:
+        name, (first, second) = next(iter(two.items()))
+        return name, first, second
+    usable = {name: levels for name, levels in factors.items() if len(levels) > 1}
+    if not usable:
+        raise UsageError(
+            f"{record.path} has one version of everything",
+            hint="a second record, or a record of a study with a factor",
+        )
+    name, levels = next(iter((two or usable).items()))
+    raise UsageError(
+        f"which levels of {words.listed(usable)}?",
+        where=str(record.path),
+        hint=f"loadlens compare {record.path} {name}={levels[0]} {name}={levels[1]}",
+    )
+
+
+def _chosen(factors: Mapping[str, Sequence[str]], chosen: Sequence[str]) -> tuple[str, str, str]:
+    (name, _, first), (other, _, second) = (text.partition("=") for text in chosen)
+    if name != other:
+        raise UsageError(f"two factors: {name} and {other}", hint=f"{name}=LEVEL {name}=LEVEL")
+    for level in (first, second):
+        if level not in factors.get(name, ()):
+            levels_there = [f"{factor}={each}" for factor, levels in factors.items() for each in levels]
+            near = nearest(f"{name}={level}", levels_there)
+            hint = words.listed(levels_there, "or") if near is None else f"did you mean {near}?"
+            raise UsageError(f"no trials at {name}={level}", hint=hint or None)
+    if first == second:
+        raise UsageError(f"{name}={first} twice", hint="two different levels")
+    return name, first, second
