@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import secrets
 import sys
-from dataclasses import dataclass
+import tempfile
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loadlens.cli.compare_options import CompareFlags, is_record_text, margin_of
+from loadlens.cli import preflight
+from loadlens.cli.compare_options import (
+    CompareFlags,
+    is_live,
+    is_record_text,
+    margin_of,
+    refuse_unclear,
+    task_of,
+)
+from loadlens.cli.hit_requests import target_of
 from loadlens.cli.options import Example, verb
 from loadlens.cli.outputs import Outputs, outputs_of
 from loadlens.errors import ExitCode, RecordError, UsageError
@@ -19,16 +31,22 @@ if TYPE_CHECKING:
 
 @verb(
     CompareFlags,
+    Example("loadlens compare http://127.0.0.1:8080/a http://127.0.0.1:8081/a", "two that run"),
+    Example("loadlens compare URL --start ./old --start ./new", "starts each in turn"),
+    Example("loadlens compare URL --rev main --rev HEAD --start 'python3 app.py'", "two commits"),
     Example("loadlens compare runs/main runs/branch", "two records of one study"),
     Example("loadlens compare runs/x pool=2 pool=4", "two levels of one record"),
 )
 def compare(given: CompareFlags) -> None:
     """Say whether a second version is faster, slower, equivalent within a margin, or undecided.
 
+    Live, it finds a rate that both can serve, and runs pairs of trials in random order, at most 13. It ends
+    as soon as they decide. Ctrl-C gives the answer so far.
+
     Exit 99 if it is slower by more than the margin with its whole interval, or fails more often.
     """
     show = _Show(outputs_of(given.out), given)
-    sys.exit(int(_of_records(given, show)))
+    sys.exit(int(_live(given, show) if is_live(given) else _of_records(given, show)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +87,40 @@ def _write_page(path: Path, answer: Comparison) -> None:
         raise RecordError(
             f"cannot write {path}: {(fault.strerror or str(fault)).lower()}", where="--page"
         ) from None
+
+
+def _live(given: CompareFlags, show: _Show) -> ExitCode:
+    """Load both versions in pairs."""
+    refuse_unclear(given)
+    with ExitStack() as stack:
+        folders: tuple[Path, ...] = ()
+        if given.revisions:
+            from loadlens.compare.revisions import worktrees
+
+            folders = stack.enter_context(worktrees(Path.cwd(), given.revisions))
+        task = task_of(given, folders)
+        for aim in task.aims:
+            if not aim.services:
+                target, _ = target_of(aim.origin)
+                preflight.connect(replace(target, tls=aim.tls), timeout_ns=aim.timeout_ns, is_hit=False)
+        record = show.outputs.record
+        if record is None:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="loadlens-"))
+            record = Path(folder) / f"compare-{secrets.token_hex(4)}"
+        from loadlens.cli.explain import listener
+        from loadlens.compare.live import run_pairs
+        from loadlens.run.interrupts import Stopped
+
+        title = f"compare {task.names[0]} with {task.names[1]}"
+        try:
+            with ExitStack() as drawing:
+                progress = listener(title, task.budget_s, drawing, is_silent=show.is_silent)
+                done = run_pairs(task, record, progress)
+        except Stopped as stopped:
+            return stopped.code
+        kept = "" if show.outputs.record is None else str(record)
+        code = show.answer(replace(done.answer, record=kept))
+        return done.code or code
 
 
 def _of_records(given: CompareFlags, show: _Show) -> ExitCode:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from loadlens.compare.judge import Arms, Match, Rules, compared
@@ -10,7 +11,10 @@ from loadlens.errors import UsageError, nearest
 from loadlens.measure import whole_run
 from loadlens.measure.case import CaseMeasures
 from loadlens.measure.curves import load_factor
+from loadlens.measure.source import TrialSource
+from loadlens.measure.trial import TrialMeasures
 from loadlens.model.comparison import Comparison
+from loadlens.model.study import Window
 from loadlens.present import words
 from loadlens.record import RunRecord
 from loadlens.run import environment
@@ -67,14 +71,36 @@ def of_levels(record: RunRecord, chosen: Sequence[str], margin: float) -> Compar
             f"no load was run at both {factor}={first} and {factor}={second}", where=str(record.path)
         )
     run = next(iter(record.events(EVENT)), None)
-    names = (first, second) if run is not None else (f"{factor}={first}", f"{factor}={second}")
-    rules = Rules(margin, () if run is None else tuple(run["looks"]))
-    return compared(Arms(*names, _matches(matches), is_paired=True), rules)
+    if run is not None and factor == ARM:
+        return of_pairs(record, Rules(margin, tuple(run["looks"])))
+    arms = Arms(f"{factor}={first}", f"{factor}={second}", _matches(matches), is_paired=True)
+    return compared(arms, Rules(margin))
 
 
-def cases_of(record: RunRecord) -> tuple[CaseMeasures, ...]:
+def of_pairs(
+    record: RunRecord,
+    rules: Rules,
+    measure: Callable[[TrialSource, Window], TrialMeasures] | None = None,
+) -> Comparison:
+    """Return the verdict on the record of a live comparison, which may still grow.
+
+    Args:
+        record: The record.
+        rules: Margin and looks.
+        measure: As of `whole_run.measured`, such as a function that remembers earlier trials.
+    """
+    cases = {case.levels[ARM]: case for case in cases_of(record, measure)}
+    matches = (Match("", cases["A"], cases["B"]),) if cases.keys() >= {"A", "B"} else ()
+    run = next(iter(record.events(EVENT)), {"names": ()})
+    versions = tuple(f"{letter}: {name}" for letter, name in zip("AB", run["names"], strict=False))
+    return replace(compared(Arms("A", "B", matches, is_paired=True), rules), versions=versions)
+
+
+def cases_of(
+    record: RunRecord, measure: Callable[[TrialSource, Window], TrialMeasures] | None = None
+) -> tuple[CaseMeasures, ...]:
     """Return the measured cases that are loads."""
-    return tuple(case for case in whole_run.measured(record).cases if case.purpose == "load")
+    return tuple(case for case in whole_run.measured(record, measure).cases if case.purpose == "load")
 
 
 def _matches(pairs: Sequence[tuple[CaseMeasures, CaseMeasures]]) -> tuple[Match, ...]:

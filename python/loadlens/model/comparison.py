@@ -57,6 +57,8 @@ class Comparison:
     decides: str  # how many more pairs would decide; empty: decided
     method: str
     cautions: tuple[str, ...] = ()
+    versions: tuple[str, ...] = ()  # what A and B are, where these are their names
+    record: str = ""  # empty: not kept
 
     @property
     def is_missed(self) -> bool:

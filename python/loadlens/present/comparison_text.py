@@ -52,7 +52,7 @@ def picture(answer: Comparison) -> Iterator[str]:
         ends = (math.log(ratio.low), math.log(ratio.point), math.log(ratio.high))
     edge = math.log1p(answer.margin)
     shown = ends if max(map(abs, ends), default=0.0) < 1 else ()  # a wide interval leaves room for pairs
-    most = 1.1 * max(map(abs, (edge, *changes, *shown)))
+    most = 1.1 * max(abs(each) for each in (edge, *changes, *shown))
 
     def place(change: float) -> int:
         return round((min(max(change / most, -1.0), 1.0) + 1) / 2 * (COLUMNS - 1))

@@ -165,6 +165,7 @@ def of_comparison(answer: Comparison) -> Result:
         f"compare {answer.second} with {answer.first}",
         (
             answer.sentence,
+            *answer.versions,
             *(f"failures: {text}" for text in answer.failures),
             *([f"decides: {answer.decides}"] if answer.decides else []),
             answer.method,

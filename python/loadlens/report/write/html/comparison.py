@@ -31,6 +31,7 @@ def comparison_page(answer: Comparison) -> str:
     light, dark = tokens.css_variables("light"), tokens.css_variables("dark")
     themes = f":root{{{light}}}@media(prefers-color-scheme:dark){{:root{{{dark}}}}}"
     notes = [
+        *answer.versions,
         *(f"failures: {text}" for text in answer.failures),
         *(f"counts: {text}" for text in answer.accounting),
         f"load: {answer.load}",

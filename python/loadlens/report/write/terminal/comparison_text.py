@@ -27,12 +27,14 @@ def comparison_lines(
         return
     yield ""
     rows = partial(labelled, width=width)
+    yield from rows("versions", answer.versions)
     yield from rows("failures", answer.failures)
     yield from rows("counts", answer.accounting)
     yield from rows("load", [answer.load])
     yield from rows("decides", [answer.decides])
     yield from rows("from", [answer.method])
     yield from rows("note", [f"{words.GLYPHS['caution']} {text}" for text in answer.cautions])
+    yield from rows("record", [answer.record])
     yield ""
     yield from _table(answer, width)
     drawn = list(comparison_text.picture(answer))
