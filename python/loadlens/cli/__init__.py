@@ -17,7 +17,6 @@ import typer
 from loadlens.cli import (
     capacity,
     check,
-    compare,
     completion,
     demo,
     doctor,
@@ -28,6 +27,7 @@ from loadlens.cli import (
     run,
     schema,
 )
+from loadlens.cli.compare import verb as comparing
 from loadlens.cli.grammar import mistakes
 from loadlens.cli.grammar.command import Verb, Verbs
 from loadlens.cli.lab import needing_lab
@@ -41,7 +41,7 @@ from loadlens_compat.wrk.verb import wrk
 
 # Verbs of the extra `lab`. Every other verb runs with the packages of the core alone.
 LAB_VERBS: Final = {
-    "compare": compare.compare,
+    "compare": comparing.compare,
     "demo": demo.demo,
     "explain": explain.explain,
     "capacity": capacity.capacity,
@@ -81,7 +81,7 @@ def _add(name: str, group: str, command: Callable[..., None], **more: Any) -> No
 _add("hit", URLS, hit.hit)
 _add("explain", URLS, explain.explain)
 _add("capacity", URLS, capacity.capacity)
-_add("compare", URLS, compare.compare)
+_add("compare", URLS, comparing.compare)
 _add("init", STUDIES, init.init)
 _add("check", STUDIES, check.check)
 _add("run", STUDIES, run.run)

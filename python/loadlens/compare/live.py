@@ -10,7 +10,7 @@ import json
 import math
 import random
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -26,7 +26,7 @@ from loadlens.estimate.interval import Interval
 from loadlens.measure import whole_run
 from loadlens.measure.source import TrialSource
 from loadlens.measure.trial import TrialMeasures
-from loadlens.model.comparison import Comparison
+from loadlens.model.comparison import Comparison, PairsBegun
 from loadlens.model.study import Case, PlannedTrial, Window
 from loadlens.model.trial import TrialStatus
 from loadlens.model.workload import Closed, Open, Target
@@ -135,13 +135,8 @@ class _Pairs:
             workload = open_load(self.task.rate_per_s or self._found_rate())
         load = self._planned_load(workload)
         self._pilot(load)
-        self.runner.writer.event(
-            records.EVENT,
-            looks=list(self.looks),
-            names=list(self.task.names),
-            margin=self.task.margin,
-            budget_s=self.task.budget_s,
-        )
+        begun = PairsBegun(self.looks, self.task.names, self.task.margin, self.task.budget_s)
+        self.runner.writer.event(records.EVENT, **asdict(begun))
         order = random.Random(self.task.seed)
         spoiled = block = 0
         while self.pairs < self.looks[-1] and not self.runner.interrupts.is_set:

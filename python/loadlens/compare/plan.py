@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from loadlens.compare.records import ARM
+from loadlens.compare.records import ARM, LETTERS
 from loadlens.model.search import Aim
 from loadlens.model.study import Case, Level, PlannedTrial, Purpose, Study
 from loadlens.model.topology import Entry
 from loadlens.model.workload import Closed, Connection, Open, Scenario
 
-LETTERS: Final = ("A", "B")
 PAIRS, RATE, PILOT = "pairs", "rate", "pilot"  # experiments of the record
 MOST_IN_FLIGHT: Final = 2000
 _NS = 1_000_000_000

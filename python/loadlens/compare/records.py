@@ -13,13 +13,15 @@ from loadlens.measure.case import CaseMeasures
 from loadlens.measure.curves import load_factor
 from loadlens.measure.source import TrialSource
 from loadlens.measure.trial import TrialMeasures
-from loadlens.model.comparison import Comparison
+from loadlens.model.comparison import Comparison, PairsBegun
+from loadlens.model.plain import read
 from loadlens.model.study import Window
 from loadlens.present import words
 from loadlens.record import RunRecord
 from loadlens.run import environment
 
 EVENT: Final = "compared"  # in the record of a comparison: its looks and the names of both versions
+LETTERS: Final = ("A", "B")  # names of both versions, and levels of
 ARM: Final = "version"  # the factor of such a record
 MOST_DIFFERENCES: Final = 3
 
@@ -70,9 +72,9 @@ def of_levels(record: RunRecord, chosen: Sequence[str], margin: float) -> Compar
         raise UsageError(
             f"no load was run at both {factor}={first} and {factor}={second}", where=str(record.path)
         )
-    run = next(iter(record.events(EVENT)), None)
-    if run is not None and factor == ARM:
-        return of_pairs(record, Rules(margin, tuple(run["looks"])))
+    looks = begun_of(record).looks
+    if looks and factor == ARM:
+        return of_pairs(record, Rules(margin, looks))
     arms = Arms(f"{factor}={first}", f"{factor}={second}", _matches(matches), is_paired=True)
     return compared(arms, Rules(margin))
 
@@ -90,10 +92,18 @@ def of_pairs(
         measure: As of `whole_run.measured`, such as a function that remembers earlier trials.
     """
     cases = {case.levels[ARM]: case for case in cases_of(record, measure)}
-    matches = (Match("", cases["A"], cases["B"]),) if cases.keys() >= {"A", "B"} else ()
-    run = next(iter(record.events(EVENT)), {"names": ()})
-    versions = tuple(f"{letter}: {name}" for letter, name in zip("AB", run["names"], strict=False))
-    return replace(compared(Arms("A", "B", matches, is_paired=True), rules), versions=versions)
+    both = [cases[letter] for letter in LETTERS if letter in cases]
+    matches = (Match("", *both),) if len(both) == 2 else ()
+    versions = tuple(
+        f"{letter}: {name}" for letter, name in zip(LETTERS, begun_of(record).names, strict=False)
+    )
+    return replace(compared(Arms(*LETTERS, matches, is_paired=True), rules), versions=versions)
+
+
+def begun_of(record: RunRecord) -> PairsBegun:
+    """Return the design of a live comparison from its record."""
+    events = record.events(EVENT)
+    return read(PairsBegun, events[-1] if events else {})
 
 
 def cases_of(

@@ -16,6 +16,16 @@ Change = Literal["better", "worse", "same", "undecided", "not measured"]
 
 
 @dataclass(frozen=True, slots=True)
+class PairsBegun:
+    """Design of a live comparison, as its record keeps it; the default stands for no such record."""
+
+    looks: tuple[int, ...] = ()  # pairs at each look
+    names: tuple[str, ...] = ()  # of both versions
+    margin: float | None = None
+    budget_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Pair:
     """One figure of both versions, from trials that ran next to each other."""
 

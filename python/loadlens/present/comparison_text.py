@@ -62,8 +62,8 @@ def picture(answer: Comparison) -> Iterator[str]:
         if dash:
             for at in range(place(marks[0][0]), place(marks[-1][0]) + 1):
                 line[at] = "-"
-        for at, sign in ((-edge, ":"), (0.0, "|"), (edge, ":")):
-            line[place(at)] = sign if line[place(at)] == " " else line[place(at)]
+        for guide, sign in ((-edge, ":"), (0.0, "|"), (edge, ":")):
+            line[place(guide)] = sign if line[place(guide)] == " " else line[place(guide)]
         for change, sign in marks:
             line[place(change)] = sign
         return f"{label:>8} {''.join(line)} {text}".rstrip()

@@ -169,7 +169,7 @@ def of_comparison(answer: Comparison) -> Result:
             *(f"failures: {text}" for text in answer.failures),
             *([f"decides: {answer.decides}"] if answer.decides else []),
             answer.method,
-            *(f"{words.GLYPHS['caution']} {text}" for text in answer.cautions),
+            *(f"note: {text}" for text in answer.cautions),
         ),
         (objective,),
         tuple(rows),

@@ -33,7 +33,7 @@ def comparison_lines(
     yield from rows("load", [answer.load])
     yield from rows("decides", [answer.decides])
     yield from rows("from", [answer.method])
-    yield from rows("note", [f"{words.GLYPHS['caution']} {text}" for text in answer.cautions])
+    yield from rows("note", answer.cautions)
     yield from rows("record", [answer.record])
     yield ""
     yield from _table(answer, width)

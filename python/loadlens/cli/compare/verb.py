@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from loadlens.cli import preflight
-from loadlens.cli.compare_options import (
+from loadlens.cli.compare.options import (
     CompareFlags,
     is_live,
     is_record_text,

@@ -1,0 +1,1 @@
+"""The verb `compare`: its flags, and the wiring to records and live pairs."""
