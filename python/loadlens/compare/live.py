@@ -48,6 +48,7 @@ SHARE_OF_CAPACITY: Final = 0.5  # far enough from it that queues do not grow wit
 MOST_FOUND_RATE: Final = 1000.0  # per second: more requests narrow nothing, as trials differ by more
 MOST_FAILING: Final = 0.01  # of requests, while a rate is sought
 SHORTEST_S, LONGEST_S = 2.0, 20.0  # of the measured part
+USUAL_OVERHEAD_S, USUAL_START_S = 1.0, 2.5  # of a trial, where no load was run to find a rate
 WARMUP_S: Final = 0.4
 STARTED_WARMUP_S: Final = 1.5  # of services that were just started
 METRICS_AT_MOST: Final = 5  # that Holm's procedure divides the error by
@@ -229,7 +230,7 @@ class _Pairs:
         """Return the load of a trial, and set the looks that there is time for."""
         starts = any(aim.services for aim in self.task.aims)
         warmup_s = STARTED_WARMUP_S if starts else WARMUP_S
-        overhead_s = max(self.overheads_s, default=1.0) if starts else _middle(self.overheads_s, 1.0)
+        overhead_s = _middle(self.overheads_s, USUAL_START_S if starts else USUAL_OVERHEAD_S)
         left_s = self.task.budget_s - (time.monotonic() - self.began)
         for pairs in reversed(ahead.LOOKS):
             measured_s = min(left_s / (2 * pairs + 2) - overhead_s - warmup_s, LONGEST_S)
@@ -298,7 +299,8 @@ class _Pairs:
         done = self.runner.run(trial)
         if not done.came_up and done.fault is not None:
             raise TestbedError(done.fault.message, where=done.fault.where, hint=done.fault.hint)
-        if done.result is not None:
+        # The first load of a version starts it, and is light: others may wait for their last answers.
+        if done.result is not None and load.workload == Closed(users=1):
             self.overheads_s.append(max(0.0, time.monotonic() - began - done.result.load_s))
         self.progress.tell(done.ended(trial, attempt, number, left, may_repeat=load.experiment == PAIRS))
         return done

@@ -73,6 +73,6 @@ def _git(folder: Path, *words: str, hint: str, about: str = "") -> str:
     except FileNotFoundError:
         raise UsageError("git is not installed", where="--rev", hint="two --start commands instead") from None
     if done.returncode:
-        said = (done.stderr.strip().splitlines() or [f"no revision {about!r}"])[-1]
-        raise UsageError(said.removeprefix("fatal: "), where="--rev", hint=hint)
+        message = (done.stderr.strip().splitlines() or [f"no revision {about!r}"])[-1]
+        raise UsageError(message.removeprefix("fatal: "), where="--rev", hint=hint)
     return done.stdout.strip()
