@@ -38,7 +38,7 @@ def test_the_highest_rate_of_one_server_is_found_and_the_record_gives_the_answer
     served = answer["capacity"]["point"]
     most = served - 1 / MEAN_BELOW_S
     assert rates["objectives"] == [
-        "mean of response time < 8.00 ms",
+        "mean response time < 8.00 ms",
         "share of requests without success < 1.0 %",
     ]
     assert rates["low_per_s"] is not None, rates["sentence"]
