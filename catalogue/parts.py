@@ -62,6 +62,11 @@ def pool(size: int) -> dict[str, Any]:
     return {"size": size, "kind": "pool"}
 
 
+def nameless(size: int) -> dict[str, Any]:
+    """A resource that the metrics show under names that say nothing."""
+    return {"size": size, "kind": "nameless"}
+
+
 def hidden(size: int) -> dict[str, Any]:
     """A resource that no metric shows."""
     return {"size": size, "kind": "hidden"}

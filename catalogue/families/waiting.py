@@ -12,6 +12,7 @@ from catalogue.parts import (
     lock,
     loops,
     ms,
+    nameless,
     pair,
     plateau,
     pool,
@@ -98,6 +99,18 @@ def _pool(draws: Draws) -> Drawn:
         plateau(size * 1e3 / hold, base + hold, hold=ms(hold), size=Number(size, "connections")),
         server(draws, *ops, resources={"db": pool(2_000)}),
         repaired=remedied(twice, label, 2 * size * 1e3 / hold),
+    )
+
+
+def _nameless(draws: Draws) -> Drawn:
+    """The gauges of the places and of their queue have names that say nothing."""
+    base, hold, size = draws.scaled(1, 5), draws.scaled(15, 60), draws.whole(2, 12)
+    ops = [wait(base), *holding("db", wait(hold))]
+    return pair(
+        server(draws, *ops, resources={"db": nameless(size)}),
+        Label((POOL, PLATEAU)),
+        plateau(size * 1e3 / hold, base + hold, hold=ms(hold), size=Number(size, "connections")),
+        server(draws, *ops, resources={"db": nameless(2_000)}),
     )
 
 
@@ -203,6 +216,12 @@ FAMILIES: Final = (
         _pool,
         looks_like=("worker-pool", "delay-limiter"),
         fix=MORE_CONNECTIONS,
+    ),
+    Family(
+        "nameless-pool",
+        "a pool that is too small, whose gauges have names that say nothing",
+        _nameless,
+        looks_like=("worker-pool", "delay-limiter"),
     ),
     Family(
         "worker-pool",

@@ -723,6 +723,7 @@ CHECKS: dict[str, Check] = {
     "db-lock-timeouts": times_out,
     "db-pool-timeouts": times_out,
     "db-pool": all_of(saturates, leaves_others_alone),
+    "nameless-pool": all_of(saturates, leaves_others_alone),
     "worker-pool": all_of(saturates, holds_up_others),
     "single-worker": all_of(saturates, holds_up_others),
     "nested-pools": saturates,

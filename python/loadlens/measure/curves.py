@@ -241,6 +241,7 @@ def _step(case: CaseMeasures, idle: Mapping[str, float | None], work_s: float) -
         standstills=shapes.standstills(case),
         spared=shapes.spared(case),
         places=gauges.places_of(case),
+        numbers=gauges.numbers_of(case),
         answer_bytes=_answer_bytes(case),
         steal_mean=float(np.mean(stolen)) if stolen else None,
         others_mean=float(np.mean(others)) if others else None,

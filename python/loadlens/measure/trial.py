@@ -250,6 +250,7 @@ class TrialMeasures:
     external: ExternalReport | None = None  # report of an external load generator
     rows: samples.Read = samples.NOT_LOOKED_AT
     places: tuple[gauges.GaugePlace, ...] = ()  # held by requests, as services report
+    numbers: tuple[gauges.Reading, ...] = ()  # whole numbers that services export
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -347,6 +348,7 @@ def _measure(source: TrialSource, window: Window) -> TrialMeasures:
         else received.read(counters, load.plan.name, *(load.phases[kind] for kind in STEP_PHASES)),
         rows=samples.read(source, plans, counters, grid.edges_s),
         places=gauges.read(readings, begin, end),
+        numbers=gauges.read_numbers(readings, begin, end),
     )
     return with_readings(measures, readings, begin, end)
 

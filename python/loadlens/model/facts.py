@@ -300,6 +300,7 @@ class Gauge:
     name: str  # as it is exported, with its labels: for printing only
     mean: Figure  # of its readings in the measured part
     highest: float  # of them, in any trial
+    before: float | None = None  # the lowest reading before the load of a trial
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,6 +354,7 @@ class Step:
     memory: MemoryWatch | None = None
     received: ReceivedWatch | None = None
     places: tuple[ConcurrencyLimit, ...] = ()
+    numbers: tuple[Gauge, ...] = ()  # whole numbers that services export, whatever their names say
     answer_bytes: float | None = None  # of an answer of the load on the wire, mean of the trial with the most
     driver: str = ""  # a label: the program of others that made the load; empty: our engine
     quality: Quality = field(default_factory=Quality)  # how far its figures can be trusted

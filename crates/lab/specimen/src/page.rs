@@ -194,6 +194,10 @@ fn resources(machine: &Machine, names: &Names, text: &mut String) {
         };
         match resource.kind {
             ResourceKind::Hidden => {}
+            ResourceKind::Nameless => {
+                gauge("desk_a", "desk", held);
+                gauge("desk_b", "desk", waiting);
+            }
             ResourceKind::Lock => {
                 gauge(names.lock[0], "lock", held);
                 gauge(names.lock[1], "lock", waiting);

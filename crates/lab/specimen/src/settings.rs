@@ -126,6 +126,8 @@ pub enum ResourceKind {
     Lock,
     /// A pool of connections to something.
     Pool,
+    /// In the metrics, under names that say nothing of what they count.
+    Nameless,
     /// Absent from the metrics.
     Hidden,
 }

@@ -2,7 +2,8 @@
 joined over the trials of a case.
 
 A pool or a lock is several gauges with one stem: how many hold a place, how many wait, how many may. What a
-gauge is, its name says (`vocabulary`); replicas of a service are added up.
+gauge is, its name says (`metric_names`); replicas of a service are added up. Gauges whose names say nothing
+are read as well (`read_numbers`): rules judge them by their behaviour.
 """
 
 from __future__ import annotations
@@ -13,16 +14,24 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from loadlens.estimate.interval import Interval
+from loadlens.estimate.interval import Floats, Interval
 from loadlens.model.facts import ConcurrencyLimit, Gauge
 from loadlens.model.readings import PostgresMetrics
-from loadlens.signals.read.metric_names import Kind, Meaning, Role, meaning_of, other_labels
+from loadlens.signals.read.metric_names import (
+    Kind,
+    Meaning,
+    Role,
+    is_accumulated,
+    meaning_of,
+    other_labels,
+)
 from loadlens.signals.read.trial_series import SCRAPE, Readings, Series, level
 
 if TYPE_CHECKING:
     from loadlens.measure.case import CaseMeasures
 
 _OURS: Final = frozenset({"service", "replica"})  # labels that the monitor adds
+MOST_NUMBERS: Final = 200  # whole numbers of a trial; a service with more exports one for each of something
 Key = tuple[str, ...]
 
 
@@ -33,6 +42,7 @@ class Reading:
     name: str
     mean: Interval
     highest: float
+    before: float | None = None  # the first reading of the trial, before the load
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +104,63 @@ def places_of(case: CaseMeasures) -> tuple[ConcurrencyLimit, ...]:
     return tuple(limits)
 
 
+def read_numbers(readings: Readings, begin: float, end: float) -> tuple[Reading, ...]:
+    """Return the whole numbers that services export and that go up and down, whatever their names are.
+
+    Counters, and gauges of sizes and times, are no numbers of requests. Replicas of a service are added up.
+
+    Args:
+        readings: Of the trial.
+        begin: Of the measured part, seconds since t0.
+        end: Of it.
+    """
+    replicas: dict[tuple[str, str], list[Series]] = {}
+    for metric, series in readings.monitored(SCRAPE):
+        if not is_accumulated(metric) and _is_number(series.values):
+            own = {name: value for name, value in series.labels.items() if name not in _OURS}
+            replicas.setdefault((series.labels.service, _shown(metric, own)), []).append(series)
+    if len(replicas) > MOST_NUMBERS:
+        return ()
+    numbers = []
+    for (_, name), every in sorted(replicas.items()):
+        parts = [series.between(begin, end).values for series in every]
+        if all(part.size for part in parts):
+            mean = _added([level(part) for part in parts])
+            before = sum(float(series.values[0]) for series in every if series.seconds[0] < begin)
+            is_known = any(series.seconds[0] < begin for series in every)
+            highest = sum(float(part.max()) for part in parts)
+            numbers.append(Reading(name, mean, highest, before if is_known else None))
+    return tuple(numbers)
+
+
+def _is_number(values: Floats) -> bool:
+    """Return true for whole numbers from 0 on that do not only grow, as a counter without a suffix does."""
+    is_whole = bool(np.all(values >= 0) and np.all(values == np.round(values)))
+    growth = np.diff(values)
+    return is_whole and not (growth.size > 1 and bool(np.all(growth > 0)))
+
+
+def numbers_of(case: CaseMeasures) -> tuple[Gauge, ...]:
+    """Return the whole numbers that the services export in every trial of a case."""
+    by_name: dict[str, list[Reading]] = {}
+    for trial in case.usable:
+        for reading in trial.numbers:
+            by_name.setdefault(reading.name, []).append(reading)
+    every = [readings for readings in by_name.values() if len(readings) == len(case.usable)]
+    return tuple(_joined(case, readings) for readings in every)
+
+
 def _gauge(case: CaseMeasures, trials: Sequence[GaugePlace], role: Role) -> Gauge | None:
     readings = [place.gauges[role] for place in trials if role in place.gauges]
-    if not readings:
-        return None
+    return _joined(case, readings) if readings else None
+
+
+def _joined(case: CaseMeasures, readings: Sequence[Reading]) -> Gauge:
+    """Join the readings of one gauge in the trials of a case."""
     name = readings[0].name
     mean = case.level_figure(name, "", [reading.mean for reading in readings])
-    return Gauge(name, mean, max(reading.highest for reading in readings))
+    before = [reading.before for reading in readings if reading.before is not None]
+    return Gauge(name, mean, max(reading.highest for reading in readings), min(before, default=None))
 
 
 # --- from rows to series ----------------------------------------------------------------------------------

@@ -61,6 +61,7 @@ _NOT_PLACES: Final = (
     *("jvm_", "process_", "go_threads", "go_goroutines", "go_gc", "go_sched", "nodejs_", "python_"),
     *("nginx_connections_", "promhttp_", "logback_", "kestrel_", "scrape_"),
 )
+_SUFFIXES: Final = ("_total", "_bucket", "_sum", "_created")
 _STATES: Final = frozenset({"state", "status"})  # labels whose value is part of the name
 _KNOWN: Final[Mapping[str, Meaning]] = {
     "http_server_requests_active_seconds_active_count": Meaning("held", "requests", ("http", "server")),
@@ -89,11 +90,16 @@ def other_labels(labels: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     return tuple(sorted((name, value) for name, value in labels.items() if name not in _STATES))
 
 
+def is_accumulated(metric: str) -> bool:
+    """Return true for the name of a counter, a part of a histogram, a size or a time: of no places."""
+    return metric.endswith((*_SUFFIXES, "_count")) or bool(_OTHER & set(_words(metric)))
+
+
 @cache
 def _meaning(metric: str, state: str) -> Meaning | None:
     if metric in _KNOWN:
         return _KNOWN[metric]
-    if metric.startswith(_NOT_PLACES) or metric.endswith(("_total", "_bucket", "_sum", "_created")):
+    if metric.startswith(_NOT_PLACES) or metric.endswith(_SUFFIXES):
         return None
     words = _words(f"{metric} {state}")
     if _OTHER & set(words):

@@ -194,3 +194,36 @@ def test_a_database_tells_who_waits_for_locks_and_who_may_hold_them() -> None:
 
     assert (kept.kind, kept.held_is_at_most) == ("lock", True)
     assert points(kept) == {"held": 2.0, "waiting": 7.0}
+
+
+def test_whole_numbers_are_read_whatever_they_are_called_and_counters_are_not() -> None:
+    rows = scraped(
+        ("desk_a", NONE, [0, 1, 4, 4, 4, 3, 4, 9]),
+        ("visits", NONE, [0, 3, 6, 9, 12, 15, 18, 21]),  # a counter without a suffix
+        ("served_total", NONE, [5] * 8),
+        ("answer_seconds_count", NONE, [5] * 8),
+        ("heap_bytes", NONE, [512] * 8),
+        ("share_free", NONE, [0.5] * 8),
+        ("degrees", NONE, [-1] * 8),
+    )
+
+    (number,) = gauges.read_numbers(rows, BEGIN, END)
+
+    assert (number.name, number.mean.point, number.highest, number.before) == ("desk_a", 3.8, 4.0, 0.0)
+
+
+def test_numbers_of_replicas_are_added_up() -> None:
+    rows = scraped(
+        ("desk_a", {"replica": "1"}, [0, 1, 4, 4, 4, 4, 4, 4]),
+        ("desk_a", {"replica": "2"}, [1, 0, 2, 2, 2, 2, 2, 2]),
+    )
+
+    (number,) = gauges.read_numbers(rows, BEGIN, END)
+
+    assert (number.mean.point, number.highest, number.before) == (6.0, 6.0, 1.0)
+
+
+def test_a_service_with_a_number_for_each_of_something_is_not_read() -> None:
+    many = [("desk_a", {"of": str(n)}, [0, 1] * 4) for n in range(gauges.MOST_NUMBERS + 1)]
+
+    assert gauges.read_numbers(scraped(*many), BEGIN, END) == ()

@@ -8,7 +8,9 @@ per request), however many users there are.
 thread is full. Gauges of a lock at the highest load that show a mean of 0.85 to 1.5 holders and of more than
 0.5 waiting requests; a database that reports its activity (sessions that wait for a lock, sessions within a
 transaction) serves as well. Half or more of all waiting requests, X (R - R1), wait for this lock, or they
-fill the threads or the pool in front of it; otherwise the finding is suspected.
+fill the threads or the pool in front of it; otherwise the finding is suspected. Where no name of a gauge says
+lock, two gauges that behave like one full place and like its queue serve as well, if a cheap probe does not
+wait (`downstream.serialised` says which).
 
 **Ruled out by.** A pool (two or more holders). Full threads that do not wait for the lock. A machine,
 generator or transfer that is the limit. Refusals. Holders of the lock that wait in a further queue behind it.
@@ -33,7 +35,7 @@ from dataclasses import dataclass, replace
 
 from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, on_curve
-from loadlens.diagnose.observe import limits, waits
+from loadlens.diagnose.observe import gauge_courses, limits, waits
 from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.measure.thresholds import ONE_HOLDER, SATURATED
 from loadlens.model.facts import ConcurrencyLimit, Facts, Step
@@ -64,7 +66,7 @@ def observe(facts: Facts) -> Sequence[FullLock] | Lacking | Nothing:
     locks = [
         FullLock(full, lock, limits.hold(full, lock))
         for full in plateaus
-        for lock in limits.of_kind(full, "lock")
+        for lock in limits.of_kind(full, "lock") or gauge_courses.of_kind(full, "lock")
     ]
     if not locks:
         return Lacking("no gauge of a lock: its holders and waiters would decide (--metrics)")

@@ -7,7 +7,9 @@ use. Throughput is W / (time a connection is held per request).
 thread is full. Gauges of a pool at the highest load that show 90 % of the connections in use and a mean of
 more than 0.5 waiting requests. The size of the pool comes from a gauge, or is the number in use if that stays
 within 5 % over the last two levels. Half or more of all waiting requests, X (R - R1), wait for this pool, or
-they fill the threads in front of it; otherwise the finding is suspected.
+they fill the threads in front of it; otherwise the finding is suspected. Where no name of a gauge says pool,
+two gauges that behave like two or more full places and like their queue serve as well, if a cheap probe does
+not wait (`downstream.serialised` says which).
 
 **Ruled out by.** A lock or another pool that all holders of the connections wait for (then that is the
 cause). Full threads that do not wait for the pool. A machine, generator or transfer that is the limit.
@@ -31,7 +33,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, on_curve
-from loadlens.diagnose.observe import limits, waits
+from loadlens.diagnose.observe import gauge_courses, limits, waits
 from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.model.facts import ConcurrencyLimit, Facts
 from loadlens.model.finding import Grade
@@ -60,7 +62,7 @@ def observe(facts: Facts) -> Sequence[FullPool] | Lacking | Nothing:
     pools = [
         FullPool(full, pool, limits.size_of(full, pool), limits.hold(full, pool))
         for full in plateaus
-        for pool in limits.of_kind(full, "pool")
+        for pool in limits.of_kind(full, "pool") or gauge_courses.of_kind(full, "pool")
     ]
     if not pools:
         return Lacking(

@@ -1,13 +1,24 @@
-"""Requests wait in a queue behind the service, and no gauge shows which.
+"""Requests wait in a queue behind the service, and no gauge says by its name of what kind.
 
-**Means.** Only a limited number of requests at once pass something that cheap requests do not need: a lock,
-a connection pool, a limiter that delays, or another service. From outside these look the same, and the
-number that pass at once does not distinguish them either.
+**Means.** Only a limited number of requests at once pass something that cheap requests do not need: a lock, a
+connection pool, a limiter that delays, or another service. From outside these look the same, and the number
+that pass at once does not distinguish them either. Gauges of the service are compared by behaviour, whatever
+their names are: one that stays at a number of places while load and waiting grow is the full resource; one
+that equals the number of waiting requests is its queue. Both are named as they are exported.
 
 **Needs.** A plateau. CPU to spare: computing and waiting for a core take at most 70 % of the cores, and no
 thread is full; if no processes are watched, the machine uses less than one core apart from the generator. At
 the lowest plateau level where both can be compared, a cheap probe waits less than 0.2 of the time that the
 load waits, and at most one probe in five is delayed.
+
+A gauge is named as the full resource if all its readings are whole numbers; if at the highest level and at
+one with at least 1.3 times fewer users it is at least 90 % of the same highest number S; if there are at
+least 1.2 S users at both; if it was at most 0.8 S at the lightest load, or 0.2 S before the load; if S / X is
+at most 1.2 times the response time of one user; and if S is within 20 % of X R1, the requests at work at
+once, or S is one and X R1 at most 1.8, or the gauge grew with throughput (within 30 %, and at each level
+within 0.25 S) at two levels or more below the plateau. A gauge is named as the queue if it is within 25 % of
+X (R - R1) wherever that is 2 or more, at two levels or more, and at most 0.25 for one user. A constant, a
+counter, a count of users, and threads that idle fail one of these.
 
 **Ruled out by.** A lock or pool that gauges show (`db.lock`, `db.pool`) or full threads
 (`threads.pool-limit`): these are then the finding. A machine or generator that is the limit. Fast refusals:
@@ -40,7 +51,7 @@ from loadlens.diagnose.driver import (
     on_curve,
     strongest,
 )
-from loadlens.diagnose.observe import limits, waits
+from loadlens.diagnose.observe import gauge_courses, limits, waits
 from loadlens.estimate.interval import Insufficient
 from loadlens.measure.thresholds import UNCOUPLED
 from loadlens.model.facts import Facts
@@ -48,7 +59,7 @@ from loadlens.model.finding import Estimate, Finding, Grade
 from loadlens.present import numbers, words
 
 ID = "downstream.serialised"
-TITLE = "a line behind the service that no gauge names"
+TITLE = "a line behind the service, of a kind that no gauge names"
 EXPLAINS: tuple[str, ...] = ("saturation.plateau",)
 
 # What has found the limit already, or is a line with a name of its own.
@@ -71,6 +82,8 @@ class NamelessLine:
 
     full: waits.Full
     lowest: waits.Waits
+    places: gauge_courses.FullPlaces | None  # gauges that behave like it
+    queue: gauge_courses.Line | None
 
 
 def observe(facts: Facts, others: Sequence[Answer]) -> Sequence[NamelessLine] | Lacking | Nothing:
@@ -83,8 +96,13 @@ def observe(facts: Facts, others: Sequence[Answer]) -> Sequence[NamelessLine] | 
     if not nameless:
         return Nothing(f"named: {', '.join(cause.rule for cause in named)}")
     compared = [(full, waits.waits(full)) for full in nameless]
-    lines = [NamelessLine(full, levels[0]) for full, levels in compared if not isinstance(levels, str)]
+    lines = [_nameless(full, levels[0]) for full, levels in compared if not isinstance(levels, str)]
     return lines or Lacking(next(reason for _, reason in compared if isinstance(reason, str)))
+
+
+def _nameless(full: waits.Full, lowest: waits.Waits) -> NamelessLine:
+    queue = gauge_courses.line(full)
+    return NamelessLine(full, lowest, gauge_courses.full_places(full, queue), queue)
 
 
 def claim(facts: Facts, line: NamelessLine) -> Claim:
@@ -109,6 +127,13 @@ def claim(facts: Facts, line: NamelessLine) -> Claim:
             chip=share,
         ),
     ]
+    places, queue = line.places, line.queue
+    if places is not None:
+        chip = f"{places.size} of {places.size} taken"
+        signals.append(grading.stated("gauge.places", True, text=places.text(full), chip=chip))
+    if queue is not None:
+        chip = f"{limits.point(queue.gauge):.3g} wait"
+        signals.append(grading.stated("gauge.waiting", True, text=queue.text(full), chip=chip))
     # A link that is shared fairly makes large answers wait and small ones hardly: unless timed.
     longest = full.top.longest_class()
     if longest is None or not isinstance(longest.transfer, Estimate):
@@ -120,9 +145,19 @@ def claim(facts: Facts, line: NamelessLine) -> Claim:
         if not isinstance(full.parallelism, Insufficient):
             at_once = f"{full.parallelism.point:.2g} at work at once"
             statement = f"Requests {verb} in a line behind the service: {full.most}, {at_once}"
+        if places is not None:
+            name = gauge_courses.shown(places.gauge)
+            taken = "The one place" if places.size == 1 else f"All {places.size} places"
+            verb = "may be" if grade is Grade.SUSPECTED else "is" if places.size == 1 else "are"
+            statement = f"{taken} of {name} {verb} taken: {full.most}"
+        elif queue is not None:
+            statement = f"Requests {verb} in {gauge_courses.shown(queue.gauge)}: {full.most}"
         load_s, probe_s = numbers.with_unit(lowest.load_s, "s"), numbers.with_unit(lowest.probe_s, "s")
         gauges = [limits.reading(places.held) for places in full.top.places]
+        names = [seen.gauge.name for seen in (places, queue) if seen is not None]
         nameless = f"no gauge names it ({', '.join(gauges[:3])})" if gauges else "no gauge was read"
+        if names:
+            nameless = f"{' and '.join(names)} behave like it, and their names do not say"
         return Words(
             statement=statement,
             explanation=f"At {words.users(lowest.step.load)} {lowest.costliest.label} waits {load_s} and "
