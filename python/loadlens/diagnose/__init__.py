@@ -137,6 +137,16 @@ def _names_a_limit(finding: Finding) -> bool:
     return is_about_service and finding.explained_by is None and finding.grade >= Grade.PROBABLE
 
 
+def limits_of(findings: Sequence[Finding]) -> list[Finding]:
+    """Return findings that no other explains and that say more than how far figures go."""
+    return [f for f in findings if f.explained_by is None and f.rule not in NOTES]
+
+
+def root_of(findings: Sequence[Finding]) -> Finding | None:
+    """Return the weightiest finding of a limit that no other explains, if it is at least probable."""
+    return next((f for f in limits_of(findings) if f.grade >= Grade.PROBABLE), None)
+
+
 def _place(finding: Finding, *, is_named: bool) -> tuple[bool, bool, bool, float, int]:
     """Order causes first, then what they explain, then notes; each by what is at stake where it is worst.
 

@@ -1,11 +1,11 @@
 """The lines of the service's own code where its threads are at the highest level, as evidence for a limit.
 
 A thread is *at work* if its innermost own code is not where threads also are without load: that leaves
-out pools that wait for work, event loops that wait for events, and timers of the service. Of the threads
-at work the place is shown that holds most of them; where they wait for a lock there, also the place that
-holds most of the others, one of which has it. If the limit is CPU time, the place is shown that holds most
-of the samples on a CPU. A place is a line; code that computes is one place per function, because it moves
-from line to line.
+out pools that wait for work, event loops that wait for events, and timers of the service. Where a fifth of
+the threads at work or more wait for the same lock, pool or semaphore, two places are shown: where they wait,
+and where most of the others are, who may have it. Else the place is shown that holds most of the threads at
+work. If the limit is CPU time, the place is shown that holds most of the samples on a CPU. A place is a line;
+code that computes is one place per function, because it moves from line to line.
 
 Nothing is named on fewer than `FEWEST` samples or `FEWEST_MOMENTS` moments, if no more than half of the
 samples are there beyond chance, or if threads at work come and go: then the limit is not where they are.
@@ -14,18 +14,17 @@ samples are there beyond chance, or if threads at work come and go: then the lim
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Final, Literal
 
-from loadlens.diagnose import PAGES
-from loadlens.diagnose.rules.capacity_limits import healthy
-from loadlens.diagnose.rules.processor import colocation_contention, host_interference
+from loadlens.diagnose import HEALTHY, PAGES, root_of
 from loadlens.estimate.distributions import binomial_at_least
-from loadlens.model.finding import Finding, Grade
-from loadlens.model.notes import NOTES
-from loadlens.model.stacks import CodeEvidence, CodePlace, Frame, StackSamples, ThreadSample, Wait
+from loadlens.measure.services import thread_places
+from loadlens.measure.services.thread_places import MAIN, At
+from loadlens.model.finding import Finding
+from loadlens.model.notes import OF_THE_HOST
+from loadlens.model.stacks import CodeEvidence, CodePlace, StackSamples, ThreadSample, Wait
 from loadlens.present import numbers, words
 
 FEWEST: Final = 20
@@ -35,12 +34,11 @@ MOST: Final = 0.5  # of the samples, from which a place is named
 SINGLE_LINE: Final = 0.8  # of a function's samples: it is named by this line alone
 LINE_SHARE: Final = 0.05  # of a function's samples: other lines are left out of its range
 ALIKE: Final = 0.8  # of the samples of a place, from which a library's function or a wait is said of it
+IN_LINE: Final = 0.2  # of the threads at work, from which those who wait for the same are named first
 FULL: Final = 0.75  # mean number of threads at work over the highest: as many as there can be
-AT_REST: Final = 0.5  # threads at a place without load over those with it, from which it is no work
 UNREAD: Final = 0.1  # of the samples on a CPU, from which a process without frames is named
 LANGUAGES: Final = "only that of Python and the JVM is"
 PROCESSOR, WAITING = "processor", "waiting"  # rooms of the rules on what the service itself is full of
-MAIN: Final = "<module>"
 
 _VERBS: Final[Mapping[Wait, tuple[str, str]]] = {  # of one thread and of several
     "": ("runs", "run"),
@@ -53,6 +51,10 @@ _VERBS: Final[Mapping[Wait, tuple[str, str]]] = {  # of one thread and of severa
     "process": ("waits for another process", "wait for another process"),
 }
 STATES: Final[Mapping[Wait, str]] = {wait: singular for wait, (singular, _) in _VERBS.items()}
+_THINGS: Final[Mapping[str, str]] = {
+    "pool": "a connection of the pool",
+    "unknown": "one of a few places",
+}
 _HELP: Final = {
     "not permitted": "run with sudo, or once: sudo sysctl kernel.yama.ptrace_scope=0; in a container: "
     "--cap-add SYS_PTRACE",
@@ -73,87 +75,22 @@ def code_evidence(
     """
     if not stacks:
         return CodeEvidence()
-    top, limit = _Level(stacks[-1]), _limit(findings)
-    room = "" if limit is None else _room(limit.rule)
+    top, root = _Level(stacks[-1]), root_of(findings)
+    room = "" if root is None else _room(root.rule)
     if not is_full and room not in (PROCESSOR, WAITING):
         return CodeEvidence(cost=top.cost())
     places = tuple(top.places(is_processor=room == PROCESSOR))
     return CodeEvidence(places, "" if places else top.why_none(), top.cost())
 
 
-def _limit(findings: Sequence[Finding]) -> Finding | None:
-    """Return the weightiest finding on the service that is at least probable; none on what disturbs it."""
-    apart = NOTES | {healthy.ID, host_interference.ID, colocation_contention.ID}
-    return next(
-        (f for f in findings if f.explained_by is None and f.rule not in apart and f.grade >= Grade.PROBABLE),
-        None,
-    )
-
-
 def _room(rule: str) -> str:
-    """Return the folder of a rule."""
+    """Return the folder of a rule about the service; empty: about something else."""
+    if rule in OF_THE_HOST | {HEALTHY}:
+        return ""
     return next((page.__name__.split(".")[-2] for page in PAGES if rule == page.ID), "")
 
 
-@dataclass(frozen=True, slots=True)
-class _At:
-    """A sample of a thread in own code."""
-
-    sample: ThreadSample
-    depth: int  # of the innermost own frame in the stack
-
-    @property
-    def own(self) -> Frame:
-        return self.sample.stack[self.depth]
-
-    @property
-    def line(self) -> tuple[str, int]:
-        return self.own.file, self.own.line
-
-    @property
-    def moment(self) -> tuple[int, float]:
-        return self.sample.pid, self.sample.time_s
-
-    @property
-    def place(self) -> tuple[str, str, int]:
-        """File and function, and the line if it waits there."""
-        is_computing = self.sample.is_running or self.sample.wait == "interpreter"
-        return self.own.file, self.own.function, 0 if is_computing else self.own.line
-
-    @property
-    def call(self) -> str:
-        """Function of a library that the own code is in; empty: none with a frame."""
-        inner = self.sample.stack[self.depth + 1 :]
-        return inner[0].name if inner else ""
-
-    @property
-    def caller(self) -> Frame | None:
-        """Own function that called this one."""
-        outer = self.sample.stack[: self.depth]
-        return next((frame for frame in reversed(outer) if frame.is_own and frame.function != MAIN), None)
-
-
-def _in_own_code(samples: Iterable[ThreadSample]) -> Iterator[_At]:
-    for sample in samples:
-        depth = next((i for i in reversed(range(len(sample.stack))) if sample.stack[i].is_own), None)
-        if depth is not None:
-            yield _At(sample, depth)
-
-
-def _moments(samples: Iterable[ThreadSample]) -> Counter[int]:
-    """Return how often each process was sampled."""
-    return Counter(pid for pid, _ in {(sample.pid, sample.time_s) for sample in samples})
-
-
-def _per_moment(samples: Sequence[_At], moments: Mapping[int, int]) -> Counter[tuple[str, int]]:
-    """Return the mean number of threads at each line, over all processes."""
-    means: Counter[tuple[str, int]] = Counter()
-    for at in samples:
-        means[at.line] += 1 / moments[at.sample.pid]  # type: ignore[assignment]
-    return means
-
-
-def _majority(samples: Sequence[_At], of_samples: int) -> Sequence[_At]:
+def _majority(samples: Sequence[At], of_samples: int) -> Sequence[At]:
     """Return the samples of the place that holds most of all; none if no place does beyond chance."""
     by_place = Counter(at.place for at in samples)
     if not by_place:
@@ -164,7 +101,14 @@ def _majority(samples: Sequence[_At], of_samples: int) -> Sequence[_At]:
     return there if is_enough and binomial_at_least(count, of_samples, MOST) <= CHANCE else ()
 
 
-def _wait_of(there: Sequence[_At]) -> Wait | None:
+def _first(samples: Sequence[At]) -> Sequence[At]:
+    """Return the samples of the place that holds most, if it holds more than half of them."""
+    by_place = Counter(at.place for at in samples)
+    place, count = by_place.most_common(1)[0] if by_place else (None, 0)
+    return [at for at in samples if at.place == place] if count > max(FEWEST, MOST * len(samples)) else ()
+
+
+def _wait_of(there: Sequence[At]) -> Wait | None:
     """Return what threads at a place do: what most of them wait for, or run; none: this and that.
 
     States that changed around the sample (`other`) do not count, unless they are the most.
@@ -183,13 +127,9 @@ class _Level:
         self._stacks = stacks
         self._sources = {(line.file, line.line): line.text for line in stacks.lines}
         self._names = short_names(stacks)
-        self._loaded = [s for s in stacks.samples if stacks.begin_s <= s.time_s <= stacks.end_s]
-        self._moments = _moments(self._loaded)
-        idle = [s for s in stacks.samples if s.time_s < 0]
-        at_rest = _per_moment(list(_in_own_code(idle)), _moments(idle))
-        in_code = list(_in_own_code(self._loaded))
-        with_load = _per_moment(in_code, self._moments)
-        self._work = [at for at in in_code if at_rest[at.line] < AT_REST * with_load[at.line]]
+        work = thread_places.work_of(stacks)
+        self._loaded, self._moments, self._work = work.loaded, work.moments, work.at
+        self._line = thread_places.line_of(work)
 
     def places(self, *, is_processor: bool) -> Iterator[CodePlace]:
         """Yield the place that holds most, and that of the others where they wait for a lock."""
@@ -199,6 +139,9 @@ class _Level:
             if there:
                 yield self._place("computes", there, on_cpu)
                 return
+        if self._line is not None and len(self._line.waiting) >= IN_LINE * len(self._work):
+            yield from self._of_line(self._line)
+            return
         there = _majority(self._work, len(self._work)) if self._is_full() else ()
         if not there:
             return
@@ -208,6 +151,15 @@ class _Level:
             others = _majority(rest, len(rest))
             if others:
                 yield self._place("holds", others, len(rest))
+
+    def _of_line(self, line: thread_places.Line) -> Iterator[CodePlace]:
+        """Yield where most of those wait that wait for the same, and where most are that may have it."""
+        waiting = _first(line.waiting)
+        if waiting:
+            yield self._place("works", waiting, len(self._work), line)
+            others = _first(line.others)
+            if others:
+                yield self._place("holds", others, len(line.others))
 
     def at_work(self) -> tuple[ThreadSample, ...]:
         """Return the samples of threads at work, and of others on a CPU whose code was read."""
@@ -262,7 +214,9 @@ class _Level:
 
     # --- words --------------------------------------------------------------------------------------------
 
-    def _place(self, kind: Kind, there: Sequence[_At], of_samples: int) -> CodePlace:
+    def _place(
+        self, kind: Kind, there: Sequence[At], of_samples: int, queue: thread_places.Line | None = None
+    ) -> CodePlace:
         lines = Counter(at.own.line for at in there)
         line, count = lines.most_common(1)[0]
         is_single = count >= SINGLE_LINE * len(there)
@@ -270,13 +224,16 @@ class _Level:
         own = there[0].own
         call, times = Counter(at.call for at in there).most_common(1)[0]
         call = call if times >= ALIKE * len(there) else ""
+        call = call if queue is None or not queue.function else queue.function
         outer = Counter(at.caller for at in there).most_common(1)[0][0]
         caller = "" if outer is None else self._named(outer.function, outer.file, outer.line)
         named = self._named(own.function, own.file, min(shown), max(shown))
         where = f"in {call}, called from {named}" if call else f"at {named}"
         if caller:
             where += f" (from {caller})" if call else f", called from {caller}"
-        text = f"{self._who(kind, there, of_samples)} {where} ({len(there):,} of {of_samples:,} samples)"
+        text = (
+            f"{self._who(kind, there, of_samples, queue)} {where} ({len(there):,} of {of_samples:,} samples)"
+        )
         return CodePlace(
             kind=kind,
             file=own.file,
@@ -291,13 +248,15 @@ class _Level:
             text=text,
         )
 
-    def _who(self, kind: Kind, there: Sequence[_At], of_samples: int) -> str:
+    def _who(self, kind: Kind, there: Sequence[At], of_samples: int, queue: thread_places.Line | None) -> str:
         """Return which threads are at a place and what they do: `7.9 of 8 threads at work sleep`."""
         share = len(there) / of_samples
         if kind == "computes":
             return f"{numbers.with_unit(share, 'share')} of the CPU samples are"
         wait = _wait_of(there)
         singular, plural = ("is", "are") if wait is None else _VERBS.get(wait, ("waits", "wait"))
+        if queue is not None and queue.kind != "lock":
+            singular, plural = (f"{verb} for {_THINGS[queue.kind]}" for verb in ("waits", "wait"))
         threads = self._at_work() * of_samples / len(self._work)
         others = "other " if kind == "holds" else ""
         if round(threads) > 1:

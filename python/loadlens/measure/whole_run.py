@@ -15,6 +15,7 @@ from loadlens.measure.curves import CurveCases, asked_calmly, curve_of, gather
 from loadlens.measure.gates import gates_of
 from loadlens.measure.requests import growth, slow_paths
 from loadlens.measure.requests.served_at_once import failed_at_once
+from loadlens.measure.services import thread_places
 from loadlens.measure.source import RunSource, TrialSource, environment_of, streams_of, study_of
 from loadlens.measure.trial import TrialMeasures, measure
 from loadlens.model.facts import Curve, Facts
@@ -69,6 +70,9 @@ def measured(
     curves = tuple(
         _with_shapes(curve_of(group, cores), group, looks, cases) for group in groups if group.is_curve
     )
+    unsorted = [_stacks_of(trial) for trial in record.trials if trial.case.slug in stacked and trial.result]
+    sampled = tuple(sorted(unsorted, key=lambda each: each.load))
+    curves = tuple(_with_thread_places(curve, sampled) for curve in curves)
     dense = tuple(
         step for group in groups if group.purpose == "dense" for step in curve_of(group, cores).steps
     )
@@ -76,9 +80,7 @@ def measured(
     gates = gates_of(cases, curves, rows, cores)
     counts = accounting.counts(cases)
     all_facts = Facts(cores, curves, gates, dense, counts=counts, unloaded=asked_calmly(groups))
-    sampled = [_stacks_of(trial) for trial in record.trials if trial.case.slug in stacked and trial.result]
-    by_load = sorted(sampled, key=lambda each: each.load)
-    return Measured(cases, groups, curves, rows, all_facts, tuple(by_load))
+    return Measured(cases, groups, curves, rows, all_facts, sampled)
 
 
 def _stacks_of(trial: TrialSource) -> StackSamples:
@@ -93,6 +95,15 @@ def _stacks_of(trial: TrialSource) -> StackSamples:
         begin_s=begin_s,
         end_s=begin_s + trial.result.measured_s,
     )
+
+
+def _with_thread_places(curve: Curve, sampled: Sequence[StackSamples]) -> Curve:
+    """Return a curve with what the stacks show at its highest level, if they were sampled at this load."""
+    if not (curve.is_closed and curve.steps and sampled and sampled[-1].load == curve.steps[-1].load):
+        return curve
+    top = curve.steps[-1]
+    top = replace(top, places=(*top.places, *thread_places.places_of(sampled[-1])))
+    return replace(curve, steps=(*curve.steps[:-1], top))
 
 
 def _with_shapes(

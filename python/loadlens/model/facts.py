@@ -313,6 +313,7 @@ class ConcurrencyLimit:
     bound: Gauge | None = None  # places that there may be
     present: Gauge | None = None  # places that there are, held or not
     held_is_at_most: bool = False  # whether `held` may count others, too
+    seen_in: Literal["gauges", "stacks"] = "gauges"  # of the service, or of its threads in one further trial
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from loadlens.diagnose import limits_of, root_of
 from loadlens.diagnose.capacity import GENERATOR, WAITED, most_of
 from loadlens.diagnose.code_places import code_evidence
 from loadlens.diagnose.rules.capacity_limits import healthy, saturation_plateau
@@ -23,11 +24,9 @@ from loadlens.model.finding import (
     Estimate,
     Figure,
     Finding,
-    Grade,
     NotMeasured,
     Undecided,
 )
-from loadlens.model.notes import NOTES
 from loadlens.model.plain import read
 from loadlens.model.recorded import PlannedStudy
 from loadlens.model.result import FailingAnswer
@@ -218,22 +217,12 @@ def _tier(facts: Facts, study: PlannedStudy) -> Tier:
 # --- the sentence ----------------------------------------------------------------------------------------
 
 
-def root_of(findings: Sequence[Finding]) -> Finding | None:
-    """Return the weightiest finding of a limit that no other explains, if it is at least probable."""
-    return next((f for f in _limits(findings) if f.grade >= Grade.PROBABLE), None)
-
-
-def _limits(findings: Sequence[Finding]) -> list[Finding]:
-    """Return findings that no other explains and that say more than how far figures go."""
-    return [f for f in findings if f.explained_by is None and f.rule not in NOTES]
-
-
 def _sentence(root: Finding | None, findings: Sequence[Finding], reach: Reach, end: SearchEnd) -> str:
     capacity = reach.capacity
     healthy_below = next((f for f in findings if f.rule == healthy.ID), None)
     # A search for a limit says first that none was reached.
     in_vain = healthy_below is not None and end.because != "" and isinstance(capacity, Undecided)
-    suspected = None if in_vain else next(iter(_limits(findings)), None)
+    suspected = None if in_vain else next(iter(limits_of(findings)), None)
     if root is not None and not in_vain:
         failed = f" The load was ended: {end.words}." if end.because in FAILING else ""
         return f"{root.statement} ({root.grade.word}).{failed}"

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from loadlens import diagnose
+from loadlens.diagnose import root_of
 from loadlens.diagnose.rules.capacity_limits import healthy, saturation_plateau
 from loadlens.estimate.saturation import GAIN_PER_DOUBLING
 from loadlens.measure import whole_run
@@ -23,7 +24,7 @@ from loadlens.model.study import Window
 from loadlens.present import words
 from loadlens.present.numbers import short
 from loadlens.record import open_run
-from loadlens.search.answer import Reach, main_curve, reach_of, root_of
+from loadlens.search.answer import Reach, main_curve, reach_of
 
 NO_CAUSE: Final = frozenset({healthy.ID, saturation_plateau.ID})  # that throughput stops, and not why
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from typing import Literal
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loadlens import diagnose
 from loadlens.measure.curve import capacity_of, completed
-from loadlens.model.facts import Curve, FailureMode, StuckWatch
+from loadlens.model.facts import ConcurrencyLimit, Curve, FailureMode, Gauge, StuckWatch
 from loadlens.model.finding import Estimate, Finding
 from loadlens.model.shapes import FailedAtOnce
 from tests.unit.diagnose.build import curve, estimate, facts, probe, process, step
@@ -18,6 +19,22 @@ from tests.unit.diagnose.build import curve, estimate, facts, probe, process, st
 EXAMPLES = 300
 CORES = 4
 USERS = (1, 2, 4, 8, 16, 32)
+
+
+@st.composite
+def places(draw: st.DrawFn) -> tuple[ConcurrencyLimit, ...]:
+    """Draw what gauges and stacks show of threads, locks and pools."""
+    drawn = []
+    for _ in range(draw(st.integers(0, 2))):
+        held, waiting, bound = (
+            Gauge(name, estimate(draw(st.floats(0, 64)), unit="threads", trials=1), 64.0)
+            for name in ("held", "waiting", "bound")
+        )
+        kinds: list[Literal["threads", "lock", "pool", "unknown"]] = ["threads", "lock", "pool", "unknown"]
+        sources: list[Literal["gauges", "stacks"]] = ["gauges", "stacks"]
+        kind, source = draw(st.sampled_from(kinds)), draw(st.sampled_from(sources))
+        drawn.append(ConcurrencyLimit(kind, held, waiting, bound, seen_in=source))
+    return tuple(drawn)
 
 
 @st.composite
@@ -65,6 +82,7 @@ def curves(draw: st.DrawFn) -> Curve:
                     ),
                 ),
                 probes=(probe(draw(st.floats(1e-3, 1)), delayed=draw(st.floats(0, 1))),),
+                places=draw(places()),
                 host_cpu=estimate(draw(st.floats(0.1, CORES)), unit="cores"),
                 stuck=StuckWatch(
                     (draw(st.integers(0, 2)),) * trials, 2.0, response, draw(st.integers(0, 99))

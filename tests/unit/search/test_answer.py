@@ -218,7 +218,7 @@ def test_a_lower_bound_without_a_cause_is_said_as_one(monkeypatch: pytest.Monkey
     """As where no rule speaks of a limit."""
     curve = dropped(0.5, of=2)
     monkeypatch.setattr(answer, "root_of", lambda _: None)
-    monkeypatch.setattr(answer, "_limits", lambda _: [])
+    monkeypatch.setattr(answer, "limits_of", lambda _: [])
 
     answered = explained(build.facts(curve), monkeypatch)
 

@@ -80,8 +80,16 @@ def requests_at(limit: ConcurrencyLimit) -> float:
 
 
 def by_line(observed: Iterable[L]) -> list[L]:
-    """Sort observations by how many wait, most first."""
-    return sorted(observed, key=lambda limit: point(limit.places.waiting) or 0.0, reverse=True)
+    """Sort observations by how many wait, most first; gauges of lines before lines of threads."""
+    return sorted(
+        observed,
+        key=lambda limit: (
+            has_waiters(limit.places) is True,
+            limit.places.seen_in == "gauges",
+            point(limit.places.waiting) or 0.0,
+        ),
+        reverse=True,
+    )
 
 
 def of_kind(full: Full, kind: Literal["lock", "pool"]) -> list[ConcurrencyLimit]:

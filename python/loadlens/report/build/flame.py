@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from loadlens.diagnose.code_places import MAIN, STATES, at_work, load_in_words, short_names
+from loadlens.diagnose.code_places import STATES, at_work, load_in_words, short_names
+from loadlens.measure.services.thread_places import MAIN
 from loadlens.model.report import Flame, FlameBar
 from loadlens.model.stacks import Frame, StackSamples, ThreadSample
 

@@ -7,10 +7,11 @@ per request), however many users there are.
 **Needs.** A plateau. CPU to spare: computing and waiting for a core take at most 70 % of the cores, and no
 thread is full. Gauges of a lock at the highest load that show a mean of 0.85 to 1.5 holders and of more than
 0.5 waiting requests; a database that reports its activity (sessions that wait for a lock, sessions within a
-transaction) serves as well. Half or more of all waiting requests, X (R - R1), wait for this lock, or they
-fill the threads or the pool in front of it; otherwise the finding is suspected. Where no name of a gauge says
-lock, two gauges that behave like one full place and like its queue serve as well, if a cheap probe does not
-wait (`downstream.serialised` says which).
+transaction) serves as well, and so do samples of threads that wait for a lock while one other works. Half or
+more of all waiting requests, X (R - R1), wait for this lock, or they fill the threads or the pool in front of
+it; otherwise the finding is suspected. Where no name of a gauge says lock, two gauges that behave like one
+full place and like its queue serve as well, if a cheap probe does not wait (`downstream.serialised` says
+which).
 
 **Ruled out by.** A pool (two or more holders). Full threads that do not wait for the lock. A machine,
 generator or transfer that is the limit. Refusals. Holders of the lock that wait in a further queue behind it.

@@ -6,11 +6,13 @@ W / (time a request holds its thread).
 
 **Needs.** A plateau. CPU to spare: computing and waiting for a core take at most 70 % of the cores, and no
 thread is full. A cheap probe waits at least half of the time that the load waits, at both the lowest and the
-highest plateau level where the two can be compared. In addition, one of these signs of a full thread pool;
-with neither, the finding is suspected:
+highest plateau level where the two can be compared; unless samples of the threads show them, because the
+probe may be answered by another thread. In addition, one of these signs of a full thread pool; with neither,
+the finding is suspected:
 
-- A gauge shows 90 % of the threads busy, and their number W is within 20 % of throughput x unloaded response
-  time (or within its interval).
+- A gauge shows 90 % of the threads busy, or samples show 90 % of the threads of one name in the service's
+  own code while there are more users than threads; and their number W is within 20 % of throughput x unloaded
+  response time (or within its interval).
 - The number of threads in the processes no longer grows with users and is at least the number of requests
   being worked on; and either there were fewer threads at the lowest load, or throughput x unloaded response
   time is a whole number within 10 % (or within its interval). A limiter that delays everything could admit
@@ -64,6 +66,11 @@ class ThreadPool:
     size: limits.Size | None
 
     @property
+    def is_sampled(self) -> bool:
+        """True if each thread was looked at: then a probe that another thread answers says nothing."""
+        return self.gauge is not None and self.gauge.seen_in == "stacks"
+
+    @property
     def count(self) -> float:
         """Threads by the gauge, else requests at work at once."""
         if self.gauge is not None and self.size is not None:
@@ -83,7 +90,12 @@ def observe(facts: Facts) -> Sequence[ThreadPool] | Lacking | Nothing:
 
 
 def _fullest(full: waits.Full) -> ThreadPool:
-    sizes = [(places, limits.size_of(full, places)) for places in full.top.places if places.kind == "threads"]
+    sizes = [
+        (places, limits.size_of(full, places))
+        for places in full.top.places
+        if places.kind == "threads"
+        and (places.seen_in == "gauges" or limits.is_taken_up(full, places) is True)
+    ]
 
     def fullness(pair: tuple[ConcurrencyLimit, limits.Size | None]) -> float:
         return (limits.point(pair[0].held) or 0.0) / pair[1].count if pair[1] is not None else 0.0
@@ -96,7 +108,7 @@ def claim(facts: Facts, pool: ThreadPool) -> Claim:
     """Hold the threads against their number, the work at once, and a line behind them."""
     full, compared = pool.full, pool.compared
     signals = [waits.cpu_signal(facts, full.curve, full.top)]
-    if not isinstance(compared, str):
+    if not isinstance(compared, str) and not pool.is_sampled:
         signals += [_coupling(level) for level in dict.fromkeys((compared[0], compared[-1]))]
     if pool.gauge is not None:
         signals += [_taken(pool, pool.gauge), _agreement(pool)]
@@ -108,7 +120,7 @@ def claim(facts: Facts, pool: ThreadPool) -> Claim:
             f"At {words.users(full.top.load)} {numbers.percent(full.waiting_share)} of the response time is "
             "waiting, and the CPU has room."
         )
-        if not isinstance(compared, str):
+        if not isinstance(compared, str) and compared[-1].coupling.point >= waits.ALL_WAIT:
             last = compared[-1]
             wait = numbers.with_unit(last.probe_s, "s")
             explanation += f" {last.probe.label} waits {wait} as well, though it needs nothing else."

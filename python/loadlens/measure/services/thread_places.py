@@ -1,0 +1,330 @@
+"""Places where threads of a service wait under load, and where those are that they wait for, from stacks.
+
+Threads are a resource like those that gauges show: so many are there, and so many are at work. So is what
+they wait for in their own process: the threads that wait are its line, and the others at work hold it.
+The kernel shows that a thread waits for a lock; the function of a library shows that it waits for a
+connection.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Final, Literal
+
+import numpy as np
+
+from loadlens.model.facts import ConcurrencyLimit, Gauge
+from loadlens.model.finding import Estimate
+from loadlens.model.stacks import Frame, StackSamples, ThreadSample, Wait
+
+AT_REST: Final = 0.5  # threads at a place without load over those with it, from which it is no work
+FEWEST_MOMENTS: Final = 10
+USUAL: Final = 95  # percentile of a count: one moment in twenty may fall between two holders
+BLOCKED: Final[tuple[Wait, ...]] = ("timer", "socket", "storage", "process")  # work, though no code is read
+STILL: Final[tuple[Wait, ...]] = ("lock", "file lock", "interpreter", "other")  # or just woken, in its place
+QUEUES: Final[tuple[Wait, ...]] = ("lock", "events", "connections")  # where threads wait for work, too
+MAIN: Final = "<module>"
+Kind = Literal["lock", "pool", "unknown"]  # unknown: places, one or several
+
+# Functions of libraries in which a thread waits until it gets one of a limited number of something: the
+# module of Python or the class of the JVM, and the function.
+_WAITING: Final[Mapping[Kind, frozenset[tuple[str, str]]]] = {
+    "pool": frozenset(
+        {
+            ("sqlalchemy.pool.impl", "_do_get"),
+            ("psycopg_pool.pool", "getconn"),
+            ("psycopg_pool.base", "getconn"),
+            ("urllib3.connectionpool", "_get_conn"),
+            ("redis.connection", "get_connection"),
+            ("pymongo.pool", "_get_conn"),
+            ("pymongo.synchronous.pool", "_get_conn"),
+            ("dbutils.pooled_db", "connection"),
+            ("oracledb.pool", "acquire"),
+            ("com.zaxxer.hikari.util.ConcurrentBag", "borrow"),
+            ("org.apache.commons.pool2.impl.GenericObjectPool", "borrowObject"),
+            ("org.apache.tomcat.jdbc.pool.ConnectionPool", "borrowConnection"),
+            ("com.alibaba.druid.pool.DruidDataSource", "getConnectionInternal"),
+            ("com.mchange.v2.resourcepool.BasicResourcePool", "awaitAvailable"),
+            ("io.agroal.pool.ConnectionPool", "getConnection"),
+            ("org.apache.http.pool.AbstractConnPool", "getPoolEntryBlocking"),
+            ("org.apache.http.impl.conn.PoolingHttpClientConnectionManager", "leaseConnection"),
+        }
+    ),
+    "lock": frozenset(
+        {
+            ("java.util.concurrent.locks.ReentrantLock", "lock"),
+            ("java.util.concurrent.locks.ReentrantLock", "tryLock"),
+            ("java.util.concurrent.locks.ReentrantReadWriteLock$WriteLock", "lock"),
+            ("java.util.concurrent.locks.ReentrantReadWriteLock$ReadLock", "lock"),
+            ("java.util.concurrent.locks.StampedLock", "writeLock"),
+        }
+    ),
+    "unknown": frozenset(
+        {
+            ("threading", "acquire"),  # of a semaphore: a lock of Python has no frame
+            ("java.util.concurrent.Semaphore", "acquire"),
+            ("java.util.concurrent.Semaphore", "tryAcquire"),
+        }
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """A sample of a thread in own code."""
+
+    sample: ThreadSample
+    depth: int  # of the innermost own frame in the stack
+
+    @property
+    def own(self) -> Frame:
+        return self.sample.stack[self.depth]
+
+    @property
+    def line(self) -> tuple[str, int]:
+        return self.own.file, self.own.line
+
+    @property
+    def moment(self) -> tuple[int, float]:
+        return self.sample.pid, self.sample.time_s
+
+    @property
+    def thread(self) -> tuple[int, int]:
+        return self.sample.pid, self.sample.tid
+
+    @property
+    def place(self) -> tuple[str, str, int]:
+        """File and function, and the line if it waits there."""
+        is_computing = self.sample.is_running or self.sample.wait == "interpreter"
+        return self.own.file, self.own.function, 0 if is_computing else self.own.line
+
+    @property
+    def within(self) -> tuple[Frame, ...]:
+        """Frames of libraries that the own code is in, outermost first."""
+        return self.sample.stack[self.depth + 1 :]
+
+    @property
+    def call(self) -> str:
+        """Function of a library that the own code is in; empty: none with a frame."""
+        return self.within[0].name if self.within else ""
+
+    @property
+    def caller(self) -> Frame | None:
+        """Own function that called this one."""
+        outer = self.sample.stack[: self.depth]
+        return next((frame for frame in reversed(outer) if frame.is_own and frame.function != MAIN), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """The threads of a level of load that are at work: in own code, where they are not without load."""
+
+    loaded: tuple[ThreadSample, ...]
+    moments: Mapping[int, int]  # of each process: how often it was sampled
+    at: tuple[At, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Threads that wait for something of their own process, and the others at work, which may have it."""
+
+    kind: Kind
+    function: str  # of a library, that waits; empty: none with a frame
+    waiting: tuple[At, ...]
+    others: tuple[At, ...]  # at moments when some thread waits
+
+
+def work_of(stacks: StackSamples) -> Work:
+    """Return what is at work in the samples of a level."""
+    loaded = tuple(s for s in stacks.samples if stacks.begin_s <= s.time_s <= stacks.end_s)
+    idle = [s for s in stacks.samples if s.time_s < 0]
+    moments, in_code = _moments(loaded), list(_in_own_code(loaded))
+    at_rest = _per_moment(list(_in_own_code(idle)), _moments(idle))
+    with_load = _per_moment(in_code, moments)
+    at = tuple(at for at in in_code if at_rest[at.line] < AT_REST * with_load[at.line])
+    return Work(loaded, moments, at)
+
+
+def line_of(work: Work) -> Line | None:
+    """Return the line that most threads wait in, of locks, pools and semaphores; none: there is none.
+
+    Loops are left out: a thread that waits for events of many sockets has no place in a line of threads.
+    """
+    loops = {(s.pid, s.tid) for s in work.loaded if s.wait == "events"}
+    at_work = [at for at in work.at if at.thread not in loops]
+    waits = {id(at): wait for at in at_work if (wait := _waits_for(at)) is not None}
+    if not waits:
+        return None
+    kind, function = Counter(waits.values()).most_common(1)[0][0]
+    fronts = {(at.own, at.within) for at in at_work if waits.get(id(at)) == (kind, function)}
+    waiting = [at for at in at_work if (at.own, at.within) in fronts and at.sample.wait in STILL]
+    moments = {at.moment for at in waiting}
+    if len(moments) < FEWEST_MOMENTS:
+        return None
+    inside = {id(at) for at in waiting} | waits.keys()
+    others = [at for at in at_work if id(at) not in inside and at.moment in moments]
+    return Line(kind, function, tuple(waiting), tuple(others))
+
+
+def places_of(stacks: StackSamples) -> tuple[ConcurrencyLimit, ...]:
+    """Return the threads of a service, and what they wait for in their own process, as places."""
+    if not stacks.is_closed:
+        return ()
+    work = work_of(stacks)
+    line = line_of(work)
+    return (*_pools(work, stacks), *(() if line is None else _place_of(line, work)))
+
+
+# --- threads ----------------------------------------------------------------------------------------------
+
+
+def _pools(work: Work, stacks: StackSamples) -> Iterator[ConcurrencyLimit]:
+    """Yield pools of threads with fewer threads than users: those of one name, of all processes that work."""
+    loops = {(s.pid, s.tid) for s in stacks.samples if s.wait == "events"}
+    at_rest = {_functions(s) for s in stacks.samples if s.time_s < 0}
+    busy = {(at.thread, at.sample.time_s) for at in work.at}
+    workers = {thread for thread, _ in busy}
+    was_read = {s.pid for s in work.loaded if s.stack}
+    read_at = {(s.pid, s.time_s) for s in work.loaded if s.stack}
+    pools: dict[tuple[str, str], list[ThreadSample]] = {}
+    for sample in work.loaded:
+        is_legible = (sample.pid, sample.time_s) in read_at or sample.pid not in was_read
+        if is_legible and (sample.pid, sample.tid) not in loops:
+            pools.setdefault((sample.process, _pool_name(sample)), []).append(sample)
+    blind = _blocked(stacks, was_read)
+    for s in work.loaded:
+        thread = s.pid, s.tid
+        is_between = thread in workers and s.wait not in QUEUES and _functions(s) not in at_rest
+        if is_between or (thread in blind and s.wait in BLOCKED):
+            busy.add((thread, s.time_s))
+    workers |= blind
+    for members in pools.values():
+        pids = {pid for pid, _ in {(s.pid, s.tid) for s in members} & workers}
+        own = [s for s in members if s.pid in pids and (s.pid in was_read or (s.pid, s.tid) in blind)]
+        moments = _moments(own)
+        if moments.total() < FEWEST_MOMENTS:
+            continue
+        count = round(sum(1 / moments[s.pid] for s in own))
+        at_work = Counter((s.pid, s.time_s) for s in own if ((s.pid, s.tid), s.time_s) in busy)
+        if not 0 < count < stacks.load:
+            continue
+        held = _gauge("threads at work:", at_work, moments)
+        bound = Gauge("threads:", _mean("threads:", float(count), len(own)), float(count))
+        yield ConcurrencyLimit("threads", held, bound=bound, seen_in="stacks")
+
+
+def _functions(sample: ThreadSample) -> tuple[str, ...]:
+    return tuple(frame.name for frame in sample.stack)
+
+
+def _pool_name(sample: ThreadSample) -> str:
+    """Name of a thread without numbers: threads of one pool are counted."""
+    return re.sub(r"\d+", "", sample.thread)
+
+
+def _blocked(stacks: StackSamples, was_read: set[int]) -> set[tuple[int, int]]:
+    """Return threads without frames that are blocked under load most of the time, and hardly ever without.
+
+    Several of them in one process are a pool of threads for calls that block.
+    """
+    seen: Counter[tuple[int, int, bool]] = Counter()
+    blocked: Counter[tuple[int, int, bool]] = Counter()
+    for s in stacks.samples:
+        is_loaded = stacks.begin_s <= s.time_s <= stacks.end_s
+        if s.pid not in was_read and (is_loaded or s.time_s < 0):
+            seen[s.pid, s.tid, is_loaded] += 1
+            blocked[s.pid, s.tid, is_loaded] += s.wait in BLOCKED
+    working = set()
+    for pid, tid, is_loaded in seen:
+        with_load, idle = (pid, tid, True), (pid, tid, False)
+        share = blocked[with_load] / (seen[with_load] or 1)
+        if is_loaded and share >= AT_REST and blocked[idle] < AT_REST * share * (seen[idle] or 1):
+            working.add((pid, tid))
+    several = Counter(pid for pid, _ in working)
+    return {(pid, tid) for pid, tid in working if several[pid] > 1}
+
+
+# --- what they wait for ------------------------------------------------------------------------------------
+
+
+def _waits_for(at: At) -> tuple[Kind, str] | None:
+    """Return what a thread waits for by the library's function, or a lock by the kernel; none: neither."""
+    is_elsewhere = at.sample.wait in BLOCKED  # such as opening a connection
+    for frame in reversed(() if is_elsewhere else at.within):
+        for kind, functions in _WAITING.items():
+            if (frame.module, frame.function.rpartition(".")[2]) in functions:
+                return kind, frame.name
+    is_bare = not at.within and not at.sample.is_running
+    return ("lock", "") if is_bare and at.sample.wait in ("lock", "file lock") else None
+
+
+def _place_of(line: Line, work: Work) -> Iterator[ConcurrencyLimit]:
+    """Yield the line as a place that is held: by the others at work, at most."""
+    moments = Counter(pid for pid, _ in {at.moment for at in line.waiting})
+    holders = Counter(at.moment for at in line.others)
+    if not holders:
+        return  # they are in no code that was read: how many there are is not known
+    where = f"in {line.function}, {_common(line.waiting)}" if line.function else _common(line.waiting)
+    held = _gauge(f"threads past it, most {_common(line.others)}:", holders, moments)
+    waiting = _gauge(f"threads waiting {where}:", Counter(at.moment for at in line.waiting), work.moments)
+    most = sum(_usual(holders, moments, pid) for pid in moments)
+    bound = Gauge("most at once:", _mean("most", most, len(line.others)), most) if most else None
+    yield ConcurrencyLimit(
+        line.kind,
+        held,
+        waiting,
+        bound=None if line.kind == "lock" else bound,
+        seen_in="stacks",
+    )
+
+
+def _common(samples: Sequence[At]) -> str:
+    """The line that most of some samples are at: `at book() main.py:36`."""
+    own = Counter((at.own.function, at.own.file, at.own.line) for at in samples)
+    function, file, number = own.most_common(1)[0][0]
+    named = "" if function == MAIN else f"{function}() "
+    return f"at {named}{PurePosixPath(file).name}:{number}"
+
+
+# --- counts ------------------------------------------------------------------------------------------------
+
+
+def _gauge(name: str, counts: Counter[tuple[int, float]], moments: Mapping[int, int]) -> Gauge:
+    """Return a count of threads at moments as the mean over them, the processes added up."""
+    mean = sum(count / moments[pid] for (pid, _), count in counts.items())
+    return Gauge(name, _mean(name, mean, counts.total()), float(max(counts.values(), default=0)))
+
+
+def _mean(name: str, point: float, samples: int) -> Estimate:
+    """Return a figure of one trial: without an interval."""
+    return Estimate(name, "threads", point, None, None, 1, samples, "mean over moments")
+
+
+def _usual(counts: Counter[tuple[int, float]], moments: Mapping[int, int], pid: int) -> float:
+    """Return how many there are at once in a process, but for one of twenty moments."""
+    seen = [count for (own, _), count in counts.items() if own == pid]
+    return float(np.percentile([*seen, *[0] * (moments[pid] - len(seen))], USUAL, method="lower"))
+
+
+def _in_own_code(samples: Iterable[ThreadSample]) -> Iterator[At]:
+    for sample in samples:
+        depth = next((i for i in reversed(range(len(sample.stack))) if sample.stack[i].is_own), None)
+        if depth is not None:
+            yield At(sample, depth)
+
+
+def _moments(samples: Iterable[ThreadSample]) -> Counter[int]:
+    """Return how often each process was sampled."""
+    return Counter(pid for pid, _ in {(sample.pid, sample.time_s) for sample in samples})
+
+
+def _per_moment(samples: Sequence[At], moments: Mapping[int, int]) -> Counter[tuple[str, int]]:
+    """Return the mean number of threads at each line, over all processes."""
+    means: Counter[tuple[str, int]] = Counter()
+    for at in samples:
+        means[at.line] += 1 / moments[at.sample.pid]  # type: ignore[assignment]
+    return means
