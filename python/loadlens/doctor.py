@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -32,6 +32,7 @@ from loadlens.model.workload import (
     Target,
 )
 from loadlens.run import cautions, external
+from loadlens.testbed import remains
 
 State = Literal["ok", "caution", "bad", "unknown"]
 
@@ -81,7 +82,7 @@ def of_machine(study: Study | None = None) -> tuple[Check, ...]:
 
 
 def _remains() -> list[Check]:
-    left = [testbed.remains.in_words(each) for each in testbed.remains.find()]
+    left = [remains.in_words(each) for each in remains.find()]
     return [Check("left behind", "caution", words, "loadlens doctor --clean") for words in left]
 
 
@@ -352,4 +353,5 @@ def _null_server(cores: Sequence[int]) -> Iterator[Target]:
 
 
 if __name__ == "__main__":
-    engine.serve_nothing([int(core) for core in sys.argv[1:]])
+    with suppress(BrokenPipeError):  # the process that asked for it was killed
+        engine.serve_nothing([int(core) for core in sys.argv[1:]])

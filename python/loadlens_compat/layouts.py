@@ -6,15 +6,12 @@ import base64
 import secrets
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from loadlens.cli.hit_requests import shown_plan
-from loadlens.cli.options import read_file
 from loadlens.credentials import Hiding
 from loadlens.errors import UsageError
 from loadlens.model.workload import (
-    Body,
     Closed,
     Connection,
     Plan,
@@ -98,14 +95,6 @@ def refuse_engines_header(name: str) -> None:
 def basic(credentials: str) -> tuple[str, str]:
     """The header for `user:password`."""
     return "Authorization", f"Basic {base64.b64encode(credentials.encode()).decode()}"
-
-
-def file_body(file: Path, where: str) -> Body:
-    """The bytes of a file as a body."""
-    import hashlib
-
-    content = read_file(str(file), where)
-    return Body(kind="file", path=str(file.resolve()), digest=hashlib.sha256(content).hexdigest())
 
 
 def own_account(plan: Plan, result: Result, notes: list[str]) -> list[str]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
+from loadlens import temporary
 from loadlens.engine import Progress
 from loadlens.errors import EngineError
 from loadlens.model.trial import Outcome
@@ -129,10 +130,10 @@ def run_logged(
     Raises:
         PlanError, EngineError: The engine refuses the plan or cannot carry it, or its log is not whole.
     """
-    with tempfile.TemporaryDirectory(prefix="loadlens-") as folder:
-        kept = RecordTo(folder, max_sample_rows=_THREADS * MOST_REQUESTS)
+    with temporary.folder("requests") as folder:
+        kept = RecordTo(str(folder), max_sample_rows=_THREADS * MOST_REQUESTS)
         done = run_hit(replace(plan, record=kept), on_progress=on_progress, on_caution=on_caution)
-        log = RequestLog(Path(folder))
+        log = RequestLog(folder)
     requests = done.result["streams"][0]["requests"]
     ended = requests["answered"] + requests["failed"]
     if len(log) != ended:

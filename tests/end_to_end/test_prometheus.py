@@ -30,7 +30,8 @@ from loadlens.record import RunRecord, open_run
 from loadlens.report.build import report
 from loadlens.run.study_runner import run_study
 from loadlens.study import parse, plan
-from loadlens.testbed import build, default_cache, prepare, programs, testbed
+from loadlens.temporary import default_cache
+from loadlens.testbed import build, prepare, programs, testbed
 from loadlens.testbed.parts.prometheus import Prometheus
 from loadlens.testbed.ports import Ports
 from tests.calm import where_calm

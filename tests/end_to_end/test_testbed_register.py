@@ -18,7 +18,8 @@ from typing import Any
 import pytest
 
 from loadlens.model.topology import Build, Entry, Ready, ServerTimes, Service
-from loadlens.testbed import Testbed, default_cache, prepare, readiness
+from loadlens.temporary import default_cache
+from loadlens.testbed import Testbed, prepare, readiness
 
 STUDY = Path(__file__).parents[2] / "studies" / "register"
 

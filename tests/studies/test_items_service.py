@@ -22,7 +22,8 @@ from loadlens.errors import TestbedError
 from loadlens.model.topology import Entry
 from loadlens.study import parse, plan
 from loadlens.study.tree import items_at
-from loadlens.testbed import Testbed, default_cache, prepare
+from loadlens.temporary import default_cache
+from loadlens.testbed import Testbed, prepare
 from tests.studies.standing import standing
 
 STUDY = Path(__file__).parents[2] / "studies" / "items"

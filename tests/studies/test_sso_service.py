@@ -21,7 +21,8 @@ import pytest
 from loadlens import promql
 from loadlens.model.topology import Entry, Scalar
 from loadlens.study import parse, plan
-from loadlens.testbed import Testbed, calibrate, default_cache, missing, prepare
+from loadlens.temporary import default_cache
+from loadlens.testbed import Testbed, calibrate, missing, prepare
 from tests.calm import where_calm
 from tests.studies.standing import standing
 

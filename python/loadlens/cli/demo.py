@@ -6,12 +6,12 @@ import json
 import random
 import secrets
 import sys
-import tempfile
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from loadlens import temporary
 from loadlens.cli.completion import flaws
 from loadlens.cli.explain import listener
 from loadlens.cli.explain_options import ExplainFlags, aim_of
@@ -99,7 +99,7 @@ def _run(flaw: Flaw, seed: int, out: Path | None, given: DemoOptions) -> ExitCod
 
     is_silent = given.as_json or given.quiet
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="loadlens-")))
+        folder = stack.enter_context(temporary.folder(f"demo of {flaw.name}"))
         url = stack.enter_context(running(flaw, folder))
         if not is_silent:
             sys.stderr.write(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import secrets
 import sys
-import tempfile
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from loadlens import temporary
 from loadlens.cli import preflight
 from loadlens.cli.explain_options import ExplainFlags, aim_of
 from loadlens.cli.hit_requests import target_of
@@ -95,9 +95,9 @@ class _Show:
         """Return the folder of the record: --out, or a temporary one."""
         if self.outputs.record is not None:
             return self.outputs.record
-        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="loadlens-"))
         # It marks processes: no other run may be called so.
-        return Path(folder) / f"{name}-{secrets.token_hex(4)}"
+        unique = f"{name}-{secrets.token_hex(4)}"
+        return stack.enter_context(temporary.folder(unique)) / unique
 
     def answer(self, record: Path, *, is_kept: bool) -> ExitCode:
         """Read a record, print its answer, write its files, and return the exit code of its objectives."""

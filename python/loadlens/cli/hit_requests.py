@@ -236,21 +236,21 @@ def _body(text: str | None, file: Path | None, flag: str = "--body-file") -> Bod
         return Body(kind="text", text=text)
     if file is None:
         return Body()
+    return file_body(file, flag, is_stdin=str(file) == "-")
+
+
+def file_body(file: Path, flag: str, *, is_stdin: bool = False) -> Body:
+    """Return the bytes of a file, a pipe or a device as a body."""
+    content = read_file(str(file), flag, is_stdin=is_stdin)
+    return bytes_body(content, file.resolve() if file.is_file() else None)
+
+
+def bytes_body(content: bytes, path: Path | None = None) -> Body:
+    """Return bytes as a body; `path` is the file that holds them, if one does."""
     import hashlib
 
-    content = read_file(str(file), flag, is_stdin=str(file) == "-")
-    if not file.is_file():
-        file = _copy_of(content)
-    return Body(kind="file", path=str(file.resolve()), digest=hashlib.sha256(content).hexdigest())
+    from loadlens.temporary import memory_file
 
-
-def _copy_of(content: bytes) -> Path:
-    """Write what came from a pipe or a device into a file that is removed when the program ends."""
-    import atexit
-    import tempfile
-
-    with tempfile.NamedTemporaryFile(prefix="loadlens-body-", delete=False) as copy:
-        copy.write(content)
-    path = Path(copy.name)
-    atexit.register(path.unlink, missing_ok=True)
-    return path
+    return Body(
+        kind="file", path=str(path or memory_file(content)), digest=hashlib.sha256(content).hexdigest()
+    )

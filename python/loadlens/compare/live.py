@@ -39,7 +39,7 @@ from loadlens.run.study_runner import refuse_bad_plans, refuse_taken
 from loadlens.run.time_left import Remaining
 from loadlens.run.trial_runner import TrialOutcome, TrialRunner
 from loadlens.search.discovery import discover, refuse_redirects
-from loadlens.testbed import default_cache
+from loadlens.temporary import default_cache
 
 SEARCH_USERS: Final = (1, 4, 16, 64)
 SEARCH_S: Final = 1.5  # of each load that looks for the capacity

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from loadlens import temporary
 from loadlens.errors import UsageError
 
 
@@ -40,29 +39,28 @@ def worktrees(folder: Path, revisions: Sequence[str]) -> Iterator[tuple[Path, ..
         for name in revisions
     ]
     below = folder.resolve().relative_to(top.resolve())
-    home = Path(tempfile.mkdtemp(prefix="loadlens-"))
     try:
-        places = []
-        for number, (name, commit) in enumerate(zip(revisions, commits, strict=True), 1):
-            place = home / f"{number}-{commit[:12]}"
-            _git(
-                folder,
-                "worktree",
-                "add",
-                "--quiet",
-                "--detach",
-                str(place),
-                commit,
-                hint="git worktree prune",
-            )
-            if not (place / below).is_dir():
-                raise UsageError(
-                    f"{name} has no folder {below}", where="--rev", hint="another folder to start in"
+        with temporary.folder("worktrees") as home:
+            places = []
+            for number, (name, commit) in enumerate(zip(revisions, commits, strict=True), 1):
+                place = home / f"{number}-{commit[:12]}"
+                _git(
+                    folder,
+                    "worktree",
+                    "add",
+                    "--quiet",
+                    "--detach",
+                    str(place),
+                    commit,
+                    hint="git worktree prune",
                 )
-            places.append(place / below)
-        yield tuple(places)
+                if not (place / below).is_dir():
+                    raise UsageError(
+                        f"{name} has no folder {below}", where="--rev", hint="another folder to start in"
+                    )
+                places.append(place / below)
+            yield tuple(places)
     finally:
-        shutil.rmtree(home, ignore_errors=True)
         subprocess.run(["git", "-C", str(top), "worktree", "prune"], capture_output=True, check=False)
 
 

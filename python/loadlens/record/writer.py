@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from loadlens import temporary
 from loadlens.credentials import Hiding, forms_of
 from loadlens.errors import RecordError
 from loadlens.model.study import PlannedTrial, Study
@@ -317,37 +318,38 @@ def create_run(
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise _taken(path)
     fresh = path.parent / f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.new"
-    disk.make_folder(fresh)
-    lock = disk.FolderLock(fresh)
-    try:
-        plain = effective_study.study_as_plain(study, trials)
-        hiding = _hiding_of(study, plain, secrets_used)
-        effective = hiding.content(plain)
-        contents = {
-            layout.STUDY: without_credentials(study.text, hiding),
-            layout.EFFECTIVE: effective_study.effective_text(effective),
-            layout.ENVIRONMENT: json.dumps(
-                {"schema_version": layout.SCHEMA_VERSION, **hiding.content(environment)},
-                indent=1,
-                ensure_ascii=False,
-            )
-            + "\n",
-        }
-        for name, text in contents.items():
-            disk.write_whole(fresh / name, text.encode())
-        first = {
-            "event": "created",
-            "schema_version": layout.SCHEMA_VERSION,
-            "unix_ns": time.time_ns(),
-            "study": study.name,
-            "digests": {name: disk.digest_of_bytes(text.encode()) for name, text in contents.items()},
-        }
-        disk.append_checked_line(fresh / layout.EVENTS, first)
-        _move_into_place(fresh, path)
-    except BaseException:
-        lock.release()
-        shutil.rmtree(fresh, ignore_errors=True)
-        raise
+    with temporary.noted(fresh, marker=path.name):
+        disk.make_folder(fresh)
+        lock = disk.FolderLock(fresh)
+        try:
+            plain = effective_study.study_as_plain(study, trials)
+            hiding = _hiding_of(study, plain, secrets_used)
+            effective = hiding.content(plain)
+            contents = {
+                layout.STUDY: without_credentials(study.text, hiding),
+                layout.EFFECTIVE: effective_study.effective_text(effective),
+                layout.ENVIRONMENT: json.dumps(
+                    {"schema_version": layout.SCHEMA_VERSION, **hiding.content(environment)},
+                    indent=1,
+                    ensure_ascii=False,
+                )
+                + "\n",
+            }
+            for name, text in contents.items():
+                disk.write_whole(fresh / name, text.encode())
+            first = {
+                "event": "created",
+                "schema_version": layout.SCHEMA_VERSION,
+                "unix_ns": time.time_ns(),
+                "study": study.name,
+                "digests": {name: disk.digest_of_bytes(text.encode()) for name, text in contents.items()},
+            }
+            disk.append_checked_line(fresh / layout.EVENTS, first)
+            _move_into_place(fresh, path)
+        except BaseException:
+            lock.release()
+            shutil.rmtree(fresh, ignore_errors=True)
+            raise
     return RunWriter(path, lock, effective, hiding)
 
 

@@ -10,16 +10,14 @@ import os
 import shutil
 import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from loadlens import engine
+from loadlens import engine, temporary
 from loadlens.credentials import Hiding
 from loadlens.engine import Result
 from loadlens.errors import EngineError, PlanError, TestbedError, UsageError
@@ -166,14 +164,11 @@ class ExternalGenerator:
         self._driver = driver
         self._plan = plan
         self._version = version(driver)
-        self._folder = Path(tempfile.mkdtemp(prefix="loadlens-"))
-        try:
-            hiding = Hiding()
-            self._hiding = hiding.knowing(hiding.values_in(json.loads(plan.to_json())))
-            self._keeper = Keeper(marker=marker, scratch=(self._folder,), secret_values=self._hiding.values)
-        except BaseException:
-            shutil.rmtree(self._folder, ignore_errors=True)
-            raise
+        self._folder = temporary.name("loadlens")
+        hiding = Hiding()
+        self._hiding = hiding.knowing(hiding.values_in(json.loads(plan.to_json())))
+        self._keeper = Keeper(marker=marker, scratch=(self._folder,), secret_values=self._hiding.values)
+        self._folder.mkdir(mode=0o700)
 
     @property
     def name(self) -> str:

@@ -40,7 +40,7 @@ from loadlens.run.progress import (
 from loadlens.run.time_left import Clock, Remaining
 from loadlens.run.trial_runner import TrialOutcome, TrialRunner
 from loadlens.study import plan as design
-from loadlens.testbed import default_cache
+from loadlens.temporary import default_cache
 
 # A record and slugs of its held-out cases -> the prediction of each (docs/reference/record.md).
 Predictor = Callable[[RunRecord, Sequence[str]], Mapping[str, Mapping[str, Any]]]

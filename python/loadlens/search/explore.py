@@ -48,7 +48,7 @@ from loadlens.search.ladder import (
     stacks_levels,
 )
 from loadlens.search.provisional import Judge, Judgement
-from loadlens.testbed import default_cache
+from loadlens.temporary import default_cache
 
 WATCH_EVERY_S: Final = 0.5  # trials are short
 RATE_MARGIN: Final = 0.9  # of the rate cap: arrivals by chance exceed their mean

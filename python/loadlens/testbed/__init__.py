@@ -17,7 +17,6 @@ from loadlens.testbed.build import (
 )
 from loadlens.testbed.keeper import KeeperLost
 from loadlens.testbed.measured_values import Calibrated, calibrate
-from loadlens.testbed.remains import default_cache
 from loadlens.testbed.testbed import AccessLogFile, ServerTimesFile, ServiceProcess, Testbed
 
 __all__ = [
@@ -31,7 +30,6 @@ __all__ = [
     "ServiceProcess",
     "Testbed",
     "calibrate",
-    "default_cache",
     "demand",
     "how_to_install",
     "in_words",

@@ -19,13 +19,13 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from loadlens import temporary
 from loadlens.errors import TestbedError
 from loadlens.model.topology import Build, Service
 from loadlens.testbed import programs, staging
@@ -517,11 +517,12 @@ def _workshop(on_line: OnLine, place: Path | None = None, lock: int | None = Non
     made = () if place is None else (place,)
     for folder in made:
         shutil.rmtree(folder, ignore_errors=True)  # left by a build whose keeper was killed too
-    logs = Path(tempfile.mkdtemp(prefix="loadlens-build-"))
+    logs = temporary.name("loadlens-build")
     hold = () if lock is None else (lock,)
     try:
         marker = f"build-{secrets.token_hex(6)}"
         with Keeper(marker=marker, scratch=(logs,), guarded=made, hold=hold) as keeper:
+            logs.mkdir(mode=0o700)
             yield _Tools(keeper, logs, on_line)
             for folder in made:
                 keeper.keep(folder)

@@ -26,7 +26,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from loadlens.errors import TestbedError
-from loadlens.testbed import keeper_process, remains
+from loadlens.temporary import write_note
+from loadlens.testbed import keeper_process
 
 REPLY_WITHIN_S = 20.0
 END_WITHIN_S = 5.0  # bound of every "end by force"; KILL needs milliseconds unless the kernel is stuck
@@ -106,18 +107,28 @@ class Keeper:
         self._complaints = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the keeper
         # the interpreter may need these to start; the keeper gets nothing else of our environment
         libraries = {name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ}
+        note = write_note((*scratch, *guarded), marker=marker, scope=self._scope, stamp=self._stamp)
+        descriptor = -1 if note is None else note.descriptor
         ours, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", keeper_process.__file__, str(os.getpid()), *map(str, hold)],
+                [
+                    sys.executable,
+                    "-I",
+                    "-S",
+                    keeper_process.__file__,
+                    *map(str, (os.getpid(), descriptor, *hold)),
+                ],
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=self._complaints,
                 cwd="/",
                 start_new_session=True,
-                pass_fds=hold,
+                pass_fds=hold if note is None else (*hold, descriptor),
                 env=libraries | {keeper_process.RUN_VARIABLE: marker, keeper_process.KEEPER_VARIABLE: "1"},
             )
+        if note is not None:
+            os.close(descriptor)  # from now on the lock is the keeper's
         ours.settimeout(REPLY_WITHIN_S)
         self._door = ours
         self._ask(
@@ -125,7 +136,7 @@ class Keeper:
             marker=marker,
             scope=self._scope,
             stamp=self._stamp,
-            note=remains.new_note(self._scope),
+            note=None if note is None else str(note.path),
             scratch=[str(folder.resolve()) for folder in scratch],
             guarded=[str(folder.resolve()) for folder in guarded],
             secrets=[value for value in secret_values if len(value) >= 4],

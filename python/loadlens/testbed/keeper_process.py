@@ -187,20 +187,11 @@ class Left(NamedTuple):
     still: list[int]  # pids that could not be ended
 
 
-def write_note(path: str, content: dict[str, Any]) -> int:
-    """Write down what would be left, and return the descriptor whose lock says that this keeper lives."""
-    note = os.open(path + ".new", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    fcntl.flock(note, fcntl.LOCK_EX)
-    os.write(note, json.dumps(content).encode() + b"\n")
-    os.rename(path + ".new", path)
-    return note
-
-
 def what_is_left(path: str, *, end: bool, wait: bool = False) -> Left | None:
     """Find what the keeper of a note left, and end it if asked to; None if it lives, or its note is gone.
 
     Args:
-        path: The note. It is removed together with what it names.
+        path: The note (`temporary.py` writes it). It is removed together with what it names.
         end: End and remove what is found.
         wait: Wait for the keeper's end.
     """
@@ -213,7 +204,11 @@ def what_is_left(path: str, *, end: bool, wait: bool = False) -> Left | None:
         if os.fstat(note).st_nlink == 0:
             return None  # the keeper, or someone like us, has done it
         with open(note, "rb", closefd=False) as file:
-            content, *more = map(json.loads, file.read().splitlines())
+            lines = file.read().splitlines()
+        if end and not lines:
+            os.unlink(path)  # its writer was killed before it had begun anything
+            return None
+        content, *more = map(json.loads, lines)
         kept = {line.get("keep") for line in more}
         left = Left(content["marker"], {}, [f for f in content["scratch"] if f not in kept], [])
         _find_processes(left, content, end=end)
@@ -390,7 +385,7 @@ class Refused(Exception):
 class Keeper:
     """The state behind the socket."""
 
-    def __init__(self, door: socket.socket, lab_pid: int, hold: list[int]) -> None:
+    def __init__(self, door: socket.socket, lab_pid: int, note: int, hold: list[int]) -> None:
         self._door = door
         self._hold = hold
         self._lab_pid = lab_pid
@@ -399,7 +394,8 @@ class Keeper:
         self._scope = b""
         self._scratch: list[str] = []
         self._stamp = 0
-        self._note: tuple[int, str] | None = None  # descriptor and path
+        self._note = note  # descriptor of the note, whose lock says that this process lives; -1: none
+        self._note_path = ""
         self._watch: int | None = None  # pid of the process that waits for the end of this one
         self._secrets: tuple[bytes, ...] = ()
         self._children: dict[str, Child] = {}
@@ -495,11 +491,10 @@ class Keeper:
         self._stamp = request["stamp"]
         # longest first: one secret may contain another
         self._secrets = tuple(sorted((s.encode() for s in request["secrets"]), key=len, reverse=True))
-        if request["note"] is not None:
-            content = {name: request[name] for name in ("marker", "scope", "stamp", "scratch")}
-            with contextlib.suppress(OSError):  # a home folder that is full or read-only
-                self._note = (write_note(request["note"], content), request["note"])
-                self._watch = self._start_watch(request["note"])
+        if self._note >= 0:
+            self._note_path = request["note"]
+            with contextlib.suppress(OSError):  # no further process is allowed
+                self._watch = self._start_watch(self._note_path)
         return {"pid": os.getpid()}
 
     def _start_watch(self, note: str) -> int:
@@ -522,10 +517,10 @@ class Keeper:
         return {}
 
     def _add_to_note(self, content: dict[str, str]) -> None:
-        if self._note is not None:
+        if self._note >= 0:
             with contextlib.suppress(OSError):  # a full disk
-                os.lseek(self._note[0], 0, os.SEEK_END)
-                os.write(self._note[0], json.dumps(content).encode() + b"\n")
+                os.lseek(self._note, 0, os.SEEK_END)
+                os.write(self._note, json.dumps(content).encode() + b"\n")
 
     def _do_spawn(self, request: dict[str, Any]) -> dict[str, Any]:
         name = request["id"]
@@ -636,9 +631,9 @@ class Keeper:
         for folder in filter(os.path.exists, self._scratch):
             forget_shared_memory(folder)
             shutil.rmtree(folder, ignore_errors=True)
-        if self._note is not None:
+        if self._note_path:
             with contextlib.suppress(OSError):
-                os.unlink(self._note[1])
+                os.unlink(self._note_path)
         if self._watch is not None:
             os.kill(self._watch, signal.SIGKILL)
             with contextlib.suppress(ChildProcessError):
@@ -750,7 +745,7 @@ def _prctl() -> Any:
 
 
 def main() -> None:
-    """Take over the socket on descriptor 0; arguments: the pid of the lab, descriptors to hold.
+    """Take over the socket on descriptor 0; arguments: the lab's pid, descriptors of the note and to hold.
 
     Or `--watch NOTE`: wait until the keeper of the note is gone, and end what it left.
     """
@@ -759,14 +754,14 @@ def main() -> None:
     if sys.argv[1] == _WATCH:
         what_is_left(sys.argv[2], end=True, wait=True)
         return
-    hold = [int(descriptor) for descriptor in sys.argv[2:]]
-    for descriptor in hold:
+    note, *hold = (int(descriptor) for descriptor in sys.argv[2:])
+    for descriptor in hold if note < 0 else (note, *hold):
         os.set_inheritable(descriptor, False)
     _prctl()(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     door = socket.socket(fileno=os.dup(0))
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
-    Keeper(door, int(sys.argv[1]), hold).serve()
+    Keeper(door, int(sys.argv[1]), note, hold).serve()
 
 
 if __name__ == "__main__":

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import secrets
 import shutil
-import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 
-from loadlens import units
+from loadlens import temporary, units
 from loadlens.errors import TestbedError
 from loadlens.model.topology import Calibrate, Scalar, Service
 from loadlens.testbed.build import Prepared
@@ -49,7 +47,7 @@ def calibrate(service: Service, prepared: Prepared, *, on_line: Callable[[str], 
     assert wanted is not None, "only services with a calibration get here"
     where = f"services.{service.name}.calibrate"
     began = time.monotonic()
-    folder = Path(tempfile.mkdtemp(prefix="loadlens-calibrate-"))
+    folder = temporary.name("loadlens-calibrate")
     placement = Placement()
     try:
         names = Names({"host": HOST, "scratch": str(folder)})
@@ -81,6 +79,7 @@ def calibrate(service: Service, prepared: Prepared, *, on_line: Callable[[str], 
             on_line(f"{service.name}: {line}")
 
         with Keeper(marker=marker, scratch=(folder,), secret_values=hidden) as keeper:
+            folder.mkdir(mode=0o700)
             title = f"calibration of {service.name}"
             try:
                 keeper.run(title, command, within_s=CALIBRATION_WITHIN_S, on_line=hear)

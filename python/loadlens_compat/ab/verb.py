@@ -13,7 +13,7 @@ import typer
 from loadlens import __version__, engine, units
 from loadlens.cli import preflight
 from loadlens.cli.hit import pem_of
-from loadlens.cli.hit_requests import header_of, target_of
+from loadlens.cli.hit_requests import file_body, header_of, target_of
 from loadlens.credentials import Hiding
 from loadlens.errors import ExitCode, RecordError, UsageError
 from loadlens.model.workload import Body, Closed, Plan, Step, Target
@@ -239,7 +239,7 @@ def plan_of(asked: Options, target: Target, path: str) -> Plan:
         headers.insert(0, ("Cookie", "; ".join(asked.cookies)))
     body = Body()
     if asked.body is not None:
-        body = layouts.file_body(asked.body, "-p and -u")
+        body = file_body(asked.body, "-p and -u")
         if not any(name.lower() == "content-type" for name, _ in headers):
             headers.insert(0, ("Content-Type", asked.content_type))
     if target.tls is not None:

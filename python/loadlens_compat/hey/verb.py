@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +14,7 @@ import typer
 from loadlens import engine, units
 from loadlens.cli import preflight
 from loadlens.cli.hit_load import quantity
-from loadlens.cli.hit_requests import target_of
+from loadlens.cli.hit_requests import bytes_body, file_body, target_of
 from loadlens.errors import ExitCode, UsageError
 from loadlens.model.workload import Body, Closed, Plan, Step, Target, Think
 from loadlens_compat import layouts
@@ -94,9 +93,7 @@ def hey(
     url = layouts.only_url(rest, "hey")
     asked = _options([(flag.name, value) for flag, value in given])
     target, path = target_of(url)
-    with tempfile.TemporaryDirectory(prefix="loadlens-") as folder:
-        code = _drive(asked, plan_of(asked, target, path, Path(folder)))
-    sys.exit(int(code))
+    sys.exit(int(_drive(asked, plan_of(asked, target, path))))
 
 
 _SWITCHES: Final[dict[str, dict[str, Any]]] = {
@@ -184,22 +181,17 @@ _VALUES: Final[dict[str, Callable[[Options, str], Options]]] = {
 }
 
 
-def plan_of(asked: Options, target: Target, path: str, folder: Path) -> Plan:
+def plan_of(asked: Options, target: Target, path: str) -> Plan:
     """The load: so many workers, each with one request at a time, who hold themselves back to a rate.
-
-    Args:
-        folder: For the body, which goes out as it stands.
 
     Raises:
         UsageError: A file that cannot be read.
     """
     body = Body()
     if asked.file is not None:
-        body = layouts.file_body(asked.file, "-D")
+        body = file_body(asked.file, "-D")
     elif asked.text:
-        file = folder / "body"
-        file.write_text(asked.text, encoding="utf-8")
-        body = layouts.file_body(file, "-d")
+        body = bytes_body(asked.text.encode())
     names = {name.lower() for name, _ in asked.headers}
     if asked.may_compress and asked.method != "HEAD" and not names & {"accept-encoding", "range"}:
         asked = asked.with_header("Accept-Encoding", "gzip")

@@ -11,9 +11,9 @@ import pytest
 
 from loadlens.errors import TestbedError
 from loadlens.model.topology import Build, Service
+from loadlens.temporary import default_cache
 from loadlens.testbed import build
 from loadlens.testbed.build import Prepared, prepare, python_digest
-from loadlens.testbed.remains import default_cache
 
 
 def service(build: Build) -> Service:

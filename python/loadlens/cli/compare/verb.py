@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import secrets
 import sys
-import tempfile
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from loadlens import temporary
 from loadlens.cli import preflight
 from loadlens.cli.compare.options import (
     CompareFlags,
@@ -105,8 +105,8 @@ def _live(given: CompareFlags, show: _Show) -> ExitCode:
                 preflight.connect(replace(target, tls=aim.tls), timeout_ns=aim.timeout_ns, is_hit=False)
         record = show.outputs.record
         if record is None:
-            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="loadlens-"))
-            record = Path(folder) / f"compare-{secrets.token_hex(4)}"
+            unique = f"compare-{secrets.token_hex(4)}"
+            record = stack.enter_context(temporary.folder(unique)) / unique
         from loadlens.cli.explain import listener
         from loadlens.compare.live import run_pairs
         from loadlens.run.interrupts import Stopped
