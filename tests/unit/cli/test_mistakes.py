@@ -53,7 +53,6 @@ UNREAD = [
     Mistake("check x --out md=x", "check has no option --out\n  try loadlens run, which has it"),
     Mistake("run small.yaml --json", "run has no option --json\n  try --out json=FILE"),
     Mistake("run small.yaml --vus 5", "a study holds its load; here: `users: 50` below `load` of the study"),
-    Mistake("compare a b", "no verb 'compare'\n  try one study with both versions as levels of a factor"),
     Mistake("k6 run x.js", "no verb 'k6'\n  try loadlens hit URL, or loadlens hit URL --driver k6"),
 ]
 

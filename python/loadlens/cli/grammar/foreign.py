@@ -150,8 +150,7 @@ VERBS: Final = (
 )
 # Verbs that other programs have, and what does it here.
 ELSEWHERE: Final = {
-    "compare": "one study with both versions as levels of a factor (docs/guide/compare.md)",
-    "diff": "one study with both versions as levels of a factor (docs/guide/compare.md)",
+    "diff": "loadlens compare A B: records, URLs, or levels of a factor",
     "ui": "loadlens report RUN, whose report.html opens in a browser",
     "serve": "loadlens report RUN, whose report.html opens in a browser",
     "list": "ls runs, then loadlens show runs/NAME",
