@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from loadlens.testbed import keeper_process, remains
-from tests.end_to_end.testbed_cases import still_there
+from tests.end_to_end.testbed_cases import is_alive, still_there
 
 FOLDER = """\
 import time
@@ -91,6 +91,9 @@ def test_a_folder_whose_guard_is_killed_too_is_removed_by_the_next_start(
 
     for guard in guards:
         os.kill(guard, 9)
+    assert (
+        still_there(lambda: [pid for pid in guards if is_alive(pid)], within_s=10.0) == []
+    )  # they hold the lock
     while_it_lives = remains.end()
     was_there = folder.exists()
     process.kill()
