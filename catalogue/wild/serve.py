@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -209,12 +210,22 @@ def _answers(url: str) -> bool:
         return False
 
 
+def _listens(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1.0).close()
+    except OSError:
+        return False
+    return True
+
+
 @contextmanager
 def running(name: str, variant: str, port: int) -> Iterator[Service]:
     """Run a variant of a service on a port of this machine, from its first answer on until the block ends."""
     each = service(name)
     if variant not in VARIANTS:
         raise CannotServe(f"no variant {variant!r}; write one of {', '.join(VARIANTS)}")
+    if _listens(port):
+        raise CannotServe(f"port {port} is in use: write --port with another one")
     mark = uuid.uuid4().hex
     room = Path(tempfile.mkdtemp(prefix="wild-"))
     room.chmod(0o711)  # a service's database may run as another user, in a folder below
