@@ -35,8 +35,8 @@ class CapacityFlags(ExplainFlags):
     )
     objectives: tuple[str, ...] = option(
         "--objective METRIC<BOUND",
-        "Find the highest rate at which METRIC (p50 to p999, mean, failed) is below BOUND with its whole "
-        "interval; repeatable. Without one on failures, failed<1% is added. Example: --objective "
+        "Find the highest rate at which METRIC (p50 to p999, mean, failed) stays within BOUND; repeatable. "
+        "Without one on failures, failed<1% is added. Example: --objective "
         "'p99<200ms' --objective 'failed<0.1%'",
         default=(),
         group=OUTPUT,
@@ -53,7 +53,7 @@ def capacity(given: CapacityFlags) -> None:
     """Find the highest rate that meets all objectives, and what limits the service.
 
     Climbs as `explain` does, then sends requests at a rate, whatever the responses: halves the distance
-    between rates that meet the objectives and rates that do not, and confirms the answer on three trials
+    between rates that meet the objectives and rates that do not, and confirms the answer on five trials
     that the search did not see. Undecided is an answer too, and exits 0.
     """
     from loadlens.study.objectives import objective
