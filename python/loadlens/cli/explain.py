@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import sys
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -10,7 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loadlens import temporary
 from loadlens.cli import preflight
 from loadlens.cli.explain_options import ExplainFlags, aim_of
 from loadlens.cli.hit_requests import target_of
@@ -91,14 +89,6 @@ class _Show:
         """True if the record outlives the answer."""
         return self.outputs.record is not None
 
-    def record(self, name: str, stack: ExitStack) -> Path:
-        """Return the folder of the record: --out, or a temporary one."""
-        if self.outputs.record is not None:
-            return self.outputs.record
-        # It marks processes: no other run may be called so.
-        unique = f"{name}-{secrets.token_hex(4)}"
-        return stack.enter_context(temporary.folder(unique)) / unique
-
     def answer(self, record: Path, *, is_kept: bool) -> ExitCode:
         """Read a record, print its answer, write its files, and return the exit code of its objectives."""
         from loadlens.record import open_run
@@ -151,7 +141,7 @@ def _of_urls(aim: Aim, show: _Show) -> ExitCode:
     from loadlens.search import explore
 
     with ExitStack() as stack:
-        record = show.record("explain", stack)
+        record = show.outputs.folder("explain", stack)
         try:
             with ExitStack() as drawing:
                 paths = ", ".join(step.path for step in aim.steps)
@@ -187,7 +177,7 @@ def _of_path(path: Path, show: _Show) -> ExitCode:
 
     code = ExitCode.OK
     with ExitStack() as stack:
-        record = show.record(study.name, stack)
+        record = show.outputs.folder(study.name, stack)
         try:
             with ExitStack() as drawing:
                 progress: Progress = Silent() if show.is_silent else PlainPrinter()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from loadlens import temporary
 from loadlens.cli.options import refuse_bytes_in
 from loadlens.errors import RecordError, UsageError, nearest
 
@@ -34,6 +37,13 @@ class Outputs:
 
     record: Path | None
     files: Mapping[str, Path]
+
+    def folder(self, name: str, stack: ExitStack) -> Path:
+        """Return the folder of the record: --out, or a temporary one that goes with the stack."""
+        if self.record is not None:
+            return self.record
+        unique = f"{name}-{secrets.token_hex(4)}"  # it marks processes: no other run may be called so
+        return stack.enter_context(temporary.folder(unique)) / unique
 
     def write(self, as_json: Callable[[], str], result: Callable[[], Result]) -> None:
         """Write each file.

@@ -24,8 +24,7 @@ from loadlens.estimate import looks as ahead
 from loadlens.estimate import within_trial
 from loadlens.estimate.interval import Interval
 from loadlens.measure import whole_run
-from loadlens.measure.source import TrialSource
-from loadlens.measure.trial import TrialMeasures
+from loadlens.measure.whole_run import MeasureTrial
 from loadlens.model.comparison import Comparison, PairsBegun
 from loadlens.model.study import Case, PlannedTrial, Window
 from loadlens.model.trial import TrialStatus
@@ -122,7 +121,7 @@ class _Pairs:
     cases: dict[str, Case] = field(default_factory=dict)
     trials: list[PlannedTrial] = field(default_factory=list)
     overheads_s: list[float] = field(default_factory=list)
-    measures: dict[tuple[int, int], TrialMeasures] = field(default_factory=dict)
+    measure: MeasureTrial = field(default_factory=whole_run.remembering)
     looks: tuple[int, ...] = ()
     pairs: int = 0
 
@@ -164,13 +163,7 @@ class _Pairs:
     def judged(self) -> Comparison:
         """Return the verdict on the record so far."""
         held = record.open_run(self.runner.writer.path)
-        return records.of_pairs(held, Rules(self.task.margin, self.looks), self._measure)
-
-    def _measure(self, trial: TrialSource, window: Window) -> TrialMeasures:
-        key = trial.position, trial.began_unix_ns
-        if key not in self.measures:
-            self.measures[key] = whole_run.of_trial(trial, window)
-        return self.measures[key]
+        return records.of_pairs(held, Rules(self.task.margin, self.looks), self.measure)
 
     def _discover(self) -> None:
         """Find the processes of both versions, and refuse requests that are answered by a redirect."""
@@ -251,7 +244,7 @@ class _Pairs:
             done = self._run(arm, replace(load, experiment=PILOT, purpose="look"), 1)
             if done.result is None or not done.result.streams[0].requests.ok:
                 raise self._no_answer(arm, done)
-            trial = self._measure(record.open_trial(done.trial.path), Window())
+            trial = self.measure(record.open_trial(done.trial.path), Window())
             typical = (
                 None if trial.load is None else within_trial.quantile(trial.load.all_steps().response, 0.5)
             )

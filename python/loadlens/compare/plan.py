@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Final
 
 from loadlens.compare.records import ARM, LETTERS
 from loadlens.model.search import Aim
-from loadlens.model.study import Case, Level, PlannedTrial, Purpose, Study
+from loadlens.model.study import Case, Level, PlannedTrial, Purpose, Study, draw
 from loadlens.model.topology import Entry
 from loadlens.model.workload import Closed, Connection, Open, Scenario
 
@@ -92,6 +91,4 @@ def study_of(task: Task, cases: Sequence[Case]) -> Study:
 
 def planned(task: Task, case: Case, block: int, position: int) -> PlannedTrial:
     """Return one trial; the seed depends on the pair and not on the version, so both see one schedule."""
-    text = f"{task.seed}/{case.experiment}/{block}"
-    seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 11
-    return PlannedTrial(case, block, position, seed)
+    return PlannedTrial(case, block, position, draw(task.seed, case.experiment, str(block)))

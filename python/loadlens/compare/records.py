@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -11,11 +11,9 @@ from loadlens.errors import UsageError, nearest
 from loadlens.measure import whole_run
 from loadlens.measure.case import CaseMeasures
 from loadlens.measure.curves import load_factor
-from loadlens.measure.source import TrialSource
-from loadlens.measure.trial import TrialMeasures
+from loadlens.measure.whole_run import MeasureTrial
 from loadlens.model.comparison import Comparison, PairsBegun
 from loadlens.model.plain import read
-from loadlens.model.study import Window
 from loadlens.present import words
 from loadlens.record import RunRecord
 from loadlens.run import environment
@@ -82,7 +80,7 @@ def of_levels(record: RunRecord, chosen: Sequence[str], margin: float) -> Compar
 def of_pairs(
     record: RunRecord,
     rules: Rules,
-    measure: Callable[[TrialSource, Window], TrialMeasures] | None = None,
+    measure: MeasureTrial | None = None,
 ) -> Comparison:
     """Return the verdict on the record of a live comparison, which may still grow.
 
@@ -106,9 +104,7 @@ def begun_of(record: RunRecord) -> PairsBegun:
     return read(PairsBegun, events[-1] if events else {})
 
 
-def cases_of(
-    record: RunRecord, measure: Callable[[TrialSource, Window], TrialMeasures] | None = None
-) -> tuple[CaseMeasures, ...]:
+def cases_of(record: RunRecord, measure: MeasureTrial | None = None) -> tuple[CaseMeasures, ...]:
     """Return the measured cases that are loads."""
     return tuple(case for case in whole_run.measured(record, measure).cases if case.purpose == "load")
 

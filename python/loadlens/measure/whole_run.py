@@ -24,6 +24,8 @@ from loadlens.model.stacks import StackSamples
 from loadlens.model.study import Window
 from loadlens.signals.read import stacks
 
+MeasureTrial = Callable[[TrialSource, Window], TrialMeasures]
+
 
 @dataclass(frozen=True, slots=True)
 class Measured:
@@ -42,9 +44,7 @@ def facts(record: RunSource) -> Facts:
     return measured(record).facts
 
 
-def measured(
-    record: RunSource, measure_trial: Callable[[TrialSource, Window], TrialMeasures] | None = None
-) -> Measured:
+def measured(record: RunSource, measure_trial: MeasureTrial | None = None) -> Measured:
     """Measure every trial, case and load curve of a record.
 
     Args:
@@ -129,6 +129,19 @@ def _is_level(case: CaseMeasures, group: CurveCases) -> bool:
         and (case.purpose, case.is_held_out) == (group.purpose, group.is_held_out)
         and fixed == group.levels
     )
+
+
+def remembering() -> MeasureTrial:
+    """Return a function like `of_trial` for a record that grows: it measures each trial once."""
+    measured_once: dict[tuple[int, int], TrialMeasures] = {}
+
+    def measure_once(trial: TrialSource, window: Window) -> TrialMeasures:
+        key = trial.position, trial.began_unix_ns
+        if key not in measured_once:
+            measured_once[key] = of_trial(trial, window)
+        return measured_once[key]
+
+    return measure_once
 
 
 def of_trial(trial: TrialSource, window: Window) -> TrialMeasures:

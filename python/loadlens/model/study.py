@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
@@ -169,6 +170,15 @@ class Case:
         """True if a row of published figures is about this case; none is about a held-out one."""
         levels = {name: text for name, text in row.items() if name not in FIGURE_COLUMNS and text}
         return row["experiment"] == self.experiment and not self.held_out and self.has(levels)
+
+
+def draw(seed: int, *purpose: str) -> int:
+    """Return a number below 2^53 that follows from the seed and what it is for.
+
+    From a digest and not from a generator, so that one more case leaves the numbers of the others alone.
+    """
+    digest = hashlib.sha256("/".join([str(seed), *purpose]).encode()).digest()
+    return int.from_bytes(digest[:8], "big") >> 11
 
 
 @dataclass(frozen=True, slots=True)

@@ -270,12 +270,7 @@ class _Search:
         assert self.baseline is not None
         rate = float(f"{wanted.rate_per_s:.3g}")
         case = step_cases.case_at_rate(self.aim, rate, rates.WARMUP_S, measured_s, self.baseline)
-        planned = self._join_case(case)
-        left = Remaining(self._left_s(), self._left_s(), self._left_s())
-        self.runner.progress.tell(TrialStarted(planned, planned.position, planned.position, 1, left))
-        done = self.runner.run(planned, guard=Guard(self.aim.bounds))
-        self.complete += done.status is TrialStatus.COMPLETE
-        self.runner.progress.tell(done.ended(planned, 1, planned.position, left, may_repeat=False))
+        self._run(self._join_case(case), Guard(self.aim.bounds))
         if self.runner.interrupts.is_set:
             return
         run = open_run(self.runner.writer.path)
@@ -290,19 +285,9 @@ class _Search:
         return self.aim.bounds.budget_s - (self.clock() - self.began)
 
     def _one(self, wanted: Next) -> None:
-        planned = self._join(wanted)
-        number = planned.position
-        attempt = self.runner.writer.next_attempt(planned)
-        left = Remaining(self._left_s(), self._left_s(), self._left_s())
-        self.runner.progress.tell(TrialStarted(planned, number, number, attempt, left))
         guard = Guard(self.aim.bounds)
         began = self.clock()
-        done = self.runner.run(planned, guard=guard)
-        if not done.came_up and done.fault is not None and wanted.kind != "stacks":
-            raise TestbedError(done.fault.message, where=done.fault.where, hint=done.fault.hint)
-        self.complete += done.status is TrialStatus.COMPLETE
-        left = Remaining(self._left_s(), self._left_s(), self._left_s())
-        self.runner.progress.tell(done.ended(planned, attempt, number, left, may_repeat=False))
+        done = self._run(self._join(wanted), guard)
         if wanted.kind == "look" and done.result is not None:
             load = done.result.streams[0]
             self._refuse_without_connection(load)
@@ -323,6 +308,22 @@ class _Search:
             self._judge(wanted)
         candidates = {step.name for step in self.aim.candidates}
         self.seen.append(_outcome(wanted, done, guard, self.clock() - began, candidates))
+
+    def _run(self, planned: PlannedTrial, guard: Guard) -> TrialOutcome:
+        """Run a trial; raise TestbedError if its service does not start, except for stacks and rates."""
+        number = planned.position
+        attempt = self.runner.writer.next_attempt(planned)
+        self.runner.progress.tell(TrialStarted(planned, number, number, attempt, self._remaining()))
+        done = self.runner.run(planned, guard=guard)
+        if not done.came_up and done.fault is not None and planned.case.purpose not in ("stacks", "rate"):
+            raise TestbedError(done.fault.message, where=done.fault.where, hint=done.fault.hint)
+        self.complete += done.status is TrialStatus.COMPLETE
+        ended = done.ended(planned, attempt, number, self._remaining(), may_repeat=False)
+        self.runner.progress.tell(ended)
+        return done
+
+    def _remaining(self) -> Remaining:
+        return Remaining(self._left_s(), self._left_s(), self._left_s())
 
     def _judge(self, wanted: Next) -> None:
         """Judge the trials so far; not between the two repeats of a level, which alone have no interval."""

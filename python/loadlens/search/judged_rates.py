@@ -18,7 +18,7 @@ from loadlens.model.workload import Open
 from loadlens.present import numbers, words
 from loadlens.record import RunRecord, TrialRecord
 from loadlens.search import rates
-from loadlens.search.objectives import UNSUCCESSFUL
+from loadlens.search.objectives import SHARES, UNSUCCESSFUL
 from loadlens.search.step_cases import RatesEnd
 
 FEWEST: Final = 20  # requests behind a share of failures that ended a load
@@ -57,7 +57,7 @@ def judged_rate(
     if trial.status is not TrialStatus.COMPLETE:
         why = "; ".join(trial.reasons) or trial.status.value
         share = 0.0 if load is None or not load.requests.ended else 1 - load.requests.ok / load.requests.ended
-        bounds = [o.below for o in objectives if o.metric in rates.SHARES and o.below is not None]
+        bounds = [o.below for o in objectives if o.metric in SHARES and o.below is not None]
         if bounds and share >= max(bounds) and load is not None and load.requests.ended >= FEWEST:
             text = f"{numbers.percent(share)} of {words.plural(load.requests.ended, 'request')} fail"
             return RateTrial(rate, is_fresh, False, "bad", text, took_s=took_s)

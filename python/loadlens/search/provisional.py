@@ -15,12 +15,10 @@ from loadlens.diagnose import root_of
 from loadlens.diagnose.rules.capacity_limits import healthy, saturation_plateau
 from loadlens.estimate.saturation import GAIN_PER_DOUBLING
 from loadlens.measure import whole_run
-from loadlens.measure.source import TrialSource
-from loadlens.measure.trial import TrialMeasures
+from loadlens.measure.whole_run import MeasureTrial
 from loadlens.model.facts import Curve, Step
 from loadlens.model.finding import Estimate, Figure, Finding, Grade
 from loadlens.model.notes import NOTES
-from loadlens.model.study import Window
 from loadlens.present import words
 from loadlens.present.numbers import short
 from loadlens.record import open_run
@@ -45,7 +43,7 @@ class Judge:
     """Judges a growing record; each trial is measured once."""
 
     path: Path
-    _known: dict[tuple[int, int], TrialMeasures] = field(default_factory=dict)
+    _measure: MeasureTrial = field(default_factory=whole_run.remembering)
 
     def judge(self, *, probe_is_load: bool) -> Judgement:
         """Return the verdict on the trials that are sealed."""
@@ -62,12 +60,6 @@ class Judge:
             capacity=reach.capacity,
             line=_line(curve, reach, root, facts.cores),
         )
-
-    def _measure(self, trial: TrialSource, window: Window) -> TrialMeasures:
-        key = trial.position, trial.began_unix_ns
-        if key not in self._known:
-            self._known[key] = whole_run.of_trial(trial, window)
-        return self._known[key]
 
 
 def is_certain(judgements: Sequence[Judgement]) -> bool:

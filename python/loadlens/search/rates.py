@@ -14,11 +14,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from loadlens.measure.metrics import QUANTILES
 from loadlens.model.finding import Estimate, Figure
 from loadlens.model.rates import RateAnswer, RateTrial
 from loadlens.model.report import State
 from loadlens.model.study import Objective
 from loadlens.present import numbers, objective_text, words
+from loadlens.search.objectives import SHARES, UNSUCCESSFUL
 
 FRESH: Final = 5  # trials that confirm a rate
 NARROW, UNCLEAR = 1.06, 1.25  # obstacle over the rate that is met: near enough; where chance decides
@@ -28,9 +30,7 @@ AT_CEILING: Final = 0.97
 LEAST_SHARE: Final = 0.01  # of the ceiling, below which no rate is tried
 WARMUP_S: Final = 1.0
 SHORTEST_S, TRIALS_AT_LEAST = 4.0, 11  # measured part; trials that the time must allow
-FAILURES: Final = Objective("unsuccessful.share", None, below=0.01)  # where none bounds failures
-SHARES: Final = ("unsuccessful.share", "failed.share", "unexpected.share")
-QUANTILES: Final = {"p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
+FAILURES: Final = Objective(UNSUCCESSFUL, None, below=0.01)  # where none bounds failures
 ABOVE_QUANTILE, OF_SHARE, OF_MEAN = 15, 4, 200  # requests that let an interval end on one side of a bound
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from loadlens.model.search import Aim
-from loadlens.model.study import Case, Level, Objective, PlannedTrial, Probe, Purpose, Study
+from loadlens.model.study import Case, Level, Objective, PlannedTrial, Probe, Purpose, Study, draw
 from loadlens.model.topology import Entry
 from loadlens.model.workload import Closed, Connection, Open, Scenario, Step, Think
 from loadlens.search.ladder import (
@@ -217,9 +216,7 @@ def study_of(aim: Aim, cases: Sequence[Case]) -> Study:
 
 def planned(aim: Aim, case: Case, block: int, position: int) -> PlannedTrial:
     """Return one trial of a case; its seed follows from the search's seed and its place."""
-    text = f"{aim.seed}/trial/{block}/{case.slug}"
-    seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 11
-    return PlannedTrial(case, block, position, seed)
+    return PlannedTrial(case, block, position, draw(aim.seed, "trial", str(block), case.slug))
 
 
 def _case(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import sys
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -10,7 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loadlens import temporary
 from loadlens.cli import preflight
 from loadlens.cli.compare.options import (
     CompareFlags,
@@ -103,10 +101,7 @@ def _live(given: CompareFlags, show: _Show) -> ExitCode:
             if not aim.services:
                 target, _ = target_of(aim.origin)
                 preflight.connect(replace(target, tls=aim.tls), timeout_ns=aim.timeout_ns, is_hit=False)
-        record = show.outputs.record
-        if record is None:
-            unique = f"compare-{secrets.token_hex(4)}"
-            record = stack.enter_context(temporary.folder(unique)) / unique
+        record = show.outputs.folder("compare", stack)
         from loadlens.cli.explain import listener
         from loadlens.compare.live import run_pairs
         from loadlens.run.interrupts import Stopped

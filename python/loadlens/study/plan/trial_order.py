@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-
-from loadlens.model.study import PlannedTrial, Study
+from loadlens.model.study import PlannedTrial, Study, draw
 
 
 def order(study: Study) -> tuple[PlannedTrial, ...]:
@@ -19,17 +17,8 @@ def order(study: Study) -> tuple[PlannedTrial, ...]:
         for block in range(1, max((case.trials for case in cases), default=0) + 1):
             due = [case for case in cases if case.trials >= block]
             if study.order_by == "blocks":
-                due.sort(key=lambda case: _draw(study.seed, "order", str(block), case.slug))
+                due.sort(key=lambda case: draw(study.seed, "order", str(block), case.slug))
             for case in due:
-                seed = _draw(study.seed, "trial", str(block), case.slug)
+                seed = draw(study.seed, "trial", str(block), case.slug)
                 planned.append(PlannedTrial(case, block, len(planned) + 1, seed))
     return tuple(planned)
-
-
-def _draw(seed: int, *purpose: str) -> int:
-    """A number below 2^53 that follows from the seed and what it is for.
-
-    From a digest and not from a generator, so that one more case leaves the numbers of the others alone.
-    """
-    digest = hashlib.sha256("/".join([str(seed), *purpose]).encode()).digest()
-    return int.from_bytes(digest[:8], "big") >> 11
