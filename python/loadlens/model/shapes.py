@@ -115,6 +115,7 @@ class TimerLevel:
 
     load: float  # users, or requests per second
     count: int
+    requests: int | None = None  # looked at there; none: not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +131,7 @@ class TimerPile:
     weight: Figure  # their share
     shift: Figure  # what they waited
     contrast: float  # density there over the density next to it
-    levels: tuple[TimerLevel, ...] | None = None  # of the curve, where it has any; none: not known
+    levels: tuple[TimerLevel, ...] | None = None  # of the curve; none: not known
 
 
 @dataclass(frozen=True, slots=True)

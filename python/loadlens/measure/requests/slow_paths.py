@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from loadlens.estimate import distributions, mixtures, pauses, within_trial
-from loadlens.estimate.interval import Insufficient, difference
+from loadlens.estimate.interval import Bools, Floats, Insufficient, difference
 from loadlens.estimate.interval_counts import IntervalCounts, pooled
 from loadlens.measure.case import CaseMeasures
 from loadlens.measure.figures import estimate, figure
@@ -23,7 +23,6 @@ from loadlens.measure.requests.kept import (
     ACK_FROM_S,
     ACK_TO_S,
     DELAYED_ACK_S,
-    Delayed,
     Requests,
     StepRows,
     counted,
@@ -373,7 +372,7 @@ def _piles(label: str, request: str, levels: Sequence[_Level], own: Sequence[_Le
     piles = []
     parts = [part for level in levels for part in level.rows]
     if sum(part.delayed.of for part in parts) >= mixtures.FEWEST:
-        piles += _acknowledged(label, request, [part.delayed for part in parts])
+        piles += _acknowledged(label, request, levels, own)
     opening = pooled([part.opening for part in parts])
     usual = pooled([level.counts for level in levels])
     for place, counts, timers in (("whole", usual, OTHER_TIMERS), ("opening", opening, ON_OPENING)):
@@ -419,11 +418,14 @@ def _where(own: Sequence[_Level], place: str, at_s: float, tolerance: float) -> 
     return tuple(places)
 
 
-def _acknowledged(label: str, request: str, parts: Sequence[Delayed]) -> list[TimerPile]:
+def _acknowledged(
+    label: str, request: str, levels: Sequence[_Level], own: Sequence[_Level]
+) -> list[TimerPile]:
     """Answers whose last byte came 40 ms after the first: it waited for a delayed acknowledgement."""
+    parts = [part.delayed for level in levels for part in level.rows]
     body_s = np.concatenate([part.body_s for part in parts])
     size = sum(part.of for part in parts)
-    at = (body_s >= ACK_FROM_S) & (body_s <= ACK_TO_S)
+    at = _is_delayed(body_s)
     here, near = int(at.sum()), int((~at).sum())
     if here < max(FEWEST_ALONE, mixtures.LEAST_TIMER_WEIGHT * size):
         return []
@@ -446,4 +448,19 @@ def _acknowledged(label: str, request: str, parts: Sequence[Delayed]) -> list[Ti
     waited = Estimate(
         "component.shift", "s", shift, low, high, 1, here, "median; the timer and 95 % of the pile"
     )
-    return [TimerPile(label, request, "answer", DELAYED_ACK_S, size, here, weight, waited, float(contrast))]
+    where = tuple(
+        TimerLevel(
+            level.load,
+            sum(int(_is_delayed(part.delayed.body_s).sum()) for part in level.rows),
+            sum(part.delayed.of for part in level.rows),
+        )
+        for level in own
+    )
+    return [
+        TimerPile(label, request, "answer", DELAYED_ACK_S, size, here, weight, waited, float(contrast), where)
+    ]
+
+
+def _is_delayed(body_s: Floats) -> Bools:
+    """Mark bodies that took as long as a delayed acknowledgement."""
+    return (body_s >= ACK_FROM_S) & (body_s <= ACK_TO_S)

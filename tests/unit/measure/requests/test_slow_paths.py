@@ -16,7 +16,7 @@ from loadlens.measure.requests.kept import Requests, counted, step_rows
 from loadlens.measure.requests.samples import Rows
 from loadlens.measure.source import StepPlan, StreamPlan
 from loadlens.model.finding import Estimate
-from loadlens.model.shapes import SlowPath
+from loadlens.model.shapes import SlowPath, TimerLevel
 
 EDGES = np.arange(0.0, 10.25, 0.25)
 STEP = StepPlan(0, "a", "GET", "/a")
@@ -229,6 +229,7 @@ def test_answers_held_back_for_an_acknowledgement_are_a_pile() -> None:
     assert piles[0].weight.point == pytest.approx(0.6, abs=0.03)
     assert isinstance(piles[0].shift, Estimate)
     assert piles[0].shift.point == pytest.approx(0.0417, abs=0.0005)
+    assert piles[0].levels == (TimerLevel(2, int((body > 0.04).sum()), 2_000),)
 
 
 def test_answers_that_take_any_time_are_no_pile() -> None:

@@ -13,7 +13,9 @@ for one, or drops at the listener, whichever are more, since a dropped request i
 **Ruled out by.** Far fewer segments sent again than requests in the pile: then the application has a timer of
 the same length. Requests that wait as long before the first byte: they waited in the service. Answers that
 take 20 ms and more on average from first to last byte at the heaviest load, and twice as long as at the
-lightest: they share a link, whereas a timer is as long at every load. An answer that is written in pieces on
+lightest: they share a link, whereas a timer is as long at every load. Waits of 40 ms at no more than half of
+the levels where five would be expected from their share of all: many answers that are ready at once wait for
+each other there, whereas an acknowledgement is delayed at every load. An answer that is written in pieces on
 purpose, every 40 ms, looks the same as a delayed acknowledgement: this is never excluded, so the finding is
 at most probable there.
 
@@ -48,6 +50,7 @@ EXPLAINS: tuple[str, ...] = ()
 FOR_EACH = 0.5  # segments sent again
 COMING = 0.5  # of the timer: for as long answers come on average where they share a way
 GROWN = 2.0  # times the time for which they come at the lightest load
+EXPECTED = 5.0  # such answers at a level, if their share were the same at each
 
 
 # Where requests wait, and what to do about it.
@@ -205,8 +208,24 @@ def _rivals(pile: Pile) -> list[Counter]:
     return [
         grading.rival("work of the service", "the head of the answer had been sent before", True),
         bandwidth,
+        _burst(pile.timer),
         grading.rival("an answer in pieces", f"one that is written every {pile.length} looks the same", None),
     ]
+
+
+def _burst(timer: TimerPile) -> Counter:
+    """Return whether they wait at some loads only, where many answers are ready at once."""
+    share = timer.count / timer.requests
+    counts = [
+        level.count
+        for level in timer.levels or ()
+        if level.requests is not None and share * level.requests >= EXPECTED
+    ]
+    seen = sum(count > 0 for count in counts)
+    text = f"seen at {seen} of {len(counts)} levels of load where {EXPECTED:g} would be expected"
+    return grading.rival(
+        "answers that are ready at once", text, 2 * seen > len(counts) if counts[1:] else None
+    )
 
 
 def _silence(facts: Facts, piles: Sequence[Pile]) -> str:

@@ -54,6 +54,24 @@ def test_answers_that_wait_in_their_middle_for_40_ms_are_found() -> None:
     assert finding.impact == pytest.approx(0.6)  # 24 of 40 ms
 
 
+@pytest.mark.parametrize(
+    ("levels", "fires"),
+    [
+        (((1, 100, 1_000), (2, 300, 3_000)), True),
+        (((1, 0, 1_000), (2, 400, 3_000)), False),  # 100 expected at the light level, none came
+        (((1, 0, 40), (2, 400, 3_960)), True),  # 4 expected: too few to miss them
+        (((1, 0, 1_000), (2, 0, 1_000), (4, 200, 1_000), (8, 200, 1_000)), False),  # two of four
+        (((1, 0, 1_000), (2, 40, 1_000), (4, 160, 1_000), (8, 200, 1_000)), True),
+    ],
+)
+def test_an_acknowledgement_is_delayed_at_every_load(
+    levels: tuple[tuple[float, int, int], ...], fires: bool
+) -> None:
+    built = pile("answer", 0.04, 400, levels=tuple(TimerLevel(*level) for level in levels))
+
+    assert isinstance(assess(record(built)), Finding if fires else Absent)
+
+
 def test_a_pile_with_as_many_segments_sent_again_is_found() -> None:
     finding = assess(record(pile("whole", 0.2, 8), kernel=kernel(4.0)))
 
