@@ -71,7 +71,7 @@ def hit(given: HitOptions) -> None:
     feeds = feeds_of(given.feeds, [step for scenario in scenarios for step in scenario.steps])
     load = load_of(given, warmup_ns, feed_ends=any(feed.end == "stop" for feed in feeds))
     if given.save_study is not None:
-        _save_study(given, target, scenarios, load, feeds, objectives)
+        _save_study(given, target, scenarios, load, feeds)
     plan = Plan(
         seed=secrets.randbits(48) if given.seed is None else given.seed,
         streams=(
@@ -100,7 +100,6 @@ def _save_study(
     scenarios: Sequence[Scenario],
     load: HitLoad,
     feeds: Sequence[Feed],
-    objectives: Sequence[Objective],
 ) -> None:
     """Write the load as a study, and say what it needs.
 
@@ -125,7 +124,7 @@ def _save_study(
         load_keys(given, load),
         expect=given.expect,
         feeds=feeds,
-        objectives=objectives,
+        objectives=given.objectives,
         seed=given.seed,
         hide=hiding_of(given.hide).names,
     )

@@ -10,7 +10,6 @@ from loadlens.credentials import Hiding
 from loadlens.draft import METHODS, Request, path_of, without_secrets
 from loadlens.draft.write import MODELINE, SCHEMA_FILE, literal
 from loadlens.errors import UsageError
-from loadlens.model.study import METRICS, Objective
 from loadlens.model.workload import Check, Feed, Scenario, Step, Target
 
 FLAG: Final = "--save-study"
@@ -23,7 +22,7 @@ def text_of(
     *,
     expect: str | None,
     feeds: Sequence[Feed],
-    objectives: Sequence[Objective],
+    objectives: Sequence[str],
     seed: int | None,
     hide: tuple[str, ...] = (),
 ) -> tuple[str, dict[str, str]]:
@@ -35,7 +34,7 @@ def text_of(
         load: Keys of a study's `load`.
         expect: Statuses as they were given.
         feeds: Files of records.
-        objectives: Bounds that must hold.
+        objectives: Bounds that must hold, as they were given.
         seed: Of the draws; none: the study's own.
         hide: Names whose values are secrets, besides those that look like credentials.
 
@@ -55,11 +54,10 @@ def text_of(
     if feeds:
         study["feeds"] = {feed.name: {"file": feed.path, "pick": feed.pick} for feed in feeds}
     study["load"] = dict(load)
-    bounds = [each for each in objectives if each.metric in METRICS]
     if hide:
         study["hide"] = list(hide)
-    if bounds:
-        study["objectives"] = [_objective(each) for each in bounds]
+    if objectives:
+        study["objectives"] = list(objectives)
     if seed is not None:
         study["order"] = {"seed": seed}
     head = [
@@ -67,14 +65,7 @@ def text_of(
         "# From `loadlens hit`. A list, such as users: [1, 4, 16], is run level by level, three times each.",
         *(f"# Export {name} first: {what}." for name, what in variables.items()),
     ]
-    if len(bounds) < len(objectives):
-        head.append("# Left out: the objective on `failed`; a study has failed.share and unexpected.share.")
     return "\n".join(head) + "\n" + _yaml(study), variables
-
-
-def _objective(bound: Objective) -> dict[str, Any]:
-    side = {"below": bound.below} if bound.above is None else {"above": bound.above}
-    return {"metric": bound.metric, **side}
 
 
 def _tls(target: Target) -> dict[str, Any]:

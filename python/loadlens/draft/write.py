@@ -53,8 +53,8 @@ def text_of(draft: Draft, *, notes: Sequence[str] = ()) -> str:
         "#   health:",
         "#     get: /health",
         "# objectives:  # exit code 99 if missed",
-        "#   - metric: response_time.p99",
-        "#     below: 200ms",
+        "#   - p99<200ms",
+        "#   - failed<1%",
     ]
     return "\n".join(lines) + "\n"
 

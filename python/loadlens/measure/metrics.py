@@ -19,7 +19,9 @@ from loadlens.measure.services import request_counters
 from loadlens.measure.source import StepPlan
 from loadlens.measure.trial import NO_SUCCESSES, StepMeasures
 from loadlens.model.finding import Figure, NotMeasured
+from loadlens.model.study import UNSUCCESSFUL
 
+_FAILURES = ("failed.share", "unexpected.share", UNSUCCESSFUL)
 QUANTILES = {"p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 
 
@@ -37,8 +39,8 @@ def figure_of(case: CaseMeasures, metric: str, step: str | None) -> Figure:
         return case.throughput if index is None else case.step_rate(index)
     if case.external is not None and (lack := _not_reported(case, case.external, metric, kind)) is not None:
         return lack
-    if metric in ("failed.share", "unexpected.share"):
-        return case.share_figure(metric, [_bad(case_load.steps, index, kind) for case_load in case.loads])
+    if metric in _FAILURES:
+        return case.share_figure(metric, [_bad(part.steps, index, metric) for part in case.loads])
     if kind == "body_bytes":
         return _of_bodies(case, metric, index)
     if metric == "ab_failed.share":
@@ -59,7 +61,7 @@ def figure_of(case: CaseMeasures, metric: str, step: str | None) -> Figure:
 
 def _not_reported(case: CaseMeasures, external: ExternalReport, metric: str, kind: str) -> NotMeasured | None:
     """Return the reason why an external load lacks a figure; none if it may have it."""
-    if metric in ("failed.share", "unexpected.share") and not case.counts_successes:
+    if metric in _FAILURES and not case.counts_successes:
         return external.not_reported(metric, NO_SUCCESSES)
     if kind in ("body_bytes", "ab_failed") and not external.tells_requests:
         return external.not_reported(metric, "how long each body was")
@@ -172,12 +174,15 @@ def _of_phase(case: CaseMeasures, metric: str, kind: str, statistic: str, index:
 # --- shares and the server's own times --------------------------------------------------------------------
 
 
-def _bad(steps: Sequence[StepMeasures], index: int | None, kind: str) -> tuple[np.ndarray, np.ndarray]:
+def _bad(steps: Sequence[StepMeasures], index: int | None, metric: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return hits and totals by interval: of unexpected answers the total is all answers, else all ended."""
     chosen = steps if index is None else [steps[index]]
-    hits = sum((s.failed if kind == "failed" else s.unexpected for s in chosen), np.zeros(chosen[0].ok.size))
-    # An unexpected answer is one of those that were answered; a failure one of all that ended.
-    others = [s.ok + s.unexpected + (s.failed if kind == "failed" else 0) for s in chosen]
-    return hits, sum(others, np.zeros(chosen[0].ok.size))
+    zeros = np.zeros(chosen[0].ok.size)
+    failed, unexpected = sum((s.failed for s in chosen), zeros), sum((s.unexpected for s in chosen), zeros)
+    answered = sum((s.ok for s in chosen), unexpected)
+    if metric == "unexpected.share":
+        return unexpected, answered
+    return failed if metric == "failed.share" else failed + unexpected, answered + failed
 
 
 def as_ab(case: CaseMeasures, index: int | None) -> list[failures.AbCounts] | None:

@@ -18,13 +18,15 @@ QUESTION: Final = "How does {} respond to load?"  # of a study that asks none of
 TIMES: Final = ("response_time", "service_time", "server_time", "first_byte", "last_byte", "connect", "tls")
 STATISTICS: Final = ("mean", "p50", "p75", "p90", "p95", "p99", "p999")
 EXTREMES: Final = ("stdev", "min", "max")  # of response_time and service_time only
-# What objectives and claims can speak of; `analyse` answers each of them.
+UNSUCCESSFUL: Final = "unsuccessful.share"
+# What objectives and claims can speak of; `measure.metrics` answers each of them.
 METRICS: Final = (
     *(f"{time}.{statistic}" for time in TIMES for statistic in STATISTICS),
     *(f"{time}.{statistic}" for time in TIMES[:2] for statistic in EXTREMES),
     "throughput",
     "failed.share",  # of the ended requests, those without a whole answer
     "unexpected.share",  # of the answered requests, those with an unexpected status
+    UNSUCCESSFUL,  # of the ended requests, those without a whole answer of an expected status
     "ab_failed.share",  # of the ended requests, those that ApacheBench would call failed
     "body_bytes.mean",  # of the answers, decoded
     "body_bytes.max",

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
 
 from loadlens.measure import whole_run
 from loadlens.measure.case import CaseMeasures
 from loadlens.measure.metrics import figure_of
 from loadlens.measure.source import study_of
-from loadlens.model.finding import Figure
 from loadlens.model.rates import RateAnswer, RateTrial
 from loadlens.model.study import Objective
 from loadlens.model.trial import TrialStatus
@@ -18,7 +16,7 @@ from loadlens.model.workload import Open
 from loadlens.present import numbers, words
 from loadlens.record import RunRecord, TrialRecord
 from loadlens.search import rates
-from loadlens.search.objectives import SHARES, UNSUCCESSFUL
+from loadlens.search.objectives import SHARES
 from loadlens.search.step_cases import RatesEnd
 
 FEWEST: Final = 20  # requests behind a share of failures that ended a load
@@ -63,11 +61,5 @@ def judged_rate(
             return RateTrial(rate, is_fresh, False, "bad", text, took_s=took_s)
         return RateTrial(rate, is_fresh, False, "unknown", f"not measured: {why}", took_s=took_s)
     case = CaseMeasures(plan, (whole_run.of_trial(trial, study.window),))
-    judged = [(objective, _figure(case, objective)) for objective in objectives]
+    judged = [(objective, figure_of(case, objective.metric, None)) for objective in objectives]
     return rates.verdict(rate, is_fresh, judged, figure_of(case, "throughput", None), took_s)
-
-
-def _figure(case: CaseMeasures, objective: Objective) -> Figure:
-    if objective.metric == UNSUCCESSFUL:
-        return replace(case.failed_share, metric=UNSUCCESSFUL)
-    return figure_of(case, objective.metric, None)

@@ -17,11 +17,10 @@ from loadlens.model.explanation import Rung
 from loadlens.model.facts import Curve, Step
 from loadlens.model.finding import Estimate, Figure, NotMeasured, Undecided
 from loadlens.model.report import ObjectiveRow
-from loadlens.model.study import Objective
+from loadlens.model.study import UNSUCCESSFUL, Objective
 from loadlens.present import objective_text, words
 
 THROUGHPUT = "throughput"
-UNSUCCESSFUL = "unsuccessful.share"
 SHARES = (UNSUCCESSFUL, "failed.share", "unexpected.share")
 
 

@@ -18,9 +18,9 @@ from loadlens.measure.metrics import QUANTILES
 from loadlens.model.finding import Estimate, Figure
 from loadlens.model.rates import RateAnswer, RateTrial
 from loadlens.model.report import State
-from loadlens.model.study import Objective
+from loadlens.model.study import UNSUCCESSFUL, Objective
 from loadlens.present import numbers, objective_text, words
-from loadlens.search.objectives import SHARES, UNSUCCESSFUL
+from loadlens.search.objectives import SHARES
 
 FRESH: Final = 5  # trials that confirm a rate
 NARROW, UNCLEAR = 1.06, 1.25  # obstacle over the rate that is met: near enough; where chance decides

@@ -1,4 +1,7 @@
-"""Objectives as text, such as `p99<200ms`, and the unit that each metric is bounded in."""
+"""Objectives as text, such as `p99<200ms`, and the unit that each metric is bounded in.
+
+The command line and studies share them.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,11 @@ from collections.abc import Callable
 from typing import Final
 
 from loadlens import units
-from loadlens.model.study import METRICS, STATISTICS, Objective
+from loadlens.errors import nearest
+from loadlens.model.study import METRICS, STATISTICS, UNSUCCESSFUL, Objective
 from loadlens.units import UnitError, shown
 
 _EXAMPLE: Final = "'p99<200ms', 'failed<1%' or 'rate>500/s'"
-# Everything that did not succeed: no whole answer, an unexpected status, a failed check.
-UNSUCCESSFUL: Final = "unsuccessful.share"
 _SHORT: Final = {
     **{statistic: f"response_time.{statistic}" for statistic in STATISTICS},
     "p99.9": "response_time.p999",
@@ -33,8 +35,11 @@ def objective(text: str) -> Objective:
         raise UnitError(f"{shown(text)} is not an objective", _EXAMPLE)
     name, sign, bound = match.groups()
     metric = _SHORT.get(name, name)
-    if metric not in (*METRICS, UNSUCCESSFUL):
-        raise UnitError(f"{shown(name)} is not a metric", f"one of {', '.join(_SHORT)}")
+    if metric not in METRICS:
+        # p42 is as near to p50 as to p90
+        near = nearest(name, [*_SHORT, *METRICS]) if len(name) > 4 else None
+        hint = f"did you mean {near}?" if near is not None else f"one of {', '.join(_SHORT)}"
+        raise UnitError(f"{shown(name)} is not a metric", hint)
     parse = bound_of(metric)
     if parse is units.duration_s and re.fullmatch(r"[\d.]+", bound):
         raise UnitError(f"{shown(bound)} has no unit", f"{name}{sign}{bound}ms or {name}{sign}{bound}s")

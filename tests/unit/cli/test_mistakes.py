@@ -35,9 +35,16 @@ UNREAD = [
     Mistake("hit URL -d", "-d needs a value\n  at hit\n  try -d 30s"),
     Mistake("hit URL --json=3", "--json takes no value\n  at hit\n  try --json"),
     Mistake("hit URL --conections 5", "hit has no option --conections\n  did you mean --connections?"),
-    Mistake("hit URL -z 5s", "hit has no option -z\n  hey and oha call it -z; here: -d 10s"),
-    Mistake("-z 5s URL", "hit has no option -z\n  hey and oha call it -z; here: -d 10s"),
-    Mistake("hit URL --vus 5", "hit has no option --vus\n  k6 calls it --vus; here: -c 50"),
+    Mistake("hit URL -z 5s", "hit has no option -z\n  hey and oha call it -z; here: -d 5s"),
+    Mistake("hit -z5s URL", "hit has no option -z\n  hey and oha call it -z; here: -d 5s"),
+    Mistake("-z 5s URL", "hit has no option -z\n  hey and oha call it -z; here: -d 5s"),
+    Mistake("hit -z URL", "hit has no option -z\n  hey and oha call it -z; here: -d 10s"),
+    Mistake("hit URL --vus=5", "hit has no option --vus\n  k6 calls it --vus; here: -c 5"),
+    Mistake(
+        "hit URL -u me:secret",
+        "hit has no option -u\n  k6 and Locust set users with -u, curl "
+        "credentials; here: -c 50, or --auth basic:USER:NAME",
+    ),
     Mistake("hit URL -rate 50", "-rate with one dash\n  at hit\n  try --rate"),
     Mistake("hit URL -t two", "'two' is not a whole number\n  at --threads\n  try --threads N"),
     Mistake("hit URL --frobnicate", "hit has no option --frobnicate\n  try loadlens hit --help"),
@@ -52,7 +59,7 @@ UNREAD = [
     Mistake("show x --json", "show has no option --json\n  try loadlens report, which has it"),
     Mistake("check x --out md=x", "check has no option --out\n  try loadlens run, which has it"),
     Mistake("run small.yaml --json", "run has no option --json\n  try --out json=FILE"),
-    Mistake("run small.yaml --vus 5", "a study holds its load; here: `users: 50` below `load` of the study"),
+    Mistake("run small.yaml --vus 5", "a study holds its load; here: `users: 5` below `load` of the study"),
     Mistake("k6 run x.js", "no verb 'k6'\n  try loadlens hit URL, or loadlens hit URL --driver k6"),
 ]
 

@@ -102,11 +102,11 @@ def test_a_secret_becomes_a_variable(
 
 
 def test_objectives_are_kept_in_their_unit(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    load_and_study(f"{URL}/ --objective 'p99<200ms' --objective 'rate>500/s'", folder, monkeypatch)
+    load_and_study(f"{URL}/ --objective 'p99<200ms' --objective 'failed<1%'", folder, monkeypatch)
 
-    (slow, rate) = parse.read(folder / "made.yaml").objectives
+    (slow, failed) = parse.read(folder / "made.yaml").objectives
     assert (slow.metric, slow.below) == ("response_time.p99", 0.2)
-    assert (rate.metric, rate.above) == ("throughput", 500.0)
+    assert (failed.metric, failed.below) == ("unsuccessful.share", 0.01)
 
 
 @pytest.mark.parametrize(

@@ -139,13 +139,19 @@ def test_two_trials_are_undecided_and_name_what_they_gave() -> None:
 def test_counts_give_shares_and_no_interval_within_a_trial() -> None:
     case = case_of(REPORT)
 
-    bad, unexpected = case.failed_share, figure_of(case, "unexpected.share", None)
+    shares = {
+        metric: figure_of(case, f"{metric}.share", None)
+        for metric in ("failed", "unexpected", "unsuccessful")
+    }
 
-    assert isinstance(bad, Estimate)
-    assert bad.point == pytest.approx(15 / 1005)
-    assert bad.low is None
-    assert isinstance(unexpected, Estimate)
-    assert unexpected.point == pytest.approx(10 / 1000)
+    assert {metric: share.point for metric, share in shares.items() if isinstance(share, Estimate)} == {
+        "failed": pytest.approx(5 / 1005),
+        "unexpected": pytest.approx(10 / 1000),
+        "unsuccessful": pytest.approx(15 / 1005),
+    }
+    assert isinstance(case.failed_share, Estimate)
+    assert case.failed_share.point == pytest.approx(15 / 1005)
+    assert case.failed_share.low is None
     assert case.failed_count == 15
     assert case.issued is None
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from loadlens.model.study import Objective
-from loadlens.study.objectives import UNSUCCESSFUL, objective
+from loadlens.model.study import UNSUCCESSFUL, Objective
+from loadlens.study.objectives import objective
 from loadlens.units import UnitError
 
 
@@ -31,6 +31,7 @@ def test_a_metric_a_sign_and_a_bound_in_its_unit(text: str, parsed: Objective) -
         ("p99=200ms", "is not an objective"),
         ("p99<", "is not an objective"),
         ("p42<200ms", "'p42' is not a metric"),
+        ("faild<1%", "'faild' is not a metric"),
         ("p99<1%", "not a duration"),
         ("failed<20ms", "not a percentage"),
     ],

@@ -381,6 +381,8 @@ def test_later_parts_of_the_format_are_never_ignored(
             "below for failed.share: 5 is not a share",
         ),
         (SMALL + "objectives: [{metric: failed.share}]\n", 15, "an objective without a bound"),
+        (SMALL + "objectives: [p99<200ms, failed<20ms]\n", 15, "'20ms' is not a percentage"),
+        (SMALL + "objectives: [[p99<200ms]]\n", 15, "wanted a text such as `p99<200ms`, got a list"),
         (SMALL + "published: {file: none.csv}\n", 15, "there is no file 'none.csv'"),
         (SMALL + "quick: {skip: [lader]}\n", 15, "'lader' is no experiment"),
         (SMALL + "quick: {skip: [ladder]}\n", 15, "quick skips every experiment"),

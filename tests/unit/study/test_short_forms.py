@@ -64,7 +64,6 @@ def faults_of(tmp_path: Path, text: str) -> list[str]:
     ("text", "fault"),
     [
         ("load: {users: 4}\n", "study without entry"),
-        (f"{THREE_LINES}objectives: [p99<200ms]\n", "wanted an objective, got 'p99<200ms'"),
         ("entry: http://127.0.0.1:8080\nload: {users: 4\n", "not YAML: expected ',' or '}'"),
     ],
 )

@@ -32,8 +32,11 @@ class Verb(TyperCommand):
         """Read the words after the verb."""
         if not ctx.ignore_unknown_options:
             mistakes.refuse_single_dash(args, self, ctx.info_name or "")
+        typed = tuple(args)  # click takes words away as it reads them
         try:
             return super().parse_args(ctx, args)
+        except click.NoSuchOption as fault:
+            raise mistakes.error_of(fault, typed) from None
         except click.UsageError as fault:
             fault.ctx = fault.ctx or ctx  # click's parser does not know its verb
             raise

@@ -20,47 +20,47 @@ _LEVELS: Final = "percentiles are shown, all of them with -v"
 _NO_REDIRECTS: Final = "redirects are never followed"
 _HTTP_1: Final = "HTTP/1.1 only"
 
-# Flag, tools, and what to write here.
+# Flag, tools, and what to write here; braces hold what the typed value takes the place of.
 FLAGS: Final = (
     # Length and size of the load.
-    ("-z", "hey and oha", "-d 10s"),
-    ("--run-time", "Locust", "-d 1m"),
-    ("--time", "siege", "-d 10s"),
-    ("--timelimit", "ab", "-d 10s"),
-    ("--vus", "k6", "-c 50"),
-    ("--users", "Locust", "-c 50"),
-    ("--concurrency", "ab and siege", "-c 50"),
-    ("--clients", "others", "-c 50"),
-    ("--max-workers", "vegeta", "-c 50"),
-    ("--workers", "vegeta and autocannon", "-c 50 for users, -t 2 for threads"),
-    ("--iterations", "k6", "-n 1000"),
-    ("--amount", "autocannon", "-n 1000"),
-    ("-R", "wrk2 and autocannon", "-r 500"),
-    ("--rps", "k6", "-r 500"),
-    ("--qps", "others", "-r 500"),
-    ("--query-per-second", "oha", "-r 500"),
-    ("--overall-rate", "autocannon", "-r 500"),
+    ("-z", "hey and oha", "-d {10s}"),
+    ("--run-time", "Locust", "-d {1m}"),
+    ("--time", "siege", "-d {10s}"),
+    ("--timelimit", "ab", "-d {10s}"),
+    ("--vus", "k6", "-c {50}"),
+    ("--users", "Locust", "-c {50}"),
+    ("--concurrency", "ab and siege", "-c {50}"),
+    ("--clients", "others", "-c {50}"),
+    ("--max-workers", "vegeta", "-c {50}"),
+    ("--workers", "vegeta and autocannon", "-c {50} for users, -t 2 for threads"),
+    ("--iterations", "k6", "-n {1000}"),
+    ("--amount", "autocannon", "-n {1000}"),
+    ("-R", "wrk2 and autocannon", "-r {500}"),
+    ("--rps", "k6", "-r {500}"),
+    ("--qps", "others", "-r {500}"),
+    ("--query-per-second", "oha", "-r {500}"),
+    ("--overall-rate", "autocannon", "-r {500}"),
     ("--script", "wrk", "--feed for data; loadlens wrk -s FILE for its scripts"),
-    ("--stage", "k6", "--stages 30s:50,10s:0"),
+    ("--stage", "k6", "--stages {30s:50,10s:0}"),
     ("--spawn-rate", "Locust", "--ramp 10s"),
     ("--burst-rate", "oha", "--bursts 1s:500/s,9s"),
     ("--burst-delay", "oha", "--bursts 1s:500/s,9s"),
     # Requests.
-    ("--request", "curl", "-X POST"),
-    ("--user-agent", "curl and k6", "-H 'User-Agent: ...'"),
+    ("--request", "curl", "-X {POST}"),
+    ("--user-agent", "curl and k6", "-H 'User-Agent: {...}'"),
     ("--host", "Locust", "the URL, with --resolve HOST:PORT:ADDRESS for another address"),
-    ("--content-type", "others", "-H 'Content-Type: ...'"),
-    ("--accept", "others", "-H 'Accept: ...'"),
-    ("--referer", "curl", "-H 'Referer: ...'"),
+    ("--content-type", "others", "-H 'Content-Type: {...}'"),
+    ("--accept", "others", "-H 'Accept: {...}'"),
+    ("--referer", "curl", "-H 'Referer: {...}'"),
     ("--cookie", "curl", "-H 'Cookie: NAME=VALUE', or --cookies to keep those of the service"),
     ("-C", "ab", "-H 'Cookie: NAME=VALUE'"),
     ("--user", "curl", "--auth basic:USER:NAME, with the password in the variable NAME"),
-    ("-D", "hey and oha", "-f FILE"),
-    ("-p", "ab", "-f FILE"),
+    ("-D", "hey and oha", "-f {FILE}"),
+    ("-p", "ab", "-f {FILE}"),
     ("-F", "curl", _FORM),
     ("--form", "curl", _FORM),
-    ("--data-raw", "curl", "-b TEXT"),
-    ("--data-binary", "curl", "-f FILE"),
+    ("--data-raw", "curl", "-b {TEXT}"),
+    ("--data-binary", "curl", "-f {FILE}"),
     ("--data-urlencode", "curl", "-b TEXT, already encoded"),
     ("-I", "curl", "-X HEAD"),
     ("--head", "curl", "-X HEAD"),
@@ -85,10 +85,10 @@ FLAGS: Final = (
     ("--latency", "wrk", _LEVELS),
     ("--latencies", "bombardier", _LEVELS),
     ("--latency-correction", "oha", "-r 500, where times run from when a request was due"),
-    ("--csv", "Locust", "--out csv=FILE"),
+    ("--csv", "Locust", "--out csv={FILE}"),
     ("--html", "Locust", "--out md=FILE"),
-    ("--summary-export", "k6", "--out json=FILE"),
-    ("--output", "others", "--out json=FILE"),
+    ("--summary-export", "k6", "--out json={FILE}"),
+    ("--output", "others", "--out json={FILE}"),
     ("--output-format", "oha", "--out json=FILE"),
     ("--format", "others", "--out json=FILE"),
     ("--no-tui", "oha", "-q"),
@@ -97,17 +97,17 @@ FLAGS: Final = (
     ("--threshold", "k6", "--objective 'p99<200ms'"),
     ("--thresholds", "k6", "--objective 'p99<200ms'"),
     ("--fail", "curl", "--objective 'failed<1%'"),
-    ("--urls-from-file", "oha", "--targets FILE"),
-    ("--file", "siege", "--targets FILE"),
+    ("--urls-from-file", "oha", "--targets {FILE}"),
+    ("--file", "siege", "--targets {FILE}"),
 )
 # Letters with several meanings, as sentences.
 LETTERS: Final = {
-    "-u": "k6 and Locust set users with -u, curl credentials; here: -c 50, or --auth basic:USER:NAME",
-    "-w": "autocannon sets threads with -w, curl a format; here: -t 2 for threads, -c 50 for users",
-    "-i": "k6 sets iterations with -i, curl shows headers; here: -n 1000",
-    "-a": "autocannon sets requests with -a, hey credentials; here: -n 1000, or --auth basic:USER:NAME",
+    "-u": "k6 and Locust set users with -u, curl credentials; here: -c {50}, or --auth basic:USER:NAME",
+    "-w": "autocannon sets threads with -w, curl a format; here: -t {2} for threads, -c {50} for users",
+    "-i": "k6 sets iterations with -i, curl shows headers; here: -n {1000}",
+    "-a": "autocannon sets requests with -a, hey credentials; here: -n {1000}, or --auth basic:USER:NAME",
     "-s": "k6 sets stages with -s, wrk a script; here: --stages 30s:50,10s:0, or loadlens wrk -s FILE",
-    "-T": "hey and ab set the content type with -T; here: -H 'Content-Type: ...'",
+    "-T": "hey and ab set the content type with -T; here: -H 'Content-Type: {...}'",
     "-A": "curl sets the user agent with -A, hey Accept; here: -H 'User-Agent: ...', -H 'Accept: ...'",
     "-L": "wrk shows percentiles with -L, curl follows redirects; here: percentiles are shown, redirects not"
     " followed",
@@ -129,10 +129,10 @@ SEARCHING: Final = {
 IN_STUDY: Final = {
     flag: f"a study holds its load; here: `{key}` below `load` of the study"
     for key, flags in (
-        ("users: 50", "-c --connections -u --vus --users --concurrency -t --threads"),
-        ("rate: 500/s", "-r --rate -R --rps --qps"),
-        ("duration: 30s", "-d --duration -z --run-time --time"),
-        ("requests: 1000", "-n --requests --iterations"),
+        ("users: {50}", "-c --connections -u --vus --users --concurrency -t --threads"),
+        ("rate: {500/s}", "-r --rate -R --rps --qps"),
+        ("duration: {30s}", "-d --duration -z --run-time --time"),
+        ("requests: {1000}", "-n --requests --iterations"),
         ("stages: [30s:50, 10s:0]", "--stages --stage --ramp"),
     )
     for flag in flags.split()
@@ -170,6 +170,8 @@ FILES: Final = {
     ".scala": ("a simulation of Gatling", "loadlens init URL, which writes a study: Gatling's are not read"),
     ".jtl": ("a result of JMeter", "loadlens run STUDY, which makes a record of its own"),
 }
+_BRACES: Final = re.compile(r"\{([^{}]+)\}")
+_PLAIN: Final = re.compile(r"[A-Za-z0-9.][\w./:@%+,;=-]*")
 _OPTION: Final = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]*")
 
 
@@ -182,13 +184,25 @@ HINTS: Final = {flag: _sentence(flag, tools, here) for flag, tools, here in FLAG
 _VERB_HINTS: Final = {verb: _sentence(verb, tools, here) for verb, tools, here in VERBS}
 
 
-def hint_of(flag: str, options: list[str]) -> str | None:
-    """Return what a flag of another tool is in a verb with these options; none if it has nothing like it."""
+def hint_of(flag: str, options: list[str], value: str = "") -> str | None:
+    """Return what a flag of another tool is in a verb with these options; none if it has nothing like it.
+
+    Args:
+        flag: As typed.
+        options: Those of the verb.
+        value: What was typed for it; the hint shows it where it can be meant.
+    """
     for table in (HINTS, SEARCHING, *([IN_STUDY] if "--set" in options else [])):
         hint = table.get(flag)
         if hint is not None and all(word in options for word in named(hint)):
-            return hint
+            return _BRACES.sub(lambda example: _in_place_of(example[1], value), hint)
     return None
+
+
+def _in_place_of(example: str, value: str) -> str:
+    """Return the typed value where the shell takes it as one plain word, and a number for a number."""
+    is_alike = value[:1].isdigit() or not example[:1].isdigit()
+    return value if _PLAIN.fullmatch(value) and "://" not in value and is_alike else example
 
 
 def named(hint: str) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 import click
@@ -15,12 +16,17 @@ _OUT_OF_RANGE: Final = re.compile(r"(\S+) is not in the range x>=(\d+)\.?")
 _EXAMPLE: Final = re.compile(r"Example: ([^.,]+?)(?:,|\.?$)")
 
 
-def error_of(fault: click.ClickException) -> UsageError:
-    """Return a fault of the command line in the form of every other error."""
+def error_of(fault: click.ClickException, words: Sequence[str] = ()) -> UsageError:
+    """Return a fault of the command line in the form of every other error.
+
+    Args:
+        fault: As click found it.
+        words: What was typed after the verb.
+    """
     context = getattr(fault, "ctx", None)
     verb = _name(context)
     if isinstance(fault, click.NoSuchOption):
-        return UsageError(f"{verb} has no option {fault.option_name}", hint=_instead(fault, context))
+        return UsageError(f"{verb} has no option {fault.option_name}", hint=_instead(fault, context, words))
     if isinstance(fault, click.MissingParameter) and fault.param is not None:
         return UsageError(f"{verb} needs {_with_article(fault.param)}", hint=_first_example(context))
     if isinstance(fault, click.BadParameter) and fault.param is not None:
@@ -51,7 +57,8 @@ def refuse_single_dash(words: list[str], command: click.Command, verb: str) -> N
             return
         name = f"-{word.partition('=')[0]}"
         if word[:1] == "-" and word[1:2] != "-" and len(name) > 3 and (name in long or name in foreign.HINTS):
-            hint = name if name in long else foreign.hint_of(name, _options(command))
+            value = _value(word.partition("=")[0], words)
+            hint = name if name in long else foreign.hint_of(name, _options(command), value)
             hint = hint or f"loadlens {verb} --help"
             raise UsageError(f"{word.partition('=')[0]} with one dash", where=verb, hint=hint)
 
@@ -66,12 +73,12 @@ def _options(command: click.Command) -> list[str]:
     return [name for param in command.params if isinstance(param, click.Option) for name in param.opts]
 
 
-def _instead(fault: click.NoSuchOption, context: click.Context | None) -> str:
+def _instead(fault: click.NoSuchOption, context: click.Context | None, words: Sequence[str]) -> str:
     if context is None:
         return _help(None)
     own = [*_options(context.command), "--help"]
     shown = [name for name in own if name not in _hidden(context.command)]
-    hint = foreign.hint_of(fault.option_name, own)
+    hint = foreign.hint_of(fault.option_name, own, _value(fault.option_name, words))
     if hint is not None:
         return hint
     if fault.option_name == "--json" and "--out" in own:
@@ -85,6 +92,17 @@ def _instead(fault: click.NoSuchOption, context: click.Context | None) -> str:
     if near is not None and len(bare) > 1 and (len(bare) > 4 or near.lstrip("-")[0] == bare[0]):
         return f"did you mean {near}?"
     return _help(context)
+
+
+def _value(option: str, words: Sequence[str]) -> str:
+    """Return what was typed for an option that is not known; empty if nothing can be meant for it."""
+    for word, following in zip(words, [*words[1:], ""], strict=False):
+        name, _, value = word.partition("=")
+        if name == option:
+            return value or following
+        if word.startswith(option) and not option.startswith("--"):
+            return word[len(option) :]
+    return ""
 
 
 def _hidden(command: click.Command) -> list[str]:

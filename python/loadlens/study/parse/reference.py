@@ -15,7 +15,7 @@ from typing import Final
 from loadlens.model.study import EXTREMES, METRICS, STATISTICS, TIMES
 from loadlens.study.parse.keys_load import Item
 from loadlens.study.parse.keys_study import STUDY
-from loadlens.study.parse.schema import Block, Many, Named, Schema, Shape, Short
+from loadlens.study.parse.schema import Block, Many, Named, OrText, Schema, Shape, Short
 from loadlens.study.parse.values import SHARED_SCHEMAS
 
 _INTRODUCTION: Final = """\
@@ -132,8 +132,10 @@ with one of {", ".join(f"`.{name}`" for name in STATISTICS)};
 of the first two also with {", ".join(f"`.{name}`" for name in EXTREMES)}.
 `response_time` runs from due to done, `service_time` from sent to done, both at the client; `server_time`
 is what the service logged. `failed.share` counts requests without a whole answer, `unexpected.share` answers
-with an unexpected status, `ab_failed.share` what ApacheBench calls failed: requests without a whole answer,
-and answers whose body is not as long as that of the first one, whatever their status.
+with an unexpected status, `unsuccessful.share` both, `ab_failed.share` what ApacheBench calls failed:
+requests without a whole answer, and answers whose body is not as long as that of the first one, whatever
+their status. In an objective that is a text, `p99` is `response_time.p99`, `rate` is `throughput` and
+`failed` is `unsuccessful.share`.
 `load.elapsed`, `load.answers`, `load.time_per_answer`, `load.received_bytes` and `load.received_rate` are of
 the whole load, heads of answers included, as the likes of ab print them; not of one with a warm-up.
 """
@@ -169,7 +171,7 @@ def _blocks(shape: Shape) -> Iterator[Block]:
     def walk(each: Shape) -> None:
         if isinstance(each, Named | Many):
             walk(each.item)
-        elif isinstance(each, Short):
+        elif isinstance(each, Short | OrText):
             walk(each.block)
         elif isinstance(each, Item):
             for block in each.blocks:

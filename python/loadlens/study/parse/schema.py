@@ -225,6 +225,24 @@ class Short:
 
 
 @dataclass(frozen=True, slots=True)
+class OrText:
+    """A block, or one text that says the same."""
+
+    block: Block
+    text: Value
+
+    @property
+    def words(self) -> str:
+        return f"{self.text.words}, or {self.block.words}"
+
+    def read(self, node: Node, at: At) -> Any:
+        return self.block.read(node, at) if isinstance(node, Tree) else self.text.read(node, at)
+
+    def schema(self) -> Schema:
+        return {"anyOf": [self.text.schema(), self.block.schema()]}
+
+
+@dataclass(frozen=True, slots=True)
 class Form:
     """Pattern for names of a kind."""
 

@@ -12,7 +12,7 @@ from typing import Final
 from loadlens.errors import did_you_mean, nearest
 from loadlens.study.definition import Faults
 from loadlens.study.parse.keys_load import Item
-from loadlens.study.parse.schema import At, Block, Many, Named, Shape, Short
+from loadlens.study.parse.schema import At, Block, Many, Named, OrText, Shape, Short
 from loadlens.study.tree import Node, Row, Tree
 from loadlens.units import shown
 
@@ -64,7 +64,7 @@ def _note(shape: Shape, node: Node | None, at: At) -> None:
             _note(shape.item, item, at.item(index))
         if isinstance(node, Tree):
             _note(shape.item, node, at)
-    elif isinstance(shape, Short):
+    elif isinstance(shape, Short | OrText):
         _note(shape.block, node, at)
     elif isinstance(shape, Item):
         _note(shape.block_of(node), node, at)

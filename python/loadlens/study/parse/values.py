@@ -11,9 +11,10 @@ from urllib.parse import urlsplit
 
 from loadlens import promql, units
 from loadlens.errors import nearest
-from loadlens.model.study import METRICS, Edge
+from loadlens.model.study import COMPARED, METRICS, Edge, Objective
 from loadlens.model.topology import Entry, Scalar
 from loadlens.model.workload import Auth, Bounds, Connection
+from loadlens.study.objectives import objective
 from loadlens.study.parse import load_grammar, placeholders
 from loadlens.study.parse.schema import Schema, Value
 from loadlens.units import UnitError, shown
@@ -310,6 +311,10 @@ def _metric(value: Any) -> str:
     near = nearest(value, METRICS) if isinstance(value, str) else None
     question = f"; did you mean {near}?" if near else ""
     raise UnitError(f"{shown(value)} is no metric{question}", near or "response_time.mean, failed.share")
+
+
+def _objective(value: Any) -> Objective:
+    return objective(_text(value))
 
 
 def _identifier(value: Any) -> str:
@@ -645,6 +650,12 @@ FIXED_STEP: Final = fixed(
     "duration", lambda value: units.duration_s(value, at_least_ns=1_000_000), _ref("duration")
 )
 FIXED_PROMQL: Final = fixed("PromQL expression", _promql, _ref("text"))
+COMPARED_METRIC: Final = fixed(
+    "metric, or `response_time` or `service_time` for their quantiles",
+    _choice(*COMPARED),
+    {"enum": list(COMPARED)},
+)
+OBJECTIVE_TEXT: Final = fixed("text such as `p99<200ms`", _objective, {"type": "string", "pattern": "[<>]"})
 METRIC: Final = fixed("metric", _metric, {"enum": list(METRICS)})
 STUDY_NAME: Final = fixed("name", _identifier, {"type": "string"})
 SCHEMA_VERSION: Final = fixed("1", _schema_version, {"const": 1})
