@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ from loadlens.cli import preflight
 from loadlens.cli.explain_options import ExplainFlags, aim_of
 from loadlens.cli.hit_requests import target_of
 from loadlens.cli.options import Example, verb
-from loadlens.cli.outputs import Outputs, outputs_of
+from loadlens.cli.outputs import Show, outputs_of
 from loadlens.credentials import Hiding
 from loadlens.errors import ExitCode, UsageError
 from loadlens.present import terminal
@@ -49,7 +49,7 @@ def answered(given: ExplainFlags, rates_share: float = 0.0) -> ExitCode:
         given: The flags.
         rates_share: Of the budget, for rates tried against the objectives.
     """
-    show = _Show(outputs_of(given.out), as_json=given.as_json, quiet=given.quiet)
+    show = Show(outputs_of(given.out), as_json=given.as_json, quiet=given.quiet)
     path = _path_of(given.targets)
     if path is None:
         aim = aim_of(given.targets, given)
@@ -71,41 +71,21 @@ def answered(given: ExplainFlags, rates_share: float = 0.0) -> ExitCode:
     return _of_path(path, show)
 
 
-@dataclass(frozen=True, slots=True)
-class _Show:
-    """Output format of the answer."""
+def _answer(show: Show, record: Path, *, is_kept: bool) -> ExitCode:
+    """Read a record, show its answer, and return the exit code of its objectives."""
+    from loadlens.record import open_run
+    from loadlens.report.write import result_of
+    from loadlens.report.write.json import explanation_as_json
+    from loadlens.report.write.terminal.explanation_text import print_explanation
+    from loadlens.search import explanation
 
-    outputs: Outputs
-    as_json: bool
-    quiet: bool
-
-    @property
-    def is_silent(self) -> bool:
-        """True if nothing may be printed before the answer."""
-        return self.as_json or self.quiet
-
-    @property
-    def is_kept(self) -> bool:
-        """True if the record outlives the answer."""
-        return self.outputs.record is not None
-
-    def answer(self, record: Path, *, is_kept: bool) -> ExitCode:
-        """Read a record, print its answer, write its files, and return the exit code of its objectives."""
-        from loadlens.record import open_run
-        from loadlens.report.write import result_of
-        from loadlens.report.write.json import explanation_as_json
-        from loadlens.search import explanation
-
-        answer = explanation(open_run(record), is_kept=is_kept)
-        if self.as_json:
-            print(explanation_as_json(answer))
-        else:
-            from loadlens.report.write.terminal.explanation_text import print_explanation
-
-            print_explanation(answer, quiet=self.quiet)
-        self.outputs.write(partial(explanation_as_json, answer), partial(result_of.of_explanation, answer))
-        is_missed = any(row.state == "bad" for row in answer.objectives)
-        return ExitCode.OBJECTIVE if is_missed else ExitCode.OK
+    answer = explanation(open_run(record), is_kept=is_kept)
+    return show.answer(
+        partial(explanation_as_json, answer),
+        partial(print_explanation, answer, quiet=show.quiet),
+        partial(result_of.of_explanation, answer),
+        is_missed=any(row.state == "bad" for row in answer.objectives),
+    )
 
 
 def _path_of(targets: tuple[str, ...]) -> Path | None:
@@ -133,7 +113,7 @@ def _path_of(targets: tuple[str, ...]) -> Path | None:
     return path
 
 
-def _of_urls(aim: Aim, show: _Show) -> ExitCode:
+def _of_urls(aim: Aim, show: Show) -> ExitCode:
     if not aim.services:  # before what a search needs is loaded
         target, _ = target_of(aim.origin)
         preflight.connect(replace(target, tls=aim.tls), timeout_ns=aim.timeout_ns, is_hit=False)
@@ -150,7 +130,7 @@ def _of_urls(aim: Aim, show: _Show) -> ExitCode:
                 done = explore(aim, record, is_kept=show.is_kept, progress=progress)
         except Stopped as stopped:
             return stopped.code  # before anything was measured
-        code = show.answer(record, is_kept=show.is_kept)
+        code = _answer(show, record, is_kept=show.is_kept)
         return done.code or code
 
 
@@ -160,11 +140,11 @@ def _is_record(path: Path) -> bool:
     return path.is_dir() and is_record(path)
 
 
-def _of_path(path: Path, show: _Show) -> ExitCode:
+def _of_path(path: Path, show: Show) -> ExitCode:
     if _is_record(path):
         if show.outputs.record is not None:
             raise UsageError(f"{path} is a record already", where="--out", hint="json=FILE, md=FILE")
-        return show.answer(path, is_kept=True)
+        return _answer(show, path, is_kept=True)
     from loadlens.cli.run import planned_study
     from loadlens.run import secret_variables
 
@@ -188,7 +168,7 @@ def _of_path(path: Path, show: _Show) -> ExitCode:
             code = stopped.code
             if not _is_record(record):
                 return code
-        missed = show.answer(record, is_kept=show.is_kept)
+        missed = _answer(show, record, is_kept=show.is_kept)
         return code or missed
 
 

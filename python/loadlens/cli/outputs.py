@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadlens import temporary
 from loadlens.cli.options import refuse_bytes_in
-from loadlens.errors import RecordError, UsageError, nearest
+from loadlens.errors import ExitCode, RecordError, UsageError, nearest
 
 if TYPE_CHECKING:
     from loadlens.report.write.result import Result
@@ -67,6 +67,41 @@ class Outputs:
             except OSError as fault:
                 why = (fault.strerror or str(fault)).lower()
                 raise RecordError(f"cannot write {path}: {why}", where="--out") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Show:
+    """Forms of the answer of a verb: text, brief text or JSON, and files."""
+
+    outputs: Outputs
+    as_json: bool
+    quiet: bool
+
+    @property
+    def is_silent(self) -> bool:
+        """True if nothing may be printed before the answer."""
+        return self.as_json or self.quiet
+
+    @property
+    def is_kept(self) -> bool:
+        """True if the record outlives the answer."""
+        return self.outputs.record is not None
+
+    def answer(
+        self,
+        as_json: Callable[[], str],
+        printed: Callable[[], None],
+        result: Callable[[], Result],
+        *,
+        is_missed: bool,
+    ) -> ExitCode:
+        """Show an answer, write its files, and return the exit code of its objectives."""
+        if self.as_json:
+            print(as_json())
+        else:
+            printed()
+        self.outputs.write(as_json, result)
+        return ExitCode.OBJECTIVE if is_missed else ExitCode.OK
 
 
 def outputs_of(

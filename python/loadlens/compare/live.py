@@ -6,7 +6,6 @@ far, so that a finished record gives the same answer again.
 
 from __future__ import annotations
 
-import json
 import math
 import random
 import time
@@ -18,7 +17,6 @@ from loadlens import record
 from loadlens.compare import records
 from loadlens.compare.judge import Rules
 from loadlens.compare.plan import PAIRS, PILOT, RATE, Load, Task, case_of, open_load, planned, study_of
-from loadlens.credentials import Hiding
 from loadlens.errors import ExitCode, TestbedError, UsageError
 from loadlens.estimate import looks as ahead
 from loadlens.estimate import within_trial
@@ -28,17 +26,14 @@ from loadlens.measure.whole_run import MeasureTrial
 from loadlens.model.comparison import Comparison, PairsBegun
 from loadlens.model.study import Case, PlannedTrial, Window
 from loadlens.model.trial import TrialStatus
-from loadlens.model.workload import Closed, Open, Target
+from loadlens.model.workload import Closed, Open
 from loadlens.present import numbers, quotes, words
-from loadlens.run import cautions, engine_plan, environment, secret_variables
+from loadlens.run.growing_record import growing_record
 from loadlens.run.interrupts import Interrupts, Stopped
-from loadlens.run.preparations import prepare_all
-from loadlens.run.progress import Building, Found, Progress, Provisional, TrialStarted, Warned
-from loadlens.run.study_runner import refuse_bad_plans, refuse_taken
+from loadlens.run.progress import Found, Progress, Provisional, TrialStarted, Warned
 from loadlens.run.time_left import Remaining
 from loadlens.run.trial_runner import TrialOutcome, TrialRunner
 from loadlens.search.discovery import discover, refuse_redirects
-from loadlens.temporary import default_cache
 
 SEARCH_USERS: Final = (1, 4, 16, 64)
 SEARCH_S: Final = 1.5  # of each load that looks for the capacity
@@ -81,31 +76,16 @@ def run_pairs(task: Task, out: Path, progress: Progress) -> Done:
         began = time.monotonic()
         first = Load(RATE, Closed(users=1), WARMUP_S, SEARCH_S)
         looks = [planned(task, case_of(task, arm, first, 1), 1, arm + 1) for arm in (0, 1)]
-        refuse_bad_plans(looks)
-        refuse_taken(out)
         study = study_of(task, [look.case for look in looks])
-        with interrupts.allowed():
-            preparations = prepare_all(
-                study, cache=default_cache(), on_line=lambda line: progress.tell(Building(line))
-            )
-        nowhere = Target("127.0.0.1", 1, "127.0.0.1:1")
-        plans = [engine_plan.plan_of(look, nowhere) for look in looks]
-        for caution in cautions.before(plans):
-            progress.tell(Warned(caution))
-        machine = environment.of_machine()
-        hiding = Hiding(task.aims[0].hide)
-        used = [value for plan in plans for value in hiding.values_in(json.loads(plan.to_json()))]
-        used += secret_variables.values_of([look.case for look in looks])
-        writer = record.create_run(out, study_of(task, ()), (), machine, secrets_used=used)
-        with writer, TrialRunner(writer, preparations, interrupts, progress, machine) as runner:
-            run = _Pairs(task, runner, progress, began)
+        with growing_record(study, looks, out, progress, interrupts) as growing:
+            run = _Pairs(task, growing.runner, progress, began)
             try:
                 run.go()
             except Stopped:
                 if not run.pairs:
                     raise
             finally:
-                writer.event("ended", complete=len(run.trials))
+                growing.runner.writer.event("ended", complete=len(run.trials))
         code = interrupts.code if interrupts.is_set else None
         return Done(run.judged(), code)
 

@@ -45,6 +45,7 @@ from loadlens.signals.collect import stacks
 from loadlens.testbed import Testbed, placement, remains
 
 LAST_LINES = 5  # log lines of a dead service shown during the run
+WATCH_EVERY_S = 1.0  # interval of monitor readings
 CHECK_EVERY_S = 0.5  # interval of the checks of services under load
 IDLE_S = 0.5  # stacks are sampled before the load, too: what threads do then is not its doing
 
@@ -120,7 +121,7 @@ class TrialRunner:
         environment: Mapping[str, Any],
         *,
         report: ReportSettings | None = None,
-        watch_every_s: float = 1.0,
+        watch_every_s: float = WATCH_EVERY_S,
     ) -> None:
         """Prepare a runner; no process runs before the first trial.
 

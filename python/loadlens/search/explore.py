@@ -6,15 +6,12 @@ the engine's result of each trial, `answer` reads the record afterwards.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from loadlens import record
-from loadlens.credentials import Hiding
 from loadlens.errors import ExitCode, TestbedError
 from loadlens.model.finding import Estimate
 from loadlens.model.rates import RateTrial
@@ -22,15 +19,12 @@ from loadlens.model.result import StreamResult
 from loadlens.model.search import Aim
 from loadlens.model.study import Case, Objective, PlannedTrial
 from loadlens.model.trial import TrialStatus
-from loadlens.model.workload import Plan, Target
 from loadlens.present import failure_text as reasons
 from loadlens.present import numbers, words
 from loadlens.record import open_run
-from loadlens.run import cautions, engine_plan, environment, secret_variables
+from loadlens.run.growing_record import growing_record
 from loadlens.run.interrupts import Interrupts, Stopped
-from loadlens.run.preparations import prepare_all
-from loadlens.run.progress import Building, Found, Progress, Provisional, Silent, Step, TrialStarted, Warned
-from loadlens.run.study_runner import refuse_bad_plans, refuse_taken
+from loadlens.run.progress import Found, Progress, Provisional, Silent, Step, TrialStarted
 from loadlens.run.time_left import Remaining
 from loadlens.run.trial_runner import TrialOutcome, TrialRunner
 from loadlens.search import pid_check, provisional, rates, step_cases
@@ -48,7 +42,6 @@ from loadlens.search.ladder import (
     stacks_levels,
 )
 from loadlens.search.provisional import Judge, Judgement
-from loadlens.temporary import default_cache
 
 WATCH_EVERY_S: Final = 0.5  # trials are short
 RATE_MARGIN: Final = 0.9  # of the rate cap: arrivals by chance exceed their mean
@@ -98,9 +91,7 @@ def explore(
             return explore(
                 aim, out, is_kept=is_kept, progress=progress, interrupts=own, cache=cache, clock=clock
             )
-    return _explore(
-        aim, out, is_kept, progress or Silent(), interrupts, cache or default_cache(), clock, clock()
-    )
+    return _explore(aim, out, is_kept, progress or Silent(), interrupts, cache, clock, clock())
 
 
 def _explore(
@@ -109,35 +100,26 @@ def _explore(
     is_kept: bool,
     progress: Progress,
     interrupts: Interrupts,
-    cache: Path,
+    cache: Path | None,
     clock: Callable[[], float],
     began: float,
 ) -> Explored:
     look = step_cases.case_of(aim, Next("look", 1, 0.0, LOOK_S), None)
-    first = step_cases.planned(aim, look, 1, 1)
-    refuse_bad_plans([first])
-    refuse_taken(out)
-    study = step_cases.study_of(aim, (look,))
-    with interrupts.allowed():
-        preparations = prepare_all(study, cache=cache, on_line=lambda line: progress.tell(Building(line)))
-        warnings = [*aim.cautions, *cautions.before([_plan_of(first)])]
     wrong_pid = pid_check.caution(aim.outside.pids, aim.outside.port)
-    warnings += [wrong_pid] if wrong_pid is not None else []
-    for caution in warnings:
-        progress.tell(Warned(caution))
-    machine = environment.of_machine()
-    written = Hiding(aim.hide).values_in(json.loads(_plan_of(first).to_json()))
-    used = (*written, *secret_variables.values_of((look,)))
-    writer = record.create_run(out, step_cases.study_of(aim, ()), (), machine, secrets_used=used)
-    with (
-        writer,
-        TrialRunner(
-            writer, preparations, interrupts, progress, machine, watch_every_s=WATCH_EVERY_S
-        ) as runner,
-    ):
-        search = _Search(aim, is_kept, runner, clock, began, Judge(writer.path))
+    with growing_record(
+        step_cases.study_of(aim, (look,)),
+        [step_cases.planned(aim, look, 1, 1)],
+        out,
+        progress,
+        interrupts,
+        warnings=(*aim.cautions, *([] if wrong_pid is None else [wrong_pid])),
+        cache=cache,
+        watch_every_s=WATCH_EVERY_S,
+    ) as growing:
+        writer = growing.runner.writer
+        search = _Search(aim, is_kept, growing.runner, clock, began, Judge(writer.path))
         stop = search.go()
-        end = _end(search, stop, clock() - began, tuple(warnings))
+        end = _end(search, stop, clock() - began, growing.warnings)
         writer.event(step_cases.EVENT, **asdict(end))
         writer.event("ended", complete=search.complete)
     return Explored(writer.path, stop, interrupts.code if interrupts.is_set else None)
@@ -364,10 +346,6 @@ class _Search:
             where=self.aim.origin,
             hint=reason.for_explain or "start the service first, or let --start CMD do it",
         )
-
-
-def _plan_of(planned: PlannedTrial) -> Plan:
-    return engine_plan.plan_of(planned, Target("127.0.0.1", 1, "127.0.0.1:1"))
 
 
 def _end(search: _Search, stop: Stop, used_s: float, warnings: tuple[str, ...]) -> step_cases.SearchEnd:

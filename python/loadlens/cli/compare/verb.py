@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ from loadlens.cli.compare.options import (
 )
 from loadlens.cli.hit_requests import target_of
 from loadlens.cli.options import Example, verb
-from loadlens.cli.outputs import Outputs, outputs_of
+from loadlens.cli.outputs import Show, outputs_of
 from loadlens.errors import ExitCode, RecordError, UsageError
 
 if TYPE_CHECKING:
@@ -43,37 +43,25 @@ def compare(given: CompareFlags) -> None:
 
     Exit 99 if it is slower by more than the margin with its whole interval, or fails more often.
     """
-    show = _Show(outputs_of(given.out), given)
+    show = Show(outputs_of(given.out), as_json=given.as_json, quiet=given.quiet)
     sys.exit(int(_live(given, show) if is_live(given) else _of_records(given, show)))
 
 
-@dataclass(frozen=True, slots=True)
-class _Show:
-    """Output format of the answer."""
+def _answer(show: Show, page: Path | None, answer: Comparison) -> ExitCode:
+    """Show the answer, write its page, and return the exit code of its margin."""
+    from loadlens.report.write import result_of
+    from loadlens.report.write.json import comparison_as_json
+    from loadlens.report.write.terminal.comparison_text import print_comparison
 
-    outputs: Outputs
-    given: CompareFlags
-
-    @property
-    def is_silent(self) -> bool:
-        """True if nothing may be printed before the answer."""
-        return self.given.as_json or self.given.quiet
-
-    def answer(self, answer: Comparison) -> ExitCode:
-        """Print the answer, write its files, and return the exit code of its margin."""
-        from loadlens.report.write import result_of
-        from loadlens.report.write.json import comparison_as_json
-
-        if self.given.as_json:
-            print(comparison_as_json(answer))
-        else:
-            from loadlens.report.write.terminal.comparison_text import print_comparison
-
-            print_comparison(answer, quiet=self.given.quiet)
-        self.outputs.write(partial(comparison_as_json, answer), partial(result_of.of_comparison, answer))
-        if self.given.page is not None:
-            _write_page(self.given.page, answer)
-        return ExitCode.OBJECTIVE if answer.is_missed else ExitCode.OK
+    code = show.answer(
+        partial(comparison_as_json, answer),
+        partial(print_comparison, answer, quiet=show.quiet),
+        partial(result_of.of_comparison, answer),
+        is_missed=answer.is_missed,
+    )
+    if page is not None:
+        _write_page(page, answer)
+    return code
 
 
 def _write_page(path: Path, answer: Comparison) -> None:
@@ -87,7 +75,7 @@ def _write_page(path: Path, answer: Comparison) -> None:
         ) from None
 
 
-def _live(given: CompareFlags, show: _Show) -> ExitCode:
+def _live(given: CompareFlags, show: Show) -> ExitCode:
     """Load both versions in pairs."""
     refuse_unclear(given)
     with ExitStack() as stack:
@@ -113,12 +101,12 @@ def _live(given: CompareFlags, show: _Show) -> ExitCode:
                 done = run_pairs(task, record, progress)
         except Stopped as stopped:
             return stopped.code
-        kept = "" if show.outputs.record is None else str(record)
-        code = show.answer(replace(done.answer, record=kept))
+        kept = str(record) if show.is_kept else ""
+        code = _answer(show, given.page, replace(done.answer, record=kept))
         return done.code or code
 
 
-def _of_records(given: CompareFlags, show: _Show) -> ExitCode:
+def _of_records(given: CompareFlags, show: Show) -> ExitCode:
     from loadlens.cli.report import opened
 
     if show.outputs.record is not None:
@@ -128,10 +116,11 @@ def _of_records(given: CompareFlags, show: _Show) -> ExitCode:
     from loadlens.compare import records
 
     if len(others) == 1 and is_record_text(others[0]):
-        return show.answer(records.of_records(record, opened(Path(others[0])), margin))
+        answer = records.of_records(record, opened(Path(others[0])), margin)
+        return _answer(show, given.page, answer)
     if len(others) not in (0, 2) or not all("=" in text for text in others):
         raise UsageError(
             f"not two versions: {' '.join(given.targets)}",
             hint=f"loadlens compare {first} RECORD, or {first} FACTOR=LEVEL FACTOR=LEVEL",
         )
-    return show.answer(records.of_levels(record, others, margin))
+    return _answer(show, given.page, records.of_levels(record, others, margin))
