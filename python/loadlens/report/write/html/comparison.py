@@ -16,10 +16,12 @@ HEIGHT: Final = 300
 TOP, BOTTOM = 30, 40  # px above and below the panels
 FIRST_X, SECOND_X = 130, 330  # of the lines
 EFFECT_LEFT, EFFECT_RIGHT = 430, 690
+HALF_TEXT: Final = 85  # px of the words above the effect
 RULES: Final = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:46rem;margin:2rem auto;padding:0 1rem;"
     "background:var(--page);color:var(--ink)}h1{font-size:1.3rem}table{border-collapse:collapse}"
-    "td,th{padding:.2rem .7rem;text-align:right}td:first-child,td:last-child,th:first-child{text-align:left}"
+    "td,th{padding:.2rem .7rem;text-align:right;vertical-align:top}"
+    "td:first-child,td:last-child,th:first-child{text-align:left}"
     "svg{width:100%;height:auto;font:13px system-ui,sans-serif}svg text{fill:currentColor}"
     ".pair{stroke:currentColor;opacity:.55}.rule{stroke:currentColor;opacity:.35}"
     ".margin{fill:currentColor;opacity:.1}.effect{stroke:currentColor;stroke-width:3}"
@@ -83,6 +85,8 @@ def _lines(answer: Comparison, effect: Effect) -> Iterator[str]:
     for pair in effect.pairs:
         yield f'<line class="pair" x1="{FIRST_X}" x2="{SECOND_X}" '
         yield f'y1="{y(pair.before):.1f}" y2="{y(pair.after):.1f}"/>'
+        for x, value in ((FIRST_X, pair.before), (SECOND_X, pair.after)):
+            yield f'<circle cx="{x}" cy="{y(value):.1f}" r="3" fill="currentColor"/>'
 
 
 def _effect(answer: Comparison, effect: Effect) -> Iterator[str]:
@@ -104,10 +108,11 @@ def _effect(answer: Comparison, effect: Effect) -> Iterator[str]:
     yield f'<line class="rule" x1="{middle}" x2="{middle}" y1="{TOP}" y2="{HEIGHT - BOTTOM}"/>'
     yield f'<line class="effect" x1="{x(ends[0]):.1f}" x2="{x(ends[2]):.1f}" y1="{y}" y2="{y}"/>'
     yield f'<circle cx="{x(ends[1]):.1f}" cy="{y}" r="6" fill="currentColor"/>'
-    yield f'<text x="{middle}" y="{y - 16}" text-anchor="middle">'
+    above = min(max(x(ends[1]), EFFECT_LEFT + HALF_TEXT), EFFECT_RIGHT - HALF_TEXT)
+    yield f'<text x="{above:.1f}" y="{y - 16}" text-anchor="middle">'
     yield f"{_text(comparison_text.change_in_words(effect))}</text>"
     yield f'<text x="{middle}" y="{HEIGHT - 16}" text-anchor="middle">'
-    yield f"shaded: less than {_text(numbers.percent(answer.margin))}</text>"
+    yield f"line: no change; shaded: less than {_text(numbers.percent(answer.margin))}</text>"
 
 
 def _table(answer: Comparison) -> Iterator[str]:
