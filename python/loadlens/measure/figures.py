@@ -21,7 +21,15 @@ def exact(metric: str, unit: str, value: float, samples: int) -> Estimate:
 def estimate(metric: str, unit: str, interval: Interval, trials: int, samples: int) -> Estimate:
     """Return an interval as the estimate of a metric, with its number of trials and requests."""
     return Estimate(
-        metric, unit, interval.point, interval.low, interval.high, trials, samples, interval.method
+        metric,
+        unit,
+        interval.point,
+        interval.low,
+        interval.high,
+        trials,
+        samples,
+        interval.method,
+        interval.confidence,
     )
 
 
@@ -37,4 +45,6 @@ def interval_of(figure: Figure) -> Interval | Insufficient:
 
 def known(figure: Estimate) -> Interval:
     """Return an estimate as the estimators take it."""
-    return Interval(figure.point, figure.low, figure.high, float(figure.samples), figure.method)
+    return Interval(
+        figure.point, figure.low, figure.high, float(figure.samples), figure.method, figure.confidence
+    )

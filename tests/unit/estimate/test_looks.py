@@ -75,6 +75,9 @@ def test_an_arm_that_is_five_percent_slower_is_found_within_13_pairs() -> None:
 @pytest.mark.parametrize(("effect", "pairs"), [(0.2, 199), (0.5, 34), (0.8, 15)])
 def test_the_pairs_for_a_power_are_those_of_published_tables(effect: float, pairs: int) -> None:
     assert looks.pairs_for(effect, 1.0) == pairs
+    # Closed form for the paired t statistic: ((z(0.975) + z(0.80)) / d)^2 + z(0.975)^2 / 2, rounded up
+    # (W. C. Guenther, The American Statistician 35 (4), 1981).
+    assert math.ceil(((1.95996 + 0.84162) / effect) ** 2 + 1.95996**2 / 2) == pairs
 
 
 def test_the_power_is_that_of_simulated_pairs() -> None:
