@@ -6,6 +6,7 @@ Moments are seconds on one clock for the whole record, so that what keeps time i
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from loadlens.model.finding import Figure
 
@@ -135,6 +136,23 @@ class TimerPile:
 
 
 @dataclass(frozen=True, slots=True)
+class MemoryBound:
+    """The limit that the memory of a service meets first, and how much was left at the end."""
+
+    kind: Literal["control group", "heap", "machine"]
+    limit_bytes: float
+    left_bytes: float
+
+
+@dataclass(frozen=True, slots=True)
+class HeapGrowth:
+    """Growth of the heap in use from the first third of the readings to the last."""
+
+    floor_bytes: float  # of the lowest reading: what collections leave
+    peak_bytes: float  # of the highest
+
+
+@dataclass(frozen=True, slots=True)
 class MemoryGrowth:
     """Growth of a service's memory with its requests while measured, over the trials of one life."""
 
@@ -150,6 +168,8 @@ class MemoryGrowth:
     per_minute: float | None  # lower end of the growth at the mean rate, share of the level at the end
     late: float | None  # growth of a request in the last third of them, over that before
     follows: str = "unknown"  # "requests", "clock": what the growth of each trial is in proportion to
+    bound: MemoryBound | None = None  # none: none is known
+    heap: HeapGrowth | None = None  # none: no runtime reported it
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ parts, and times are compared at the same level of load, so that neither users n
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,7 +23,7 @@ from loadlens.measure.source import StepPlan
 from loadlens.measure.trial import TrialMeasures
 from loadlens.model.finding import Estimate, Figure, NotMeasured, Undecided
 from loadlens.model.readings import ProcMetrics
-from loadlens.model.shapes import MemoryGrowth, Slowdown
+from loadlens.model.shapes import HeapGrowth, MemoryBound, MemoryGrowth, Slowdown
 from loadlens.signals.read.trial_series import Series, added
 
 MEMORY = ProcMetrics.rss_bytes
@@ -154,7 +154,30 @@ def _memory(name: str, life: Sequence[_Placed]) -> MemoryGrowth | None:
         per_minute=None if pace is None or level <= 0 else 60 * rate * pace / level,
         late=late,
         follows=_grows_with(each),
+        bound=next((bounds[name] for bounds in reversed(_bounds(life)) if name in bounds), None),
+        heap=_heap(name, life),
     )
+
+
+def _bounds(life: Sequence[_Placed]) -> list[Mapping[str, MemoryBound]]:
+    return [placed.trial.memory.bounds for placed in life if placed.trial.memory is not None]
+
+
+def _heap(name: str, life: Sequence[_Placed]) -> HeapGrowth | None:
+    """Return how floor and peak of the heap in use grew over the measured parts put end to end."""
+    parts = [
+        placed.trial.memory.heaps[name].between(
+            float(placed.trial.grid.edges_s[0]), float(placed.trial.grid.edges_s[-1])
+        )
+        for placed in life
+        if placed.trial.memory is not None and name in placed.trial.memory.heaps and placed.trial.grid
+    ]
+    used = np.concatenate([part.values for part in parts]) if parts else np.array([])
+    if used.size < FEWEST_POINTS:
+        return None
+    third = used.size // 3
+    first, last = used[:third], used[-third:]
+    return HeapGrowth(float(last.min() - first.min()), float(last.max() - first.max()))
 
 
 def _grows_with(each: Sequence[_Grown]) -> str:

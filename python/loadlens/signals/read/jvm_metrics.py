@@ -18,6 +18,8 @@ SOURCE: Final = "jvm"
 NAMES: Final[Mapping[str, str]] = {  # as exported -> what it is
     "jvm_memory_used_bytes": "memory_bytes",
     "jvm_memory_bytes_used": "memory_bytes",
+    "jvm_memory_max_bytes": "memory_most_bytes",
+    "jvm_memory_bytes_max": "memory_most_bytes",
     "jvm_memory_pool_used_bytes": "memory_pool_bytes",
     "jvm_memory_pool_bytes_used": "memory_pool_bytes",
     "jvm_gc_pause_seconds_sum": "gc_pause_s",
@@ -62,6 +64,11 @@ class Jvm:
         if pools:
             return self._added(pools)
         return self._added([each for each in self._each("memory_bytes") if each.labels.area == "heap"])
+
+    def heap_limit_bytes(self) -> float | None:
+        """Bytes that the heap may have; pools without a bound of their own share that of the others."""
+        bounds = [each for each in self._each("memory_most_bytes") if each.labels.area == "heap"]
+        return sum(max(0.0, float(bound.values[-1])) for bound in bounds) or None
 
     def heap_pools(self) -> Iterator[tuple[str, Series]]:
         """Each pool of the heap by its name; none where the metrics do not say what belongs to the heap."""

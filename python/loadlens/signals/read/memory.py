@@ -1,13 +1,15 @@
-"""Memory of the services in a trial: pages that came from storage, and their share of the machine."""
+"""Memory of the services in a trial: pages that came from storage, share of the machine, heaps, limits."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from loadlens.model.readings import HostMetrics, ProcMetrics
+from loadlens.model.readings import CgroupMetrics, HostMetrics, NodeMetrics, ProcMetrics
+from loadlens.model.shapes import MemoryBound
+from loadlens.signals.read.jvm_metrics import NAMES, Jvm
 from loadlens.signals.read.resources import Process
-from loadlens.signals.read.trial_series import Readings, Series, added
+from loadlens.signals.read.trial_series import Readings, Series, added, total
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -17,6 +19,8 @@ class Memory:
     faults: float | None  # pages per second from storage, of all processes of the services
     halves: tuple[float, float] | None  # faults in the first half and in the second
     held: float | None  # resident memory of the services over the machine's memory
+    bounds: Mapping[str, MemoryBound] = field(default_factory=dict)  # by service: the nearest
+    heaps: Mapping[str, Series] = field(default_factory=dict)  # by service: bytes in use
 
 
 def read(readings: Readings, begin: float, end: float, processes: Sequence[Process]) -> Memory | None:
@@ -31,13 +35,59 @@ def read(readings: Readings, begin: float, end: float, processes: Sequence[Proce
     sizes = [_size(process) for process in processes]
     held = [size for size in sizes if size is not None]
     machine = readings.one(HostMetrics.memory_total_bytes)
+    services = sorted({process.service for process in processes})
+    heaps = {name: heap for name in services if (heap := _heap(readings, name)) is not None}
+    bounds = {name: tuple(_bounds(readings, name, processes, heaps.get(name))) for name in services}
     return Memory(
         faults=float(part.values[-1] - part.values[0]) / (end - begin)
         if part is not None and is_rate
         else None,
         halves=None if part is None else _halves(part),
         held=None if machine is None or len(held) < len(sizes) else sum(held) / float(machine.values[-1]),
+        bounds={name: min(own, key=lambda bound: bound.left_bytes) for name, own in bounds.items() if own},
+        heaps=heaps,
     )
+
+
+def _heap(readings: Readings, service: str) -> Series | None:
+    """Return the heap in use of all processes of a service whose runtime reports it."""
+    jvm = _jvm(readings, service).heap()
+    return jvm if jvm is not None else total(readings.of(NodeMetrics.heap_used_bytes, service=service))
+
+
+def _jvm(readings: Readings, service: str) -> Jvm:
+    series: dict[str, list[Series]] = {}
+    for exported, what in NAMES.items():
+        series.setdefault(what, []).extend(readings.exported(exported, service))
+    return Jvm({what: every for what, every in series.items() if every})
+
+
+def _bounds(
+    readings: Readings, service: str, processes: Sequence[Process], heap: Series | None
+) -> Iterator[MemoryBound]:
+    """Yield the limits that the memory of a service can meet, with what was left at the last reading.
+
+    Pages of files in a control group make room: what its processes have resident counts.
+    """
+    resident = added(
+        [
+            process.series[ProcMetrics.rss_bytes]
+            for process in processes
+            if process.service == service and ProcMetrics.rss_bytes in process.series
+        ]
+    )
+    groups = readings.of(CgroupMetrics.memory_limit_bytes, service=service)
+    if groups and resident is not None and resident.values.size:
+        limit = sum(float(group.values[-1]) for group in groups)
+        yield MemoryBound("control group", limit, limit - float(resident.values[-1]))
+    node = readings.of(NodeMetrics.heap_limit_bytes, service=service)
+    most = _jvm(readings, service).heap_limit_bytes() or sum(float(each.values[-1]) for each in node)
+    if most and heap is not None and heap.values.size:
+        yield MemoryBound("heap", most, most - float(heap.values[-1]))
+    whole = readings.one(HostMetrics.memory_total_bytes)
+    available = readings.one(HostMetrics.memory_available_bytes)
+    if whole is not None and available is not None:
+        yield MemoryBound("machine", float(whole.values[-1]), float(available.values[-1]))
 
 
 def _size(process: Process) -> float | None:

@@ -18,6 +18,7 @@ from loadlens.model.finding import Estimate, NotMeasured, Undecided
 from loadlens.model.readings import ProcMetrics
 from loadlens.model.recorded import ServiceProcess
 from loadlens.model.result import EngineResult
+from loadlens.model.shapes import HeapGrowth, MemoryBound
 from loadlens.signals.read.trial_series import Series
 from tests.records import engine_result
 
@@ -66,6 +67,7 @@ class Life:
             grid=SimpleNamespace(edges_s=EDGES, seconds=5.0),
             load=SimpleNamespace(plan=plan, ok=by_interval, not_ok=0 * by_interval),
             resources=SimpleNamespace(services=(process,)),
+            memory=None,
         )
         case = self.cases.setdefault(
             users, SimpleNamespace(slug=f"u{users}", usable=[], reference=SimpleNamespace(plan=plan))
@@ -131,6 +133,21 @@ def test_threads_alone_are_no_growth() -> None:
     (growing,) = growth.memory_growth(cases, cases)
 
     assert growing.grown_bytes == 0.0
+
+
+def test_the_heap_is_compared_by_thirds_and_the_limit_is_that_of_the_last_trial() -> None:
+    # A saw-tooth of 2 bytes on a floor that rises by one with each of 9 trials of 11 readings.
+    cases = Life(constant, 8_192.0).ladder()
+    trials = sorted((t for case in cases for t in case.usable), key=lambda t: t.source.t0_monotonic_ns)
+    for number, trial in enumerate(trials):
+        used = Series(np.arange(0.0, 5.1, 0.5), number + np.array([0.0, 2.0] * 5 + [0.0]))
+        bound = MemoryBound("heap", 1e9, 1e9 - number)
+        trial.memory = SimpleNamespace(bounds={"s": bound}, heaps={"s": used})
+
+    (growing,) = growth.memory_growth(cases, cases)
+
+    assert growing.heap == HeapGrowth(floor_bytes=6.0, peak_bytes=6.0)  # trials 0 to 2, and 6 to 8
+    assert growing.bound == MemoryBound("heap", 1e9, 1e9 - 8)
 
 
 def test_few_readings_say_so() -> None:

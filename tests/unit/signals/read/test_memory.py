@@ -11,6 +11,7 @@ import pytest
 
 from loadlens.model.facts import MemoryWatch
 from loadlens.model.readings import ProcMetrics
+from loadlens.model.shapes import MemoryBound
 from loadlens.signals.read import memory
 from loadlens.signals.read.resources import UNREAD, Process
 from loadlens.signals.read.trial_series import Readings, Series
@@ -104,3 +105,62 @@ def test_what_services_hold_is_a_share_of_the_machine() -> None:
 
 def test_where_no_service_is_watched_there_is_nothing() -> None:
     assert memory.read(readings(*HOST), 0.0, 10.0, []) is None
+
+
+Row = tuple[str, str, dict[str, str], list[float]]  # source, metric, labels, a value at each second
+
+
+def exported(*rows: Row) -> Readings:
+    return Readings(
+        pl.DataFrame(
+            [
+                dict(zip(COLUMNS, (source, name, labels, at * 10**9, value), strict=True))
+                for source, name, more, course in rows
+                for labels in [json.dumps({"service": "api", **more})]
+                for at, value in enumerate(course)
+            ]
+        )
+    )
+
+
+MACHINE: tuple[Row, ...] = (
+    ("host", "memory_total_bytes", {}, [4000.0, 4000.0]),
+    ("host", "memory_available_bytes", {}, [1500.0, 1400.0]),
+)
+
+
+@pytest.mark.parametrize(
+    ("more", "bound"),
+    [
+        ((), MemoryBound("machine", 4000.0, 1400.0)),
+        (  # two groups of 600 bytes, whose process holds 900
+            tuple(("cgroup", "memory_limit_bytes", {"replica": r}, [600.0, 600.0]) for r in "12"),
+            MemoryBound("control group", 1200.0, 300.0),
+        ),
+        (  # Eden has no bound of its own, the old generation that of the heap
+            (
+                ("scrape", "jvm_memory_max_bytes", {"area": "heap", "id": "Eden"}, [-1.0, -1.0]),
+                ("scrape", "jvm_memory_max_bytes", {"area": "heap", "id": "Old"}, [500.0, 500.0]),
+                ("scrape", "jvm_memory_max_bytes", {"area": "nonheap", "id": "Code"}, [90.0, 90.0]),
+                ("scrape", "jvm_memory_used_bytes", {"area": "heap", "id": "Eden"}, [50.0, 60.0]),
+                ("scrape", "jvm_memory_used_bytes", {"area": "heap", "id": "Old"}, [100.0, 120.0]),
+            ),
+            MemoryBound("heap", 500.0, 320.0),
+        ),
+        (
+            (
+                ("node", "heap_limit_bytes", {"pid": "7"}, [800.0, 800.0]),
+                ("node", "heap_used_bytes", {"pid": "7"}, [100.0, 250.0]),
+            ),
+            MemoryBound("heap", 800.0, 550.0),
+        ),
+    ],
+    ids=["machine", "groups", "jvm", "node"],
+)
+def test_the_nearest_limit_of_memory_is_kept_with_what_was_left_at_the_end(
+    more: tuple[Row, ...], bound: MemoryBound
+) -> None:
+    watch = memory.read(exported(*MACHINE, *more), 0.0, 1.0, [process(0, 0, rss_bytes=900.0)])
+
+    assert watch is not None
+    assert watch.bounds == {"api": bound}

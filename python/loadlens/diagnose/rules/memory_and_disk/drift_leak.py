@@ -10,15 +10,24 @@ the slope's interval is above 64 bytes per request and 1 % of the memory per min
 and 1 MiB; in the last third of the requests it is at least half as much per request as before; and trials
 with four times the requests grew in proportion to these, not to time.
 
+The forecast is for the highest throughput that was measured without failures: the growth per request times
+this rate, and what is left of the nearest limit (the control group, the heap of a JVM or of Node.js, the free
+memory of the machine) over that. It is undecided where the interval of the growth includes zero, and where no
+limit is known.
+
 **Ruled out by.** Growth that levels off: a cache that has filled, a heap that reached its size. A fall of
-more than half of the growth: a garbage collector releases it. Growth in proportion to time alone. The finding
+more than half of the growth: a garbage collector releases it. A heap whose peak grows while collections leave
+less than half as much more: it grows towards its size. Growth in proportion to time alone. The finding
 is at most suspected if the service was measured for less than 40 s, if memory has not doubled, or if growth
 in the last third is below 0.8 of that before: the collector may not have run, or a cache may be filling. That
 the level will be bounded one day is never excluded, so the finding is at most probable.
 
 **Thresholds.** 1 % per minute: less does not matter within hours. 64 bytes: pages come and go by more. Half
 as much in the last third: exponential levelling off is far below that by then; constant growth stays near 1.
-Doubled: collectors that let a heap grow before they run let it grow by about what it holds.
+Doubled: collectors that let a heap grow before they run let it grow by about what it holds. A third of the
+growth as the peak of the heap: from the first third of the readings to the last a steady growth makes two
+thirds of its way, so less than that is not the heap's. 0.1 % of the requests: a level at which more fail is
+not borne.
 
 **Do.** Take a heap profile twice, some thousand requests apart: look for what grows with each request. Until
 then, restart before the bound is reached.
@@ -30,12 +39,14 @@ none.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing
 from loadlens.estimate import drift
+from loadlens.measure import figures
 from loadlens.model.facts import Curve, Facts
-from loadlens.model.finding import Estimate, Grade
+from loadlens.model.finding import Counter, Estimate, Grade
 from loadlens.model.shapes import MemoryGrowth
 from loadlens.present import numbers
 
@@ -50,6 +61,8 @@ STILL_GROWING, AS_BEFORE = 0.5, 0.8
 DOUBLED = 1.0
 FALLEN = 0.5
 LEAST_LOOK_S = 40.0
+OF_THE_HEAP, LEFT_OVER = 1 / 3, 0.5  # of the growth; of the growth of the heap's peak
+BORNE = 0.001  # share of the requests that fail
 
 
 def observe(facts: Facts) -> Sequence[tuple[Curve, MemoryGrowth]] | Lacking:
@@ -96,6 +109,7 @@ def claim(facts: Facts, growth: tuple[Curve, MemoryGrowth]) -> Claim | Nothing:
     is_kept = memory.grown_bytes <= 0 or memory.fallen_bytes / memory.grown_bytes < FALLEN
     rivals = [
         grading.rival("collector", f"memory fell by {fallen} at most", is_kept),
+        *_heap(memory),
         grading.rival("more users", "only what grew at one level of load counts", True),
         grading.rival("cache with a bound", f"none was met in {memory.seconds:.0f} s", None),
     ]
@@ -105,7 +119,7 @@ def claim(facts: Facts, growth: tuple[Curve, MemoryGrowth]) -> Claim | Nothing:
             statement=f"Memory grows by {numbers.with_unit(each.point, 'bytes')} per request: {grown} over "
             f"{memory.requests:,} requests",
             explanation="It grew while the number of users stayed the same, over "
-            f"{memory.trials} trials, and does so to the last.",
+            f"{memory.trials} trials, and does so to the last. {forecast(curve, memory)}",
             advice="Compare two heap profiles 10,000 requests apart: what is there "
             f"{numbers.with_unit(1e4 * each.point, 'bytes')} more is kept. Until it is fixed, restart in "
             "time.",
@@ -118,6 +132,51 @@ def claim(facts: Facts, growth: tuple[Curve, MemoryGrowth]) -> Claim | Nothing:
     is_long = memory.seconds >= LEAST_LOOK_S and memory.grown_bytes >= DOUBLED * memory.begin_bytes
     cap = Grade.PROBABLE if is_long else Grade.SUSPECTED
     return Claim(curve.label, signals, rivals, words, curves, cap)
+
+
+def forecast(curve: Curve, memory: MemoryGrowth) -> str:
+    """Say when the nearest limit is reached at the highest rate that the service withstands."""
+    each, bound = memory.per_request, memory.bound
+    borne = [step for step in curve.steps if figures.point(step.failed) <= BORNE]
+    rate = max((figures.point(step.throughput) for step in borne), default=0.0)
+    if not isinstance(each, Estimate) or each.low is None or each.low <= 0:
+        return "When memory ends is undecided: the interval of its growth includes zero."
+    if rate <= 0:
+        return "When memory ends is undecided: requests fail at every level."
+    begin = f"At {numbers.with_unit(rate, '1/s')} that is {numbers.shown(_per_second(each, rate))}"
+    if bound is None:
+        return f"{begin}. When memory ends is undecided: no limit of it is known."
+    limit, left = (numbers.with_unit(part, "bytes") for part in (bound.limit_bytes, bound.left_bytes))
+    whole = f"the {bound.kind}'s {'memory' if bound.kind == 'machine' else 'limit'} of {limit}"
+    if bound.left_bytes <= 0:
+        return f"{begin}; {whole} is reached."
+    soonest, about, latest = (
+        numbers.OPEN if slope is None else numbers.duration(bound.left_bytes / (rate * slope))
+        for slope in (each.high, each.point, each.low)
+    )
+    return (
+        f"{begin}: {whole}, of which {left} are left, is reached in about {about} "
+        f"({soonest}{numbers.EN_DASH}{latest})."
+    )
+
+
+def _per_second(each: Estimate, rate: float) -> Estimate:
+    low, high = (None if end is None else end * rate for end in (each.low, each.high))
+    return replace(
+        each, metric="memory.per-second", unit="bytes/s", point=each.point * rate, low=low, high=high
+    )
+
+
+def _heap(memory: MemoryGrowth) -> list[Counter]:
+    """Return the growth of the heap to its size as the rival, if a runtime reports the heap."""
+    heap = memory.heap
+    if heap is None:
+        return []
+    floor, peak = (numbers.with_unit(max(0.0, part), "bytes") for part in (heap.floor_bytes, heap.peak_bytes))
+    is_heap = heap.peak_bytes >= OF_THE_HEAP * memory.grown_bytes
+    is_released = is_heap and heap.floor_bytes < LEFT_OVER * heap.peak_bytes
+    text = f"the peak of the heap rose by {peak}, what collections leave by {floor}"
+    return [grading.rival("heap below its size", text, not is_released)]
 
 
 def _pace(per_minute: float | None) -> grading.Signal:
@@ -168,6 +227,8 @@ def _silence(facts: Facts, growths: Sequence[tuple[Curve, MemoryGrowth]]) -> str
         return f"{text}, and in the last third of them by {memory.late:.2g} of before: it levels off"
     if memory.fallen_bytes >= FALLEN * memory.grown_bytes:
         return f"{text} and fell by {numbers.with_unit(memory.fallen_bytes, 'bytes')}: it is given back"
+    if (rival := grading.against(_heap(memory))) is not None:
+        return f"{text}: {rival.text}"
     if memory.follows == "clock":
         return f"{text}, in proportion to time and not to these"
     return f"{text}, {numbers.percent(memory.grown_bytes / memory.begin_bytes)} of what it had"

@@ -10,7 +10,7 @@ import pytest
 from loadlens.diagnose.rules.memory_and_disk.drift_leak import assess
 from loadlens.model.facts import Facts
 from loadlens.model.finding import Absent, Finding, Grade, NotAssessed, Undecided
-from loadlens.model.shapes import MemoryGrowth
+from loadlens.model.shapes import HeapGrowth, MemoryBound, MemoryGrowth
 from tests.unit.diagnose.build import curve, estimate, step
 
 
@@ -117,3 +117,62 @@ def test_without_readings_nothing_is_assessed() -> None:
     assert isinstance(answer, NotAssessed)
     assert answer.reason == "12 readings of memory under load, needs 30"
     assert isinstance(assess(record()), NotAssessed)
+
+
+def test_the_forecast_is_what_is_left_over_the_growth_at_the_highest_rate_that_is_borne() -> None:
+    # 8 KiB with each of 256 requests/s, a quarter more or less: 2 MiB/s, for which 2,400 MiB last 1,200 s
+    half_fails = replace(step(32, 900, 0.05), failed=estimate(0.5, unit="share"))
+    levels = (step(1, 64, 0.05), step(8, 256, 0.05), half_fails)
+    each = estimate(8_192.0, unit="bytes", half=0.25)
+    grown = memory(per_request=each, bound=MemoryBound("control group", 2.0**32, 2_400 * 2.0**20))
+
+    finding = assess(Facts(4, (replace(curve(*levels), memory=(grown,)),)))
+
+    assert isinstance(finding, Finding)
+    assert finding.explanation.endswith(
+        "At 256 /s that is 2.00 MiB/s (1.50–2.50): the control group's limit of 4.00 GiB, of which "
+        "2.34 GiB are left, is reached in about 20 min (16 min–27 min)."
+    )
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ({"bound": None}, "no limit of it is known"),
+        (
+            {"per_request": replace(estimate(8_192.0, unit="bytes"), low=None)},
+            "the interval of its growth includes zero",
+        ),
+    ],
+    ids=["no limit", "zero"],
+)
+def test_when_memory_ends_is_undecided_without_a_limit_or_a_lower_end(
+    changed: dict[str, Any], why: str
+) -> None:
+    bound = MemoryBound("machine", 8 * 2.0**30, 2.0**30)
+
+    finding = assess(record(memory(**{"bound": bound, **changed})))
+
+    assert isinstance(finding, Finding)
+    assert finding.explanation.endswith(f"When memory ends is undecided: {why}.")
+
+
+def test_a_limit_that_is_reached_has_no_forecast() -> None:
+    finding = assess(record(memory(bound=MemoryBound("heap", 2.0**28, -4096.0))))
+
+    assert isinstance(finding, Finding)
+    assert finding.explanation.endswith("the heap's limit of 256 MiB is reached.")
+
+
+def test_a_heap_that_grows_towards_its_size_and_is_collected_is_no_leak() -> None:
+    grown = 20_000 * 8_192.0
+    saw_tooth = memory(heap=HeapGrowth(floor_bytes=0.05 * grown, peak_bytes=0.6 * grown))
+    kept = memory(heap=HeapGrowth(floor_bytes=0.6 * grown, peak_bytes=0.65 * grown))
+    elsewhere = memory(heap=HeapGrowth(floor_bytes=0.0, peak_bytes=0.01 * grown))
+
+    answer = assess(record(saw_tooth))
+
+    assert isinstance(answer, Absent)
+    assert "heap" in answer.reason
+    assert isinstance(assess(record(kept)), Finding)
+    assert isinstance(assess(record(elsewhere)), Finding)
