@@ -21,10 +21,10 @@ from typing import Final, Literal
 from loadlens.diagnose import HEALTHY, PAGES, root_of
 from loadlens.estimate.distributions import binomial_at_least
 from loadlens.measure.services import thread_places
-from loadlens.measure.services.thread_places import MAIN, At
+from loadlens.measure.services.thread_places import At
 from loadlens.model.finding import Finding
 from loadlens.model.notes import OF_THE_HOST
-from loadlens.model.stacks import CodeEvidence, CodePlace, StackSamples, ThreadSample, Wait
+from loadlens.model.stacks import LANGUAGES, MAIN, CodeEvidence, CodePlace, StackSamples, ThreadSample, Wait
 from loadlens.present import numbers, words
 
 FEWEST: Final = 20
@@ -37,7 +37,6 @@ ALIKE: Final = 0.8  # of the samples of a place, from which a library's function
 IN_LINE: Final = 0.2  # of the threads at work, from which those who wait for the same are named first
 FULL: Final = 0.75  # mean number of threads at work over the highest: as many as there can be
 UNREAD: Final = 0.1  # of the samples on a CPU, from which a process without frames is named
-LANGUAGES: Final = "only that of Python and the JVM is"
 PROCESSOR, WAITING = "processor", "waiting"  # rooms of the rules on what the service itself is full of
 
 _VERBS: Final[Mapping[Wait, tuple[str, str]]] = {  # of one thread and of several

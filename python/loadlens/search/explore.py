@@ -17,6 +17,7 @@ from loadlens.model.finding import Estimate
 from loadlens.model.rates import RateTrial
 from loadlens.model.result import StreamResult
 from loadlens.model.search import Aim
+from loadlens.model.stacks import LANGUAGES
 from loadlens.model.study import Case, Objective, PlannedTrial
 from loadlens.model.trial import TrialStatus
 from loadlens.present import failure_text as reasons
@@ -199,7 +200,7 @@ class _Search:
         has_limit = last is not None and (last.cause is not None or isinstance(last.capacity, Estimate))
         is_read = self._reads_code()
         if is_read is False and has_limit:
-            self.missing = "the line of code: only that of Python and the JVM is read"
+            self.missing = f"the line of code: {LANGUAGES}"
         if not is_read or not (has_limit or self.is_kept):
             return
         for number, level in enumerate(stacks_levels(self.seen, self.aim.bounds, is_kept=self.is_kept)):

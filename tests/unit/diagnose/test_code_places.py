@@ -12,6 +12,7 @@ from loadlens.diagnose.code_places import FEWEST, code_evidence
 from loadlens.diagnose.rules.capacity_limits import healthy
 from loadlens.model.finding import Finding, Grade
 from loadlens.model.stacks import (
+    LANGUAGES,
     CodeEvidence,
     Frame,
     SamplingFailure,
@@ -270,7 +271,7 @@ def test_a_missing_right_or_program_is_named_with_the_command(why: str, help_: s
 def test_a_language_whose_frames_are_not_read_is_named() -> None:
     given = evidence(sampled(lambda m, t: ((), ""), 2, idle=lambda t: ((), "")))
 
-    assert given.lines == ("no line: the code of python3 was not read: only that of Python and the JVM is",)
+    assert given.lines == (f"no line: the code of python3 was not read: {LANGUAGES}",)
 
 
 def renamed_frame(frame: Frame) -> Frame:

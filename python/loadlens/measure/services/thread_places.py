@@ -19,7 +19,7 @@ import numpy as np
 
 from loadlens.model.facts import ConcurrencyLimit, Gauge
 from loadlens.model.finding import Estimate
-from loadlens.model.stacks import Frame, StackSamples, ThreadSample, Wait
+from loadlens.model.stacks import MAIN, Frame, StackSamples, ThreadSample, Wait
 
 AT_REST: Final = 0.5  # threads at a place without load over those with it, from which it is no work
 FEWEST_MOMENTS: Final = 10
@@ -27,7 +27,6 @@ USUAL: Final = 95  # percentile of a count: one moment in twenty may fall betwee
 BLOCKED: Final[tuple[Wait, ...]] = ("timer", "socket", "storage", "process")  # work, though no code is read
 STILL: Final[tuple[Wait, ...]] = ("lock", "file lock", "interpreter", "other")  # or just woken, in its place
 QUEUES: Final[tuple[Wait, ...]] = ("lock", "events", "connections")  # where threads wait for work, too
-MAIN: Final = "<module>"
 Kind = Literal["lock", "pool", "unknown"]  # unknown: places, one or several
 
 # Functions of libraries in which a thread waits until it gets one of a limited number of something: the

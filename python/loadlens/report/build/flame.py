@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from loadlens.diagnose.code_places import STATES, at_work, load_in_words, short_names
-from loadlens.measure.services.thread_places import MAIN
 from loadlens.model.report import Flame, FlameBar
-from loadlens.model.stacks import Frame, StackSamples, ThreadSample
+from loadlens.model.stacks import MAIN, Frame, StackSamples, ThreadSample
 
 NARROWEST: Final = 0.003  # of all samples: thinner bars are left out
 DEEPEST: Final = 40

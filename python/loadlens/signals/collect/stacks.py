@@ -22,9 +22,12 @@ from loadlens.signals.collect.scene import Scene
 from loadlens.signals.collect.threads import (
     NOT_PERMITTED,
     NotRead,
+    Profile,
+    Profiler,
     Reader,
     Threads,
     jvm_frames,
+    node_frames,
     python_frames,
     waits,
 )
@@ -38,7 +41,9 @@ MOST_THREADS: Final = 500  # of a process, at one moment
 MOST_LINES: Final = 1000  # of source
 LONGEST_LINE: Final = 200
 NOTHING: Final = Threads()
+NO_PROFILE: Final = Profile()
 READERS: Final = (python_frames.reader_of, jvm_frames.reader_of)  # for each language
+PROFILERS: Final = (node_frames.profiler_of,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +73,7 @@ def wanted(scene: Scene) -> Roots | None:
 
 def may_read(pids: Sequence[int]) -> bool:
     """False if no process, nor any that it started, is known to run code of a language that is read."""
-    return any(not _may_look(pid) or _reader_of(pid) for pid in with_descendants(pids))
+    return any(not _may_look(pid) or _reader_of(pid) or _profiler_of(pid) for pid in with_descendants(pids))
 
 
 def _reader_of(pid: int) -> Reader | None:
@@ -76,8 +81,21 @@ def _reader_of(pid: int) -> Reader | None:
     return next((reader for reader in readers if reader is not None), None)
 
 
+def _profiler_of(pid: int) -> Profiler | None:
+    profilers = (find(pid) for find in PROFILERS)
+    return next((profiler for profiler in profilers if profiler is not None), None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Moment:
+    """The states of a process's threads, for which a profiler will know the stacks."""
+
+    time_ns: int
+    states: Mapping[int, State]
+
+
 class _Process:
-    """A process with a reader of its language, if there is one."""
+    """A process with a reader or a profiler of its language, if there is one."""
 
     def __init__(self, pid: int, owner: Root) -> None:
         self.pid = pid
@@ -91,7 +109,38 @@ class _Process:
         if not _may_look(pid):
             self.failures[NOT_PERMITTED] += 1
         self.reader = _reader_of(pid)
+        self.profiler = None if self.reader is not None else _profiler_of(pid)
+        self._sources = self.profiler
+        self.moments: list[_Moment] = []  # that wait for the profiler
         self._was_read = False
+        self._begin()
+
+    def _begin(self) -> None:
+        try:
+            if self.profiler is not None:
+                self.profiler.begin()
+        except NotRead as fault:
+            self.failures[str(fault)] += 1
+            self.profiler = None
+
+    def profile(self) -> Profile:
+        """End the profiler, and return what it sampled; nothing if it cannot be read, or was ended."""
+        profiler, self.profiler = self.profiler, None
+        try:
+            return NO_PROFILE if profiler is None else profiler.end()
+        except NotRead as fault:
+            self.failures[str(fault)] += 1
+            return NO_PROFILE
+
+    def sources(self, frame: Frame) -> Iterator[Path]:
+        """Yield where the source of a frame may be."""
+        for each in (self.reader, self._sources):
+            if each is not None:
+                yield from each.sources(frame)
+
+    def name_of(self, tid: int) -> str:
+        """Return the name that a thread has for the system."""
+        return _name(f"/proc/{self.pid}/task/{tid}")
 
     def read(self) -> Threads:
         """Return what is known of its code; nothing if it could not be read."""
@@ -128,12 +177,20 @@ class StacksMonitor(Monitor):
         self._began_ns = time.monotonic_ns()
         self._spent_s = _cpu_s()
 
+    def close(self) -> None:
+        """End the profilers that still run."""
+        for process in self._sampled.values():
+            process.profile()
+
     def tick(self, now_ns: int, *, last: bool) -> Iterable[Row]:
         """Sample every thread once, unless the sampling takes too much; at the end, what is said once."""
         if not last and self._cores(now_ns) <= MOST_CORES:
             self._look(now_ns)
             for process in self._processes.values():
                 yield from self._sample(process)
+        if last:
+            for process in self._sampled.values():
+                yield from self._profiled(process)
         yield from self._new_stacks()
         if last:
             yield from self._failures()
@@ -165,20 +222,40 @@ class StacksMonitor(Monitor):
         threads = process.read()
         after = _states(process.pid)
         time_ns = time.monotonic_ns()
+        if process.profiler is not None:
+            process.moments.append(_Moment(time_ns, after))
+            return
         for tid in sorted(threads.stacks.keys() | after.keys()):
             states = [each[tid] for each in (before, after) if tid in each]
-            if not states:
-                continue
-            is_running = threads.running.get(tid, states[-1].is_running)
-            stack = threads.stacks.get(tid)
-            own = labels(
-                **process.labels,
-                tid=tid,
-                thread=threads.names.get(tid) or _name(f"/proc/{process.pid}/task/{tid}"),
-                wait="" if is_running else _wait(states, threads.waits.get(tid)),
-                stack=self._stacks.setdefault(stack, len(self._stacks) + 1) if stack else "",
-            )
-            yield reading(StacksMetrics.thread_sample, own, int(is_running), time_ns)
+            if states:
+                yield self._row(process, tid, states, threads, time_ns)
+
+    def _profiled(self, process: _Process) -> Iterator[Row]:
+        """Yield each thread at the moments of a process that was profiled."""
+        profile = process.profile()
+        tids = {tid for moment in process.moments for tid in moment.states}
+        names = {tid: profile.names.get(tid) or process.name_of(tid) for tid in tids}
+        for moment in process.moments:
+            for tid, state in moment.states.items():
+                stack = profile.at(tid, moment.time_ns)
+                threads = Threads({} if stack is None else {tid: stack}, names)
+                yield self._row(process, tid, [state], threads, moment.time_ns)
+        process.moments.clear()
+
+    def _row(
+        self, process: _Process, tid: int, states: Sequence[State], threads: Threads, time_ns: int
+    ) -> Row:
+        """Return one thread at a moment, with its states around it."""
+        is_running = threads.running.get(tid, states[-1].is_running)
+        stack = threads.stacks.get(tid)
+        own = labels(
+            **process.labels,
+            tid=tid,
+            thread=threads.names.get(tid) or process.name_of(tid),
+            wait="" if is_running else _wait(states, threads.waits.get(tid)),
+            stack=self._stacks.setdefault(stack, len(self._stacks) + 1) if stack else "",
+        )
+        return reading(StacksMetrics.thread_sample, own, int(is_running), time_ns)
 
     def _new_stacks(self) -> Iterator[Row]:
         for stack, number in list(self._stacks.items())[self._written :]:
@@ -197,9 +274,9 @@ class StacksMonitor(Monitor):
         by_file: dict[str, dict[int, Frame]] = {}
         for frame in list(own)[:MOST_LINES]:
             by_file.setdefault(frame.file, {})[frame.line] = frame
-        readers = [process.reader for process in self._processes.values() if process.reader is not None]
         for file, at in by_file.items():
-            paths = (path for reader in readers for path in reader.sources(next(iter(at.values()))))
+            frame = next(iter(at.values()))
+            paths = (path for process in self._processes.values() for path in process.sources(frame))
             for line, text in _source(paths, at).items():
                 yield reading(StacksMetrics.source_line, labels(file=file, line=line, text=text), 1)
 

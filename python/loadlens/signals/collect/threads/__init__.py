@@ -1,8 +1,13 @@
-"""Threads of a process: their states from the kernel, their frames from a reader of each language."""
+"""Threads of a process: their states from the kernel, their frames from a reader of each language.
+
+A reader reads all threads at a moment. Where only the process itself can say where it is, a profiler samples
+it, and hands over what it has at the end.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol
@@ -10,6 +15,7 @@ from typing import Final, Protocol
 from loadlens.model.stacks import Frame, Stack, Wait
 
 NOT_PERMITTED: Final = "not permitted"
+NEAR_NS: Final = 15_000_000  # between a moment and the sample of a profiler that is taken for it
 
 
 class NotRead(Exception):
@@ -31,6 +37,34 @@ class Reader(Protocol):
 
     def read(self) -> Threads:
         """Return the frames of every thread; raise NotRead if they cannot be read."""
+
+    def sources(self, frame: Frame) -> Iterator[Path]:
+        """Yield where the source of a frame may be, as this machine sees it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """Stacks that a profiler took at moments of its own, on the monotonic clock, ascending."""
+
+    stacks: Mapping[int, Sequence[tuple[int, Stack]]] = field(default_factory=dict)  # by thread id
+    names: Mapping[int, str] = field(default_factory=dict)
+
+    def at(self, tid: int, time_ns: int) -> Stack | None:
+        """Return the stack of a thread next to a moment; none if none was taken near it."""
+        taken = self.stacks.get(tid, ())
+        place = bisect_left(taken, time_ns, key=lambda each: each[0])
+        near = [each for each in taken[max(0, place - 1) : place + 1] if abs(each[0] - time_ns) <= NEAR_NS]
+        return min(near, key=lambda each: abs(each[0] - time_ns))[1] if near else None
+
+
+class Profiler(Protocol):
+    """Samples the threads of one process by itself, because they cannot be read at a moment from outside."""
+
+    def begin(self) -> None:
+        """Begin to sample; raise NotRead if that cannot be."""
+
+    def end(self) -> Profile:
+        """End, and return what was sampled; raise NotRead if it cannot be read."""
 
     def sources(self, frame: Frame) -> Iterator[Path]:
         """Yield where the source of a frame may be, as this machine sees it."""
