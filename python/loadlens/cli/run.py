@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -118,15 +119,16 @@ def planned_study(
     from loadlens.study import parse, plan
 
     overrides = dict(plan.parse_override(text) for text in settings)
+    definition = parse.read(path)
     return plan.plan(
-        parse.read(path),
+        definition,
         overrides=overrides,
         quick=quick,
         templates=engine,
         variants=dict(_variant(text) for text in variants),
         has_program=lambda program: shutil.which(program) is not None,
         read_due_times=engine.read_due_times,
-        refusals=cannot_do,
+        refusals=partial(cannot_do, hide=definition.hide),
     )
 
 

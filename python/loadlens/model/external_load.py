@@ -31,6 +31,7 @@ Feature = Literal[
     "probes",
     "rate",
     "requests",
+    "secrets",
     "shape",
     "templates",
     "threads",

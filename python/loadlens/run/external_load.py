@@ -11,7 +11,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from types import TracebackType
@@ -93,7 +93,7 @@ def _outcome(request: Request) -> Outcome:
 # --- before anything starts -------------------------------------------------------------------------------
 
 
-def check(plan: Plan, driver: Driver) -> None:
+def check(plan: Plan, driver: Driver, hide: Sequence[str] = ()) -> None:
     """Check, without starting it, that the tool supports the whole plan and is installed.
 
     Faults of the plan come first: they are the same on a machine that has the tool.
@@ -105,7 +105,7 @@ def check(plan: Plan, driver: Driver) -> None:
     wrong = engine.validate(plan.to_json())
     if wrong:
         raise PlanError("; ".join(f"{fault.where}: {fault.what}" for fault in wrong))
-    faults = driver.faults(plan)
+    faults = driver.faults(plan, hide)
     if faults:
         words = "; ".join(fault.words for fault in faults)
         raise UsageError(words, where="--driver", hint="use the built-in engine: leave out --driver")

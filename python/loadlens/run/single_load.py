@@ -65,7 +65,7 @@ def run_hit(
     if driver is not None:
         from loadlens.run import external_load
 
-        external_load.check(plan, driver)
+        external_load.check(plan, driver, hide)
     elif start is None:
         engine.refuse_faults(plan)
     if out is not None and driver is None:

@@ -52,6 +52,33 @@ def test_what_a_driver_cannot_do_is_named(name: str, made: Plan, words: str) -> 
     assert [fault for fault in faults if words in fault.words and name in fault.words], faults
 
 
+SECRET = "Zq01secret"
+
+
+@pytest.mark.parametrize("name", DRIVERS)
+@pytest.mark.parametrize(
+    ("named", "step"),
+    [
+        ("Cookie", {"headers": (("Accept", "*/*"), ("Cookie", f"sid={SECRET}"))}),
+        ("X-Partner", {"headers": (("X-Partner", SECRET),)}),
+        ("the query", {"path": f"/?page=1&token={SECRET}"}),
+    ],
+)
+def test_no_credential_is_in_a_command_line(
+    name: str, named: str, step: dict[str, Any], tmp_path: Path
+) -> None:
+    made, driver = with_step(plan(), **step), DRIVERS[name]
+
+    words = [fault.words for fault in driver.faults(made, hide=["X-Partner"]) if fault.feature == "secrets"]
+
+    if driver.shows:
+        assert [f"would show {named} to everyone" in text for text in words] == [True]
+    else:
+        assert words == []
+        assert SECRET not in " ".join(driver.command(made, tmp_path))
+        assert SECRET in "".join(file.read_text() for file in tmp_path.iterdir())
+
+
 def test_studies_know_every_driver_by_name() -> None:
     assert set(external_load.DRIVERS) == set(DRIVERS)
     assert all(driver.name == name for name, driver in DRIVERS.items())

@@ -7,7 +7,7 @@ against the origin and compares its counts with the origin's.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from loadlens.model.external_load import CannotDo
@@ -39,9 +39,9 @@ APT: Final = "apt-get install "
 DRIVERS: Final[dict[str, Driver]] = {driver.name: driver for driver in (WRK, AB, HEY, OHA, K6, LOCUST)}
 
 
-def cannot_do(name: str, plan: Plan) -> list[CannotDo]:
-    """List everything in a plan that a driver does not support."""
-    return DRIVERS[name].faults(plan)
+def cannot_do(name: str, plan: Plan, hide: Sequence[str] = ()) -> list[CannotDo]:
+    """List everything in a plan that a driver does not support; `hide` names further credentials."""
+    return DRIVERS[name].faults(plan, hide)
 
 
 def missing(study: Study) -> tuple[Driver, ...]:

@@ -127,4 +127,5 @@ AB = Driver(
     lacks=lacks,
     words=command,
     report=read,
+    shows=frozenset({"headers", "url"}),
 )

@@ -9,8 +9,9 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+from loadlens.credentials import Hiding
 from loadlens.model.external_load import CannotDo
 from loadlens.model.workload import Closed, Plan, Step, Stream
 from loadlens.units import NS_PER_S
@@ -145,11 +146,21 @@ class Driver:
     lacks: Callable[[Work], Iterator[CannotDo]]  # features that it lacks, beyond `common_faults`
     words: Callable[[Work, Path], list[str]]  # its command line; the folder is for its files
     report: Callable[[Printed, Work], ToolReport]  # ValueError: unexpected output
+    # Parts of a request that it takes as arguments, which every account of the machine can read (`ps`).
+    shows: frozenset[Literal["headers", "url"]] = frozenset()
 
-    def faults(self, plan: Plan) -> list[CannotDo]:
-        """List everything in a plan that the driver does not support."""
+    def faults(self, plan: Plan, hide: Sequence[str] = ()) -> list[CannotDo]:
+        """List everything in a plan that the driver does not support; `hide` names further credentials."""
         work = Work(plan)
-        return [*common_faults(work, self.name), *self.lacks(work)]
+        return [*common_faults(work, self.name), *self.lacks(work), *self._shown(work, Hiding(hide))]
+
+    def _shown(self, work: Work, hiding: Hiding) -> Iterator[CannotDo]:
+        shown = [name for name, _ in work.headers if "headers" in self.shows and hiding.is_header(name)]
+        if "url" in self.shows and hiding.text(work.url) != work.url:
+            shown.append("the query")
+        if shown:
+            words = f"{self.name} would show {' and '.join(shown)} to everyone who lists processes (`ps`)"
+            yield CannotDo("secrets", f"{words}: wrk, k6 and locust read them from a file")
 
     def command(self, plan: Plan, folder: Path) -> list[str]:
         """Return the command line for a plan without faults; `folder` is for the driver's files."""

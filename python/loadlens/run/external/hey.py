@@ -105,4 +105,5 @@ HEY = Driver(
     lacks=lacks,
     words=command,
     report=read,
+    shows=frozenset({"headers", "url"}),
 )

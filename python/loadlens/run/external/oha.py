@@ -97,4 +97,5 @@ OHA = Driver(
     lacks=lacks,
     words=command,
     report=read,
+    shows=frozenset({"headers", "url"}),
 )

@@ -62,7 +62,7 @@ def command(work: Work, folder: Path) -> list[str]:
     users = work.users
     words = ["wrk", "-t", str(_threads(work, users)), "-c", str(users)]
     words += ["-d", f"{seconds(work.plan.duration_ns or 0)}s", "-T", f"{seconds(work.stream.timeout_ns)}s"]
-    return [*words, "-s", str(script), work.url]
+    return [*words, "-s", str(script), work.stream.target.origin + "/"]  # the path may hold a secret
 
 
 def _threads(work: Work, users: int) -> int:
@@ -73,7 +73,7 @@ def _threads(work: Work, users: int) -> int:
 
 def _script(work: Work, report: Path) -> str:
     step = work.step
-    lines = [f"wrk.method = {_quoted(step.method.encode())}"]
+    lines = [f"wrk.method = {_quoted(step.method.encode())}", f"wrk.path = {_quoted(step.path.encode())}"]
     for name, value in work.headers:
         lines.append(f"wrk.headers[{_quoted(name.encode())}] = {_quoted(value.encode())}")
     if work.stream.connection.reuse == "new":

@@ -37,6 +37,7 @@ _OF_STEPS: Final[Mapping[Feature, tuple[str, ...]]] = {
     "auth": ("auth",),
     "body": ("json", "body", "file"),
     "method": (),
+    "secrets": ("headers",),
     "templates": (),
 }
 
