@@ -72,6 +72,21 @@ def makers_of_shared_memory() -> set[int]:
     return {int(line.split()[4]) for line in table}
 
 
+def memory_below(lab: int) -> dict[int, str]:
+    """The processes below a lab that map a file in /dev/shm, and one of its name."""
+    mapped: dict[int, str] = {}
+    processes = keeper_process.all_processes()
+    for process in keeper_process.members(processes, roots=(lab,), sessions=(), entries=()):
+        try:
+            lines = Path(f"/proc/{process.pid}/maps").read_text().splitlines()
+        except OSError:
+            continue
+        for line in lines:
+            if "/dev/shm/" in line:
+                mapped[process.pid] = line.split()[-1]
+    return mapped
+
+
 def kill(*pids: int) -> None:
     for pid in pids:
         os.kill(pid, signal.SIGKILL)
@@ -186,6 +201,21 @@ def test_no_shared_memory_of_postgres_stays(folder: Path, *, is_watched: bool) -
         still_there(lambda: [*(makers_of_shared_memory() & made), *folder.glob("scratch")], within_s=3.0)
         == []
     )
+
+
+@pytest.mark.parametrize("killed", ["the lab", "lab and keeper"])
+def test_no_shared_memory_of_initdb_stays(folder: Path, killed: str) -> None:
+    """`initdb` runs servers of its own, with files in /dev/shm."""
+    lab = begin(folder, f"test-{secrets.token_hex(6)}", "", DATABASE)
+    until = time.monotonic() + WITHIN_S
+    while not (made := memory_below(lab.pid)):
+        assert time.monotonic() < until
+
+    kill(lab.pid, *(keepers_of(lab) if "keeper" in killed else ()))
+    lab.communicate()
+
+    assert still_there(lambda: [*filter(os.path.exists, made.values())], within_s=4.0) == []
+    assert still_there(lambda: [*makers_of_shared_memory().intersection(made)], within_s=4.0) == []
 
 
 @pytest.mark.parametrize("seed", range(8))

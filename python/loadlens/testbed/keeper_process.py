@@ -41,6 +41,8 @@ _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _F_SETPIPE_SZ = 1031
 _IPC_RMID = 0
+# Shared memory in the list of what a process maps
+_FILE, _SYSTEM_V = b"/dev/shm/PostgreSQL.", b"/SYSV"
 _WATCH = "--watch"
 
 
@@ -159,8 +161,11 @@ def command_of(pid: int) -> str:
     return text if len(text) <= 120 else text[:117] + "..."
 
 
+_mapped: set[bytes | int] = set()  # shared memory of processes that this one has signalled
+
+
 def send(process: Process, number: int) -> None:
-    """Signal this process, and never a later one that reuses its pid."""
+    """Signal this process, and never a later one that reuses its pid; note the memory that it may leave."""
     try:
         descriptor = os.pidfd_open(process.pid)
     except OSError:
@@ -168,6 +173,7 @@ def send(process: Process, number: int) -> None:
     try:
         now = read_process(process.pid)
         if now is not None and now.started == process.started:
+            _mapped.update(_segments_of(process.pid))
             signal.pidfd_send_signal(descriptor, number)
     except (ProcessLookupError, PermissionError):
         pass  # ended meanwhile, or runs as a user we may not signal: the caller checks again
@@ -243,10 +249,41 @@ def _find_processes(left: Left, content: dict[str, Any], *, end: bool) -> None:
         time.sleep(0.01)
 
 
+def _segments_of(pid: int) -> set[bytes | int]:
+    """Return the segments of PostgreSQL that a process maps: files, and ids of those of System V it made."""
+    try:
+        with open(f"/proc/{pid}/maps", "rb") as file:
+            mapped = [line.split(maxsplit=5) for line in file if _FILE in line or _SYSTEM_V in line]
+    except OSError:
+        return set()
+    made = {row.number for row in _shared_memory() if row.creator == pid} if mapped else set()
+    return {words[5].rstrip() for words in mapped if _FILE in words[5]} | (
+        {int(words[4]) for words in mapped} & made
+    )
+
+
+class _Shared(NamedTuple):
+    """A segment of System V."""
+
+    number: int
+    key: int
+    creator: int
+    attached: int
+
+
+def _shared_memory() -> list[_Shared]:
+    with contextlib.suppress(OSError), open("/proc/sysvipc/shm", "rb") as table:
+        rows = (list(map(int, line.split()[:7])) for line in table.read().splitlines()[1:])
+        return [_Shared(row[1], row[0] & 0xFFFFFFFF, row[4], row[6]) for row in rows]
+    return []
+
+
 def forget_shared_memory(folder: str) -> None:
     """Remove the shared memory of PostgreSQL servers that were killed and have their data below a folder.
 
     The seventh line of `postmaster.pid` has its key and id (System V); the first, the process that made it.
+    `initdb` runs servers, too, and removes that file when it is ended: what a process mapped when it was
+    signalled counts, too.
     """
     named = {}
     for place, below, files in os.walk(folder):
@@ -256,14 +293,16 @@ def forget_shared_memory(folder: str) -> None:
                 with open(os.path.join(place, "postmaster.pid"), "rb") as file:
                     lines = file.read().splitlines()
                 key, number = map(int, lines[6].split())
-                named[number] = (key & 0xFFFFFFFF, int(lines[0]))
-    if not named:
-        return
-    with contextlib.suppress(OSError), open("/proc/sysvipc/shm", "rb") as table:
-        for line in table.read().splitlines()[1:]:
-            key, number, _, _, creator, _, attached = map(int, line.split()[:7])
-            if named.get(number) == (key & 0xFFFFFFFF, creator) and not attached:
-                ctypes.CDLL(None, use_errno=True).shmctl(number, _IPC_RMID, None)
+                named[number] = (key & 0xFFFFFFFF, abs(int(lines[0])))  # negative if it serves no clients
+    left = _mapped.difference(*map(_segments_of, all_processes())) if _mapped else set()
+    _mapped.difference_update(left)
+    for path in left:
+        if isinstance(path, bytes):
+            with contextlib.suppress(OSError):
+                os.unlink(path)
+    for row in _shared_memory() if named or left else ():
+        if (row.number in left or named.get(row.number) == (row.key, row.creator)) and not row.attached:
+            ctypes.CDLL(None, use_errno=True).shmctl(row.number, _IPC_RMID, None)
 
 
 # --- output ---------------------------------------------------------------------------------------
@@ -621,14 +660,14 @@ class Keeper:
         for deadline, number in ((GRACE_S, 0), (FORCED_S, signal.SIGKILL)):
             until = time.monotonic() + deadline
             while (left := self._everything()) and time.monotonic() < until:
-                for process in left if number else ():
-                    send(process, number)
+                for process in left:
+                    send(process, number)  # 0: only looks what memory it has made meanwhile
                 self._turn(20)
         self._finish()
         self._remove_scratch()
 
     def _remove_scratch(self) -> None:
-        for folder in filter(os.path.exists, self._scratch):
+        for folder in self._scratch:
             forget_shared_memory(folder)
             shutil.rmtree(folder, ignore_errors=True)
         if self._note_path:
