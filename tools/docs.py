@@ -6,6 +6,7 @@ docs/reference/cli.md                        from the help texts
 wheel/data/share/man/man1/loadlens.1         from the same
 docs/reference/monitors/NAME.md              its table from model/readings.py; the rest is written by hand
 docs/glossary.md                             from the words that reports use
+python/loadlens/api/flags.py                 from the flags: keywords of the verbs in Python
 
 `make site` takes its table of contents, llms.txt and llms-full.txt from here, all made from docs/index.md.
 """
@@ -49,6 +50,18 @@ finding, with what rules it out, or with what was missing to decide. Grades say 
 
 A *note* says how far figures go, and nothing about what limits the service. It is never the answer.
 """
+FLAGS_HEAD = '''"""Keywords of the verbs and their types: made by `make docs` from the flags."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypedDict
+
+Text = str | int | float | Path
+Texts = Text | Sequence[Text]
+File = str | Path
+'''
 FIRST = ("Do", "Means", "Confirm")  # heads of a rule's docstring that are not folded
 
 
@@ -278,6 +291,18 @@ def llms_full() -> str:
     )
 
 
+def flags_module() -> str:
+    """The types of the keywords that the verbs take from Python."""
+    from loadlens.api.keywords import OPTIONS, keywords_of
+
+    parts = [FLAGS_HEAD]
+    for verb, options in OPTIONS.items():
+        parts.append(f"\n\nclass {verb.title()}Flags(TypedDict, total=False):\n")
+        parts.append(f'    """Keywords of `loadlens.{verb}`."""\n\n')
+        parts += [f"    {each.name}: {each.annotation} | None\n" for each in keywords_of(options).values()]
+    return "".join(parts)
+
+
 def pages() -> dict[Path, str]:
     """Every generated page with what it should hold."""
     from loadlens.signals.collect import MONITORS
@@ -291,6 +316,7 @@ def pages() -> dict[Path, str]:
         DOCS / "reference" / "cli.md": cli_page(),
         MANUAL: manual_page(),
         DOCS / "glossary.md": glossary_page(),
+        ROOT / "python" / "loadlens" / "api" / "flags.py": flags_module(),
     } | {DOCS / "reference" / "monitors" / f"{name}.md": monitor_page(name) for name in MONITORS}
 
 

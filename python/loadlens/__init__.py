@@ -1,6 +1,7 @@
 """Loadlens: see what your service does under load, and why.
 
-`loadlens.open(path)` gives the record of a run as Polars frames; the command line does everything else.
+From Python, `loadlens.hit(url)` loads a URL and `loadlens.open(path)` gives the record of a run as Polars
+frames (docs/guide/python.md). Nothing is loaded before it is used.
 """
 
 from __future__ import annotations
@@ -10,10 +11,20 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from loadlens.api.verbs import hit
     from loadlens.record import RunRecord
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "open"]
+__all__ = ["__version__", "hit", "open"]
+
+
+def __getattr__(name: str) -> object:
+    """Load a verb when it is asked for."""
+    if name in __all__:
+        from loadlens.api import verbs
+
+        return getattr(verbs, name)
+    raise AttributeError(f"module 'loadlens' has no attribute {name!r}")
 
 
 def open(path: str | Path) -> RunRecord:

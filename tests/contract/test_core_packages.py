@@ -110,6 +110,19 @@ def test_a_verb_of_the_lab_names_the_command_that_installs_it(verb: str, core: P
     assert done.stderr == f"loadlens: {verb} needs more packages: {INSTALL_LAB}\n"
 
 
+def test_python_has_figures_with_the_core_packages_and_names_what_frames_need(core: Path, url: str) -> None:
+    code = (
+        "import loadlens\n"
+        f"made = loadlens.hit({url!r}, requests={REQUESTS}, connections=2)\n"
+        "print(made.failed.value, '<table>' in made._repr_html_())\n"
+        "try:\n    made.figures\nexcept loadlens.errors.UsageError as fault:\n    print(fault)\n"
+    )
+
+    done = subprocess.run([core, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout == f"0.0 True\nframes need more packages: {INSTALL_LAB}\n"
+
+
 def test_a_record_written_with_the_core_packages_opens_with_all_rows(
     core: Path, url: str, tmp_path: Path
 ) -> None:

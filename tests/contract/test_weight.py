@@ -17,6 +17,14 @@ def modules_after(code: str) -> set[str]:
     return set(json.loads(done.stdout.splitlines()[-1]))
 
 
+def test_the_package_itself_loads_nothing_but_itself() -> None:
+    code = "import __future__, sys\nold = set(sys.modules)\nimport loadlens\nprint(set(sys.modules) - old)"
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout == "{'loadlens'}\n"
+
+
 def test_the_command_line_loads_nothing_heavy_before_a_verb_runs() -> None:
     assert not modules_after("import loadlens.cli") & HEAVY
 
@@ -39,6 +47,14 @@ def test_a_hit_loads_nothing_heavy(more: list[str]) -> None:
         f"{CLOSING_SERVER}import sys\nfrom loadlens.cli import app\n"
         f"sys.argv = ['loadlens', 'hit', URL, '-n', '1', '-c', '1', *{more!r}]\n"
         "try:\n    app(standalone_mode=False)\nexcept SystemExit:\n    pass"
+    )
+
+    assert not modules_after(code) & HEAVY
+
+
+def test_a_hit_from_python_loads_nothing_heavy() -> None:
+    code = (
+        f"{CLOSING_SERVER}import loadlens\nassert not loadlens.hit(URL, requests=1, connections=1).p99 < '1h'"
     )
 
     assert not modules_after(code) & HEAVY

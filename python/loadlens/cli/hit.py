@@ -6,10 +6,9 @@ import json
 import secrets
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from loadlens import units
 from loadlens.cli import plan_faults, preflight
@@ -34,6 +33,7 @@ from loadlens.model.workload import (
 from loadlens.present import load_text, terminal
 
 if TYPE_CHECKING:
+    from loadlens.machine.calibration import Calibration
     from loadlens.model.report import ObjectiveRow
     from loadlens.model.result import EngineResult
     from loadlens.model.study import Objective
@@ -58,6 +58,91 @@ def hit(given: HitOptions) -> None:
     Several URLs of one service are drawn at random, each as often as the others, and have a row each.
     Ctrl-C stops the load and prints the results so far. Failed requests alone exit 0, unless none succeeded.
     """
+    made = load(given)
+    if given.as_json:
+        print(made.as_json())
+    elif made.result.driver is not None:
+        from loadlens.report.write.terminal.external_summary import print_driven
+
+        print_driven(made.result, made.plan, record=made.done.record, quiet=given.quiet)
+    else:
+        from loadlens.report.write.terminal.hit_summary import Screen, print_hit
+
+        screen = Screen(
+            objectives=made.objectives,
+            redirect=made.redirect,
+            calibrated=made.calibrated,
+            record=made.done.record,
+            quiet=given.quiet,
+            verbose=given.verbose,
+            width=terminal.width(),
+        )
+        print_hit(made.result, made.plan, screen)
+    made.outputs.write(made.as_json, made.as_result)
+    if (lost := made.done.lost) is not None:
+        sys.stderr.write(f"loadlens: the record is incomplete: {lost.message}\n  at {lost.where}\n")
+    sys.exit(int(made.exit_code))
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """A load that was made, as every medium shows it: without the values that are hidden."""
+
+    plan: Plan
+    done: HitDone
+    content: dict[str, Any]  # the result as the engine wrote it
+    result: EngineResult
+    objectives: tuple[ObjectiveRow, ...]
+    calibrated: Calibration | None
+    redirect: str
+    outputs: Outputs
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """The exit code of the command."""
+        from loadlens.run import trial_faults
+
+        if self.done.lost is not None:
+            return ExitCode.RECORD
+        if self.done.exit_code is not ExitCode.OK:
+            return self.done.exit_code
+        if trial_faults.is_all_failed(self.result):
+            return ExitCode.TESTBED
+        is_missed = any(row.state == "bad" for row in self.objectives)
+        return ExitCode.OBJECTIVE if is_missed else ExitCode.OK
+
+    def as_json(self) -> str:
+        """Return what --json prints."""
+        from loadlens.report.write.json import hit_as_json
+
+        return hit_as_json(self.content, self.plan, self.calibrated, self.objectives)
+
+    def as_result(self) -> Result:
+        """Return the result of our own engine for files and for Python."""
+        from loadlens.report.write import result_of
+        from loadlens.report.write.terminal.hit_summary import Screen, summary
+        from loadlens.run import trial_faults
+
+        is_invalid = self.done.exit_code is ExitCode.INVALID
+        is_failed = not is_invalid and trial_faults.is_all_failed(self.result)
+        return result_of.of_load(
+            f"{self.plan.streams[0].target.origin}: {load_in_words(self.plan)}",
+            self.result,
+            summary(self.result, self.plan, Screen(redirect=self.redirect, quiet=True, width=sys.maxsize)),
+            self.objectives,
+            failure="no request succeeded" if is_failed else "",
+            error="; ".join(trial_faults.faults_of(self.result)) if is_invalid else "",
+        )
+
+
+def load(given: HitOptions) -> Load:
+    """Make a load; only the live view on a terminal is shown, and nothing with --quiet or --json.
+
+    Raises:
+        UsageError: Flags that cannot be read, or do not go together; nothing was sent.
+        TestbedError: Nothing accepts connections there.
+        EngineError: The engine fails to run the plan.
+    """
     _refuse_unsupported(given)
     target, scenarios = requests_of(given)
     target = _secured(target, given)
@@ -69,9 +154,9 @@ def hit(given: HitOptions) -> None:
         raise UsageError("results of other tools are written as JSON only", where="--out", hint="json=FILE")
     warmup_ns = quantity(units.duration_ns, given.warmup, "--warmup")
     feeds = feeds_of(given.feeds, [step for scenario in scenarios for step in scenario.steps])
-    load = load_of(given, warmup_ns, feed_ends=any(feed.end == "stop" for feed in feeds))
+    shape = load_of(given, warmup_ns, feed_ends=any(feed.end == "stop" for feed in feeds))
     if given.save_study is not None:
-        _save_study(given, target, scenarios, load, feeds)
+        _save_study(given, target, scenarios, shape, feeds)
     plan = Plan(
         seed=secrets.randbits(48) if given.seed is None else given.seed,
         streams=(
@@ -80,18 +165,18 @@ def hit(given: HitOptions) -> None:
                 role="load",
                 target=target,
                 scenarios=scenarios,
-                workload=load.workload,
+                workload=shape.workload,
                 connection=_connection(given.connection),
                 timeout_ns=quantity(units.duration_ns, given.timeout, "--timeout"),
-                cookies=_cookies(given.cookies, load.workload),
+                cookies=_cookies(given.cookies, shape.workload),
             ),
         ),
         threads=given.threads,
         feeds=feeds,
         warmup_ns=warmup_ns,
-        duration_ns=load.duration_ns,
+        duration_ns=shape.duration_ns,
     )
-    sys.exit(int(_run(plan, given, objectives, outputs)))
+    return _made(plan, given, objectives, outputs)
 
 
 def _save_study(
@@ -133,7 +218,7 @@ def _save_study(
         sys.stderr.write(f"loadlens: export {name} before the study runs: {what}\n")
 
 
-def _run(plan: Plan, given: HitOptions, objectives: tuple[Objective, ...], outputs: Outputs) -> ExitCode:
+def _made(plan: Plan, given: HitOptions, objectives: tuple[Objective, ...], outputs: Outputs) -> Load:
     from loadlens.live.hit_view import HitView
     from loadlens.run.single_load import run_hit
 
@@ -159,63 +244,20 @@ def _run(plan: Plan, given: HitOptions, objectives: tuple[Objective, ...], outpu
     from loadlens.machine import calibration  # what a refusal does not need
     from loadlens.model.result import EngineResult
     from loadlens.report.write.hit_figures import objective_rows
-    from loadlens.report.write.json import hit_as_json
-    from loadlens.report.write.terminal.hit_summary import Screen, is_all_redirects, print_hit
-    from loadlens.run import trial_faults
+    from loadlens.report.write.terminal.hit_summary import is_all_redirects
 
-    calibrated = None if driver is not None else calibration.of_this_machine()
     content = hiding.knowing(hiding.values_in(json.loads(plan.to_json()))).content(done.result)
     result = EngineResult.from_json(content)
-    judged = objective_rows(result, objectives)
-    redirect = ""
-    if driver is None and is_all_redirects(result.streams[0]):
-        redirect = hiding.text(_redirect_of(plan))
-    as_json = partial(hit_as_json, content, shown, calibrated, judged)
-    if given.as_json:
-        print(as_json())
-    elif driver is not None:
-        from loadlens.report.write.terminal.external_summary import print_driven
-
-        print_driven(result, shown, record=done.record, quiet=given.quiet)
-    else:
-        screen = Screen(
-            objectives=judged,
-            redirect=redirect,
-            calibrated=calibrated,
-            record=done.record,
-            quiet=given.quiet,
-            verbose=given.verbose,
-            width=terminal.width(),
-        )
-        print_hit(result, shown, screen)
-    outputs.write(as_json, partial(_result, shown, done, result, judged, redirect=redirect))
-    if done.lost is not None:
-        sys.stderr.write(f"loadlens: the record is incomplete: {done.lost.message}\n  at {done.lost.where}\n")
-        return ExitCode.RECORD
-    if done.exit_code is not ExitCode.OK:
-        return done.exit_code
-    if trial_faults.is_all_failed(result):
-        return ExitCode.TESTBED
-    return ExitCode.OBJECTIVE if any(row.state == "bad" for row in judged) else ExitCode.OK
-
-
-def _result(
-    plan: Plan, done: HitDone, result: EngineResult, judged: tuple[ObjectiveRow, ...], *, redirect: str
-) -> Result:
-    """Return the result for files."""
-    from loadlens.report.write import result_of
-    from loadlens.report.write.terminal.hit_summary import Screen, summary
-    from loadlens.run import trial_faults
-
-    is_invalid = done.exit_code is ExitCode.INVALID
-    is_failed = not is_invalid and trial_faults.is_all_failed(result)
-    return result_of.of_load(
-        f"{plan.streams[0].target.origin}: {load_in_words(plan)}",
-        result,
-        summary(result, plan, Screen(redirect=redirect, quiet=True, width=sys.maxsize)),
-        judged,
-        failure="no request succeeded" if is_failed else "",
-        error="; ".join(trial_faults.faults_of(result)) if is_invalid else "",
+    is_redirect = driver is None and is_all_redirects(result.streams[0])
+    return Load(
+        plan=shown,
+        done=done,
+        content=content,
+        result=result,
+        objectives=objective_rows(result, objectives),
+        calibrated=None if driver is not None else calibration.of_this_machine(),
+        redirect=hiding.text(_redirect_of(plan)) if is_redirect else "",
+        outputs=outputs,
     )
 
 

@@ -37,20 +37,26 @@ def needing_lab(command: Callable[..., None], *, draws: bool) -> Callable[..., N
 
     @wraps(command)
     def checked(**given: Any) -> None:
-        if any(find_spec(name) is None for name in PACKAGES):
-            raise UsageError(f"{command.__name__} needs more packages: {INSTALL}")
-        _demand(command.__name__, draws=draws)
+        demand(command.__name__, draws=draws)
         command(**given)
 
     return checked
 
 
-def _demand(verb: str, *, draws: bool) -> None:
-    """Refuse what the limits of this process do not allow.
+def is_installed() -> bool:
+    """True if every package of the extra is there."""
+    return all(find_spec(name) is not None for name in PACKAGES)
+
+
+def demand(verb: str, *, draws: bool) -> None:
+    """Refuse a verb whose packages are not installed, or cannot be loaded within the limits of this process.
 
     Raises:
+        UsageError: Packages are missing; the command that installs them is named.
         TooLargeError: A limit is too low; both numbers are named.
     """
+    if not is_installed():
+        raise UsageError(f"{verb} needs more packages: {INSTALL}")
     cores = len(os.sched_getaffinity(0))
     addresses = OF_TABLES + OF_A_CORE * cores + draws * OF_CHARTS
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)

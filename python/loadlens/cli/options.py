@@ -58,20 +58,32 @@ def verb(
 
     def command_of(run: Callable[[Options], None]) -> Callable[..., None]:
         def command(**given: Any) -> None:
-            values = {
-                name: tuple(value) if isinstance(value, list) else value for name, value in given.items()
-            }
-            refuse_bytes(values, parameters)
-            run(options(**{name: value for name, value in values.items() if value is not None}))
+            run(filled(options, given))
 
-        hints = get_type_hints(options)
         command.__name__, command.__doc__ = run.__name__, run.__doc__
-        parameters = [_parameter(each, hints[each.name]) for each in fields(options)]  # type: ignore[arg-type]
+        parameters = parameters_of(options)
         command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         command.examples = examples  # type: ignore[attr-defined]
         return command
 
     return command_of
+
+
+def parameters_of(options: type[Options]) -> list[inspect.Parameter]:
+    """Return the options as parameters, the type of each as typer reads it."""
+    hints = get_type_hints(options)
+    return [_parameter(each, hints[each.name]) for each in fields(options)]  # type: ignore[arg-type]
+
+
+def filled(options: type[Options], given: Mapping[str, Any]) -> Options:
+    """Return the options with these values; one that is `None` keeps its default.
+
+    Raises:
+        UsageError: Text or a path is not UTF-8.
+    """
+    values = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
+    refuse_bytes(values, parameters_of(options))
+    return options(**{name: value for name, value in values.items() if value is not None})
 
 
 def refuse_bytes(values: Mapping[str, Any], parameters: Sequence[inspect.Parameter]) -> None:

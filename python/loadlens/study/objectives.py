@@ -34,17 +34,27 @@ def objective(text: str) -> Objective:
     if match is None:
         raise UnitError(f"{shown(text)} is not an objective", _EXAMPLE)
     name, sign, bound = match.groups()
+    metric = metric_of(name)
+    parse = bound_of(metric)
+    if parse is units.duration_s and re.fullmatch(r"[\d.]+", bound):
+        raise UnitError(f"{shown(bound)} has no unit", f"{name}{sign}{bound}ms or {name}{sign}{bound}s")
+    limit = parse(bound)
+    return Objective(metric, None, below=limit) if sign == "<" else Objective(metric, None, above=limit)
+
+
+def metric_of(name: str) -> str:
+    """Return a metric by its short name, `p99`, or by the name in studies.
+
+    Raises:
+        UnitError: There is none.
+    """
     metric = _SHORT.get(name, name)
     if metric not in METRICS:
         # p42 is as near to p50 as to p90
         near = nearest(name, [*_SHORT, *METRICS]) if len(name) > 4 else None
         hint = f"did you mean {near}?" if near is not None else f"one of {', '.join(_SHORT)}"
         raise UnitError(f"{shown(name)} is not a metric", hint)
-    parse = bound_of(metric)
-    if parse is units.duration_s and re.fullmatch(r"[\d.]+", bound):
-        raise UnitError(f"{shown(bound)} has no unit", f"{name}{sign}{bound}ms or {name}{sign}{bound}s")
-    limit = parse(bound)
-    return Objective(metric, None, below=limit) if sign == "<" else Objective(metric, None, above=limit)
+    return metric
 
 
 def bound_of(metric: str) -> Callable[[object], float]:

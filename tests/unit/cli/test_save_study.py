@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -45,11 +47,11 @@ def load_and_study(words: str, folder: Path, monkeypatch: pytest.MonkeyPatch) ->
     """Return the plan that `hit` would run, and the case of the study that it wrote."""
     plans: list[Plan] = []
 
-    def run(plan: Plan, *_: object) -> ExitCode:
+    def made(plan: Plan, *_: object) -> NoReturn:
         plans.append(plan)
-        return ExitCode.OK
+        sys.exit(ExitCode.OK)
 
-    monkeypatch.setattr(hit, "_run", run)
+    monkeypatch.setattr(hit, "_made", made)
     monkeypatch.setattr("sys.argv", ["loadlens", "hit", *shlex.split(words), "--save-study", "made.yaml"])
     with pytest.raises(SystemExit) as ended:
         main()

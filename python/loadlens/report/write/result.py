@@ -59,8 +59,13 @@ def as_csv(result: Result) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(HEAD)
-    writer.writerows((row.case, row.step, row.metric, *_fields(row)) for row in result.rows)
+    writer.writerows(map(cells_of, result.rows))
     return text.getvalue()
+
+
+def cells_of(row: Row) -> tuple[object, ...]:
+    """Return a row under the columns of HEAD; what is not known is empty."""
+    return row.case, row.step, row.metric, *_fields(row)
 
 
 def _fields(row: Row) -> tuple[object, ...]:

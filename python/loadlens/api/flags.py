@@ -1,0 +1,55 @@
+"""Keywords of the verbs and their types: made by `make docs` from the flags."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypedDict
+
+Text = str | int | float | Path
+Texts = Text | Sequence[Text]
+File = str | Path
+
+
+class HitFlags(TypedDict, total=False):
+    """Keywords of `loadlens.hit`."""
+
+    connections: Text | None
+    requests: Text | None
+    duration: Text | None
+    rate: Text | None
+    think: Text | None
+    pace: Text | None
+    warmup: Text | None
+    ramp: Text | None
+    stages: Text | None
+    steps: Text | None
+    bursts: Text | None
+    replay: Text | None
+    arrivals: Text | None
+    overflow: Text | None
+    method: Text | None
+    header: Texts | None
+    body: Text | None
+    body_file: File | None
+    auth: Text | None
+    targets: Text | None
+    cookies: bool | None
+    timeout: Text | None
+    expect: Text | None
+    check: Texts | None
+    resolve: Text | None
+    feed: Texts | None
+    insecure: bool | None
+    cacert: File | None
+    cert: File | None
+    key: File | None
+    servername: Text | None
+    no_resume: bool | None
+    objective: Texts | None
+    out: Texts | None
+    connection: Text | None
+    threads: int | None
+    seed: int | None
+    hide: Texts | None
+    save_study: Text | None
