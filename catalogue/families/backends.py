@@ -21,10 +21,12 @@ from catalogue.family import (
 )
 from catalogue.parts import PING, WORK, burn, loops, ms, per_s, plateau, server, share, threads, wait
 
+PART: Final = need("part.full")
 # A replica that holds a thread per waiting request is limited by its threads, in twins as well.
 OF_REPLICAS: Final = frozenset(
     {"saturation.plateau", "threads.pool-limit", "outside.handler-wait", "downstream.serialised"}
 )
+FULL_FIRST: Final = frozenset({"part.full"})  # the replica that is the limit, as its requests show it
 
 
 def _replicas(draws: Draws, times_ms: list[float], most: int) -> tuple[dict[str, Any], ...]:
@@ -43,7 +45,7 @@ def _skewed(draws: Draws) -> Drawn:
     return Drawn(
         Specimen(
             Setup(replicas, Front((0,) * turns + (1, 2)), metrics_from=None),
-            Label((need("lb.imbalance", tier="B"),), OF_REPLICAS | LIMITS_OF_THE_MACHINE),
+            Label((need("lb.imbalance", tier="B"),), OF_REPLICAS | LIMITS_OF_THE_MACHINE | FULL_FIRST),
             plateau(of_replica / hot, work, hottest=share(hot), imbalance=Number(3 * hot, "ratio")),
         ),
         Specimen(
@@ -62,7 +64,7 @@ def _slow_one(draws: Draws) -> Drawn:
             Setup(_replicas(draws, [work, work, slow], most), Front((0, 1, 2)), metrics_from=None),
             Label(
                 (need("backend.slow-one", tier="B"),),
-                OF_REPLICAS | LIMITS_OF_THE_MACHINE | {"mixture.slow-path"},
+                OF_REPLICAS | LIMITS_OF_THE_MACHINE | {"mixture.slow-path"} | FULL_FIRST,
             ),
             plateau(3 * most * 1e3 / slow, (2 * work + slow) / 3, slower=Number(slower, "ratio")),
         ),
@@ -70,6 +72,29 @@ def _slow_one(draws: Draws) -> Drawn:
             Setup(_replicas(draws, [work] * 3, most), Front((0, 1, 2)), metrics_from=None),
             Label((), OF_REPLICAS | LIMITS_OF_THE_MACHINE),
             plateau(3 * most * 1e3 / work, work),
+        ),
+    )
+
+
+def _full_one(draws: Draws) -> Drawn:
+    """All replicas take as long, and one of them serves few requests at once."""
+    work, few = draws.scaled(15, 40), draws.whole(1, 3)
+    allowed = frozenset(
+        {"backend.slow-one", "downstream.serialised", "threads.pool-limit", "saturation.plateau"}
+    )
+
+    def replicas(most: int) -> tuple[dict[str, Any], ...]:
+        others = (server(draws, wait(work), backend=name) for name in "ab")
+        return (*others, server(draws, wait(work), serve=threads(most), backend="c"))
+
+    return Drawn(
+        Specimen(
+            Setup(replicas(few), Front((0, 1, 2)), metrics_from=None),
+            Label((PART,), allowed),
+            plateau(3 * few * 1e3 / work, work, places=Number(few, "threads")),
+        ),
+        Specimen(
+            Setup(replicas(2_000), Front((0, 1, 2)), metrics_from=None), Label((), LIMITS_OF_THE_MACHINE)
         ),
     )
 
@@ -168,6 +193,12 @@ FAMILIES: Final = (
         _slow_one,
         looks_like=("skewed-turns", "slow-path"),
         fix=Fix("the slow replica as fast as the others", ("backend.slow-one",)),
+    ),
+    Family(
+        "full-replica",
+        "one of three replicas serves few requests at once",
+        _full_one,
+        looks_like=("slow-replica", "skewed-turns", "slow-path", "db-lock"),
     ),
     Family("hashed-connections", "few connections are hashed to event loops that compute", _hashed, "decoy"),
     Family("retries", "a gateway retries when the service behind it fails", _retries),

@@ -385,6 +385,19 @@ def one_is_slow(drawn: Drawn) -> None:
     assert 0.8 < twin[2] / twin[0] < 1.25
 
 
+def one_is_full(drawn: Drawn) -> None:
+    """A third of the requests waits in line; the others take what one takes alone, as the twin's do."""
+    capacity, alone = value(drawn.flawed, "capacity"), value(drawn.flawed, "alone")
+    users, seconds = filling(drawn.flawed)
+
+    flawed = seen(drawn.flawed, users=2 * users, seconds=seconds)
+    twin = seen(drawn.twin, users=2 * users, seconds=seconds)
+
+    assert flawed.ok <= 1.03 * capacity * flawed.elapsed_s + 2 * users
+    assert 0.2 * flawed.counted <= flawed.longer_than(2 * alone) <= 0.45 * flawed.counted
+    assert twin.longer_than(2 * alone) <= 0.05 * twin.counted
+
+
 def loops_have_listeners_of_their_own(drawn: Drawn) -> None:
     with up(drawn.flawed) as service:
         observed = drive(service, users=24, seconds=0.6)
@@ -739,6 +752,7 @@ CHECKS: dict[str, Check] = {
     "accept-drops": accepts_slowly,
     "two-writes": waits_for_acknowledgements,
     "skewed-turns": turns_are_uneven,
+    "full-replica": one_is_full,
     "slow-replica": one_is_slow,
     "hashed-connections": loops_have_listeners_of_their_own,
     "retries": asks_again,

@@ -81,6 +81,7 @@ RULES: tuple[Rule, ...] = _modules(
     "overload.retry_amplification",
     "replicas.lb_imbalance",
     "replicas.backend_slow_one",
+    "replicas.part_full",
     "memory_and_disk.disk_bound",
     "memory_and_disk.memory_pressure",
     "memory_and_disk.logging_per_request",

@@ -19,7 +19,7 @@ from loadlens.measure.requests import shapes
 from loadlens.measure.requests.failures import Failure
 from loadlens.measure.requests.queue_seen import ahead_of
 from loadlens.measure.requests.stuck import stuck
-from loadlens.measure.services import gauges, handler_times
+from loadlens.measure.services import gauges, handler_times, label_splits
 from loadlens.measure.services.cpu_per_request import cpu_time
 from loadlens.measure.services.host_context import (
     balances_of,
@@ -245,6 +245,7 @@ def _step(case: CaseMeasures, idle: Mapping[str, float | None], work_s: float) -
         answer_bytes=_answer_bytes(case),
         steal_mean=float(np.mean(stolen)) if stolen else None,
         others_mean=float(np.mean(others)) if others else None,
+        splits=label_splits.splits_of(case),
     )
 
 

@@ -26,7 +26,7 @@ from loadlens.estimate.steady_state import Steadiness, steadiness
 from loadlens.measure.external_report import NO_RESPONSE, ExternalReport
 from loadlens.measure.requests import connections as connected
 from loadlens.measure.requests import failures, received, refused, samples, standstill
-from loadlens.measure.services import gauges
+from loadlens.measure.services import gauges, label_splits
 from loadlens.measure.source import (
     HistogramRow,
     StepPlan,
@@ -251,6 +251,7 @@ class TrialMeasures:
     rows: samples.Read = samples.NOT_LOOKED_AT
     places: tuple[gauges.GaugePlace, ...] = ()  # held by requests, as services report
     numbers: tuple[gauges.Reading, ...] = ()  # whole numbers that services export
+    splits: tuple[label_splits.SplitReading, ...] = ()  # services' own metrics by the values of a label
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -349,6 +350,7 @@ def _measure(source: TrialSource, window: Window) -> TrialMeasures:
         rows=samples.read(source, plans, counters, grid.edges_s),
         places=gauges.read(readings, begin, end),
         numbers=gauges.read_numbers(readings, begin, end),
+        splits=label_splits.read(readings, begin, end),
     )
     return with_readings(measures, readings, begin, end)
 

@@ -317,6 +317,24 @@ class ConcurrencyLimit:
 
 
 @dataclass(frozen=True, slots=True)
+class LabelPart:
+    """Requests or calls that a metric of the service counts under one value of a label."""
+
+    value: str  # for printing only
+    rate: Figure  # per second
+    mean: Figure  # seconds of each; not measured: the metric only counts
+
+
+@dataclass(frozen=True, slots=True)
+class LabelSplit:
+    """One metric of the service by the values of one label; metrics with many values are left out."""
+
+    metric: str  # for printing only, as the label
+    label: str
+    parts: tuple[LabelPart, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """One level of load on one curve, over all its valid trials."""
 
@@ -363,6 +381,7 @@ class Step:
     spared: SparedRequests | None = None  # of the load in these trials; none: it stood still in none of them
     steal_mean: float | None = None  # as `steal`, of all trials
     others_mean: float | None = None  # as `other_cores`, of all trials
+    splits: tuple[LabelSplit, ...] = ()  # of the services' own metrics
 
     def longest_class(self) -> RequestClass | None:
         """The class whose requests take longest here."""

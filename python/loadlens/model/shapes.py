@@ -108,6 +108,8 @@ class SlowPath:
     is_even: bool | None = None  # the share is the same in the halves of all trials; none: too few
     together: float | None = None  # of the probes due during slow requests, how many waited for their end
     in_answer: float | None = None  # of the slow ones, how many waited between first and last byte
+    parted: tuple[SlowLevel, ...] = ()  # levels above the lowest at which some wait and the others hardly do
+    usual_s: float | None = None  # median of the first hill at the lowest level
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from loadlens import diagnose
 from loadlens.measure.curve import capacity_of, completed
-from loadlens.model.facts import ConcurrencyLimit, Curve, FailureMode, Gauge, StuckWatch
-from loadlens.model.finding import Estimate, Finding
+from loadlens.model.facts import ConcurrencyLimit, Curve, FailureMode, Gauge, LabelSplit, StuckWatch
+from loadlens.model.finding import Estimate, Finding, Grade
 from loadlens.model.shapes import FailedAtOnce
 from tests.unit.diagnose.build import curve, estimate, facts, probe, process, step
+from tests.unit.diagnose.parts import hill, hills, one_full, part
 
 EXAMPLES = 300
 CORES = 4
@@ -35,6 +36,24 @@ def places(draw: st.DrawFn) -> tuple[ConcurrencyLimit, ...]:
         kind, source = draw(st.sampled_from(kinds)), draw(st.sampled_from(sources))
         drawn.append(ConcurrencyLimit(kind, held, waiting, bound, seen_in=source))
     return tuple(drawn)
+
+
+@st.composite
+def splits(draw: st.DrawFn, rate: float) -> tuple[LabelSplit, ...]:
+    """Draw what a metric counts by the values of a label, with times or without."""
+    if draw(st.booleans()):
+        return ()
+    is_timed, values = draw(st.booleans()), "abcd"[: draw(st.integers(2, 4))]
+    return (
+        LabelSplit(
+            "calls",
+            "shard",
+            tuple(
+                part(value, rate * draw(st.floats(0, 1.5)), draw(st.floats(1e-4, 10)) if is_timed else None)
+                for value in values
+            ),
+        ),
+    )
 
 
 @st.composite
@@ -83,6 +102,7 @@ def curves(draw: st.DrawFn) -> Curve:
                 ),
                 probes=(probe(draw(st.floats(1e-3, 1)), delayed=draw(st.floats(0, 1))),),
                 places=draw(places()),
+                splits=draw(splits(rate)),
                 host_cpu=estimate(draw(st.floats(0.1, CORES)), unit="cores"),
                 stuck=StuckWatch(
                     (draw(st.integers(0, 2)),) * trials, 2.0, response, draw(st.integers(0, 99))
@@ -90,11 +110,34 @@ def curves(draw: st.DrawFn) -> Curve:
             )
         )
     work = estimate(draw(st.floats(1e-4, 0.5)), trials=trials)
-    return curve(*steps, work=work, think=0.0, failed=tuple(failed))
+    levels = tuple(
+        hill(level.load, draw(st.floats(0.005, 0.99)), quick_s * draw(st.floats(3, 50)), quick_s)
+        for level in steps
+        if draw(st.booleans()) and (quick_s := draw(st.floats(1e-4, 1)))
+    )
+    slow = (replace(hills(), levels=levels, parted=levels),) if levels else ()
+    return curve(*steps, work=work, think=0.0, failed=tuple(failed), slow_paths=slow)
+
+
+@st.composite
+def in_parts(draw: st.DrawFn) -> Curve:
+    """Draw a service of which one part is full, next to places and probes that have nothing to do with it."""
+    share, labels = draw(st.floats(0.01, 0.9)), draw(st.booleans())
+    built = one_full(labels=labels, timed=draw(st.booleans()), times=draw(st.booleans()), share=share)
+    steps = tuple(
+        replace(
+            level,
+            places=draw(places()),
+            probes=(probe(draw(st.floats(1e-3, 1)), delayed=draw(st.floats(0, 1))),),
+            splits=(*level.splits, *draw(splits(level.throughput_trials[0]))),
+        )
+        for level in built.steps
+    )
+    return replace(built, steps=steps)
 
 
 @settings(max_examples=EXAMPLES, deadline=None, derandomize=True)
-@given(curves())
+@given(st.one_of(curves(), in_parts()))
 def test_no_finding_contradicts_what_was_measured(built: Curve) -> None:
     verdict = diagnose.assess(facts(built, cores=CORES))
     by_rule = {finding.rule: finding for finding in verdict.findings}
@@ -115,10 +158,20 @@ def test_no_finding_contradicts_what_was_measured(built: Curve) -> None:
         top = built.steps[-1]
         assert isinstance(built.work, Estimate)
         assert completed(top) * built.work.point <= 1.2 * CORES, saturated.statement
+    if (full := by_rule.get("part.full")) is not None:
+        assert_part_has_room_beside(full)
+        assert "downstream.serialised" not in by_rule or full.grade is Grade.SUSPECTED
     capacity = capacity_of(built)
     if hasattr(capacity, "saturation"):
         rates = [sum(level.throughput_trials) / len(level.throughput_trials) for level in built.steps]
         assert capacity.saturation.capacity >= 0.5 * max(rates)
+
+
+def assert_part_has_room_beside(finding: Finding) -> None:
+    """A full part has a share of the requests and of the waiting, and never all of the requests."""
+    values = {evidence.signal: evidence.value or 0.0 for evidence in finding.evidence}
+    assert 0 < values["part.share"] <= 0.8
+    assert 0 < values["part.waiting"] <= 1
 
 
 def assert_shares_are_shares(finding: Finding) -> None:

@@ -77,7 +77,9 @@ def slow_paths(cases: Sequence[CaseMeasures], dense: Sequence[CaseMeasures]) -> 
         levels = _levels(cases, step.index)
         if levels:
             alone = [*levels[:1], *_like(dense, cases[0], step.index)]
-            paths.append(_path(step.name, step.request, levels, alone))
+            usual_s = _first_hill_s(levels[0].counts)
+            path = _path(step.name, step.request, levels, alone)
+            paths.append(replace(path, parted=_parted(levels[1:], usual_s), usual_s=usual_s))
     return tuple(paths)
 
 
@@ -107,6 +109,30 @@ def _like(beside: Sequence[CaseMeasures], case: CaseMeasures, index: int) -> lis
         == (wanted.plan.is_closed, wanted.plan.load)
     ]
     return _levels(same, index)
+
+
+def _parted(levels: Sequence[_Level], usual_s: float | None) -> tuple[SlowLevel, ...]:
+    """Return the levels with a valley behind a first hill that is about as quick as without load."""
+    parted = []
+    for level in levels:
+        valley = _first_valley(level.counts)
+        slow = None if valley is None else _level(level.load, level.counts, valley)
+        quick_s = _first_hill_s(level.counts)
+        if slow is not None and usual_s is not None and quick_s is not None and quick_s <= CALM * usual_s:
+            parted.append(slow)
+    return tuple(parted)
+
+
+def _first_valley(counts: IntervalCounts) -> float | None:
+    """Return where the second hill begins; none: there is one hill, or too few requests."""
+    mixture = mixtures.mixture(counts)
+    several = () if isinstance(mixture, Insufficient) else mixture.components[1:]
+    return several[0].begins_s if several else None
+
+
+def _first_hill_s(counts: IntervalCounts) -> float | None:
+    valley = _first_valley(counts)
+    return _middle(counts.between(0.0, math.inf if valley is None else valley))
 
 
 # --- one class --------------------------------------------------------------------------------------------

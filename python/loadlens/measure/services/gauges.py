@@ -30,7 +30,7 @@ from loadlens.signals.read.trial_series import SCRAPE, Readings, Series, level
 if TYPE_CHECKING:
     from loadlens.measure.case import CaseMeasures
 
-_OURS: Final = frozenset({"service", "replica"})  # labels that the monitor adds
+MONITORS_LABELS: Final = frozenset({"service", "replica"})  # that the monitor adds
 MOST_NUMBERS: Final = 200  # whole numbers of a trial; a service with more exports one for each of something
 Key = tuple[str, ...]
 
@@ -117,7 +117,7 @@ def read_numbers(readings: Readings, begin: float, end: float) -> tuple[Reading,
     replicas: dict[tuple[str, str], list[Series]] = {}
     for metric, series in readings.monitored(SCRAPE):
         if not is_accumulated(metric) and _is_number(series.values):
-            own = {name: value for name, value in series.labels.items() if name not in _OURS}
+            own = {name: value for name, value in series.labels.items() if name not in MONITORS_LABELS}
             replicas.setdefault((series.labels.service, _shown(metric, own)), []).append(series)
     if len(replicas) > MOST_NUMBERS:
         return ()
@@ -171,7 +171,7 @@ def _scraped(readings: Readings) -> Iterable[_Exported]:
     replicas: dict[tuple[str, str, tuple[tuple[str, str], ...]], list[Series]] = {}
     exported: dict[tuple[str, str, tuple[tuple[str, str], ...]], _Exported] = {}
     for metric, series in readings.monitored(SCRAPE):
-        own = {name: value for name, value in series.labels.items() if name not in _OURS}
+        own = {name: value for name, value in series.labels.items() if name not in MONITORS_LABELS}
         meaning = meaning_of(metric, own)
         if meaning is None:
             continue

@@ -18,10 +18,17 @@ from loadlens.measure.case import CaseMeasures
 from loadlens.measure.services.request_counters import scraped
 from loadlens.measure.trial import TrialMeasures
 from loadlens.model.finding import Figure
-from loadlens.signals.read.trial_series import SCRAPE, Readings, Series, mean_or_point, total
+from loadlens.signals.read.metric_names import seconds_per_unit
+from loadlens.signals.read.trial_series import (
+    SCRAPE,
+    Readings,
+    Series,
+    mean_or_point,
+    moments_around,
+    total,
+)
 
 _OF_REQUESTS: Final = frozenset({"http", "request", "requests", "handler", "view", "route"})
-_OF_TIME: Final = {"seconds": 1.0, "second": 1.0, "milliseconds": 1e-3, "millis": 1e-3, "ms": 1e-3}
 _OF_OTHERS: Final = frozenset({"client", "bytes", "size", "query", "active", "outbound", "connect"})
 _PLACEHOLDER: Final = re.compile(r"^(\{.*\}|:.+|<.*>|\*)$")  # of a path: /orders/{id}
 
@@ -51,7 +58,8 @@ def _of_trial(trial: TrialMeasures, where: str) -> dict[str, tuple[Interval, int
         name.removesuffix("_sum"): factor for name, _ in scraped if (factor := _factor(name)) is not None
     }
     every = [series.seconds for _, series in scraped]
-    moments = _around(trial, np.unique(np.concatenate([np.zeros(0), *every])))
+    begin, end = float(trial.grid.edges_s[0]), float(trial.grid.edges_s[-1])
+    moments = moments_around(np.unique(np.concatenate([np.zeros(0), *every])), begin, end)
     by_name = {}
     for name, factor in sorted(names.items()):
         counts = _growth(readings.exported(f"{name}_count"), where, moments)
@@ -68,20 +76,7 @@ def _factor(metric: str) -> float | None:
     words = set(metric.lower().split("_"))
     if not words & _OF_REQUESTS or words & _OF_OTHERS:
         return None
-    return next((factor for word, factor in _OF_TIME.items() if word in words), None)
-
-
-def _around(trial: TrialMeasures, moments: Floats) -> Floats:
-    """Times of the scrapes in the measured part; of those around it where there are too few within."""
-    assert trial.grid is not None
-    begin, end = float(trial.grid.edges_s[0]), float(trial.grid.edges_s[-1])
-    inside = (moments >= begin) & (moments <= end)
-    if inside.sum() < 2 and moments.size:
-        first = max(0, int(np.searchsorted(moments, begin, side="right")) - 1)
-        last = min(moments.size - 1, int(np.searchsorted(moments, end, side="left")))
-        inside = np.zeros(moments.size, dtype=bool)
-        inside[first : last + 1] = True
-    return moments[inside]
+    return seconds_per_unit(metric)
 
 
 def _growth(every: Sequence[Series], where: str, moments: Floats) -> Floats | None:

@@ -61,6 +61,7 @@ _NOT_PLACES: Final = (
     *("jvm_", "process_", "go_threads", "go_goroutines", "go_gc", "go_sched", "nodejs_", "python_"),
     *("nginx_connections_", "promhttp_", "logback_", "kestrel_", "scrape_"),
 )
+_OF_TIME: Final = {"seconds": 1.0, "second": 1.0, "milliseconds": 1e-3, "millis": 1e-3, "ms": 1e-3}
 _SUFFIXES: Final = ("_total", "_bucket", "_sum", "_created")
 _STATES: Final = frozenset({"state", "status"})  # labels whose value is part of the name
 _KNOWN: Final[Mapping[str, Meaning]] = {
@@ -93,6 +94,12 @@ def other_labels(labels: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
 def is_accumulated(metric: str) -> bool:
     """Return true for the name of a counter, a part of a histogram, a size or a time: of no places."""
     return metric.endswith((*_SUFFIXES, "_count")) or bool(_OTHER & set(_words(metric)))
+
+
+def seconds_per_unit(metric: str) -> float | None:
+    """Return the seconds in the unit of a metric of times, by a word of its name; none for others."""
+    words = set(_words(metric))
+    return next((factor for word, factor in _OF_TIME.items() if word in words), None)
 
 
 @cache

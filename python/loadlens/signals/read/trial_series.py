@@ -83,6 +83,17 @@ def total(parts: Sequence[Series], moments: Floats | None = None) -> Series | No
     return Series(moments, np.sum([part.at(moments) for part in parts], axis=0))
 
 
+def moments_around(moments: Floats, begin: float, end: float) -> Floats:
+    """Return the moments of scrapes in a measured part; those around it where there are too few within."""
+    inside = (moments >= begin) & (moments <= end)
+    if inside.sum() < 2 and moments.size:
+        first = max(0, int(np.searchsorted(moments, begin, side="right")) - 1)
+        last = min(moments.size - 1, int(np.searchsorted(moments, end, side="left")))
+        inside = np.zeros(moments.size, dtype=bool)
+        inside[first : last + 1] = True
+    return moments[inside]
+
+
 def level(values: Floats) -> Interval:
     """Return the mean of readings at equal distances."""
     return mean_or_point(values, np.ones(values.size), 1.0, "mean of readings")

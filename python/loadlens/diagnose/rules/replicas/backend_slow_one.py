@@ -54,6 +54,7 @@ from loadlens.model.finding import Counter, Estimate, Evidence, Grade
 ID = "backend.slow-one"
 TITLE = "one replica is slower"
 EXPLAINS: tuple[str, ...] = (
+    "part.full",
     "saturation.plateau",
     "mixture.slow-path",
     "downstream.serialised",

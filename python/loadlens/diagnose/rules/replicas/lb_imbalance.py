@@ -49,6 +49,7 @@ from loadlens.present.numbers import percent, with_unit
 ID = "lb.imbalance"
 TITLE = "load is uneven over replicas"
 EXPLAINS: tuple[str, ...] = (
+    "part.full",
     "saturation.plateau",
     "downstream.serialised",
     "threads.pool-limit",

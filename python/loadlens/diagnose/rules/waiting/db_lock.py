@@ -45,7 +45,7 @@ from loadlens.present import numbers
 
 ID = "db.lock"
 TITLE = "one lock serialises requests"
-EXPLAINS: tuple[str, ...] = ("saturation.plateau",)
+EXPLAINS: tuple[str, ...] = ("saturation.plateau", "part.full")
 
 HARDLY = 0.10  # of the time
 

@@ -42,7 +42,7 @@ from loadlens.present import numbers
 
 ID = "db.pool"
 TITLE = "too few connections in a pool"
-EXPLAINS: tuple[str, ...] = ("saturation.plateau",)
+EXPLAINS: tuple[str, ...] = ("saturation.plateau", "part.full")
 
 
 @dataclass(frozen=True, slots=True)

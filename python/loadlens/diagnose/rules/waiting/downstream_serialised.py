@@ -65,6 +65,7 @@ EXPLAINS: tuple[str, ...] = ("saturation.plateau",)
 # What has found the limit already, or is a line with a name of its own.
 NAMED = (
     *("db.lock", "db.pool", "threads.pool-limit", "ratelimit.active", "shed.overload", "accept.drops"),
+    "part.full",
     *(
         "eventloop.blocked",
         "cpu.saturated",
