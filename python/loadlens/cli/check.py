@@ -1,4 +1,4 @@
-"""`loadlens check STUDY`: cases, order, duration and design faults. Runs nothing."""
+"""`loadlens check STUDY`: cases, order, duration, and advice on the design. Runs nothing."""
 
 from __future__ import annotations
 
@@ -38,11 +38,12 @@ class CheckOptions:
     Example("loadlens check study.yaml --set users=5", "with another value"),
 )
 def check(given: CheckOptions) -> None:
-    """Show the cases of a study, their order and duration, and the faults of its design.
+    """Show the cases of a study, their order and duration, and what would make its design better.
 
     How long rests on earlier runs of the study under runs/, else on published times, else on guesses; it
     says which.
-    Faults of the file are all shown with their lines, and exit 2. Remarks on the design exit 0.
+    Faults of the file are all shown with their lines, and exit 2. Remarks on the design name the number that
+    would be enough; they are advice, and exit 0.
     """
     planned = planned_study(given.study, quick=given.quick, settings=given.overrides, variants=given.variants)
     from loadlens.report.write.terminal.printing import print_lines

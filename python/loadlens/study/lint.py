@@ -1,10 +1,11 @@
 """Faults of experimental design: a study that runs, and whose figures will not say what it asks.
 
 Each rule reads the planned cases of one experiment and knows no study: it sees numbers of users, durations,
-shares and levels, never what they are called. A rule that cannot be sure stays silent.
+shares and levels, never what they are called. A rule that cannot be sure stays silent. The advice names the
+number that would be enough, wherever the file holds what it follows from.
 
-Sources: sizes of samples and trials after Kalibera and Jones (ISMM 2013) and the binomial bounds of order
-statistics; open and closed loops after Schroeder et al. (NSDI 2006).
+Sources: sizes of samples and trials after Kalibera and Jones (ISMM 2013), Guenther (Am. Stat. 35, 1981) and
+the binomial bounds of order statistics; open and closed loops after Schroeder et al. (NSDI 2006).
 """
 
 from __future__ import annotations
@@ -23,6 +24,11 @@ from loadlens.units import duration_text
 QUICK_AT_LEAST_S: Final = 8.0
 INTERVALS_AT_LEAST_S: Final = 15.0  # 60 intervals of 250 ms, what an interval of a quantile is built on
 TIMES_SLOWEST: Final = 5.0  # a trial lasts this many of its slowest answers, or its edges weigh in
+USUAL_SPREAD: Final = (
+    0.03  # between runs of one case, standard deviation of the logarithm; own machines do better
+)
+LARGE_PROBE: Final = 0.2  # of an open load, above which a probe is part of it
+_QUANTILES: Final = (0.999, 0.99, 0.95, 0.9, 0.75, 0.5)
 _WITHIN_BOUNDARY: Final = 0.1  # of the tail: how near a quantile may lie to a step between two scenarios
 
 
@@ -172,14 +178,49 @@ def _too_few_for_the_quantile(experiment: Experiment) -> Iterator[DesignFault]:
     fewest = _most_requests(case)
     for metric in experiment.metrics():
         quantile = _quantile(metric)
-        # The largest of n lies above the quantile with probability 1 - quantile^n; 97.5 % are wanted.
-        needed = 0 if quantile is None else math.ceil(math.log(0.025) / math.log(quantile))
-        if fewest < needed:
+        needed = 0 if quantile is None else _bounding(quantile)
+        if fewest >= needed:
+            continue
+        message = (
+            f"{metric} of {case.name}: at most {fewest:.0f} requests in a trial, "
+            f"{needed} bound it on both sides"
+        )
+        enough = f"requests: {needed}"
+        if _is_timed(case) and case.duration_ns and fewest:
+            enough = f"duration: {math.ceil(needed * case.duration_ns / 1e9 / fewest)}s"
+        lower = next((f"p{str(q)[2:]:0<2}" for q in _QUANTILES if _bounding(q) <= fewest), None)
+        yield experiment.fault(
+            "duration.quantile", message, enough if lower is None else f"{enough}, or {lower}"
+        )
+
+
+def _bounding(quantile: float) -> int:
+    """Return the requests of which the largest lies above a quantile with a probability of 97.5 %.
+
+    The largest of n lies above it with probability 1 - quantile^n.
+    """
+    return math.ceil(math.log(0.025) / math.log(quantile))
+
+
+def _too_few_for_the_claim(experiment: Experiment) -> Iterator[DesignFault]:
+    """Flag a published ratio that so many trials hardly distinguish from 1."""
+    if experiment.study.quick:
+        return
+    for claim in experiment.study.claims:
+        ratio = claim.published
+        if claim.kind != "ratio" or claim.experiment != experiment.name or not ratio or ratio == 1:
+            continue
+        if claim.within is not None and abs(ratio - 1) <= claim.within:
+            continue  # no difference is claimed
+        # Student's t on differences of two trials, 5 % of error and 80 % of power (Guenther).
+        needed = math.ceil(2 * (USUAL_SPREAD * (1.96 + 0.842) / math.log(ratio)) ** 2 + 1.96**2 / 2)
+        trials = min(case.trials for case in experiment.cases)
+        if trials < needed:
             message = (
-                f"{metric} of {case.name}: at most {fewest:.0f} requests in a trial, "
-                f"{needed} bound it on both sides"
-            )
-            yield experiment.fault("duration.quantile", message, "a longer duration, or a lower quantile")
+                f"line {claim.line} claims a ratio of {ratio:g} from {trials} trials: where runs of one case "
+                f"differ by {USUAL_SPREAD:.0%}, that is seen four times in five from {needed} trials on"
+            ).replace("%,", " %,")
+            yield experiment.fault("trials.claim", message, f"trials: {needed}")
 
 
 def _start_is_measured(experiment: Experiment) -> Iterator[DesignFault]:
@@ -201,6 +242,46 @@ def _begins_differ(experiment: Experiment) -> Iterator[DesignFault]:
         names = ", ".join(drivers)
         message = f"our engine warms the service up before it measures, {names} measures from the start"
         yield experiment.fault("drivers.warmup", message, "warmup: 0s")
+
+
+def _warm_ups_differ(experiment: Experiment) -> Iterator[DesignFault]:
+    """Flag levels that bring a warm-up of their own along with what they compare."""
+    for case, other in itertools.combinations(experiment.cases, 2):
+        warmups = (case.warmup_ns, other.warmup_ns)
+        changed = [(a, b) for a, b in zip(case.levels, other.levels, strict=False) if a != b]
+        if warmups[0] == warmups[1] or len(changed) != 1 or None in warmups:
+            continue
+        level, against = changed[0]
+        if len(level.binds) > 1:  # a factor of the warm-up alone asks for its effect
+            longest = max(warmup for warmup in warmups if warmup is not None) / 1e9
+            shortest = min(warmup for warmup in warmups if warmup is not None) / 1e9
+            message = (
+                f"{level.factor} {level.name} and {against.name} differ in their warm-up, too "
+                f"({duration_text(shortest)} and {duration_text(longest)}): its effect is part of theirs"
+            )
+            yield experiment.fault("warmup.unequal", message, f"warmup: {longest:g}s for both")
+            return
+
+
+def _closed_for_an_objective(experiment: Experiment) -> Iterator[DesignFault]:
+    """Users who wait send less to a slow service, so that a bound on its times is easily met."""
+    bounds = [o for o in experiment.study.objectives if o.metric.startswith("response_time.") and o.below]
+    waiting = [c for c in experiment.cases if isinstance(c.workload, Closed) and c.workload.pace is None]
+    if not bounds or len(waiting) < len(experiment.cases):
+        return
+    case = max(waiting, key=lambda case: case.workload.users if isinstance(case.workload, Closed) else 0)
+    objective = min(bounds, key=lambda each: each.below or math.inf)
+    users = experiment.users[-1] if experiment.users else 1
+    bound_s, pause_s = objective.below or 0.0, _pause_s(case)
+    if users > 1 and bound_s > pause_s:
+        # By Little's law so many users who get their responses in time send at least this rate.
+        rate = float(f"{users * case.requests / (bound_s + pause_s):.2g}")
+        message = (
+            f"{users} users wait for responses: a slow service is asked less, so that {objective.metric} "
+            "looks better than to callers who do not wait"
+        )
+        advice = f"rate: {rate:g}/s, which {users} users send who get their responses within the bound"
+        yield experiment.fault("load.closed-objective", message, advice)
 
 
 def _connections_called_users(experiment: Experiment) -> Iterator[DesignFault]:
@@ -255,6 +336,44 @@ def _never_saturated(experiment: Experiment) -> Iterator[DesignFault]:
         yield experiment.fault("load.no-saturation", message, f"add level {4 * places}", is_note=True)
 
 
+def _rates_beside_the_knee(experiment: Experiment) -> Iterator[DesignFault]:
+    """Rates that all lie on one side of the published throughput show no knee."""
+    rates = sorted({_mean_per_s(case) * case.requests for case in experiment.cases})
+    served = max(_published(experiment, "throughput"), default=0.0)
+    if len(rates) < 2 or not served or math.isinf(rates[-1]):
+        return
+    span = f"rates from {rates[0]:g} to {rates[-1]:g}/s, and {served:g}/s are published as served"
+    if rates[-1] <= served:
+        level = float(f"{1.25 * served:.2g}")
+        yield experiment.fault("load.no-knee", f"{span}: the knee lies beyond", f"add level {level:g}/s")
+    elif rates[0] >= served:
+        level = float(f"{0.5 * served:.2g}")
+        yield experiment.fault("load.no-knee", f"{span}: the knee lies below", f"add level {level:g}/s")
+
+
+def _rate_below_what_is_asked(experiment: Experiment) -> Iterator[DesignFault]:
+    """A rate is the total: more than it cannot be served, however many workers share it."""
+    asked = [
+        o.above for o in experiment.study.objectives if o.metric == "throughput" and o.above and not o.step
+    ]
+    for case in experiment.cases:
+        if not asked:
+            return
+        most_per_s, wanted = _most_per_s(case), max(asked)
+        if most_per_s < wanted:
+            workers = _workers(case)
+            each = f", {most_per_s / workers:g}/s for each of {workers} workers" if workers > 1 else ""
+            message = (
+                f"throughput above {wanted:g}/s is asked, and {case.name} sends at most {most_per_s:g}/s "
+                f"in all{each}"
+            )
+            way = f"rate: {math.ceil(wanted / case.requests)}/s or more"
+            if isinstance(case.workload, Closed):
+                way = f"users: {math.ceil(case.workload.users * wanted / most_per_s)} or more"
+            yield experiment.fault("rate.total", message, way)
+            return
+
+
 def _at_a_boundary(experiment: Experiment) -> Iterator[DesignFault]:
     """Flag quantiles at the edge of a request kind's share: they jump between two kinds."""
     mixes = {tuple(_shares(case)) for case in experiment.cases if len(case.scenarios) > 1}
@@ -295,11 +414,16 @@ def _sticky_probe(experiment: Experiment) -> Iterator[DesignFault]:
 def _heavy_probe(experiment: Experiment) -> Iterator[DesignFault]:
     """A probe that is a load of its own."""
     for case in experiment.cases:
-        heavy = sum(probe.workload.peak_per_s for probe in case.probes)
-        main = _mean_per_s(case)
-        if heavy > 0.2 * main:
-            message = f"probes send {heavy:g}/s alongside a load of {main:g}/s: they are part of the load"
-            yield experiment.fault("probes.heavy", message, "rate: a tenth of the load's or less")
+        main, most, probes = _mean_per_s(case), LARGE_PROBE, case.probes
+        if isinstance(case.workload, Closed):  # cheap probes may outnumber users who think
+            requests = {(step.method, step.path) for s in case.scenarios for step in s.steps}
+            probes = tuple(p for p in probes if requests & {(s.method, s.path) for s in p.scenario.steps})
+            main, most = max(map(_most_per_s, experiment.cases)), 1.0
+        heavy = sum(probe.workload.peak_per_s for probe in probes)
+        if heavy > most * main:
+            message = f"probes send {heavy:g}/s alongside a load of {main:.3g}/s: they are part of the load"
+            enough = float(f"{LARGE_PROBE / 2 * main / len(probes):.2g}")
+            yield experiment.fault("probes.heavy", message, f"rate: {enough:g}/s or less")
             return
 
 
@@ -328,6 +452,29 @@ def _too_many_cores(experiment: Experiment) -> Iterator[DesignFault]:
         yield experiment.fault("cores", message, advice, is_note=True)
 
 
+def _shared_cores(experiment: Experiment) -> Iterator[DesignFault]:
+    """Flag a service that may use every core, so that the load is made on the same ones."""
+    for case in experiment.cases:
+        pinned = [set(service.limits.cpus) for service in case.services if service.limits.cpus is not None]
+        twice = set().union(*(a & b for a, b in itertools.combinations(pinned, 2)))
+        if twice:
+            cores = ", ".join(map(str, sorted(twice)))
+            message = f"{case.name}: services share CPU {cores}, so that one slows the other down"
+            enough = sum(map(len, pinned))
+            yield experiment.fault("cores.shared", message, f"CPUs of their own: {enough} in all")
+            return
+        needed = case.needs_cores or 0
+        taken = max(needed, len(set().union(*pinned)))
+        if case.services and needed <= experiment.cores <= taken:
+            message = (
+                f"{case.name}: the service may use {taken} of {experiment.cores} cores, and the load is made "
+                "on the same ones"
+            )
+            advice = f"a machine of {taken + 1} cores, or {experiment.cores - 1} cores for the service"
+            yield experiment.fault("cores.shared", message, advice, is_note=True)
+            return
+
+
 def _no_case_for_a_claim(experiment: Experiment) -> Iterator[DesignFault]:
     """Claims and published figures of the study that no case can answer."""
     study = experiment.study
@@ -353,18 +500,24 @@ _RULES: Final[tuple[Rule, ...]] = (
     _too_short,
     _too_short_for_the_slowest,
     _too_few_for_the_quantile,
+    _too_few_for_the_claim,
     _start_is_measured,
     _begins_differ,
+    _warm_ups_differ,
+    _closed_for_an_objective,
     _connections_called_users,
     _no_idle_baseline,
     _changes_while_measured,
     _never_saturated,
+    _rates_beside_the_knee,
+    _rate_below_what_is_asked,
     _at_a_boundary,
     _no_probes,
     _sticky_probe,
     _heavy_probe,
     _trained_on,
     _too_many_cores,
+    _shared_cores,
     _no_case_for_a_claim,
 )
 
@@ -436,12 +589,30 @@ def _boundaries(shares: tuple[float, ...]) -> set[float]:
     return {round(sum(group), 9) for group in groups}
 
 
-def _has_several_workers(case: Case) -> bool:
-    """Replicas, cores that the case asks for, or the usual flag of a server that forks."""
+def _workers(case: Case) -> int:
+    """Return the largest of replicas, workers, and the usual flag of a server that forks; at least 1."""
     forks = re.compile(r"--(workers|processes|instances)[ =](\d+)")
     counts = [int(flag[2]) for service in case.services if (flag := forks.search(service.start))]
-    counts += [service.replicas for service in case.services]
-    return max([case.needs_cores or 1, *counts]) > 1
+    counts += [service.replicas * service.model.workers for service in case.services]
+    return max([1, *counts])
+
+
+def _has_several_workers(case: Case) -> bool:
+    """True if a connection may lead to one of several workers."""
+    return max(_workers(case), case.needs_cores or 1) > 1
+
+
+def _most_per_s(case: Case) -> float:
+    """An upper bound on the requests per second of a case; infinite when nothing bounds them."""
+    return _most_requests(case) * 1e9 / case.duration_ns if _is_timed(case) and case.duration_ns else math.inf
+
+
+def _published(experiment: Experiment, metric: str) -> list[float]:
+    """Published figures of the whole load of an experiment."""
+    published = experiment.study.published
+    rows = published.rows if published is not None else ()
+    own = [row for row in rows if any(case.is_of(row) for case in experiment.cases)]
+    return [float(row["value"]) for row in own if row["metric"] == metric and not row.get("step")]
 
 
 def _content(case: Case) -> tuple[tuple[str, str], ...]:

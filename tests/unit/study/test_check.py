@@ -50,7 +50,7 @@ order: random in each block, seed 1
   held out, block 1: 5 ladder-users-5-mode-b
   and 2 more blocks in other orders: -v shows them
 
-design: 1 fault
+design: 1 remark
   △ ladder: two trials a case: intervals reach 9 standard deviations each way, with three 2.5
     try trials: 3, or more"""
 
@@ -75,7 +75,7 @@ def test_every_block_is_shown_when_asked(tmp_path: Path) -> None:
     lines, _ = study_lines(study, plan.order(study), plan.Duration(1.0), (), all_blocks=True, width=100)
 
     assert sum("block" in line and line.startswith("  ") for line in lines) == 4
-    assert lines[-1] == "design: no faults found"
+    assert lines[-1] == "design: nothing to improve"
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])

@@ -162,7 +162,7 @@ def _order(study: Study, trials: Sequence[PlannedTrial], *, all_blocks: bool) ->
 
 def _design(faults: Sequence[DesignFault]) -> tuple[str, list[Row]]:
     notes = sum(fault.is_note for fault in faults)
-    count = _many(len(faults) - notes, "fault") if len(faults) > notes else "no faults found"
+    count = _many(len(faults) - notes, "remark") if len(faults) > notes else "nothing to improve"
     rows = []
     for fault in sorted(faults, key=lambda fault: fault.is_note):
         rows.append(("  · " if fault.is_note else "  △ ", f"{fault.where}: {fault.message}"))
