@@ -29,6 +29,10 @@ ifneq ($(DEFAULT_TOOLCHAIN),)
 export RUSTUP_TOOLCHAIN := $(DEFAULT_TOOLCHAIN)
 endif
 
+# Every test that starts Loadlens would compile its modules again, which takes longer than the rest of the start.
+unexport PYTHONDONTWRITEBYTECODE
+export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/compiled
+
 .PHONY: demo test test-slow test-all check studies bench catalogue docs site size lock wheel try-wheel audit coverage hooks install tools clean
 
 demo: install
