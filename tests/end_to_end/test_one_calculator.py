@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import html
 import json
 import re
@@ -43,11 +44,17 @@ class Trial:
 
     def read(self, *arguments: str) -> str:
         """Return the output of a command on the record."""
-        done = subprocess.run(
-            [sys.executable, "-m", "loadlens", *arguments, str(self.record)],
-            capture_output=True, text=True, timeout=60, env=hitting.environment(), check=True,
-        )  # fmt: skip
-        return done.stdout
+        return output(*arguments, str(self.record))
+
+
+@functools.cache
+def output(*words: str) -> str:
+    """Return what a command prints; it is run once."""
+    done = subprocess.run(
+        [sys.executable, "-m", "loadlens", *words],
+        capture_output=True, text=True, timeout=60, env=hitting.environment(), check=True,
+    )  # fmt: skip
+    return done.stdout
 
 
 @pytest.fixture(scope="module", params=[1, 2, 5, 10])
