@@ -1,4 +1,7 @@
-"""`explain` names the line of code, on real services whose source says which line it must be."""
+"""The line of code is named, on real services whose source says which line it must be.
+
+One search of `explain` in full; of the other services one level of load, in a study that samples stacks.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +9,38 @@ import secrets
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from loadlens.diagnose.code_places import code_evidence
 from loadlens.measure import whole_run
+from loadlens.model.stacks import CodePlace
 from loadlens.record import open_run
 from loadlens.report import build
+from loadlens.run.study_runner import run_study
+from loadlens.study import parse, plan
 from tests.calm import where_calm
 from tests.end_to_end.explaining import explained, free_port, naming
 from tests.end_to_end.running import assert_sound
 
 SERVICES = Path(__file__).with_name("coded")
 BUDGET = ("--budget", "60s", "--seed", "5")  # a search ends earlier where it is certain
+STUDY = """\
+schema: 1
+study: coded
+question: where is it?
+services:
+  web: {{start: "{start} $port", ready: {{get: /, status: 200, within: 60s}}}}
+entry: web
+trials: 1
+fresh: run
+stacks: on
+experiments:
+  full: {{load: {{users: 8, warmup: 300ms, duration: 300ms}}}}
+"""
 
 
 def line_of(service: str, mark: str) -> int:
@@ -27,12 +48,6 @@ def line_of(service: str, mark: str) -> int:
     lines = (SERVICES / service).read_text().splitlines()
     (number,) = [number for number, line in enumerate(lines, 1) if line.endswith((f"# {mark}", f"// {mark}"))]
     return number
-
-
-def explained_service(service: str, *arguments: str) -> dict[str, Any]:
-    port = free_port()
-    start = f"{sys.executable} {SERVICES / service} {port}"
-    return explained(f"http://127.0.0.1:{port}/", "--start", start, *BUDGET, *arguments)
 
 
 def places_of(answer: dict[str, Any]) -> list[tuple[str, str, int]]:
@@ -43,8 +58,10 @@ def places_of(answer: dict[str, Any]) -> list[tuple[str, str, int]]:
 def test_threads_of_a_pool_that_all_sleep_are_named_by_their_line_and_no_figure_sees_it(
     tmp_path: Path,
 ) -> None:
-    record_path = tmp_path / secrets.token_hex(4)  # of one attempt
-    answer = explained_service("pool.py", "-o", str(record_path))
+    record_path, port = tmp_path / secrets.token_hex(4), free_port()  # of one attempt
+    start = f"{sys.executable} {SERVICES / 'pool.py'} {port}"
+
+    answer = explained(f"http://127.0.0.1:{port}/", "--start", start, *BUDGET, "-o", str(record_path))
 
     assert places_of(answer) == [("works", "pool.py", line_of("pool.py", "asleep"))]
     (place,) = answer["code"]["places"]
@@ -59,66 +76,68 @@ def test_threads_of_a_pool_that_all_sleep_are_named_by_their_line_and_no_figure_
     assert build.report(record).badges[0].text == f"{planned} of {planned} trials valid"
     assert slugs.isdisjoint(case.slug for case in measured.cases)
     assert {rung["curve"] for rung in answer["ladder"]} == {"ladder"}
-    assert measured.stacks[-1].load == max(rung["users"] for rung in answer["ladder"])
+    assert measured.stacks["ladder"][-1].load == max(rung["users"] for rung in answer["ladder"])
     assert naming(str(SERVICES / "pool.py")) == []
 
 
-@pytest.mark.skipif(shutil.which("javac") is None, reason="no JDK here")
+def of_python(service: str, folder: Path) -> str:
+    return f"{sys.executable} {SERVICES / service}"
+
+
+def of_java(service: str, folder: Path) -> str:
+    subprocess.run(["javac", "-d", str(folder), str(SERVICES / service)], check=True)
+    return f"java -cp {folder} com.acme.shop.{Path(service).stem}"
+
+
+def of_node(service: str, folder: Path) -> str:
+    return f"node {SERVICES / service}"
+
+
+def of_go(service: str, folder: Path) -> str:
+    program = folder / Path(service).stem
+    subprocess.run(["go", "build", "-o", str(program), service], cwd=SERVICES, check=True)
+    return str(program)
+
+
+def needs(program: str) -> pytest.MarkDecorator:
+    return pytest.mark.skipif(shutil.which(program) is None, reason=f"no {program} here")
+
+
+def places_in(record_path: Path, start: str) -> tuple[CodePlace, ...]:
+    """Return the places that are named of a service at a level at which it is full."""
+    study = record_path.with_suffix(".yaml")
+    study.write_text(STUDY.format(start=start))
+    run_study(plan.plan(parse.read(study)), record_path, cache=record_path.parent / "cache")
+    record = open_run(record_path)
+    assert_sound(record)
+    (stacks,) = whole_run.measured(record).stacks.values()
+    evidence = code_evidence(stacks, (), is_full=True)
+    assert evidence.places, evidence
+    return evidence.places
+
+
+@pytest.mark.parametrize(
+    ("service", "command", "expected"),
+    [
+        pytest.param("lock.py", of_python, [("works", "waits"), ("holds", "holds")]),
+        pytest.param("connections.py", of_python, [("works", "waits"), ("holds", "mails")]),
+        pytest.param("loop.py", of_python, [("works", "hashes")]),
+        pytest.param("Pool.java", of_java, [("works", "asleep")], marks=needs("javac")),
+        pytest.param("loop.js", of_node, [("works", "hashes")], marks=needs("node")),
+        pytest.param("lock.go", of_go, [("works", "waits"), ("holds", "holds")], marks=needs("go")),
+    ],
+)
 @where_calm
-def test_a_jvm_is_named_by_its_line_too(tmp_path: Path) -> None:
-    subprocess.run(["javac", "-d", str(tmp_path), str(SERVICES / "Pool.java")], check=True)
-    port = free_port()
-    start = f"java -cp {tmp_path} com.acme.shop.Pool {port}"
+def test_the_lines_that_a_service_is_full_at_are_named(
+    service: str,
+    command: Callable[[str, Path], str],
+    expected: list[tuple[str, str]],
+    tmp_path: Path,
+) -> None:
+    attempt = tmp_path / secrets.token_hex(4)
+    places = places_in(attempt, command(service, tmp_path))
 
-    answer = explained(f"http://127.0.0.1:{port}/", "--start", start, *BUDGET)
-
-    assert places_of(answer) == [("works", "Pool.java", line_of("Pool.java", "asleep"))]
-    (place,) = answer["code"]["places"]
-    assert place["call"] == "java.lang.Thread.sleep"
-    assert " threads at work sleep in java.lang.Thread.sleep, called from query() Pool.java:" in place["text"]
-
-
-@where_calm
-def test_a_lock_that_is_held_during_a_call_names_both_lines(tmp_path: Path) -> None:
-    answer = explained_service("lock.py")
-
-    assert places_of(answer) == [
-        ("works", "lock.py", line_of("lock.py", "waits")),
-        ("holds", "lock.py", line_of("lock.py", "holds")),
+    assert [(place.kind, Path(place.file).name, place.line) for place in places] == [
+        (kind, service, line_of(service, mark)) for kind, mark in expected
     ]
-
-
-@where_calm
-def test_a_hash_on_an_event_loop_is_named_by_its_line(tmp_path: Path) -> None:
-    answer = explained_service("loop.py")
-
-    assert [(file, line) for _, file, line in places_of(answer)] == [
-        ("loop.py", line_of("loop.py", "hashes"))
-    ]
-
-
-@where_calm
-def test_connections_of_a_pool_that_are_held_during_another_call_are_named(tmp_path: Path) -> None:
-    answer = explained_service("connections.py")
-
-    assert places_of(answer) == [
-        ("works", "connections.py", line_of("connections.py", "waits")),
-        ("holds", "connections.py", line_of("connections.py", "mails")),
-    ]
-
-
-@where_calm
-def test_no_line_of_a_service_that_is_not_full_is_named(tmp_path: Path) -> None:
-    answer = explained_service("pool.py", "--rate-cap", "15", "--max-users", "2")
-
-    assert answer["code"]["places"] == []
-    assert answer["code"]["why_none"] == ""
-
-
-@where_calm
-def test_without_stacks_nothing_is_sampled(tmp_path: Path) -> None:
-    record = tmp_path / secrets.token_hex(4)
-    answer = explained_service("pool.py", "--budget", "15s", "--no-stacks", "-o", str(record))
-
-    assert answer["code"] == {"places": [], "why_none": "", "cost": ""}
-    assert not any(trial.case.slug.startswith("stacks") for trial in open_run(record).trials)
+    assert all(place.source for place in places) or service.endswith(".java")

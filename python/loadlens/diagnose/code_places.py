@@ -62,6 +62,20 @@ _HELP: Final = {
 Kind = Literal["computes", "works", "holds"]
 
 
+def stacks_at_limit(
+    stacks: Mapping[str, tuple[StackSamples, ...]], findings: Sequence[Finding]
+) -> tuple[StackSamples, ...]:
+    """Return the stacks of the curve that the weightiest finding is on; else of the first with any.
+
+    Args:
+        stacks: By label of their curve.
+        findings: The weightiest first.
+    """
+    root = root_of(findings)
+    labels = (*(() if root is None else root.curves), *stacks)
+    return next((stacks[label] for label in labels if label in stacks), ())
+
+
 def code_evidence(
     stacks: Sequence[StackSamples], findings: Sequence[Finding], *, is_full: bool
 ) -> CodeEvidence:

@@ -6,7 +6,7 @@ are never pooled for an interval.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from loadlens.measure import accounting, external_trial, memory_release
@@ -19,6 +19,7 @@ from loadlens.measure.services import thread_places
 from loadlens.measure.source import RunSource, TrialSource, environment_of, streams_of, study_of
 from loadlens.measure.trial import TrialMeasures, measure
 from loadlens.model.facts import Curve, Facts
+from loadlens.model.recorded import PlannedCase
 from loadlens.model.report import AccountingRow
 from loadlens.model.stacks import StackSamples
 from loadlens.model.study import Window
@@ -36,7 +37,7 @@ class Measured:
     curves: tuple[Curve, ...]  # what rules see
     accounting: tuple[AccountingRow, ...]
     facts: Facts
-    stacks: tuple[StackSamples, ...] = ()  # of trials that give no figures, by ascending load
+    stacks: Mapping[str, tuple[StackSamples, ...]]  # by label of their curve, each by ascending load
 
 
 def facts(record: RunSource) -> Facts:
@@ -53,7 +54,6 @@ def measured(record: RunSource, measure_trial: MeasureTrial | None = None) -> Me
     """
     study = study_of(record)
     apart = {case.slug for case in study.cases if case.purpose in ("stacks", "rate")}
-    stacked = {case.slug for case in study.cases if case.purpose == "stacks"}
     trials = [
         (measure_trial or of_trial)(trial, study.window)
         for trial in record.trials
@@ -70,9 +70,12 @@ def measured(record: RunSource, measure_trial: MeasureTrial | None = None) -> Me
     curves = tuple(
         _with_shapes(curve_of(group, cores), group, looks, cases) for group in groups if group.is_curve
     )
-    unsorted = [_stacks_of(trial) for trial in record.trials if trial.case.slug in stacked and trial.result]
-    sampled = tuple(sorted(unsorted, key=lambda each: each.load))
-    curves = tuple(_with_thread_places(curve, sampled) for curve in curves)
+    stacks = {
+        group.label: sampled
+        for group in groups
+        if group.is_curve and (sampled := _stacks_of(group, study.cases, record.trials))
+    }
+    curves = tuple(_with_thread_places(curve, stacks.get(curve.label, ())) for curve in curves)
     dense = tuple(
         step for group in groups if group.purpose == "dense" for step in curve_of(group, cores).steps
     )
@@ -80,10 +83,19 @@ def measured(record: RunSource, measure_trial: MeasureTrial | None = None) -> Me
     gates = gates_of(cases, curves, rows, cores)
     counts = accounting.counts(cases)
     all_facts = Facts(cores, curves, gates, dense, counts=counts, unloaded=asked_calmly(groups))
-    return Measured(cases, groups, curves, rows, all_facts, sampled)
+    return Measured(cases, groups, curves, rows, all_facts, stacks)
 
 
-def _stacks_of(trial: TrialSource) -> StackSamples:
+def _stacks_of(
+    group: CurveCases, plans: Sequence[PlannedCase], trials: Sequence[TrialSource]
+) -> tuple[StackSamples, ...]:
+    """Return the samples of the trials under the conditions of a curve that are there for their stacks."""
+    slugs = {plan.slug for plan in plans if plan.purpose == "stacks" and _is_under(plan, group)}
+    sampled = [_samples_of(trial) for trial in trials if trial.case.slug in slugs and trial.result]
+    return tuple(sorted(sampled, key=lambda each: each.load))
+
+
+def _samples_of(trial: TrialSource) -> StackSamples:
     """Return the samples of a trial that is there for its stacks."""
     assert trial.result is not None
     load = streams_of(trial.plan)[0]
@@ -122,13 +134,17 @@ def _with_shapes(
 
 def _is_level(case: CaseMeasures, group: CurveCases) -> bool:
     """True if a case with trials is a level of that curve, even if none of them is valid."""
-    fixed = {factor: level for factor, level in case.levels.items() if factor != group.load_factor}
     return bool(
         case.trials
-        and case.experiment == group.experiment
         and (case.purpose, case.is_held_out) == (group.purpose, group.is_held_out)
-        and fixed == group.levels
+        and _is_under(case.plan, group)
     )
+
+
+def _is_under(plan: PlannedCase, group: CurveCases) -> bool:
+    """True if a case differs from those of a curve in the level of load at most."""
+    fixed = {factor: level for factor, level in plan.levels.items() if factor != group.load_factor}
+    return plan.experiment == group.experiment and fixed == group.levels
 
 
 def remembering() -> MeasureTrial:

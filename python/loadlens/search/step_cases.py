@@ -170,7 +170,7 @@ def case_of(aim: Aim, wanted: Next, baseline: Baseline | None) -> Case:
     return _case(
         aim,
         wanted,
-        experiment=STACKS if wanted.kind == "stacks" else DENSE if dense else ladder,
+        experiment=DENSE if dense else ladder,
         scenarios=tuple(Scenario(step.name, 1.0, (step,)) for step in baseline.load),
         workload=Closed(users=wanted.users, think=Think("fixed", ns=pause_ns) if pause_ns else Think()),
         probes=() if wanted.kind == "stacks" else (probe,),
@@ -229,9 +229,10 @@ def _case(
     probes: tuple[Probe, ...],
 ) -> Case:
     users = wanted.users
+    name = STACKS if wanted.kind == "stacks" else experiment
     return Case(
-        name=f"{experiment} users={users}",
-        slug=f"{experiment}-users-{users}",
+        name=f"{name} users={users}",
+        slug=f"{name}-users-{users}",
         experiment=experiment,
         levels=(Level("users", str(users), (("users", users),)),),
         params=(("users", users),),

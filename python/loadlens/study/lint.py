@@ -82,7 +82,7 @@ def faults(study: Study, *, cores: int) -> tuple[DesignFault, ...]:
         cores: Cores of this machine.
     """
     groups: dict[str, tuple[Case, ...]] = {}
-    for case in study.cases:
+    for case in (case for case in study.cases if case.purpose != "stacks"):
         groups[case.experiment] = (*groups.get(case.experiment, ()), case)
     experiments = [Experiment(study, name, cases, cores) for name, cases in groups.items()]
     every = (fault for rule in _RULES for experiment in experiments for fault in rule(experiment))

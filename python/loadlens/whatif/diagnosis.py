@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from loadlens import diagnose
 from loadlens.diagnose import Verdict
+from loadlens.diagnose.code_places import stacks_at_limit
 from loadlens.measure import whole_run
 from loadlens.measure.case import CaseMeasures
 from loadlens.measure.source import RunSource
@@ -30,7 +31,8 @@ def diagnosis_of(record: RunSource) -> Diagnosis:
     """Return the diagnosis of a record."""
     measures = whole_run.measured(record)
     verdict = verdict_of(measures.facts)
-    return Diagnosis(measures.facts, verdict, measures.accounting, measures.cases, measures.stacks)
+    stacks = stacks_at_limit(measures.stacks, verdict.findings)
+    return Diagnosis(measures.facts, verdict, measures.accounting, measures.cases, stacks)
 
 
 def verdict_of(facts: Facts) -> Verdict:

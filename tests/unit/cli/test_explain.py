@@ -57,6 +57,7 @@ def test_what_is_not_named_is_looked_for_and_each_part_can_be_switched_off() -> 
     assert aim_of([URL], ExplainFlags(no_probe=True)).find == Find(processes=True, metrics=True)
     assert aim_of([URL, other], ExplainFlags()).find == Find(processes=True, metrics=True)
     assert aim_of([URL], ExplainFlags(probe=other, pids=(os.getpid(),))).find == Find(metrics=True)
+    assert [aim_of([URL], ExplainFlags(no_stacks=each)).stacks for each in (False, True)] == [True, False]
 
 
 def test_a_part_that_is_named_and_switched_off_is_refused() -> None:

@@ -68,6 +68,17 @@ def test_a_study_is_shown_with_its_cases_order_time_and_faults(tmp_path: Path) -
     assert [lines[heading].split(":")[0] for heading in headings] == ["small", "ladder", "order", "design"]
 
 
+def test_trials_that_sample_stacks_are_shown_apart_and_are_no_cases(tmp_path: Path) -> None:
+    (tmp_path / "study.yaml").write_text(STUDY + "stacks: on\n")
+    study = plan.plan(parse.read(tmp_path))
+
+    lines, _ = study_lines(study, plan.order(study), plan.Duration(60.0), (), all_blocks=False, width=100)
+
+    assert lines[1] == "3 cases, 8 trials, about 1 min"
+    assert "  stacks    one trial each at 1 user, 5 users, which gives no figures" in lines
+    assert "  stacks, block 1: 5 stacks-ladder-users-1, 6 stacks-ladder-users-5" in lines
+
+
 def test_every_block_is_shown_when_asked(tmp_path: Path) -> None:
     (tmp_path / "study.yaml").write_text(STUDY)
     study = plan.plan(parse.read(tmp_path))

@@ -764,3 +764,65 @@ def test_a_fault_in_a_group_has_its_line_and_key(tmp_path: Path, old: str, new: 
     assert re.match(r"study.yaml:\d+ scenarios.shop\[1\]", str(fault.where).rsplit("/", 1)[-1]) or (
         part == "requests an iteration"
     ), fault.where
+
+
+# ------------------------------------------------------------------------------------------------ stacks
+
+
+def sampled(study: Study) -> list[str]:
+    return [case.slug for case in study.cases if case.purpose == "stacks"]
+
+
+def test_stacks_are_sampled_at_the_lightest_and_the_highest_level_of_each_curve_and_in_no_figure(
+    tmp_path: Path,
+) -> None:
+    factors = "factors: {users: [4, 1, 9], workers: [1, 2]}"
+    study = planned(
+        tmp_path, f"  e: {{mix: buy, stacks: on, load: {{users: $users, duration: 9s}}, {factors}}}\n"
+    )
+
+    assert sampled(study) == [
+        f"stacks-e-users-{users}-workers-{workers}" for workers in (1, 2) for users in (1, 9)
+    ]
+    (case, *_) = (case for case in study.cases if case.purpose == "stacks")
+    assert (case.trials, case.probes, case.experiment) == (1, (), "e")
+    assert case.workload == Closed(users=1)
+    assert case.duration_ns == 2 * S
+    assert len(study.cases) == 6 + 4
+
+
+def test_stacks_are_off_unless_asked_for_and_an_experiment_may_turn_them_off(tmp_path: Path) -> None:
+    load = "load: {users: $users, duration: 9s}"
+    experiments = f"  a: {{mix: look, {load}}}\n  b: {{mix: look, stacks: off, {load}}}\n"
+
+    assert sampled(planned(tmp_path, experiments)) == []
+    assert sampled(planned(tmp_path, f"{experiments}stacks: on\n")) == ["stacks-a"]
+
+
+def test_a_load_that_ends_by_a_number_is_sampled_for_a_time(tmp_path: Path) -> None:
+    study = planned(tmp_path, "  e: {mix: look, stacks: on, load: {users: $users, requests: 30}}\n")
+
+    (case,) = (case for case in study.cases if case.purpose == "stacks")
+    assert (case.workload.requests, case.duration_ns) == (None, 2 * S)
+
+
+def test_trials_that_sample_stacks_come_after_those_that_give_figures_and_before_held_out_ones(
+    tmp_path: Path,
+) -> None:
+    study = planned(
+        tmp_path, LADDER.replace("}}", "}, hold_out: {workers: [2]}}").replace("1, 5]", "1]") + "stacks: on\n"
+    )
+
+    order = [(trial.case.purpose, trial.case.held_out) for trial in plan.order(study)]
+
+    assert order == [("load", False)] * 3 + [("stacks", False)] + [("load", True)] * 3
+
+
+@pytest.mark.parametrize(
+    "load", ["stages: [9s:5], users: $users", "users: $users, driver: wrk, duration: 9s"]
+)
+def test_stacks_under_a_load_that_changes_or_of_another_program_are_refused(
+    tmp_path: Path, load: str
+) -> None:
+    with pytest.raises(DefinitionErrors, match="e: stacks are sampled under a steady load of our engine"):
+        planned(tmp_path, f"  e: {{mix: look, stacks: on, load: {{{load}}}}}\n")

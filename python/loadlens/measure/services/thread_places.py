@@ -30,7 +30,7 @@ QUEUES: Final[tuple[Wait, ...]] = ("lock", "events", "connections")  # where thr
 Kind = Literal["lock", "pool", "unknown"]  # unknown: places, one or several
 
 # Functions of libraries in which a thread waits until it gets one of a limited number of something: the
-# module of Python or the class of the JVM, and the function.
+# module of Python, the class of the JVM or the package of Go, and the function.
 _WAITING: Final[Mapping[Kind, frozenset[tuple[str, str]]]] = {
     "pool": frozenset(
         {
@@ -43,6 +43,9 @@ _WAITING: Final[Mapping[Kind, frozenset[tuple[str, str]]]] = {
             ("pymongo.synchronous.pool", "_get_conn"),
             ("dbutils.pooled_db", "connection"),
             ("oracledb.pool", "acquire"),
+            ("database/sql", "conn"),
+            ("github.com/jackc/puddle/v2", "Acquire"),
+            ("github.com/redis/go-redis/v9/internal/pool", "waitTurn"),
             ("com.zaxxer.hikari.util.ConcurrentBag", "borrow"),
             ("org.apache.commons.pool2.impl.GenericObjectPool", "borrowObject"),
             ("org.apache.tomcat.jdbc.pool.ConnectionPool", "borrowConnection"),
@@ -60,6 +63,8 @@ _WAITING: Final[Mapping[Kind, frozenset[tuple[str, str]]]] = {
             ("java.util.concurrent.locks.ReentrantReadWriteLock$WriteLock", "lock"),
             ("java.util.concurrent.locks.ReentrantReadWriteLock$ReadLock", "lock"),
             ("java.util.concurrent.locks.StampedLock", "writeLock"),
+            ("sync", "Lock"),  # of Go
+            ("sync", "RLock"),
         }
     ),
     "unknown": frozenset(
@@ -67,6 +72,8 @@ _WAITING: Final[Mapping[Kind, frozenset[tuple[str, str]]]] = {
             ("threading", "acquire"),  # of a semaphore: a lock of Python has no frame
             ("java.util.concurrent.Semaphore", "acquire"),
             ("java.util.concurrent.Semaphore", "tryAcquire"),
+            ("golang.org/x/sync/semaphore", "Acquire"),
+            ("", "chan send"),  # of Go, as a semaphore is made
         }
     ),
 }

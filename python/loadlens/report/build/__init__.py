@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from loadlens.diagnose.capacity import CurveCapacity, most_of
-from loadlens.diagnose.code_places import code_evidence
+from loadlens.diagnose.code_places import code_evidence, stacks_at_limit
 from loadlens.diagnose.rules.processor.host_interference import ID as INTERFERENCE
 from loadlens.measure import memory_release
 from loadlens.measure.case import CaseMeasures
@@ -78,7 +78,8 @@ def _report(record: RunSource, run: Measured) -> Report:
         ),
     )
     is_full = any(isinstance(reached.most.figure, Estimate) for reached in capacities.values())
-    code = code_evidence(run.stacks, verdict.findings, is_full=is_full)
+    stacks = stacks_at_limit(run.stacks, verdict.findings)
+    code = code_evidence(stacks, verdict.findings, is_full=is_full)
     first = opening.opening(run, verdict, changes, capacities, shown_charts, brief, environment.command, code)
     return Report(
         schema_version=SCHEMA_VERSION,
@@ -87,7 +88,9 @@ def _report(record: RunSource, run: Measured) -> Report:
         answer=first.answer,
         lines=first.lines,
         pictures=first.pictures,
-        badges=conditions.badges(run.cases, run.facts, run.accounting, section, brief, apart=len(run.stacks)),
+        badges=conditions.badges(
+            run.cases, run.facts, run.accounting, section, brief, apart=sum(map(len, run.stacks.values()))
+        ),
         conditions=conditions.conditions(brief, environment, run.cases),
         findings=chart_links.linked(verdict.findings, run.groups, shown_charts),
         absent=verdict.absent,
@@ -109,7 +112,7 @@ def _report(record: RunSource, run: Measured) -> Report:
         predictions=foretold,
         effects=None if changes is None else changes.section,
         code=code,
-        flame=flame.flame(run.stacks),
+        flame=flame.flame(stacks),
     )
 
 

@@ -26,6 +26,7 @@ from loadlens.signals.collect.threads import (
     Profiler,
     Reader,
     Threads,
+    go_frames,
     jvm_frames,
     node_frames,
     python_frames,
@@ -42,7 +43,7 @@ MOST_LINES: Final = 1000  # of source
 LONGEST_LINE: Final = 200
 NOTHING: Final = Threads()
 NO_PROFILE: Final = Profile()
-READERS: Final = (python_frames.reader_of, jvm_frames.reader_of)  # for each language
+READERS: Final = (python_frames.reader_of, jvm_frames.reader_of, go_frames.reader_of)  # for each language
 PROFILERS: Final = (node_frames.profiler_of,)
 
 
@@ -220,14 +221,14 @@ class StacksMonitor(Monitor):
         """Yield each thread; its state is read before its frames and after them, which takes some time."""
         before = {} if process.reader is None else _states(process.pid)
         threads = process.read()
-        after = _states(process.pid)
+        after = {} if threads.is_all else _states(process.pid)
         time_ns = time.monotonic_ns()
         if process.profiler is not None:
             process.moments.append(_Moment(time_ns, after))
             return
-        for tid in sorted(threads.stacks.keys() | after.keys()):
+        for tid in sorted(threads.stacks.keys() | after.keys())[:MOST_THREADS]:
             states = [each[tid] for each in (before, after) if tid in each]
-            if states:
+            if states or threads.is_all:
                 yield self._row(process, tid, states, threads, time_ns)
 
     def _profiled(self, process: _Process) -> Iterator[Row]:
@@ -246,13 +247,17 @@ class StacksMonitor(Monitor):
         self, process: _Process, tid: int, states: Sequence[State], threads: Threads, time_ns: int
     ) -> Row:
         """Return one thread at a moment, with its states around it."""
-        is_running = threads.running.get(tid, states[-1].is_running)
+        is_running = threads.running[tid] if tid in threads.running else states[-1].is_running
         stack = threads.stacks.get(tid)
+        if is_running:
+            wait: Wait = ""
+        else:
+            wait = threads.waits[tid] if threads.is_all else _wait(states, threads.waits.get(tid))
         own = labels(
             **process.labels,
             tid=tid,
             thread=threads.names.get(tid) or process.name_of(tid),
-            wait="" if is_running else _wait(states, threads.waits.get(tid)),
+            wait=wait,
             stack=self._stacks.setdefault(stack, len(self._stacks) + 1) if stack else "",
         )
         return reading(StacksMetrics.thread_sample, own, int(is_running), time_ns)

@@ -493,6 +493,7 @@ PROBES: Final = Named(PROBE, "probe", DASHED)
 FRESH: Final = choices("trial", "block", "run")
 TRIALS: Final = counts(1, MOST_TRIALS)
 NEEDS_CORES: Final = counts(1, 100_000)
+STACKS: Final = choices("on", "off")
 
 EXPERIMENT: Final = Block(
     "experiment",
@@ -509,6 +510,7 @@ EXPERIMENT: Final = Block(
         "fresh": Key(FRESH, "instead of the study's"),
         "reset": Key(RESET, "instead of the study's"),
         "needs_cores": Key(NEEDS_CORES, "cores that a case needs: `$workers`; instead of the study's"),
+        "stacks": Key(STACKS, "instead of the study's"),
     },
     "One experiment: a mix of scenarios under a load, for every combination of its factors.",
 )

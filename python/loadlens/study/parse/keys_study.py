@@ -15,6 +15,7 @@ from loadlens.study.parse.keys_load import (
     NEEDS_CORES,
     PROBES,
     SCENARIO,
+    STACKS,
     TRIALS,
 )
 from loadlens.study.parse.keys_testbed import RESET, SERVICE, TLS
@@ -315,6 +316,12 @@ STUDY: Final = Block(
         "order": Key(ORDER, "the order of the trials"),
         "needs_cores": Key(
             NEEDS_CORES, "cores that a case needs; with fewer it is shown, not judged", "not said"
+        ),
+        "stacks": Key(
+            STACKS,
+            "`on`: sample the threads of the services, which names the line of code that they are at; in one "
+            "further trial at the highest level of an experiment and one at its lightest, without figures",
+            "off",
         ),
         "experiments": Key(
             Named(EXPERIMENT, "experiment", DASHED, at_least=1),

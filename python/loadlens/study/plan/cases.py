@@ -24,13 +24,20 @@ from loadlens.study.parse.keys_testbed import SERVICE
 from loadlens.study.parse.make_load import Load
 from loadlens.study.parse.placeholders import calibrated_in
 from loadlens.study.parse.schema import At
-from loadlens.study.plan import external_limits
+from loadlens.study.plan import external_limits, stacks_cases
 from loadlens.study.tree import Tree, items_at
 
 MOST_CASES: Final = 2_000
 MOST_TRIALS: Final = 100_000
 TRIALS: Final = 3
-_OF_EXPERIMENT: Final = ("probes", "trials", "fresh", "reset", "needs_cores")  # instead of the study's
+_OF_EXPERIMENT: Final = (
+    "probes",
+    "trials",
+    "fresh",
+    "reset",
+    "needs_cores",
+    "stacks",
+)  # instead of the study's
 
 Combination = tuple[tuple[str, Level], ...]
 
@@ -59,6 +66,10 @@ def cases_of(
             if case.driver is not None and refusals is not None and case.scenarios:
                 external_limits.check(definition, experiment, case, refusals, faults)
         _check_factors_matter(experiment, used, name, faults)
+        if name in reader.sampled:
+            made += stacks_cases.of(
+                tuple(case for case in made if case.experiment == name), experiment, faults
+            )
     feeds = definition.tree.items.get("feeds")
     for name, node in items_at(feeds).items() if templates is not None else ():
         if name not in reader.files.used:
@@ -109,6 +120,7 @@ class CaseReader:
     files: FeedFiles
     read_due_times: ReadDueTimes | None
     at: At = field(init=False)
+    sampled: set[str] = field(default_factory=set)  # experiments with `stacks: on`
 
     def __post_init__(self) -> None:
         definition = self.definition
@@ -140,6 +152,8 @@ class CaseReader:
         probes: Mapping[str, Probe] = EXPERIMENT.value(own, here, "probes", {})
         streams: dict[str, Closed | Open] = {name: probe.workload for name, probe in probes.items()}
         context.feeds.check_streams(streams | {LOAD: load.workload}, at)
+        if EXPERIMENT.value(own, here, "stacks", "off") == "on":
+            self.sampled.add(name)
         parts = [(factor, level.name) for factor, level in levels]
         case = Case(
             name=" ".join([name, *(f"{factor}={level}" for factor, level in parts)]),

@@ -26,7 +26,8 @@ def study_lines(
 ) -> tuple[list[str], list[int]]:
     """The lines to print, and which of them are headings."""
     about = duration_text(duration.seconds) + (" (quick)" if study.quick else "")
-    size = f"{_many(len(study.cases), 'case')}, {_many(len(trials), 'trial')}, about {about}"
+    shown = [case for case in study.cases if case.purpose != "stacks"]
+    size = f"{_many(len(shown), 'case')}, {_many(len(trials), 'trial')}, about {about}"
     sections = [
         (
             f"{study.name}: {study.question}",
@@ -38,8 +39,8 @@ def study_lines(
             ],
         ),
         *(
-            (f"{experiment}: {_many(len(cases), 'case')}", _experiment_rows(cases))
-            for experiment, cases in _experiments(study.cases).items()
+            (f"{experiment}: {_many(len(cases), 'case')}", _experiment_rows(cases, study))
+            for experiment, cases in _experiments(shown).items()
         ),
         _order(study, trials, all_blocks=all_blocks),
         _design(faults),
@@ -55,10 +56,16 @@ def study_lines(
     return lines, headings
 
 
-def _experiment_rows(cases: Sequence[Case]) -> list[Row]:
+def _experiment_rows(cases: Sequence[Case], study: Study) -> list[Row]:
     trials = _each(cases, lambda case: str(case.trials))
     rows = [*_parts(cases), *_factors(cases), *_load(cases), *_probes(cases)]
     rows.append(("trials", f"{trials} of each case, processes fresh for each {_fresh(cases)}"))
+    sampled = [
+        each for each in study.cases if each.purpose == "stacks" and each.experiment == cases[0].experiment
+    ]
+    if sampled:
+        loads = ", ".join(load_text.size(case.workload) for case in sampled)
+        rows.append(("stacks", f"one trial each at {loads}, which gives no figures"))
     return [(f"  {name:<10}", text) for name, text in rows]
 
 
@@ -145,15 +152,16 @@ def _fresh(cases: Sequence[Case]) -> str:
 
 def _order(study: Study, trials: Sequence[PlannedTrial], *, all_blocks: bool) -> tuple[str, list[Row]]:
     law = f"random in each block, seed {study.seed}" if study.order_by == "blocks" else "as listed"
-    blocks: dict[tuple[bool, int], list[PlannedTrial]] = {}
+    blocks: dict[tuple[str, int], list[PlannedTrial]] = {}
     for trial in trials:
-        blocks.setdefault((trial.case.held_out, trial.block), []).append(trial)
+        kind = "held out, " if trial.case.held_out else "stacks, " if trial.case.purpose == "stacks" else ""
+        blocks.setdefault((kind, trial.block), []).append(trial)
     rows = []
-    for (held_out, block), members in blocks.items():
+    for (kind, block), members in blocks.items():
         if block > 1 and not all_blocks:
             continue
         names = ", ".join(words.unbroken(f"{trial.position} {trial.case.slug}") for trial in members)
-        rows.append((f"  {'held out, ' if held_out else ''}block {block}: ", names))
+        rows.append((f"  {kind}block {block}: ", names))
     hidden = sum(block > 1 for _, block in blocks)
     if hidden and not all_blocks:
         rows.append(("  ", f"and {_many(hidden, 'more block')} in other orders: -v shows them"))

@@ -30,6 +30,7 @@ class Threads:
     names: Mapping[int, str] = field(default_factory=dict)  # as the language knows them
     waits: Mapping[int, Wait] = field(default_factory=dict)  # where the language knows better than the kernel
     running: Mapping[int, bool] = field(default_factory=dict)  # at the moment of the frames, if it is known
+    is_all: bool = False  # what the language has in place of threads, with numbers of its own
 
 
 class Reader(Protocol):

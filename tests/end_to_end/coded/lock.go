@@ -1,0 +1,25 @@
+// A lock is held during a slow call; the service shows where it is by net/http/pprof.
+package main
+
+import (
+	"fmt"
+	"net/http"
+	_ "net/http/pprof"
+	"os"
+	"sync"
+	"time"
+)
+
+var lock sync.Mutex
+
+func price() int {
+	lock.Lock() // waits
+	defer lock.Unlock()
+	time.Sleep(20 * time.Millisecond) // holds
+	return 7
+}
+
+func main() {
+	http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, price()) })
+	panic(http.ListenAndServe("127.0.0.1:"+os.Args[1], nil))
+}
