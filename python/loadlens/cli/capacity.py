@@ -61,14 +61,13 @@ def capacity(given: CapacityFlags) -> None:
     is_url = "://" in given.targets[0]
     if is_url and not given.objectives:
         raise UsageError(
-            "a rate must be good enough for something",
-            where="capacity",
+            "capacity needs an objective that the rate must meet",
             hint="--objective 'p99<100ms'; without an objective: loadlens explain URL",
         )
     for text in given.objectives:
         if quantity(objective, text, "--objective").metric == RATE:
             raise UsageError(
-                "the rate is what is searched",
+                "the rate is what `capacity` searches for",
                 where=f"--objective {text}",
                 hint="--objective 'p99<100ms', mean<... or failed<...",
             )

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from errno import ENOENT
+from os import strerror
 from pathlib import Path
 from typing import Any
 
-from loadlens.cli.options import refuse_stream
+from loadlens.cli.options import refuse_stream, unreadable
 from loadlens.errors import UsageError
 from loadlens.model.workload import FEED_FORMATS, Feed, Step
 
@@ -48,6 +50,8 @@ def _feed(text: str) -> Feed:
         hint = f"a file that ends in {endings}; after a comma {', '.join(PICKS)}"
         raise UsageError(f"unknown format of {file!r}", where="--feed", hint=hint)
     refuse_stream(file, "--feed")
+    if not path.exists():
+        raise unreadable(file, FileNotFoundError(ENOENT, strerror(ENOENT)), "--feed")
     try:
         digest = engine.open_feed(path, format).digest()
     except ValueError as fault:

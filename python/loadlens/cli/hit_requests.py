@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
+from loadlens import units
 from loadlens.cli import answers
 from loadlens.cli.grammar import foreign
 from loadlens.cli.hit_options import HitOptions
@@ -63,6 +66,7 @@ def requests_of(given: HitOptions) -> tuple[Target, tuple[Scenario, ...]]:
     first: Target | None = None
     steps = []
     for each in asked:
+        _refuse_stray_objective(each.url)
         target, path = target_of(each.url)
         first = first or target
         if (target.host, target.port, target.tls) != (first.host, first.port, first.tls):
@@ -141,6 +145,16 @@ def _requests_in(lines: Iterable[str], file: str) -> Iterator[_Entry]:
             raise UsageError(f"not a request: {text[:60]!r}", where=where, hint=_TARGETS_FORM)
     if latest is not None:
         yield latest
+
+
+def _refuse_stray_objective(word: str) -> None:
+    """Refuse `'failed<1%'` where a URL is wanted: each objective needs its own --objective."""
+    from loadlens.study.objectives import objective
+
+    if "<" in word or ">" in word:
+        with suppress(units.UnitError):
+            objective(word)
+            raise UsageError(f"not a URL: {word!r}", hint=f"--objective {shlex.quote(word)}")
 
 
 def target_of(url: str) -> tuple[Target, str]:

@@ -111,7 +111,7 @@ def draft_of(given: InitOptions) -> Draft:
     if given.kind is None:
         if url is None:
             raise UsageError(
-                "what is the URL of the service?", hint="loadlens init http://127.0.0.1:8080/path"
+                "init needs a URL or --from KIND FILE", hint="loadlens init http://127.0.0.1:8080/path"
             )
         return Draft((Request("GET", url),), source=Hiding().text(f"loadlens init {url}"))
     choice(given.kind, KINDS, "--from", "kind")

@@ -129,7 +129,7 @@ def outputs_of(
         for part in text.split(","):
             name, equals, file = part.partition("=")
             if name not in FORMATS or not equals or not file:
-                near = nearest(name, FORMATS)
+                near = nearest(name, FORMATS) if name[:1] in {each[0] for each in FORMATS} else None
                 hint = FILES if near is None else f"{near}=FILE"
                 raise UsageError(f"not a format and its file: {part!r}", where="--out", hint=hint)
             files[name] = Path(file)

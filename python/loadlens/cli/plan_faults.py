@@ -46,6 +46,11 @@ def _as_usage(words: str, flag: str) -> UsageError:
         hint = "the host in the URL, and --resolve HOST:PORT:ADDRESS to connect elsewhere"
         return UsageError("the Host header is that of the URL", where=flag, hint=hint)
     message, _, suggestion = words.partition("; did you mean ")
+    unknown, _, forms = words.partition(" is unknown; ")
+    if forms and not suggestion:
+        feed, dot, _ = unknown.rpartition("`: `")[2].partition(".")
+        hint = f"--feed {feed}=FILE.csv, whose columns are its fields" if dot else forms
+        return UsageError(f"{unknown} is unknown", where=flag, hint=hint)
     if suggestion:
         return UsageError(message, where=flag, hint=f"did you mean {suggestion.partition('?')[0]}?")
     message, _, advice = words.partition(": ") if words.count(": ") == 1 else (words, "", "")

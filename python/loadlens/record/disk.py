@@ -39,7 +39,7 @@ def touching(what: str, path: Path) -> Iterator[None]:
         raise RecordError(
             f"cannot {what}: {os.strerror(fault.errno) if fault.errno else fault}",
             where=str(path),
-            hint="free space or fix permissions, then continue with --resume",
+            hint="free space or fix permissions; loadlens run --resume continues a study",
         ) from fault
 
 

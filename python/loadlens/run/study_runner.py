@@ -247,9 +247,12 @@ class _StudyRun:
             if done.result is not None:
                 self.clock.learn(done.result.load_s, time.monotonic() - began)
                 self._learn(trial.case, done.result.load_s, done.trial.path)
+        gives_up = self._starts_nothing(done)
+        may_repeat = may_repeat and not gives_up
         remaining = self._remaining()
         self._tell(done.ended(trial, attempt, len(self.trials), remaining, may_repeat=may_repeat))
-        self._give_up_if_nothing_starts(done)
+        if gives_up and done.fault is not None:
+            raise TestbedError(done.fault.message, where=done.fault.where, hint=done.fault.hint)
         return done.status
 
     def _reset_is_due(self, trial: PlannedTrial) -> bool:
@@ -282,15 +285,14 @@ class _StudyRun:
                 return
             self.cuts_ns[case.slug] = max(settled, self.cuts_ns.get(case.slug, 0))
 
-    def _give_up_if_nothing_starts(self, done: TrialOutcome) -> None:
-        """Raise if services never start, which is a fault of the testbed and not a result."""
+    def _starts_nothing(self, done: TrialOutcome) -> bool:
+        """Return True if services never start, which is a fault of the testbed and not a result."""
         if done.came_up or done.fault is None:
             self.fruitless_starts = 0 if done.came_up else self.fruitless_starts
-            return
+            return False
         self.fruitless_starts += 1
         never_up = not self.complete and self.fruitless_starts == 1 and self.clock.overheads_s == []
-        if never_up or self.fruitless_starts >= FRUITLESS_STARTS:
-            raise TestbedError(done.fault.message, where=done.fault.where, hint=done.fault.hint)
+        return never_up or self.fruitless_starts >= FRUITLESS_STARTS
 
     def _ended(self, *, stopped: bool, words: str | None = None) -> None:
         reason = {} if words is None else {"reason": words.splitlines()[0]}

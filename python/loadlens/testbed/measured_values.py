@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import shlex
 import shutil
 import time
 from collections.abc import Callable
@@ -84,7 +85,7 @@ def calibrate(service: Service, prepared: Prepared, *, on_line: Callable[[str], 
             try:
                 keeper.run(title, command, within_s=CALIBRATION_WITHIN_S, on_line=hear)
             except TestbedError as error:
-                hint = f"run it by hand in {command.cwd}: {' '.join(command.argv)}"
+                hint = f"run it by hand in {command.cwd}: {shlex.join(command.argv)}"
                 raise TestbedError(error.message, where=f"{where}.run", hint=hint) from None
         value = _value(lines, wanted, where)
     finally:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import shlex
 import shutil
 import tempfile
 import time
@@ -338,7 +339,7 @@ class Testbed:
                 if not self._running.leftovers(replica.name, kill=False) and not tcp.is_free(port):
                     raise _PortTaken(_port_error(replica, port))
             when = "before it was ready" if before_ready else "while it was under test"
-            command = " ".join(replica.command.argv)
+            command = shlex.join(replica.command.argv)
             raise self._running.failure(
                 replica.name,
                 f"{replica.name} ended {when}, {ending(state.status)}",

@@ -86,6 +86,8 @@ UNUSABLE = [
     Mistake(
         "hit URL http://127.0.0.1:2/", "one load goes to one service, not to http://127.0.0.1:1 and http://"
     ),
+    Mistake("hit URL failed<1%", "not a URL: 'failed<1%'\n  try --objective 'failed<1%'"),
+    Mistake("hit URL{{who.id}}", "`who.id` is unknown\n  at the path of the URL\n  try --feed who=FILE.csv"),
     Mistake("hit -q 100 URL", "not a URL: '100'\n  hey and oha call the rate -q; here: -r 100"),
     Mistake('hit --json {"a":1} URL', "curl calls a JSON body --json; here: -b '{\"a\":1}'"),
     Mistake(
@@ -100,6 +102,9 @@ UNUSABLE = [
     Mistake("hit URL --out jsn=a", "not a format and its file: 'jsn=a'\n  at --out\n  try json=FILE"),
     Mistake(
         "hit URL -o a.json", "-o takes the folder of the record, not a file: a.json\n  try --out json=a.json"
+    ),
+    Mistake(
+        "hit URL --out xml=a", "not a format and its file: 'xml=a'\n  at --out\n  try json=FILE, csv=FILE"
     ),
     Mistake("hit URL --out junit", "not a format and its file: 'junit'\n  at --out\n  try junit=FILE"),
     Mistake(
@@ -157,6 +162,9 @@ UNUSABLE = [
     Mistake("hit URL --ramp 5s --stages 10s:5", "more than one shape for a load\n  at --ramp and --stages"),
     Mistake("hit URL --stages 10s", "'10s' has no level behind its time\n  at --stages\n  try 10s:100"),
     Mistake("hit URL --feed users", "not a feed: 'users'\n  at --feed\n  try --feed users=users.csv"),
+    Mistake(
+        "hit URL{{u.id}} --feed u=body.csv", "cannot read 'body.csv': no such file or directory\n  at --feed"
+    ),
     Mistake("hit URL --auth me:secret", "not a form of credentials\n  at --auth\n  try basic:USER:NAME"),
     Mistake(
         "hit URL --follow 3", "redirects are not followed\n  at --follow\n  try the URL that it leads to"

@@ -149,16 +149,22 @@ VERBS: Final = (
     ("profile", "others", "loadlens explain URL"),
 )
 # Verbs that other programs have, and what does it here.
-ELSEWHERE: Final = {
-    "diff": "loadlens compare A B: records, URLs, or levels of a factor",
-    "ui": "loadlens report RUN, whose report.html opens in a browser",
-    "serve": "loadlens report RUN, whose report.html opens in a browser",
-    "list": "ls runs, then loadlens show runs/NAME",
-    "update": "pip install --upgrade WHEEL",
-} | {
-    tool: f"loadlens hit URL, or loadlens hit URL --driver {tool} to send its load"
-    for tool in ("k6", "locust", "oha")
-}
+ELSEWHERE: Final = (
+    {
+        "diff": "loadlens compare A B: records, URLs, or levels of a factor",
+        "ui": "loadlens report RUN, whose report.html opens in a browser",
+        "serve": "loadlens report RUN, whose report.html opens in a browser",
+        "list": "ls runs, then loadlens show runs/NAME",
+        "update": "pip install --upgrade WHEEL",
+    }
+    | {
+        tool: f"loadlens hit URL, or loadlens hit URL --driver {tool} to send its load"
+        for tool in ("k6", "locust", "oha")
+    }
+    | dict.fromkeys(
+        ("vegeta", "wrk2", "siege", "bombardier", "autocannon", "artillery", "jmeter"), "loadlens hit URL"
+    )
+)
 # Files of other tools by their ending: what they are, and what takes them.
 FILES: Final = {
     ".har": ("requests that a browser recorded", "loadlens init --from har {file}, which writes a study"),

@@ -33,7 +33,10 @@ MOST_BYTES: Final = 1 << 18  # some seconds to read at worst
 MOST_NODES: Final = 100_000  # after every alias is expanded
 DEEPEST: Final = 40
 
-_QUOTE_HINT: Final = 'quote text that holds `: ` or `#`, or begins with `{`: "{{uuid}}"'
+_QUOTE_HINT: Final = (
+    'quote text that holds `: ` or `#`, or begins with `{`: "{{uuid}}"; '
+    "or add a `:` that is missing in the line above"
+)
 
 
 class _Broken(Exception):
@@ -112,7 +115,9 @@ class _Composer:
                     )
                 tree = self._node(next(self._events))
         if tree is None:
-            raise _Broken("the file is empty", 1, "begin with `schema: 1` and `study: NAME`")
+            raise _Broken(
+                "the file is empty", 1, "entry: http://127.0.0.1:8080, and load: {users: [1, 4, 16]}"
+            )
         return tree
 
     def _node(self, event: Any) -> Node:
