@@ -80,12 +80,12 @@ def saturation(steps: Sequence[Step], *, alone_s: float | None, think_s: float) 
         verdict: Verdict = "retrograde"
         reason = f"throughput fell by {drop * 100:.0f} % beyond the plateau"
     elif gain >= GAIN_PER_DOUBLING:
-        verdict, reason = "underdriven", f"the last doubling of the load still gave {gain * 100:.0f} %"
+        verdict, reason = "underdriven", f"the last doubling of the load still gave {round(gain * 100)} %"
     elif beyond is not None and beyond < BEYOND_KNEE:
         verdict = "underdriven"
         reason = f"the last load is {beyond:.1f} times the knee, a plateau needs {BEYOND_KNEE}"
     else:
-        verdict, reason = "saturated", f"the last doubling of the load gave {gain * 100:.0f} %"
+        verdict, reason = "saturated", f"the last doubling of the load gave {round(gain * 100)} %"
     return Saturation(
         verdict, capacity, gain, knee, beyond, steps[int(on_plateau[0])].load, float(drop), reason
     )

@@ -37,8 +37,14 @@ def of_machine(study_folder: Path | None = None) -> dict[str, Any]:
         },
         "calibration": None if made is None else asdict(made),
         "study_folder": None if study_folder is None else _versioned(study_folder),
-        "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
+        "command": [_program(), *sys.argv[1:]],
     }
+
+
+def _program() -> str:
+    """Return the name that was typed; `python -m loadlens` is `loadlens`."""
+    name = Path(sys.argv[0]).name
+    return "loadlens" if name == "__main__.py" else name
 
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:

@@ -257,7 +257,7 @@ def _sentence(root: Finding | None, findings: Sequence[Finding], reach: Reach, e
     if healthy_below is not None:
         after = f" {healthy_below.statement} ({healthy_below.grade.word})."
     elif suspected is not None:
-        after = f" Suspected, not shown: {suspected.statement}."
+        after = f" Suspected, not confirmed: {suspected.statement}."
     return f"{text}{reached}.{after}"
 
 

@@ -9,6 +9,8 @@ from dataclasses import replace
 import pytest
 
 from loadlens import diagnose
+from loadlens.measure import whole_run
+from loadlens.measure.curves import gather
 from loadlens.model.finding import Estimate, Grade, Undecided
 from loadlens.model.report import Chart, Report
 from loadlens.present import numbers
@@ -115,6 +117,18 @@ def test_a_known_cause_names_the_waiting() -> None:
     (chart,) = [chart for chart in report.charts if chart.kind == "demand"]
     assert chart.headline.startswith("Waiting for the event loop: 3.")
     assert report.pictures == (load_chart(report).anchor, chart.anchor)
+
+
+def test_waiting_without_a_known_cause_is_what_the_load_adds() -> None:
+    cases = whole_run.measured(run_of("a loop")).cases
+
+    chart = request_time.chart("rush", gather(cases), findings=())
+
+    assert chart is not None
+    waiting = [row for row in chart.datasets["parts"] if row["part"] == "waiting, cause not found"]
+    means = [row["ms"] for row in chart.datasets["totals"]]
+    assert [row["ms"] for row in waiting] == [pytest.approx(means[-1] - means[0], rel=0.01)]  # none at 1
+    assert chart.headline.startswith("Waiting, cause not found: 3.")
 
 
 def test_waiting_is_named_for_rules_that_there_are() -> None:

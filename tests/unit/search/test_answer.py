@@ -345,7 +345,7 @@ def test_a_suspicion_comes_after_a_limit_that_was_not_reached(monkeypatch: pytes
     answered = explained(build.facts(stolen), monkeypatch, because="interrupted")
 
     assert answered.sentence.startswith("Undecided: the capacity is not reached")
-    assert "it was ended on request; 160 /s were reached. Suspected, not shown: " in answered.sentence
+    assert "it was ended on request; 160 /s were reached. Suspected, not confirmed: " in answered.sentence
     assert answered.sentence.endswith("took 6.0 % of its time.")
 
 

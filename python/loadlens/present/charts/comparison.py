@@ -84,14 +84,15 @@ def demand(chart: Chart, width: int) -> Drawing:
     unit.convert(stack, "ms")
     unit.convert(totals, "ms", "lo", "hi")
     names = _short_names([*totals, *stack], width)
-    legend_columns = 4 if width >= parts.WIDE_PX else 2 if width >= parts.HALF_PX else 1
+    narrow = width < parts.HALF_PX
+    legend_columns = 4 if width >= parts.WIDE_PX else 1 if narrow else 2
     width = parts.plot_width(width, names)
     named = iter(dict.fromkeys(p for row in stack if (p := str(row["part"])) not in tokens.DEMAND_PARTS))
     order = {part or next(named, f"part {i}"): i for i, part in enumerate(tokens.DEMAND_PARTS)}
     if unknown := list(named):
         raise ValueError(f"demand has no room for {', '.join(unknown)}; it has {', '.join(order)}")
     stacked = [{**row, "o": order[row["part"]]} for row in stack if (row["ms"] or 0) > 0]
-    ended = _ended(totals, unit.name)
+    ended = _ended(totals, unit.name, narrow=narrow)
     axis = _demand_axis(stacked, ended, width)
     used = [name for name in order if any(row["part"] == name for row in stacked)]
     colour: Spec = {
@@ -121,7 +122,9 @@ def comparison(chart: Chart, width: int) -> Drawing:
         row |= {c: None if row[c] is None else float(row[c]) / on.factor for c in columns}
     names = _short_names(rows, width)
     ended = _ended(
-        [{**row, "ms": row["value"], "lo": row["low"], "hi": row["high"]} for row in rows], on.name
+        [{**row, "ms": row["value"], "lo": row["low"], "hi": row["high"]} for row in rows],
+        on.name,
+        narrow=width < parts.HALF_PX,
     )
     width = parts.plot_width(width, names)
     for row in ended:  # its words stand beyond the published figure too
@@ -167,15 +170,15 @@ def predicted(chart: Chart, width: int) -> Drawing:
     return Drawing(bars.spec(width, 38 * len(names)))
 
 
-def _ended(totals: Sequence[Row], unit: str) -> list[dict[str, Any]]:
-    """Totals with their interval's ends and the words that stand at the end of the bar."""
+def _ended(totals: Sequence[Row], unit: str, *, narrow: bool) -> list[dict[str, Any]]:
+    """Totals with their interval's ends and the words at the end of the bar; narrow: without the interval."""
     on = numbers.Scale(unit, 1.0)
     layers = []
     for row in totals:
         ms, lo, hi = row["ms"], row["lo"], row["hi"]
         if ms is None:
             continue
-        span = "" if lo is None and hi is None else f" ({numbers.interval(lo, hi, on, point=ms)})"
+        span = "" if narrow or (lo is None and hi is None) else f" ({numbers.interval(lo, hi, on, point=ms)})"
         label = f"{numbers.value(ms, on, low=lo, high=hi)} {unit}{span}"
         layers.append(
             {**row, "label": label, "_low": ms if lo is None else lo, "_high": ms if hi is None else hi}

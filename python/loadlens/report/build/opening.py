@@ -66,7 +66,8 @@ def opening(
     answer = [*first[:1], *then[:1], *first[1:2], *then[1:2]]
     if not causes:
         answer.append(_plain_figures(run.cases, list(capacities.values())))
-        answer += [f"Suspected, not shown: {_placed(limits[0], run.groups)}."] if limits else []
+        if limits and not leads:
+            answer.append(f"Suspected, not confirmed: {_placed(limits[0], run.groups)}.")
         answer += [
             f"{f.statement}." for f in plain if f.rule in NOTES and f.grade >= Grade.PROBABLE and not limits
         ][:1]
@@ -106,7 +107,7 @@ def _plain_figures(cases: Sequence[CaseMeasures], capacities: Sequence[CurveCapa
     kind = "response" if case.external is None else "service"
     what = "mean" if kind == "response" else "mean service time"
     return (
-        f"{case.name} reaches {numbers.shown(case.throughput)} requests, {what} "
+        f"{case.name} reaches {numbers.shown(case.throughput)}, {what} "
         f"{numbers.shown(case.mean(kind=kind))}; {numbers.shown(case.failed_share)} fail."
     )
 
@@ -229,9 +230,8 @@ def _compared(base: CurveCases, changed: CurveCases, more: Mapping[str, str]) ->
 def _others(cause: Finding | None, groups: Sequence[CurveCases]) -> str:
     """Return what the load does to a probe: its mean at the highest and at the lowest level of one curve."""
     held = () if cause is None else cause.curves
-    for group in sorted(
-        (g for g in groups if g.is_curve), key=lambda g: (g.label not in held, -len(g.cases))
-    ):
+    curves = [group for group in groups if group.is_curve]
+    for group in sorted(curves, key=lambda g: (g.label not in held, -len(g.cases))):
         for name in group.cases[-1].probe_names:
             seen = [
                 (case.reference.plan.load, mean, case)
@@ -244,7 +244,8 @@ def _others(cause: Finding | None, groups: Sequence[CurveCases]) -> str:
                 closed = case.reference is not None and case.reference.plan.is_closed
                 at = words.users(load, exactly=True) if closed else f"{load:g} requests/s"
                 first = f", {numbers.short(seen[0][1])} at {seen[0][0]:g}" if len(seen) > 1 else ""
-                return f"{request} takes {numbers.shown(mean)} at {at}{first} ({group.label})"
+                where = f" ({group.label})" if len(curves) > 1 else ""
+                return f"{request} takes {numbers.shown(mean)} at {at}{first}{where}"
     return ""
 
 

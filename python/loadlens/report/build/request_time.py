@@ -1,8 +1,8 @@
 """The parts of a request's time (C8): CPU, waiting that a finding explains, and the rest.
 
 What a request takes longer under load than at the lightest level of its curve is waiting. A finding on that
-curve says for what, so the waiting is named by it and not left unexplained. With a single level it is the
-time before the handler.
+curve says for what, so the waiting is named by it; without one its cause is not found. With a single level a
+finding names the time before the handler.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from loadlens.present import numbers
 
 MS = 1000.0
 LEAST = 0.001  # of the mean: less is not drawn
-OUTSIDE, UNEXPLAINED = "outside the handler", "unexplained"
+OUTSIDE, UNEXPLAINED, UNKNOWN = "outside the handler", "unexplained", "waiting, cause not found"
 # The rule of a finding -> what requests wait for where it holds.
 WAITS_FOR: Mapping[str, str] = {
     "eventloop.blocked": "the event loop",
@@ -119,9 +119,10 @@ def _split(case: CaseMeasures, curve: CurveCases, findings: Sequence[Finding]) -
     rest = max(0.0, mean.point - sum(parts.values()))
     outside = min(rest, _outside(case, mean) or 0.0)
     cause = _cause(curve, findings)
-    if cause is not None and isinstance(lightest, Estimate):
+    if isinstance(lightest, Estimate) and (cause is not None or len(curve.cases) > 1):
         longer = mean.point - lightest.point if len(curve.cases) > 1 else outside
-        parts[f"waiting for {WAITS_FOR[cause.rule]}"] = waiting = min(rest, max(0.0, longer))
+        name = UNKNOWN if cause is None else f"waiting for {WAITS_FOR[cause.rule]}"
+        parts[name] = waiting = min(rest, max(0.0, longer))
         rest -= waiting
         outside = max(0.0, outside - waiting)
     parts[OUTSIDE] = min(outside, rest)
