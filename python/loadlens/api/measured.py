@@ -132,7 +132,11 @@ class Measured:
         head = f"{word}: {self.name} {wanted}" if state != "unknown" else f"{self.name} {wanted} is {word}"
         lines = [head]
         if isinstance(self.figure, Estimate):
-            lines.append(f"value: {self.text}, 95 % interval, {self.figure.method}")
+            shown, sure = numbers.show(self.figure), f"{100 * self.figure.confidence:g} % interval"
+            interval = (
+                f"{sure} {shown.interval}" if self.low is not None or self.high is not None else f"no {sure}"
+            )
+            lines.append(f"value: {shown.short}, {interval} ({shown.origin})")
         lines.append(f"measured: {self.origin}")
         lines += self.trust
         if state == "unknown" and not self.doubt and (advice := self._longer(bound)):

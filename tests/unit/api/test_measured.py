@@ -60,7 +60,7 @@ def test_a_verdict_comes_with_value_interval_origin_and_record() -> None:
 
     assert p99.against("<", "50ms").lines == (
         "missed: p99 of response time below 50.0 ms",
-        "value: 60.0 ms (55.0–65.0; within one trial, 900 requests), 95 % interval, by hand",
+        "value: 60.0 ms, 95 % interval 55.0–65.0 (within one trial, 900 requests)",
         "measured: http://x: GET / · closed",
         "▲ generator late",
         "record: runs/a",
