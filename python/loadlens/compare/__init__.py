@@ -1,5 +1,6 @@
 """Two versions of a service, compared: finished records, or trials that are run in pairs for it.
 
-`judge.py` gives the verdict, `metrics.py` says what is compared, `records.py` finds both versions in records,
-`plan.py` makes a live comparison a study, `live.py` runs it, `revisions.py` checks git revisions out for it.
+`judge.py` gives the verdict, `metrics.py` says what is compared, `records.py` finds both versions in records.
+Live, `pairing.py` runs pairs until they decide. `plan.py` and `live.py` say what a pair of two URLs is, or of
+two commands; `study_pairs.py` of two git revisions of a study, which `revisions.py` checks out.
 """

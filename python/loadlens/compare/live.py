@@ -1,38 +1,26 @@
-"""Runs a live comparison: a rate that both versions can serve, then pairs in random order until they decide.
-
-The record grows like that of a search. After each look the verdict is that of `judge.py` on the record so
-far, so that a finished record gives the same answer again.
-"""
+"""Two URLs or commands as pairs: a rate that both versions can serve, then the same load on both."""
 
 from __future__ import annotations
 
 import math
-import random
 import time
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from loadlens import record
-from loadlens.compare import records
-from loadlens.compare.judge import Rules
+from loadlens.compare.pairing import Done, Pairing, run
 from loadlens.compare.plan import PAIRS, PILOT, RATE, Load, Task, case_of, open_load, planned, study_of
-from loadlens.errors import ExitCode, TestbedError, UsageError
+from loadlens.errors import TestbedError, UsageError
 from loadlens.estimate import looks as ahead
 from loadlens.estimate import within_trial
 from loadlens.estimate.interval import Interval
-from loadlens.measure import whole_run
-from loadlens.measure.whole_run import MeasureTrial
-from loadlens.model.comparison import Comparison, PairsBegun
-from loadlens.model.study import Case, PlannedTrial, Window
-from loadlens.model.trial import TrialStatus
+from loadlens.model.study import Window
 from loadlens.model.workload import Closed, Open
 from loadlens.present import numbers, quotes, words
-from loadlens.run.growing_record import growing_record
-from loadlens.run.interrupts import Interrupts, Stopped
-from loadlens.run.progress import Found, Progress, Provisional, TrialStarted, Warned
-from loadlens.run.time_left import Remaining
-from loadlens.run.trial_runner import TrialOutcome, TrialRunner
+from loadlens.run.progress import Found, Progress
+from loadlens.run.trial_runner import TrialOutcome
 from loadlens.search.discovery import discover, refuse_redirects
 
 SEARCH_USERS: Final = (1, 4, 16, 64)
@@ -46,64 +34,30 @@ USUAL_OVERHEAD_S, USUAL_START_S = 1.0, 2.5  # of a trial, where no load was run 
 WARMUP_S: Final = 0.4
 STARTED_WARMUP_S: Final = 1.5  # of services that were just started
 METRICS_AT_MOST: Final = 5  # that Holm's procedure divides the error by
-LATE: Final = 1.25  # of the budget: no further pair is begun
-SPOILED_PAIRS: Final = 3  # one after the other, and the comparison is given up
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """Outcome of a live comparison."""
-
-    answer: Comparison
-    code: ExitCode | None  # none: no early end was requested
 
 
 def run_pairs(task: Task, out: Path, progress: Progress) -> Done:
-    """Run a comparison and leave its record.
+    """Run a comparison and leave its record, as `pairing.run` does.
 
     Args:
         task: As requested.
         out: The record, a new folder.
         progress: Receives events.
-
-    Raises:
-        UsageError: The budget has no time for the fewest pairs.
-        TestbedError: A service does not start, or does not answer as expected.
-        RecordError: The record cannot be made or written.
-        Stopped: An early end was requested before there was a pair.
     """
-    with Interrupts() as interrupts:
-        began = time.monotonic()
-        first = Load(RATE, Closed(users=1), WARMUP_S, SEARCH_S)
-        looks = [planned(task, case_of(task, arm, first, 1), 1, arm + 1) for arm in (0, 1)]
-        study = study_of(task, [look.case for look in looks])
-        with growing_record(study, looks, out, progress, interrupts) as growing:
-            run = _Pairs(task, growing.runner, progress, began)
-            try:
-                run.go()
-            except Stopped:
-                if not run.pairs:
-                    raise
-            finally:
-                growing.runner.writer.event("ended", complete=len(run.trials))
-        code = interrupts.code if interrupts.is_set else None
-        return Done(run.judged(), code)
+    first = Load(RATE, Closed(users=1), WARMUP_S, SEARCH_S)
+    looks = [planned(task, case_of(task, arm, first, 1), 1, arm + 1) for arm in (0, 1)]
+    study = study_of(task, [look.case for look in looks])
+    return run(
+        study, looks, out, progress, lambda runner, began: _Pairs(task, runner, progress, began, task=task)
+    )
 
 
 @dataclass(slots=True)
-class _Pairs:
+class _Pairs(Pairing):
     """The state of a comparison while it runs."""
 
-    task: Task
-    runner: TrialRunner
-    progress: Progress
-    began: float
-    cases: dict[str, Case] = field(default_factory=dict)
-    trials: list[PlannedTrial] = field(default_factory=list)
+    task: Task = field(kw_only=True)
     overheads_s: list[float] = field(default_factory=list)
-    measure: MeasureTrial = field(default_factory=whole_run.remembering)
-    looks: tuple[int, ...] = ()
-    pairs: int = 0
 
     def go(self) -> None:
         """Find a rate, look at the scatter, then run pairs until they decide."""
@@ -115,35 +69,7 @@ class _Pairs:
             workload = open_load(self.task.rate_per_s or self._found_rate())
         load = self._planned_load(workload)
         self._pilot(load)
-        begun = PairsBegun(self.looks, self.task.names, self.task.margin, self.task.budget_s)
-        self.runner.writer.event(records.EVENT, **asdict(begun))
-        order = random.Random(self.task.seed)
-        spoiled = block = 0
-        while self.pairs < self.looks[-1] and not self.runner.interrupts.is_set:
-            block += 1
-            arms = order.sample((0, 1), 2)
-            if all(self._valid(arm, load, block) for arm in arms):
-                self.pairs, spoiled = self.pairs + 1, 0
-            else:
-                spoiled += 1
-            if spoiled == SPOILED_PAIRS:
-                raise TestbedError(
-                    f"{SPOILED_PAIRS} pairs in a row without two valid trials",
-                    hint=f"loadlens show {self.runner.writer.path}, which has the reasons",
-                )
-            if self.pairs in self.looks and not spoiled:
-                answer = self.judged()
-                self.progress.tell(Provisional(f"{words.plural(self.pairs, 'pair')}: {answer.sentence}"))
-                if answer.is_decided:
-                    return
-            if time.monotonic() - self.began > LATE * self.task.budget_s:
-                self.progress.tell(Warned("the budget is used up: no further pair is begun"))
-                return
-
-    def judged(self) -> Comparison:
-        """Return the verdict on the record so far."""
-        held = record.open_run(self.runner.writer.path)
-        return records.of_pairs(held, Rules(self.task.margin, self.looks), self.measure)
+        self.run_pairs([partial(self._valid, arm, load) for arm in (0, 1)])
 
     def _discover(self) -> None:
         """Find the processes of both versions, and refuse requests that are answered by a redirect."""
@@ -204,7 +130,7 @@ class _Pairs:
         starts = any(aim.services for aim in self.task.aims)
         warmup_s = STARTED_WARMUP_S if starts else WARMUP_S
         overhead_s = _middle(self.overheads_s, USUAL_START_S if starts else USUAL_OVERHEAD_S)
-        left_s = self.task.budget_s - (time.monotonic() - self.began)
+        left_s = self.task.budget_s - self.used_s
         for pairs in reversed(ahead.LOOKS):
             measured_s = min(left_s / (2 * pairs + 2) - overhead_s - warmup_s, LONGEST_S)
             if measured_s >= SHORTEST_S:
@@ -247,35 +173,21 @@ class _Pairs:
     # --- trials -------------------------------------------------------------------------------------------
 
     def _valid(self, arm: int, load: Load, block: int) -> bool:
-        """Run a trial of a pair, again if it is invalid."""
-        for _ in range(2):
-            if self.runner.interrupts.is_set:
-                return False
-            if self._run(arm, load, block).status is TrialStatus.COMPLETE:
-                return True
-        return False
+        return self.is_valid(lambda: self._run(arm, load, block))
 
     def _run(self, arm: int, load: Load, block: int) -> TrialOutcome:
         case = case_of(self.task, arm, load, block)
-        self.cases[case.slug] = case
-        trial = next((t for t in self.trials if (t.case.slug, t.block) == (case.slug, block)), None)
-        if trial is None:
-            trial = planned(self.task, case, block, len(self.trials) + 1)
-            self.trials.append(trial)
-            self.runner.writer.extend(study_of(self.task, tuple(self.cases.values())), self.trials)
-        attempt = self.runner.writer.next_attempt(trial)
-        number = trial.position
-        left_s = max(0.0, self.task.budget_s - (time.monotonic() - self.began))
-        left = Remaining(left_s, left_s, left_s)
-        self.progress.tell(TrialStarted(trial, number, number, attempt, left))
         began = time.monotonic()
-        done = self.runner.run(trial)
-        if not done.came_up and done.fault is not None:
-            raise TestbedError(done.fault.message, where=done.fault.where, hint=done.fault.hint)
+        done = self.run_trial(
+            case,
+            block,
+            lambda position: planned(self.task, case, block, position),
+            lambda cases: study_of(self.task, cases),
+            may_repeat=load.experiment == PAIRS,
+        )
         # The first load of a version starts it, and is light: others may wait for their last answers.
         if done.result is not None and load.workload == Closed(users=1):
             self.overheads_s.append(max(0.0, time.monotonic() - began - done.result.load_s))
-        self.progress.tell(done.ended(trial, attempt, number, left, may_repeat=load.experiment == PAIRS))
         return done
 
 

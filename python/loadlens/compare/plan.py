@@ -18,17 +18,23 @@ MOST_IN_FLIGHT: Final = 2000
 _NS = 1_000_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
-    """A comparison as requested."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """Names of both versions, and bounds of their comparison."""
 
-    aims: tuple[Aim, Aim]
     names: tuple[str, str]
-    rate_per_s: float | None  # none: found by a short search
-    users: int | None  # a closed load in place of a rate
     budget_s: float
     margin: float
     seed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task(Terms):
+    """A comparison of two URLs or commands as requested."""
+
+    aims: tuple[Aim, Aim]
+    rate_per_s: float | None  # none: found by a short search
+    users: int | None  # a closed load in place of a rate
 
 
 @dataclass(frozen=True, slots=True)

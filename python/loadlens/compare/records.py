@@ -59,13 +59,7 @@ def of_levels(record: RunRecord, chosen: Sequence[str], margin: float) -> Compar
     """
     cases = cases_of(record)
     factor, first, second = _levels(record, cases, chosen)
-    matches = [
-        (case, other)
-        for case in cases
-        if case.levels.get(factor) == first
-        for other in cases
-        if other.experiment == case.experiment and other.levels == {**case.levels, factor: second}
-    ]
+    matches = _of_factor(cases, factor, first, second)
     if not matches:
         raise UsageError(
             f"no load was run at both {factor}={first} and {factor}={second}", where=str(record.path)
@@ -89,13 +83,11 @@ def of_pairs(
         rules: Margin and looks.
         measure: As of `whole_run.measured`, such as a function that remembers earlier trials.
     """
-    cases = {case.levels[ARM]: case for case in cases_of(record, measure)}
-    both = [cases[letter] for letter in LETTERS if letter in cases]
-    matches = (Match("", *both),) if len(both) == 2 else ()
+    matches = _of_factor(cases_of(record, measure), ARM, *LETTERS)
     versions = tuple(
         f"{letter}: {name}" for letter, name in zip(LETTERS, begun_of(record).names, strict=False)
     )
-    return replace(compared(Arms(*LETTERS, matches, is_paired=True), rules), versions=versions)
+    return replace(compared(Arms(*LETTERS, _matches(matches), is_paired=True), rules), versions=versions)
 
 
 def begun_of(record: RunRecord) -> PairsBegun:
@@ -107,6 +99,19 @@ def begun_of(record: RunRecord) -> PairsBegun:
 def cases_of(record: RunRecord, measure: MeasureTrial | None = None) -> tuple[CaseMeasures, ...]:
     """Return the measured cases that are loads."""
     return tuple(case for case in whole_run.measured(record, measure).cases if case.purpose == "load")
+
+
+def _of_factor(
+    cases: Sequence[CaseMeasures], factor: str, first: str, second: str
+) -> list[tuple[CaseMeasures, CaseMeasures]]:
+    """Return the cases that differ in the level of a factor alone."""
+    return [
+        (case, other)
+        for case in cases
+        if case.levels.get(factor) == first
+        for other in cases
+        if other.experiment == case.experiment and other.levels == {**case.levels, factor: second}
+    ]
 
 
 def _matches(pairs: Sequence[tuple[CaseMeasures, CaseMeasures]]) -> tuple[Match, ...]:

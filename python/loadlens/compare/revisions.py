@@ -25,7 +25,7 @@ def worktrees(folder: Path, revisions: Sequence[str]) -> Iterator[tuple[Path, ..
     Raises:
         UsageError: It is no repository, or a revision or the folder in it does not exist.
     """
-    top = Path(_git(folder, "rev-parse", "--show-toplevel", hint="a folder of a git repository"))
+    top = top_of(folder)
     commits = [
         _git(
             folder,
@@ -62,6 +62,11 @@ def worktrees(folder: Path, revisions: Sequence[str]) -> Iterator[tuple[Path, ..
             yield tuple(places)
     finally:
         subprocess.run(["git", "-C", str(top), "worktree", "prune"], capture_output=True, check=False)
+
+
+def top_of(folder: Path) -> Path:
+    """Return the top of the repository that holds a folder."""
+    return Path(_git(folder, "rev-parse", "--show-toplevel", hint="a folder of a git repository"))
 
 
 def _git(folder: Path, *words: str, hint: str, about: str = "") -> str:

@@ -75,10 +75,11 @@ class _Allowed:
 
 def simulated(monkeypatch: pytest.MonkeyPatch, given: Task | None = None, **settings: Any) -> Simulated:
     """A comparison that begins now, on a clock that stands still."""
-    monkeypatch.setattr("loadlens.compare.live.time.monotonic", lambda: 0.0)
+    monkeypatch.setattr("loadlens.compare.pairing.time.monotonic", lambda: 0.0)
     runner = Runner()
     runner.interrupts.allowed = _Allowed
-    return Simulated(given or task(), cast(Any, runner), Silent(), began=0.0, **settings)
+    wanted = given or task()
+    return Simulated(wanted, cast(Any, runner), Silent(), began=0.0, task=wanted, **settings)
 
 
 def test_pairs_come_in_random_order_with_both_versions_in_each(monkeypatch: pytest.MonkeyPatch) -> None:

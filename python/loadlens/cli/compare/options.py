@@ -15,6 +15,7 @@ from loadlens.cli.options import EXPECTED, HEADERS, HIDE, INSECURE, METHOD, SEED
 from loadlens.cli.outputs import OUTPUTS
 from loadlens.credentials import Hiding
 from loadlens.errors import UsageError
+from loadlens.present import words
 
 if TYPE_CHECKING:
     from loadlens.compare.plan import Task
@@ -34,8 +35,8 @@ class CompareFlags:
 
     targets: tuple[str, ...] = argument(
         "A B",
-        "Two URLs; or one URL with two of --start or --rev; or two records of one study; or one record, and "
-        "two levels of a factor: FACTOR=LEVEL.",
+        "Two URLs; or one URL with two of --start or --rev; or a study with two of --rev; or two records of "
+        "one study; or one record, and two levels of a factor: FACTOR=LEVEL.",
     )
     start: tuple[str, ...] = option(
         "--start CMD",
@@ -46,8 +47,8 @@ class CompareFlags:
     )
     revisions: tuple[str, ...] = option(
         "--rev REV",
-        "Start a version from git revision REV, in a worktree that is removed at the end; given twice. "
-        "Example: --rev main --rev HEAD --start 'python3 app.py'",
+        "Build and start a version from git revision REV, in a worktree that is removed at the end; given "
+        "twice, with --start or a study. Example: --rev main --rev HEAD --start 'python3 app.py'",
         default=(),
         group=VERSIONS,
     )
@@ -130,6 +131,42 @@ def is_live(given: CompareFlags) -> bool:
     return not Path(first).exists() and first.rpartition(":")[2].partition("/")[0].isdecimal()
 
 
+def study_of(given: CompareFlags) -> Path | None:
+    """Return the study whose revisions are compared, if one is the target; its load is its own.
+
+    Raises:
+        UsageError: The flags do not fit a study.
+    """
+    path = Path(given.targets[0])
+    if not given.revisions or "://" in given.targets[0] or not path.exists():
+        return None
+    if len(given.targets) > 1:
+        raise UsageError(
+            f"{len(given.targets)} targets, and revisions of one study are compared", hint=f"{path} alone"
+        )
+    for flag, value in (
+        ("--start", given.start),
+        ("--rate", given.rate),
+        ("--users", given.users),
+        ("--env", given.variables),
+        ("--method", given.method),
+        ("--header", given.headers),
+        ("--body", given.body),
+        ("--expect", given.expect),
+    ):
+        if value:
+            raise UsageError(f"{path} defines its own load", where=flag, hint=f"without {flag}")
+    _refuse_one_revision(given.revisions)
+    return path
+
+
+def _refuse_one_revision(revisions: Sequence[str]) -> None:
+    if len(revisions) != 2:
+        raise UsageError(
+            words.plural(len(revisions), "revision"), where="--rev", hint=f"--rev main --rev {revisions[0]}"
+        )
+
+
 def refuse_unclear(given: CompareFlags) -> None:
     """Refuse targets and flags that do not make two versions.
 
@@ -142,10 +179,12 @@ def refuse_unclear(given: CompareFlags) -> None:
             raise UsageError(f"{text} is a file or folder, and the others are URLs", hint=TWO)
     if len(urls) > 2:
         raise UsageError(f"{len(urls)} targets, and a comparison has two", hint=TWO)
-    if revisions and len(revisions) != 2:
-        raise UsageError(f"{len(revisions)} revision", where="--rev", hint=f"--rev main --rev {revisions[0]}")
+    if revisions:
+        _refuse_one_revision(revisions)
     if revisions and not starts:
-        raise UsageError("--rev needs the command that starts a version", where="--rev", hint="--start 'CMD'")
+        raise UsageError(
+            "--rev needs the command that starts a version", where="--rev", hint="--start 'CMD', or a study"
+        )
     if len(starts) > 2 or (len(starts) == 1 and not revisions):
         message = f"{len(starts)} start command{'s' * (len(starts) > 1)}, and a comparison has two versions"
         raise UsageError(message, where="--start", hint="--start OLD --start NEW")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from loadlens import units
 from loadlens.cli import preflight
 from loadlens.cli.compare.options import (
     CompareFlags,
@@ -16,15 +18,27 @@ from loadlens.cli.compare.options import (
     is_record_text,
     margin_of,
     refuse_unclear,
+    study_of,
     task_of,
 )
+from loadlens.cli.hit_load import quantity
 from loadlens.cli.hit_requests import target_of
 from loadlens.cli.options import Example, verb
 from loadlens.cli.outputs import Show, outputs_of
 from loadlens.errors import ExitCode, RecordError, UsageError
 
 if TYPE_CHECKING:
+    from loadlens.compare.pairing import Done
     from loadlens.model.comparison import Comparison
+    from loadlens.run.progress import Progress
+
+
+class _Run(NamedTuple):
+    """A live comparison that is ready to run."""
+
+    run: Callable[[Path, Progress], Done]
+    names: tuple[str, str]
+    budget_s: float
 
 
 @verb(
@@ -32,6 +46,7 @@ if TYPE_CHECKING:
     Example("loadlens compare http://127.0.0.1:8080/a http://127.0.0.1:8081/a", "two that run"),
     Example("loadlens compare URL --start ./old --start ./new", "starts each in turn"),
     Example("loadlens compare URL --rev main --rev HEAD --start 'python3 app.py'", "two commits"),
+    Example("loadlens compare study.yaml --rev main --rev HEAD", "two commits of a study"),
     Example("loadlens compare runs/main runs/branch", "two records of one study"),
     Example("loadlens compare runs/x pool=2 pool=4", "two levels of one record"),
 )
@@ -77,33 +92,70 @@ def _write_page(path: Path, answer: Comparison) -> None:
 
 def _live(given: CompareFlags, show: Show) -> ExitCode:
     """Load both versions in pairs."""
-    refuse_unclear(given)
+    study = study_of(given)
+    if study is None:
+        refuse_unclear(given)
     with ExitStack() as stack:
-        folders: tuple[Path, ...] = ()
-        if given.revisions:
-            from loadlens.compare.revisions import worktrees
-
-            folders = stack.enter_context(worktrees(Path.cwd(), given.revisions))
-        task = task_of(given, folders)
-        for aim in task.aims:
-            if not aim.services:
-                target, _ = target_of(aim.origin)
-                preflight.connect(replace(target, tls=aim.tls), timeout_ns=aim.timeout_ns, is_hit=False)
+        if study is not None:
+            run, names, budget_s = _study_pairs(given, study, stack)
+        else:
+            run, names, budget_s = _pairs(given, stack)
         record = show.outputs.folder("compare", stack)
         from loadlens.cli.explain import listener
-        from loadlens.compare.live import run_pairs
         from loadlens.run.interrupts import Stopped
 
-        title = f"compare {task.names[0]} with {task.names[1]}"
         try:
             with ExitStack() as drawing:
-                progress = listener(title, task.budget_s, drawing, is_silent=show.is_silent)
-                done = run_pairs(task, record, progress)
+                title = f"compare {names[0]} with {names[1]}"
+                progress = listener(title, budget_s, drawing, is_silent=show.is_silent)
+                done = run(record, progress)
         except Stopped as stopped:
             return stopped.code
         kept = str(record) if show.is_kept else ""
         code = _answer(show, given.page, replace(done.answer, record=kept))
         return done.code or code
+
+
+def _pairs(given: CompareFlags, stack: ExitStack) -> _Run:
+    """Return the comparison of two URLs or commands."""
+    folders: tuple[Path, ...] = ()
+    if given.revisions:
+        from loadlens.compare.revisions import worktrees
+
+        folders = stack.enter_context(worktrees(Path.cwd(), given.revisions))
+    task = task_of(given, folders)
+    for aim in task.aims:
+        if not aim.services:
+            target, _ = target_of(aim.origin)
+            preflight.connect(replace(target, tls=aim.tls), timeout_ns=aim.timeout_ns, is_hit=False)
+    from loadlens.compare.live import run_pairs
+
+    return _Run(partial(run_pairs, task), task.names, task.budget_s)
+
+
+def _study_pairs(given: CompareFlags, path: Path, stack: ExitStack) -> _Run:
+    """Return the comparison of two revisions of a study, in its quick profile."""
+    from loadlens.cli.run import planned_study, study_file
+    from loadlens.compare.plan import Terms
+    from loadlens.compare.revisions import top_of, worktrees
+    from loadlens.compare.study_pairs import both_versions, run_study_pairs
+    from loadlens.run import secret_variables
+    from loadlens.study import plan
+
+    study = planned_study(path, quick=True)
+    secret_variables.refuse_missing(study, str(study_file(path)))
+    top = top_of(Path(study.folder))
+    trees = stack.enter_context(worktrees(top, given.revisions))
+    both = both_versions(study, top, trees)
+    once = replace(both, cases=tuple(replace(case, trials=1) for case in both.cases))
+    terms = Terms(
+        names=(given.revisions[0], given.revisions[1]),
+        budget_s=quantity(units.duration_ns, given.budget, "--budget") / 1e9,
+        margin=margin_of(given.margin),
+        seed=study.seed if given.seed is None else given.seed,
+    )
+    pair_s = plan.duration(once).seconds
+    return _Run(partial(run_study_pairs, both, terms, pair_s), terms.names, terms.budget_s)
 
 
 def _of_records(given: CompareFlags, show: Show) -> ExitCode:
