@@ -7,7 +7,7 @@ from typing import Final
 from catalogue.drawing import Draws
 from catalogue.families.loops import ALLOWED_WITH_A_LOOP, BLOCKED
 from catalogue.families.waiting import LOCK, OUTSIDE, PLATEAU, POOL, WORKERS
-from catalogue.family import LIMITS_OF_THE_MACHINE, Drawn, Family, Fix, Label, need
+from catalogue.family import LIMITS_OF_THE_MACHINE, Drawn, Family, Fix, Label, Number, need
 from catalogue.parts import (
     burn,
     holding,
@@ -122,6 +122,29 @@ def _pool_and_few(draws: Draws) -> Drawn:
     )
 
 
+def _pool_and_slow_path(draws: Draws) -> Drawn:
+    """A share of the requests holds a connection for long: the mean decides what the pool lets through."""
+    hold, shift, weight = draws.scaled(10, 25), draws.scaled(200, 500), draws.by_severity(0.06, 0.25)
+    size = draws.whole(3, 8)
+    mean = hold + weight * shift
+    place = {"resources": {"db": pool(size)}}
+    slow = wait(shift, only={"share": weight})
+    return pair(
+        server(draws, *holding("db", wait(hold), slow), **place),
+        Label((POOL, SLOW, PLATEAU)),
+        plateau(
+            size * 1e3 / mean,
+            mean,
+            weight=share(weight),
+            shift=ms(shift),
+            size=Number(size, "connections"),
+        ),
+        server(draws, *holding("db", wait(hold)), **place),
+        Label((POOL, PLATEAU)),
+        plateau(size * 1e3 / hold, hold),
+    )
+
+
 def _bucket_and_slow_path(draws: Draws) -> Drawn:
     base, shift, weight = draws.scaled(4, 12), draws.scaled(150, 500), draws.by_severity(0.03, 0.15)
     rate = draws.scaled(80, 300)
@@ -152,6 +175,13 @@ FAMILIES: Final = (
         "workers+slow-path",
         "few threads, some of which are held long",
         _workers_and_slow_path,
+        "composite",
+        fix=Fix("no slow path", ("mixture.slow-path",)),
+    ),
+    Family(
+        "pool+slow-path",
+        "few connections, some of which are held long",
+        _pool_and_slow_path,
         "composite",
         fix=Fix("no slow path", ("mixture.slow-path",)),
     ),

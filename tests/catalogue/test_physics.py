@@ -134,9 +134,11 @@ def leaves_others_alone(drawn: Drawn) -> None:
 def share_of_slow(drawn: Drawn) -> None:
     """As many are slow as the weight says (4 standard deviations), and none of the twin's."""
     is_slow_at = 0.85 * value(drawn.flawed, "shift")
-    # An open load where nothing fills up; else few users, who wait less in line than the slow path takes.
+    # An open load where nothing fills up; else few users, who wait less in line than the slow path takes, or
+    # as many as there are connections, who do not wait.
+    numbers = drawn.flawed.numbers
     load = (
-        {"users": 8, "requests": 120}
+        {"users": round(numbers["size"].value) if "size" in numbers else 8, "requests": 120}
         if "capacity" in drawn.flawed.numbers
         else {"rate": 400.0, "requests": 400}
     )
@@ -781,6 +783,7 @@ CHECKS: dict[str, Check] = {
     "loop+keepalive": ends_connections,
     "lock+pauses": pauses,
     "workers+slow-path": share_of_slow,
+    "pool+slow-path": share_of_slow,
     "pauses+slow-path": share_of_slow,
     "pool+keepalive": ends_connections,
     "bucket+slow-path": limits_the_rate_and_is_slow,

@@ -95,7 +95,8 @@ def full(curve: Curve) -> Full | NoPlateau | Insufficient:
     measured = [s for s in curve.steps if s.throughput_trials and min(s.throughput_trials) > 0]
     steps = tuple(s for s in measured if s.load >= capacity.saturation.plateau_from)
     first, rate = curve.steps[0], rate_of(steps[-1])
-    alone = figures.interval_of(first.response.mean)
+    mean = alone_of(curve)
+    alone = figures.interval_of(mean)
     parallelism: Interval | Insufficient
     if first.load != 1:
         parallelism = Insufficient("the response time of one user alone was not measured")
@@ -103,7 +104,30 @@ def full(curve: Curve) -> Full | NoPlateau | Insufficient:
         parallelism = probes.parallelism(rate, alone)
     else:
         parallelism = rate if isinstance(rate, Insufficient) else alone
-    return Full(curve, capacity, steps, first.response.mean, parallelism)
+    return Full(curve, capacity, steps, mean, parallelism)
+
+
+def alone_of(curve: Curve) -> Figure:
+    """Return the mean response time at the lightest load.
+
+    Of few requests of one user none or too many may take a slow path. The share of a path over all levels
+    where it was seen is known better, and so is the mean.
+    """
+    first = curve.steps[0]
+    mean = first.response.mean
+    path = next((path for path in curve.slow_paths if path.label == curve.costliest and path.levels), None)
+    if len(first.classes) != 1 or path is None or path.usual_s is None:
+        return mean
+    weight, shift = path.weight, path.shift
+    if not (isinstance(mean, Estimate) and isinstance(weight, Estimate) and isinstance(shift, Estimate)):
+        return mean
+    if weight.low is None or weight.high is None or weight.samples <= mean.samples:
+        return mean
+    point, low, high = (
+        path.usual_s + share * shift.point for share in (weight.point, weight.low, weight.high)
+    )
+    method = "usual time + share x time of the slow path, over all levels where requests hardly wait"
+    return replace(mean, point=point, low=low, high=high, samples=weight.samples, method=method)
 
 
 def plateaus(facts: Facts) -> tuple[Full, ...] | NoPlateau | Insufficient:

@@ -110,9 +110,11 @@ def claim(_: Facts, hill: SlowHill) -> Claim:
         low, high = f"{min(loads):g}", f"{max(loads):g}"
         unit = "requests/s" if not curve.is_closed else "user" if high == "1" else "users"
         where = f"at {low} {unit}" if low == high else f"at {low} to {high} {unit} alike"
-        # Share of the mean response time that the slow path's wait is.
+        # Share of the mean response time at the highest load, where a queue may take the rest.
         usual_s = shift.point / max(median(level.ratio for level in hill.levels) - 1, 1e-9)
         extra_s = share * shift.point
+        kinds = [kind.response.mean for kind in curve.steps[-1].classes if kind.label == path.label]
+        mean_s = max([extra_s + usual_s, *(mean.point for mean in kinds if isinstance(mean, Estimate))])
         return Words(
             statement=f"{numbers.percent(share)} of {path.request} take {later} longer, {where}",
             explanation=f"Quantiles above p{100 * (1 - share):.3g} are the slow path's alone, {ratio:.0f} "
@@ -122,7 +124,7 @@ def claim(_: Facts, hill: SlowHill) -> Claim:
             f"{numbers.with_unit(extra_s, 's')}.",
             confirm="a label on what takes that path: all slow requests carry it; without it the hill is "
             "gone",
-            impact=extra_s / (extra_s + usual_s),
+            impact=extra_s / mean_s,
         )
 
     return Claim(

@@ -1,7 +1,10 @@
 """A pool has too few connections: requests wait for one.
 
 **Means.** Each request needs a connection for part of its time. The pool has W connections and all are in
-use. Throughput is W / (time a connection is held per request).
+use. Throughput is W / (time a connection is held per request). That time is the mean of all requests. Where a
+few long requests take a quarter of it or more, the finding names their share, and what the connections carry
+without them. It does not if the time differs by more than a quarter from the time that requests take without
+load: these requests then spend their time without a connection.
 
 **Needs.** A plateau. CPU to spare: computing and waiting for a core take at most 70 % of the cores, and no
 thread is full. Gauges of a pool at the highest load that show 90 % of the connections in use and a mean of
@@ -34,7 +37,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, on_curve
-from loadlens.diagnose.observe import gauge_courses, limits, waits
+from loadlens.diagnose.observe import gauge_courses, limits, long_holds, waits
 from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.model.facts import ConcurrencyLimit, Facts
 from loadlens.model.finding import Grade
@@ -93,8 +96,9 @@ def claim(facts: Facts, pool: FullPool) -> Claim:
         count = size.count if size is not None else limits.point(places.held) or 0.0
         many = f"{count:.3g} connection" + ("" if round(count) == 1 else "s")
         verb = "may carry" if grade is Grade.SUSPECTED else "carries" if round(count) == 1 else "carry"
-        waiting = limits.point(places.waiting)
+        waiting, long = limits.point(places.waiting), long_holds.holders(full, hold)
         line = "" if waiting is None else f"; {waiting:.3g} requests wait for one"
+        explanation = limits.explanation(full, places)
         advice = "More connections, as many as the database serves well; or hold each for less."
         if isinstance(hold, Interval) and isinstance(full.rate, Interval) and size is not None:
             twice = 2 * full.rate.point
@@ -103,9 +107,13 @@ def claim(facts: Facts, pool: FullPool) -> Claim:
                 f"{numbers.with_unit(hold.point, 's')} each, if what is behind serves them; or hold it for "
                 "less."
             )
+        if long is not None:
+            line = f"; {long.of_places}"
+            explanation += f" {long.text(count, 'connection', full)}."
+            advice += f" {long.apart(count)}."
         return Words(
             statement=f"The pool is full: {many} {verb} {full.most}{line}",
-            explanation=limits.explanation(full, places),
+            explanation=explanation,
             advice=advice,
             confirm="twice the connections: twice the throughput, until the next limit",
             impact=full.waiting_share,

@@ -2,7 +2,8 @@
 
 **Means.** A request holds a thread from its beginning to its end, even while it only waits. There are W
 threads; when all are busy, a new request waits before the handler, however cheap it is. Throughput is
-W / (time a request holds its thread).
+W / (time a request holds its thread). That time is the mean of all requests. Where a few long requests take a
+quarter of it or more, the finding names their share, and what the threads carry without them.
 
 **Needs.** A plateau. CPU to spare: computing and waiting for a core take at most 70 % of the cores, and no
 thread is full. A cheap probe waits at least half of the time that the load waits, at both the lowest and the
@@ -40,7 +41,7 @@ from dataclasses import dataclass, replace
 
 from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, on_curve, strongest
-from loadlens.diagnose.observe import limits, waits
+from loadlens.diagnose.observe import limits, long_holds, waits
 from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.model.facts import ConcurrencyLimit, Facts, Step
 from loadlens.model.finding import Counter, Grade
@@ -77,6 +78,12 @@ class ThreadPool:
             return self.size.count
         parallel = self.full.parallelism
         return parallel.point if isinstance(parallel, Interval) else 0.0
+
+    @property
+    def hold(self) -> Interval | Insufficient:
+        """Seconds that a request holds its thread, by Little's law."""
+        rate = self.full.rate
+        return replace(rate, point=self.count / rate.point) if isinstance(rate, Interval) else rate
 
 
 def observe(facts: Facts) -> Sequence[ThreadPool] | Lacking | Nothing:
@@ -124,6 +131,9 @@ def claim(facts: Facts, pool: ThreadPool) -> Claim:
             last = compared[-1]
             wait = numbers.with_unit(last.probe_s, "s")
             explanation += f" {last.probe.label} waits {wait} as well, though it needs nothing else."
+        long = long_holds.holders(full, pool.hold)
+        if long is not None:
+            explanation += f" {long.text(pool.count, 'thread', full)}."
         is_one = pool.gauge is not None and round(pool.count) == 1
         verb = "may be" if grade is Grade.SUSPECTED else "is" if is_one else "are"
         many, most = f"{pool.count:.3g}", f"{full.most}, every further request waits"
@@ -132,12 +142,16 @@ def claim(facts: Facts, pool: ThreadPool) -> Claim:
             statement = f"All {many} threads {verb} taken: {most} for one"
         if is_one:
             statement = f"The only thread {verb} taken: {most} for it"
+        if long is not None:
+            statement = f"{statement.partition(', every')[0]}; {long.of_places}"
         advice = "More threads, as many as what lies behind serves"
         if isinstance(full.rate, Interval) and pool.count:
             each = numbers.with_unit(pool.count / full.rate.point, "s")
             twice = numbers.with_unit(2 * full.rate.point, "1/s")
             threads = f"{round(2 * pool.count)} threads carry {twice} at {each} per request"
             advice = f"{threads}, if what lies behind does"
+        if long is not None:
+            advice += f". {long.apart(pool.count)}"
         return Words(
             statement=statement,
             explanation=explanation,

@@ -64,6 +64,17 @@ def test_a_share_that_takes_the_same_time_longer_at_every_load_is_found() -> Non
     assert finding.impact == pytest.approx(0.1 * 0.3 / (0.1 * 0.3 + 0.01))  # 30 of 40 ms
 
 
+def test_where_requests_queue_the_path_is_a_smaller_part_of_their_time() -> None:
+    built = record()
+    top = step(16, 100, 0.16)
+    queued = replace(built.curves[0], steps=(*built.curves[0].steps, top))
+
+    finding = assess_after(replace(built, curves=(queued,)), [])
+
+    assert isinstance(finding, Finding)
+    assert finding.impact == pytest.approx(0.1 * 0.3 / 0.16)
+
+
 def test_other_names_and_times_give_the_same_finding() -> None:
     longer = path(
         label="ж",

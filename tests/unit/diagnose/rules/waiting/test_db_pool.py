@@ -10,6 +10,7 @@ from loadlens.diagnose.rules.waiting import db_lock, db_pool
 from loadlens.model.facts import Curve
 from loadlens.model.finding import Absent, Finding, Grade, NotAssessed
 from tests.unit.diagnose.build import estimate, facts, process
+from tests.unit.diagnose.long_holds import MEAN_S, held_long, with_alone
 from tests.unit.diagnose.waiting import (
     LOCK,
     POOL,
@@ -188,3 +189,23 @@ def test_without_gauges_of_a_pool_it_is_open_and_says_what_would_decide() -> Non
 
     assert isinstance(answer, NotAssessed)
     assert "how many wait would decide" in answer.reason
+
+
+def test_connections_that_a_share_of_long_requests_holds_are_the_limit_by_their_mean_time() -> None:
+    finding = assessed(held_long("pool"))
+
+    expected = "The pool is full: 4 connections carry 44.4 /s; 20 % of requests hold them 91 % of the time"
+    assert finding.statement == expected
+    assert "4 connections / 90.0 ms each = 44.4 /s, and 44.4 /s came out" in finding.explanation
+
+
+def test_a_lone_user_without_a_long_request_does_not_hide_the_pool() -> None:
+    """By 30 ms alone a connection held for 90 ms would look as if something behind it were full."""
+    assert assessed(with_alone(held_long("pool"), 0.03)).grade >= Grade.PROBABLE
+
+
+def test_long_requests_that_hold_no_connection_meanwhile_do_not_take_the_pool() -> None:
+    """A connection is held for 20 ms of 90 on average: the slow path comes before it."""
+    before = held_long("pool", hold_s=0.02, base_s=MEAN_S - 0.02, users=(1, 8, 32, 64, 128))
+
+    assert "hold them" not in assessed(before).statement

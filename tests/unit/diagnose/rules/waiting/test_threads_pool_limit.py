@@ -12,6 +12,7 @@ from loadlens.diagnose.rules.waiting import threads_pool_limit
 from loadlens.model.facts import Curve
 from loadlens.model.finding import Absent, Finding, Grade, NotAssessed
 from tests.unit.diagnose.build import blocked, estimate, facts, process, times
+from tests.unit.diagnose.long_holds import held_long, with_alone
 from tests.unit.diagnose.waiting import (
     LOCK,
     POOL,
@@ -239,3 +240,68 @@ def test_it_is_named_before_what_it_causes() -> None:
 
 def test_a_load_that_did_not_fill_them_is_no_plateau() -> None:
     assert "no plateau" in silence(threads(size=64))
+
+
+def test_threads_that_a_share_of_long_requests_holds_are_the_limit_by_their_mean_time() -> None:
+    finding = assessed(held_long("threads", coupling=1.0))
+
+    # 4 threads / 90 ms; the long ones hold them 0.2 x 410 of 90 ms; without them 4 / 10 ms.
+    assert (
+        finding.statement == "All 4 threads are taken: 44.4 /s; 20 % of requests hold them 91 % of the time"
+    )
+    assert "4 threads / 90.0 ms each = 44.4 /s, and 44.4 /s came out" in finding.explanation
+    assert "20 % of POST /b hold one for 410 ms, the others for 10.0 ms" in finding.explanation
+    assert "these then carry 400 /s of the others" in finding.advice
+
+
+def test_the_limit_comes_before_the_path_that_takes_the_places() -> None:
+    verdict = diagnose.assess(facts(held_long("threads", coupling=1.0)))
+
+    assert [f.rule for f in verdict.findings if f.explained_by is None] == [
+        "threads.pool-limit",
+        "mixture.slow-path",
+    ]
+
+
+@pytest.mark.parametrize("alone_s", [0.03, 0.2])
+def test_few_requests_of_one_user_with_too_few_or_many_long_ones_do_not_hide_the_limit(
+    alone_s: float,
+) -> None:
+    finding = assessed(with_alone(held_long("threads", coupling=1.0), alone_s))
+
+    (parallel,) = [e.text for e in finding.evidence if e.signal == "threads.parallelism"]
+    assert parallel.startswith("throughput x time alone is 4 at work at once")
+
+
+def test_threads_of_equal_requests_are_not_held_by_few() -> None:
+    assert (
+        "hold them"
+        not in assessed(waiting(0.09, base_s=0.0, size=4, exports="threads", coupling=1.0)).statement
+    )
+
+
+def test_a_kind_of_request_that_takes_long_is_named_with_its_share() -> None:
+    """Every fifth request is of a kind that takes 410 ms, the others take 10 ms."""
+    built = waiting(0.09, base_s=0.0, size=4, exports="threads", coupling=1.0)
+    steps = []
+    for level in built.steps:
+        wait_s = level.load / level.throughput_trials[0] - 0.09
+        kinds = tuple(
+            replace(
+                kind,
+                label=label,
+                request=request,
+                rate=estimate(rate, unit="1/s"),
+                response=times(seconds + wait_s),
+            )
+            for kind in level.classes
+            for label, request, rate, seconds in (
+                ("b", "GET /report", 0.2 * level.throughput_trials[0], 0.41),
+                ("c", "GET /item", 0.8 * level.throughput_trials[0], 0.01),
+            )
+        )
+        steps.append(replace(level, classes=kinds))
+
+    finding = assessed(replace(built, steps=tuple(steps)))
+
+    assert "20 % (GET /report) hold one for 410 ms, the others for 10.0 ms" in finding.explanation
