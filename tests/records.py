@@ -86,7 +86,8 @@ def plan(headers: tuple[tuple[str, str], ...] = ()) -> Plan:
 
 SAMPLE_ROW = struct.Struct("<QqqqqIIIIHHBBBB")
 CONNECTION_ROW_OF_1 = struct.Struct("<IIqqqIBBBBQ")
-CONNECTION_ROW = struct.Struct("<IIqqqIBBBBQq")
+CONNECTION_ROW_OF_2 = struct.Struct("<IIqqqIBBBBQq")
+CONNECTION_ROW = struct.Struct("<IIqqqIBBBBQqQ")
 
 
 def sample(seq: int, **changes: int) -> tuple[int, ...]:
@@ -114,10 +115,39 @@ def sample(seq: int, **changes: int) -> tuple[int, ...]:
 
 def chunk(magic: bytes, rows: Iterable[tuple[int, ...]]) -> bytes:
     """Head and rows of one chunk."""
-    form = {b"LLS1": SAMPLE_ROW, b"LLC1": CONNECTION_ROW_OF_1, b"LLC2": CONNECTION_ROW}[magic]
+    form = {
+        b"LLS1": SAMPLE_ROW,
+        b"LLC1": CONNECTION_ROW_OF_1,
+        b"LLC2": CONNECTION_ROW_OF_2,
+        b"LLC3": CONNECTION_ROW,
+    }[magic]
     packed = [form.pack(*row) for row in rows]
     payload = b"".join(packed)
     return struct.pack("<4sIII", magic, len(packed), zlib.crc32(payload), 0) + payload
+
+
+def hashed(number: int) -> int:
+    """The hash by which rows are thinned, as the page has it."""
+    value = (number + 0x9E3779B97F4A7C15) % 2**64
+    value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+    return value ^ (value >> 27)
+
+
+def thinned_rows(numbers: Iterable[int], bound: int) -> list[tuple[int, int]]:
+    """Rows that a thread writes of requests with these numbers: number and k, which rises at the bound."""
+    written: list[tuple[int, int]] = []
+    kept: list[int] = []
+    k = 0
+    for number in numbers:
+        if hashed(number) % 2**k:
+            continue
+        kept.append(number)
+        while len(kept) > bound:
+            k += 1
+            kept = [each for each in kept if hashed(each) % 2**k == 0]
+        if hashed(number) % 2**k == 0:
+            written.append((number, k))
+    return written
 
 
 def leb128(number: int) -> bytes:
@@ -197,8 +227,8 @@ def write_live_of_engine(live: Path, *, samples: int = 100, chunk_rows: int = 40
     rows = [sample(seq) for seq in range(samples)]
     starts = range(0, samples, chunk_rows)
     (live / "samples.bin").write_bytes(b"".join(chunk(b"LLS1", rows[i : i + chunk_rows]) for i in starts))
-    connection = (0, 0, 1_000, 2_000, -1, samples, 0, 0, 0, 1, 12_000, 700)
-    (live / "connections.bin").write_bytes(chunk(b"LLC2", [connection]))
+    connection = (0, 0, 1_000, 2_000, -1, samples, 0, 0, 0, 1, 12_000, 700, 0)
+    (live / "connections.bin").write_bytes(chunk(b"LLC3", [connection]))
     (live / "intervals.hlog").write_text(
         "#[Histogram log format version 1.3]\n"
         + hlog_line("load.look.ok.response", 0.0, 0.25, {1_000_000: samples // 2})

@@ -13,6 +13,7 @@ from typing import Final
 
 NS_PER_S: Final = 1_000_000_000
 LONGEST_S: Final = 366 * 86_400  # a trial longer than a year is a typing error; also fits 64-bit nanoseconds
+FEWEST_ROWS: Final = 1_000  # of a stream that a record keeps: fewer say nothing about its slowest requests
 LARGEST_COUNT: Final = 2**53  # exact in a double, so that JSON carries it unharmed
 
 
@@ -131,6 +132,16 @@ def count(value: object, *, at_least: int = 0, at_most: int = LARGEST_COUNT) -> 
     if number > at_most:
         raise UnitError(f"a count here is at most {at_most}, got {shown(value)}", _COUNT_EXAMPLE)
     return int(number)
+
+
+def kept_rows(value: object) -> int | None:
+    """Rows that a record keeps: `all` is None, `none` is 0, otherwise a count from 1,000."""
+    if value in ("all", "none"):
+        return None if value == "all" else 0
+    try:
+        return count(value, at_least=FEWEST_ROWS)
+    except UnitError as fault:
+        raise UnitError(fault.message, "all, none, or a number from 1,000 such as 500k") from None
 
 
 def rate_per_s(value: object) -> float:

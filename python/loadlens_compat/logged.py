@@ -23,7 +23,6 @@ from loadlens.run.single_load import HitDone, run_hit
 MOST_REQUESTS = 5_000_000  # some 60 bytes each in memory, twice as many on the disk while it runs
 ANSWERED = frozenset({Outcome.OK, Outcome.UNEXPECTED_STATUS, Outcome.CHECK_FAILED})
 _NOT_ENDED = frozenset({Outcome.IN_FLIGHT, Outcome.WAITING, Outcome.DROPPED})
-_THREADS = 1024  # the engine divides its bound of rows by its threads, and they do not share evenly
 _FIRST_OF_CONNECTION = 1
 _BY_SERVER = 2
 
@@ -131,7 +130,7 @@ def run_logged(
         PlanError, EngineError: The engine refuses the plan or cannot carry it, or its log is not whole.
     """
     with temporary.folder("requests") as folder:
-        kept = RecordTo(str(folder), max_sample_rows=_THREADS * MOST_REQUESTS)
+        kept = RecordTo(str(folder), max_sample_rows=None)
         done = run_hit(replace(plan, record=kept), on_progress=on_progress, on_caution=on_caution)
         log = RequestLog(folder)
     requests = done.result["streams"][0]["requests"]

@@ -236,7 +236,7 @@ class Drawn:
         row |= {"stream": stream, "outcome": draw.choice([0, 11, 14]), "resumed": resumed}
         row |= {"bytes_in": self.wide(1e18), "tls_ns": draw.choice([-1, tls])}
         self.add_event(closed, thread, "closed", **row)
-        self.connections.append(tuple(int(value) for value in row.values()))
+        self.connections.append((*(int(value) for value in row.values()), 0))  # none is thinned
 
     def skip(self, stream: int) -> None:
         at, steps = self.random.randrange(END), self.random.randrange(1, 9)

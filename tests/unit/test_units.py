@@ -84,6 +84,18 @@ def test_a_count_keeps_to_its_bounds() -> None:
         units.count(65, at_most=64)
 
 
+def test_kept_rows_are_all_none_or_a_number_that_says_something() -> None:
+    assert [units.kept_rows(written) for written in ("all", "none", "5k", 1000)] == [None, 0, 5_000, 1_000]
+
+
+@pytest.mark.parametrize("written", ["0", "999", "some", "-1", True])
+def test_what_is_no_number_of_rows_is_refused_with_the_words_for_it(written: object) -> None:
+    with pytest.raises(UnitError) as refused:
+        units.kept_rows(written)
+
+    assert refused.value.example == "all, none, or a number from 1,000 such as 500k"
+
+
 @pytest.mark.parametrize(
     ("written", "per_second"),
     [

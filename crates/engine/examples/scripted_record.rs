@@ -212,6 +212,7 @@ impl Connection {
             is_resumed: self.resumed,
             bytes_in: self.bytes_in,
             tls_ns: self.tls_ns,
+            thinned: 0,
         }
     }
 }
@@ -240,7 +241,8 @@ impl RecordingThread {
         let logs = RowLogs {
             samples,
             connections,
-            thinning: Thinning::new(u64::MAX),
+            kept_samples: vec![Thinning::new(u64::MAX); script.streams.len()],
+            kept_connections: vec![Thinning::new(u64::MAX); script.streams.len()],
         };
         let grid = Grid {
             warmup_end: script.warmup_ns,
@@ -289,7 +291,7 @@ impl RecordingThread {
                 seq,
             } => {
                 recorder.dropped(*stream, *step);
-                recorder.sample(unissued(*stream, *step, *due, *seq, Outcome::Dropped), at);
+                recorder.sample(unissued(*stream, *step, *due, *seq, Outcome::Dropped));
             }
             What::Skipped {
                 stream,
@@ -310,7 +312,7 @@ impl RecordingThread {
                 due,
                 seq,
             } => {
-                recorder.sample(unissued(*stream, *step, *due, *seq, Outcome::Waiting), at);
+                recorder.sample(unissued(*stream, *step, *due, *seq, Outcome::Waiting));
             }
             What::GroupDue { group } => recorder.group_due(*group),
             What::GroupEnded {

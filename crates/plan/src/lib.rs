@@ -131,19 +131,33 @@ impl Default for Share {
     }
 }
 
+/// Rows of each stream that the sample log keeps unless the plan says otherwise; docs/adr/0071 says why.
+const MAX_SAMPLE_ROWS: u64 = 2_000_000;
+
 /// The folder that the live files go to, and their bound.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct RecordTo {
     /// An existing folder.
     pub dir: String,
-    /// Above this many rows the sample log is thinned by a hash of the sequence number.
+    /// Beyond this many rows of a stream its sample log is thinned by a hash of the sequence number; null: never.
     #[serde(default = "default_max_sample_rows")]
-    pub max_sample_rows: u64,
+    pub max_sample_rows: Option<u64>,
 }
 
-fn default_max_sample_rows() -> u64 {
-    5_000_000
+fn default_max_sample_rows() -> Option<u64> {
+    Some(MAX_SAMPLE_ROWS)
+}
+
+impl RecordTo {
+    /// The same bound for connections, which are kept where no rows of requests are wanted.
+    pub fn max_connection_rows(&self) -> u64 {
+        match self.max_sample_rows {
+            None => u64::MAX,
+            Some(0) => MAX_SAMPLE_ROWS,
+            Some(rows) => rows,
+        }
+    }
 }
 
 /// A mix of scenarios under one workload against one target, with a recorder of its own.

@@ -134,7 +134,7 @@ impl Files {
 
     /// Appends a chunk of connection rows.
     pub fn connections(&mut self, chunk: &Chunk) {
-        append_chunk(&mut self.connections, b"LLC2", chunk);
+        append_chunk(&mut self.connections, b"LLC3", chunk);
     }
 
     /// Appends one interval to histograms and counters.

@@ -89,6 +89,8 @@ pub struct ConnectionRow {
     pub bytes_in: u64,
     /// The TLS handshake, which lies before `established_ns`; -1: none.
     pub tls_ns: i64,
+    /// k: the row stands for 2^k connections.
+    pub thinned: u64,
 }
 
 /// Rows of one kind on their way to the file.
@@ -142,23 +144,21 @@ pub fn row_log(row_bytes: usize, chunks: usize) -> (RowLog, RowSource) {
 }
 
 impl RowLog {
-    /// Appends one row; says whether a chunk became full by it.
+    /// Appends one row.
     #[inline]
-    pub fn push(&mut self, row: &(impl IntoBytes + Immutable)) -> bool {
+    pub fn push(&mut self, row: &(impl IntoBytes + Immutable)) {
         if self.filling.is_none() {
             self.filling = self.empty.take();
         }
         let Some(chunk) = &mut self.filling else {
             self.lost += 1;
-            return false;
+            return;
         };
         chunk.bytes.extend_from_slice(row.as_bytes());
         chunk.rows += 1;
         if chunk.rows as usize == CHUNK_ROWS {
             self.hand_over();
-            return true;
         }
-        false
     }
 
     /// Gives the rows so far to the collector.
@@ -184,72 +184,57 @@ impl RowSource {
     }
 }
 
-/// A pace is that of this part of the bound,
-const PACE_ROWS: u64 = 64;
-/// or of this part of the run.
-const PACE_TIME: u64 = 128;
+/// Highest exponent: one row stands for 2^40 requests.
+const MOST_THINNED: usize = 40;
 
-/// Choice of rows that keeps a log under its bound: rows whose hash has `k` zero bits.
-#[derive(Clone, Copy, Debug)]
+/// Choice of the rows of one stream that a thread keeps: those whose hash ends in `k` zero bits.
+///
+/// k begins at 0 and grows by one whenever more rows than the bound would have k zero bits. Rows written before
+/// stay in the log; a reader leaves out those without the last k, and what it has then is a uniform choice.
+#[derive(Clone, Debug)]
 pub struct Thinning {
-    k: u8,
-    kept: u64,
+    k: usize,
     bound: u64,
-    /// Rows and time at the last look.
-    looked: (u64, u64),
+    /// Rows whose hash ends in at least `k` zero bits.
+    kept: u64,
+    /// Rows so far by the zero bits at the end of their hash.
+    by_zeros: [u64; MOST_THINNED + 1],
 }
 
 impl Thinning {
-    /// Keeps everything while `bound` rows are not in sight.
+    /// Keeps every row up to `bound`; of bound 0 none.
     pub fn new(bound: u64) -> Self {
         Thinning {
             k: 0,
-            kept: 0,
             bound,
-            looked: (0, 0),
+            kept: 0,
+            by_zeros: [0; MOST_THINNED + 1],
         }
     }
 
-    /// The exponent now: a row stands for 2^k requests.
-    pub fn k(&self) -> u8 {
-        self.k
-    }
-
-    /// True if the row of request `seq` is kept.
+    /// The exponent of the row with this number in its stream: it stands for 2^k. None: it is not kept.
     #[inline]
-    pub fn keeps(&mut self, seq: u64) -> bool {
-        let mut hash = seq.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        hash ^= hash >> 27;
-        let kept = hash & ((1 << self.k) - 1) == 0 && self.kept < self.bound;
-        self.kept += u64::from(kept);
-        kept
-    }
-
-    /// Looks ahead after a chunk: raises k when the bound would be passed before `end` at the pace since
-    /// the last look; without an end at 1/2, 3/4, 7/8 ... of the bound.
-    ///
-    /// A pace needs a stretch that is long for the run or holds a good part of the bound: two looks in one turn
-    /// of the loop see the answers of one batch and no time.
-    pub fn look(&mut self, now: u64, end: Option<u64>) {
-        let room = self.bound.saturating_sub(self.kept);
-        let raises = match end {
-            None => room <= self.bound >> (u32::from(self.k) + 1).min(63),
-            Some(end) => {
-                let (rows, at) = self.looked;
-                let (rows, lasted) = (self.kept - rows, now.saturating_sub(at));
-                if rows < self.bound / PACE_ROWS && lasted <= end / PACE_TIME {
-                    return;
-                }
-                self.looked = (self.kept, now);
-                let pace = rows as f64 / lasted.max(1) as f64;
-                pace * end.saturating_sub(now) as f64 > room as f64
-            }
-        };
-        if raises && self.k < 40 {
+    pub fn keeps(&mut self, number: u64) -> Option<u8> {
+        let zeros = (hashed(number).trailing_zeros() as usize).min(MOST_THINNED);
+        if zeros < self.k || self.bound == 0 {
+            return None;
+        }
+        self.by_zeros[zeros] += 1;
+        self.kept += 1;
+        while self.kept > self.bound && self.k < MOST_THINNED {
+            self.kept -= self.by_zeros[self.k];
             self.k += 1;
         }
+        (zeros >= self.k).then_some(self.k as u8)
     }
+}
+
+/// The hash by which rows are thinned: the first two steps of SplitMix64 (Steele, Lea and Flood 2014).
+#[inline]
+pub fn hashed(number: u64) -> u64 {
+    let mut hash = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    hash ^ (hash >> 27)
 }
 
 #[cfg(test)]
@@ -288,6 +273,7 @@ mod tests {
             is_resumed: true,
             bytes_in: 7,
             tls_ns: 9,
+            thinned: 4,
         };
 
         let bytes = sample.as_bytes();
@@ -298,7 +284,7 @@ mod tests {
         assert_eq!(bytes[58..64], [200, 0, 19, 2, 3, 5]);
         assert_eq!((row[0], row[4], row[8], row[24], row[32]), (1, 2, 3, 5, 6));
         assert_eq!(row[36..41], [2, 1, 11, 1, 7]);
-        assert_eq!(row[48..50], [9, 0]);
+        assert_eq!((row[48], row[56], row.len()), (9, 4, 64));
     }
 
     #[test]
@@ -318,59 +304,53 @@ mod tests {
         assert_eq!((written as usize, log.lost), (CHUNK_ROWS + 1, 5));
     }
 
-    #[test]
-    fn thinning_keeps_under_the_bound_at_a_steady_pace_and_spreads_over_the_run() {
-        let (bound, total) = (20_000, 1_000_000u64);
+    /// Numbers that a reader keeps of `total` rows under a bound, and the last exponent.
+    fn read(bound: u64, total: u64) -> (Vec<u64>, u8) {
         let mut thinning = Thinning::new(bound);
-        let (mut kept, mut late) = (0, 0);
-
-        for seq in 0..total {
-            if thinning.keeps(seq) {
-                kept += 1;
-                late += u64::from(seq > total * 3 / 4);
-                if kept % 512 == 0 {
-                    thinning.look(seq * 1_000, Some(total * 1_000));
-                }
-            }
-        }
-
-        assert!(kept <= bound && kept > bound / 4, "{kept}");
-        assert!(
-            late > kept / 10,
-            "the last quarter of the run has {late} of {kept} rows"
-        );
+        let written: Vec<(u64, u8)> = (0..total)
+            .filter_map(|number| Some((number, thinning.keeps(number)?)))
+            .collect();
+        let k = written.iter().map(|(_, k)| *k).max().unwrap_or(0);
+        let mut kept: Vec<u64> = written.into_iter().map(|(number, _)| number).collect();
+        kept.retain(|number| hashed(*number).trailing_zeros() >= u32::from(k));
+        (kept, k)
     }
 
     #[test]
-    fn two_looks_in_one_turn_do_not_thin_a_log_with_room_for_every_row() {
-        // 20,000 rows a second for a minute are a quarter of the bound.
-        let mut thinning = Thinning::new(5_000_000);
-        for seq in 0..4_096u64 {
-            thinning.keeps(seq);
-        }
-        thinning.look(204_800_000, Some(60_000_000_000));
-        (4_096..4_112).for_each(|seq| assert!(thinning.keeps(seq)));
-
-        thinning.look(204_790_000, Some(60_000_000_000)); // the batch began before its last answer ended
-        thinning.look(204_801_000, Some(60_000_000_000));
-
-        assert_eq!(thinning.k(), 0);
+    fn every_row_is_kept_up_to_the_bound() {
+        assert_eq!(read(1_000, 1_000), ((0..1_000).collect(), 0));
     }
 
     #[test]
-    fn thinning_without_a_known_end_never_passes_the_bound() {
+    fn beyond_the_bound_the_rows_are_exactly_those_whose_hash_ends_in_k_zeros() {
+        for (bound, total) in [(1_000, 1_001), (1_000, 40_000), (20_000, 1_000_000)] {
+            let (kept, k) = read(bound, total);
+
+            let whole = (0..total)
+                .filter(|number| hashed(*number) % (1 << k) == 0)
+                .collect::<Vec<u64>>();
+            assert_eq!(kept, whole, "{bound} of {total}");
+            assert!(kept.len() as u64 <= bound, "{} of {bound}", kept.len());
+            let without_last = (0..total).filter(|number| hashed(*number) % (1 << (k - 1)) == 0);
+            assert!(
+                without_last.count() as u64 > bound,
+                "{bound} of {total}: k is too high"
+            );
+        }
+    }
+
+    #[test]
+    fn a_bound_of_0_keeps_nothing() {
+        assert_eq!(read(0, 1_000), (vec![], 0));
+    }
+
+    #[test]
+    fn the_log_as_written_grows_with_the_logarithm_of_the_requests() {
         let mut thinning = Thinning::new(1_000);
-        let mut kept = 0;
 
-        for seq in 0..1_000_000u64 {
-            if thinning.keeps(seq) {
-                kept += 1;
-                if kept % 16 == 0 {
-                    thinning.look(seq, None);
-                }
-            }
-        }
+        let written = (0..1_000_000u64).filter(|number| thinning.keeps(*number).is_some());
 
-        assert!((500..=1_000).contains(&kept), "{kept}");
+        // Each of 10 doublings beyond the bound adds half of it: 1,000 + 10 * 500, and chance.
+        assert!((5_500..6_500).contains(&written.count()));
     }
 }

@@ -48,6 +48,7 @@ class HitFlags(TypedDict, total=False):
     no_resume: bool | None
     objective: Texts | None
     out: Texts | None
+    samples: Text | None
     connection: Text | None
     threads: int | None
     seed: int | None

@@ -20,6 +20,7 @@ from loadlens.cli.options import Example, choice, hiding_of, read_file, verb
 from loadlens.cli.outputs import Outputs, outputs_of
 from loadlens.errors import ExitCode, PlanError, UsageError, nearest
 from loadlens.model.workload import (
+    KEPT_ROWS,
     Closed,
     Connection,
     Cookies,
@@ -154,9 +155,10 @@ def load(given: HitOptions) -> Load:
         raise UsageError("results of other tools are written as JSON only", where="--out", hint="json=FILE")
     warmup_ns = quantity(units.duration_ns, given.warmup, "--warmup")
     feeds = feeds_of(given.feeds, [step for scenario in scenarios for step in scenario.steps])
+    samples = _samples(given, outputs)
     shape = load_of(given, warmup_ns, feed_ends=any(feed.end == "stop" for feed in feeds))
     if given.save_study is not None:
-        _save_study(given, target, scenarios, shape, feeds)
+        _save_study(given, target, scenarios, shape, feeds, samples)
     plan = Plan(
         seed=secrets.randbits(48) if given.seed is None else given.seed,
         streams=(
@@ -176,7 +178,7 @@ def load(given: HitOptions) -> Load:
         warmup_ns=warmup_ns,
         duration_ns=shape.duration_ns,
     )
-    return _made(plan, given, objectives, outputs)
+    return _made(plan, given, objectives, outputs, samples)
 
 
 def _save_study(
@@ -185,6 +187,7 @@ def _save_study(
     scenarios: Sequence[Scenario],
     load: HitLoad,
     feeds: Sequence[Feed],
+    samples: int | None,
 ) -> None:
     """Write the load as a study, and say what it needs.
 
@@ -211,6 +214,7 @@ def _save_study(
         feeds=feeds,
         objectives=given.objectives,
         seed=given.seed,
+        samples=samples,
         hide=hiding_of(given.hide).names,
     )
     save(text, str(given.save_study), force=False)
@@ -218,7 +222,30 @@ def _save_study(
         sys.stderr.write(f"loadlens: export {name} before the study runs: {what}\n")
 
 
-def _made(plan: Plan, given: HitOptions, objectives: tuple[Objective, ...], outputs: Outputs) -> Load:
+def _samples(given: HitOptions, outputs: Outputs) -> int | None:
+    """Return how many rows of requests the record keeps; None: all.
+
+    Raises:
+        UsageError: There is no record, or its rows are those of another tool.
+    """
+    if given.samples is None:
+        return KEPT_ROWS
+    if given.driver is not None:
+        raise UsageError(
+            f"a record keeps every request that {given.driver} reports", where="--samples", hint="without it"
+        )
+    if outputs.record is None and given.save_study is None:
+        raise UsageError("without a record no rows are kept", where="--samples", hint="a record: -o DIR")
+    return quantity(units.kept_rows, given.samples, "--samples")
+
+
+def _made(
+    plan: Plan,
+    given: HitOptions,
+    objectives: tuple[Objective, ...],
+    outputs: Outputs,
+    samples: int | None,
+) -> Load:
     from loadlens.live.hit_view import HitView
     from loadlens.run.single_load import run_hit
 
@@ -235,6 +262,7 @@ def _made(plan: Plan, given: HitOptions, objectives: tuple[Objective, ...], outp
                 out=outputs.record,
                 driver=driver,
                 hide=hiding.names,
+                samples=samples,
                 on_ready=lambda: preflight.connect_once(plan),
                 on_progress=view.update,
                 on_caution=caution,

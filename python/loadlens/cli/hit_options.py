@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from loadlens.cli.completion import drivers
-from loadlens.cli.options import EXPECTED, HEADERS, HIDE, INSECURE, METHOD, SEED, argument, option
+from loadlens.cli.options import EXPECTED, HEADERS, HIDE, INSECURE, METHOD, SAMPLES, SEED, argument, option
 from loadlens.cli.outputs import OUTPUTS
 
 # Groups of the help, in their order.
@@ -198,6 +198,7 @@ class HitOptions:
         group=OUTPUT,
     )
     out: tuple[str, ...] = option(*OUTPUTS, group=OUTPUT)
+    samples: str | None = option(*SAMPLES, group=OUTPUT)
     as_json: bool = option("--json", "Print the result as JSON (docs/reference/hit-json.md).", group=OUTPUT)
     quiet: bool = option("-q --quiet", "Print only the headline and the verdicts.", group=OUTPUT)
     verbose: bool = option("-v --verbose", "Print every percentile, and samples of the errors.", group=OUTPUT)

@@ -15,6 +15,7 @@ import typer
 
 from loadlens.credentials import Hiding
 from loadlens.errors import UsageError, did_you_mean, nearest
+from loadlens.model.workload import KEPT_ROWS
 
 MOST_BYTES: Final = 256 << 20  # of a file that a flag names, which is kept in memory
 Options = TypeVar("Options")
@@ -204,6 +205,13 @@ HIDE: Final = (
         "--hide sig"
     ),
     (),
+)
+SAMPLES: Final = (
+    "--samples all|none|N",
+    (
+        "Keep a row of every request in the record, of none, or of at most N per stream, thinned evenly. "
+        f"Counts and histograms stay exact. Default: {KEPT_ROWS:,}. Example: --samples 100k"
+    ),
 )
 INSECURE: Final = (
     "-k --insecure",

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import re
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from loadlens import units
 from loadlens.cli.grammar import foreign
-from loadlens.cli.options import VARIANTS, Example, argument, option, verb
+from loadlens.cli.hit_load import quantity
+from loadlens.cli.options import SAMPLES, VARIANTS, Example, argument, option, verb
 from loadlens.cli.outputs import ABOUT_FILES, OUTPUTS, Outputs, outputs_of
 from loadlens.cli.report import RUNS, write_outputs, write_report
 from loadlens.errors import ExitCode, UsageError, nearest
@@ -62,6 +64,7 @@ class RunOptions:
         default=(),
         group=OUTPUT,
     )
+    samples: str | None = option(*SAMPLES, group=OUTPUT)
     quiet: bool = option(
         "-q --quiet", "Show no progress, and of the answer only the first screen.", group=OUTPUT
     )
@@ -83,6 +86,8 @@ def run(given: RunOptions) -> None:
         given.out, may_hold=given.resume, instead="--resume to continue it, or another folder, -o NEW"
     )
     planned = planned_study(given.study, quick=given.quick, settings=given.settings, variants=given.variants)
+    if given.samples is not None:
+        planned = replace(planned, samples=quantity(units.kept_rows, given.samples, "--samples"))
     from loadlens.run import secret_variables
 
     secret_variables.refuse_missing(planned, str(study_file(given.study)))
@@ -224,6 +229,7 @@ def _resume_command(given: RunOptions, record: Path, outputs: Outputs) -> str:
     parts = ["loadlens", "run", str(given.study), *(["--quick"] if given.quick else [])]
     parts += [part for text in given.settings for part in ("--set", text)]
     parts += [part for text in given.variants for part in ("--variant", text)]
+    parts += [] if given.samples is None else ["--samples", given.samples]
     parts += ["--resume", "--out", str(record)]
     parts += [part for name, file in outputs.files.items() for part in ("--out", f"{name}={file}")]
     return shlex.join(parts)

@@ -10,7 +10,7 @@ from loadlens.credentials import Hiding
 from loadlens.draft import METHODS, Request, path_of, without_secrets
 from loadlens.draft.write import MODELINE, SCHEMA_FILE, literal
 from loadlens.errors import UsageError
-from loadlens.model.workload import Check, Feed, Scenario, Step, Target
+from loadlens.model.workload import KEPT_ROWS, Check, Feed, Scenario, Step, Target
 
 FLAG: Final = "--save-study"
 
@@ -24,6 +24,7 @@ def text_of(
     feeds: Sequence[Feed],
     objectives: Sequence[str],
     seed: int | None,
+    samples: int | None = KEPT_ROWS,
     hide: tuple[str, ...] = (),
 ) -> tuple[str, dict[str, str]]:
     """Return the study and the environment variables that it needs, with what each holds.
@@ -36,6 +37,7 @@ def text_of(
         feeds: Files of records.
         objectives: Bounds that must hold, as they were given.
         seed: Of the draws; none: the study's own.
+        samples: Rows of requests that a record keeps of each stream; None: all.
         hide: Names whose values are secrets, besides those that look like credentials.
 
     Raises:
@@ -54,6 +56,8 @@ def text_of(
     if feeds:
         study["feeds"] = {feed.name: {"file": feed.path, "pick": feed.pick} for feed in feeds}
     study["load"] = dict(load)
+    if samples != KEPT_ROWS:
+        study["samples"] = {None: "all", 0: "none"}.get(samples, samples)
     if hide:
         study["hide"] = list(hide)
     if objectives:

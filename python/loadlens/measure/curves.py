@@ -424,4 +424,5 @@ def _mode(
         median_s=median,
         pile=None if median is None else float((np.abs(times - median) <= PILE * median).mean()),
         success_median_s=success.point if isinstance(success, Estimate) else None,
+        rows=None if len(kept) == len(parts) else sum(part.rows or part.count for part in parts),
     )

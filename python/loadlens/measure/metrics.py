@@ -6,6 +6,7 @@ The names are those of `model.study.METRICS`; every one of them is answered here
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,11 +15,11 @@ from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.measure import totals
 from loadlens.measure.case import CaseMeasures
 from loadlens.measure.external_report import ExternalReport
-from loadlens.measure.requests import failures, sizes
+from loadlens.measure.requests import failures, log_rows, sizes
 from loadlens.measure.services import request_counters
 from loadlens.measure.source import StepPlan
 from loadlens.measure.trial import NO_SUCCESSES, StepMeasures
-from loadlens.model.finding import Figure, NotMeasured
+from loadlens.model.finding import Estimate, Figure, NotMeasured
 from loadlens.model.study import UNSUCCESSFUL
 
 _FAILURES = ("failed.share", "unexpected.share", UNSUCCESSFUL)
@@ -46,7 +47,7 @@ def figure_of(case: CaseMeasures, metric: str, step: str | None) -> Figure:
     if metric == "ab_failed.share":
         parts = as_ab(case, index)
         if parts is None:
-            return NotMeasured(metric, "the sample log was thinned: the first answer may not be in it")
+            return NotMeasured(metric, "not every request has a row: the first answer may have none")
         return case.share_figure(metric, [(part.failed, part.ended) for part in parts])
     if kind in ("response_time", "service_time"):
         return _of_time(case, metric, index)
@@ -186,33 +187,40 @@ def _bad(steps: Sequence[StepMeasures], index: int | None, metric: str) -> tuple
 
 
 def as_ab(case: CaseMeasures, index: int | None) -> list[failures.AbCounts] | None:
-    """Return ApacheBench's counts of each usable trial; none when a sample log was thinned."""
+    """Return ApacheBench's counts of each usable trial; none when not every request has a row."""
     parts = [
         failures.as_ab_counts(trial.source, trial.load.plan.index, index, trial.load.grid.edges_s)
         for trial in case.usable
         if trial.load is not None
     ]
     complete = [part for part in parts if part is not None]
-    return complete if len(complete) == len(parts) else None
+    is_whole = len(complete) == len(parts) and all(trial.thinned == 0 for trial in case.usable)
+    return complete if is_whole else None
 
 
 def _of_bodies(case: CaseMeasures, metric: str, index: int | None) -> Figure:
     """Decoded bodies of the answers that ended in the measured part, as the sample log has them."""
     values: list[Interval | Insufficient] = []
     samples = []
+    thinned = 0
     for trial in case.usable:
         if trial.load is None:
             continue
         grid = trial.load.grid
         part = sizes.read(trial.source, trial.load.plan.index, index, grid.edges_s)
         samples.append(int(part.counts.sum()))
-        if metric.endswith(".mean"):
+        thinned = max(thinned, part.thinned)
+        if part.largest is None:
+            values.append(Insufficient(log_rows.NOT_KEPT if trial.load.ok.any() else "nothing was answered"))
+        elif metric.endswith(".mean"):
             values.append(within_trial.mean(part.sums, part.counts, squares=part.squares))
-        elif part.largest is None:
-            values.append(Insufficient("nothing was answered"))
         else:
             values.append(_bare(float(part.largest), samples[-1], "largest of a trial"))
-    return case.figure(metric, "bytes", values, samples)
+    figure = case.figure(metric, "bytes", values, samples)
+    if not thinned or not isinstance(figure, Estimate):
+        return figure
+    high = figure.high if metric.endswith(".mean") else None  # a larger one may have no row
+    return replace(figure, high=high, method=f"{figure.method}, {log_rows.chosen(thinned)}")
 
 
 def _of_server(

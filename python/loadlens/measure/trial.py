@@ -25,7 +25,7 @@ from loadlens.estimate.pauses import Pauses
 from loadlens.estimate.steady_state import Steadiness, steadiness
 from loadlens.measure.external_report import NO_RESPONSE, ExternalReport
 from loadlens.measure.requests import connections as connected
-from loadlens.measure.requests import failures, received, refused, samples, standstill
+from loadlens.measure.requests import failures, log_rows, received, refused, samples, standstill
 from loadlens.measure.services import gauges, label_splits
 from loadlens.measure.source import (
     HistogramRow,
@@ -249,6 +249,7 @@ class TrialMeasures:
     refused: tuple[refused.Refused, ...] = ()
     external: ExternalReport | None = None  # report of an external load generator
     rows: samples.Read = samples.NOT_LOOKED_AT
+    thinned: int | None = 0  # k: a row of the load stands for 2^k requests; none: none was kept
     places: tuple[gauges.GaugePlace, ...] = ()  # held by requests, as services report
     numbers: tuple[gauges.Reading, ...] = ()  # whole numbers that services export
     splits: tuple[label_splits.SplitReading, ...] = ()  # services' own metrics by the values of a label
@@ -348,6 +349,7 @@ def _measure(source: TrialSource, window: Window) -> TrialMeasures:
         if load is None
         else received.read(counters, load.plan.name, *(load.phases[kind] for kind in STEP_PHASES)),
         rows=samples.read(source, plans, counters, grid.edges_s),
+        thinned=0 if load is None else log_rows.thinning(source, load.plan.index),
         places=gauges.read(readings, begin, end),
         numbers=gauges.read_numbers(readings, begin, end),
         splits=label_splits.read(readings, begin, end),

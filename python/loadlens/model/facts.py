@@ -58,6 +58,7 @@ class FailureMode:
     median_s: float | None  # time from due to the end of these
     pile: float | None  # share of them within 10 % of the median
     success_median_s: float | None  # of the same class in the same step
+    rows: int | None = None  # rows of a thinned log, which the count is estimated from; None: counted
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from loadlens.model.topology import Entry, Outside, Reset, Scalar, Service
-from loadlens.model.workload import Closed, Connection, Cookies, Feed, Open, Scenario
+from loadlens.model.workload import KEPT_ROWS, Closed, Connection, Cookies, Feed, Open, Scenario
 from loadlens.units import scalar
 
 QUESTION: Final = "How does {} respond to load?"  # of a study that asks none of its own
@@ -308,4 +308,5 @@ class Study:
     quick_differences: tuple[str, ...] = ()  # what the quick profile changed, in words
     report: ReportSettings = ReportSettings()
     notes: tuple[str, ...] = ()
+    samples: int | None = KEPT_ROWS  # rows of each stream's requests that a record keeps; None: all
     hide: tuple[str, ...] = ()  # names whose values are kept nowhere, besides those that `credentials` knows

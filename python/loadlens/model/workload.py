@@ -323,12 +323,15 @@ class Feed:
 FEED_FORMATS: Final = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 
 
+KEPT_ROWS: Final = 2_000_000  # of each stream, by default; docs/adr/0071 says why
+
+
 @dataclass(frozen=True, slots=True)
 class RecordTo:
     """The folder that the live files go to, and the bound of the sample log."""
 
     dir: str
-    max_sample_rows: int = 5_000_000
+    max_sample_rows: int | None = KEPT_ROWS  # of each stream; beyond it the log is thinned; None: never
 
 
 @dataclass(frozen=True, slots=True)

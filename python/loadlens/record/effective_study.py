@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from loadlens.model.study import Case, PlannedTrial, Study
+from loadlens.model.workload import KEPT_ROWS
 from loadlens.record import layout
 
 _PAIRS = frozenset({"params", "env", "binds", "where", "of", "to"})  # tuples of pairs that read as mappings
@@ -20,7 +21,9 @@ def study_as_plain(study: Study, trials: Sequence[PlannedTrial]) -> dict[str, An
     content = {
         field.name: _plain(getattr(study, field.name), field.name, Path(study.folder))
         for field in fields(study)
-        if field.name not in ("text", "folder", "cases") and (field.name != "hide" or study.hide)
+        if field.name not in ("text", "folder", "cases")
+        and (field.name != "hide" or study.hide)
+        and (field.name != "samples" or study.samples != KEPT_ROWS)
     }
     return {
         "schema_version": layout.SCHEMA_VERSION,

@@ -96,7 +96,7 @@ class TrialRecord:
             )
         return (
             sample_rows.frame(part, sample_rows.SAMPLE).select(columns)
-            for part in sample_rows.chunks(as_written, sample_rows.SAMPLE)
+            for part in sample_rows.thinned_alike(as_written, sample_rows.SAMPLE)
         )
 
     def connections(self) -> pl.DataFrame:

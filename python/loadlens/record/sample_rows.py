@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 CHUNK_HEAD = struct.Struct("<4sIII")  # magic, rows, CRC-32 of the payload, zero
 ROWS_A_CHUNK = 1 << 14
 ROWS_A_PART = 1 << 18  # about two row groups, as polars writes them
+MOST_STREAMS = 256  # a row's stream is a byte
 MAX_CHUNK_ROWS = 1 << 24  # 1 GiB of samples: more is not a chunk that the engine writes
 # numpy type -> code of `struct`, name in Polars
 _TYPES = {
@@ -39,8 +40,9 @@ class RowFormat:
 
     magic: bytes
     fields: tuple[tuple[str, str], ...]  # (name, numpy type), little-endian
-    fields_of_1: int | None = None  # number of fields in a row of version 1; None: all
-    added: tuple[tuple[str, int], ...] = ()  # columns that version 1 lacks, with their value there
+    number: str  # the field whose hash decides which rows a thinned log keeps
+    sizes: Mapping[int, int] = field(default_factory=dict)  # of earlier versions: the number of fields
+    added: tuple[tuple[str, int], ...] = ()  # columns that earlier versions lack, with their value there
 
     @property
     def version(self) -> int:
@@ -49,7 +51,7 @@ class RowFormat:
 
     def of_version(self, version: int) -> tuple[tuple[str, str], ...]:
         """Return the fields of a row of this version."""
-        return self.fields if version == self.version else self.fields[: self.fields_of_1]
+        return self.fields[: self.sizes.get(version)]
 
     def packed(self, version: int) -> struct.Struct:
         """Return the layout of a row of this version."""
@@ -58,6 +60,7 @@ class RowFormat:
 
 SAMPLE = RowFormat(
     magic=b"LLS1",
+    number="seq",
     fields=(
         ("seq", "<u8"),
         ("due_ns", "<i8"),
@@ -78,7 +81,8 @@ SAMPLE = RowFormat(
 )
 
 CONNECTION = RowFormat(
-    magic=b"LLC2",
+    magic=b"LLC3",
+    number="connection",
     fields=(
         ("connection", "<u4"),
         ("user", "<u4"),
@@ -92,9 +96,10 @@ CONNECTION = RowFormat(
         ("resumed", "<u1"),
         ("bytes_in", "<u8"),
         ("tls_ns", "<i8"),
+        ("thinned", "<u8"),
     ),
-    fields_of_1=11,
-    added=(("resumed", 0), ("tls_ns", -1)),
+    sizes={1: 11, 2: 12},
+    added=(("resumed", 0), ("tls_ns", -1), ("thinned", 0)),
 )
 
 
@@ -119,6 +124,36 @@ def chunks(path: Path, form: RowFormat) -> Iterator[np.ndarray[Any, Any]]:
 
     for version, payload in _payloads(path, form):
         yield np.frombuffer(payload, dtype=np.dtype(list(form.of_version(version))))
+
+
+def thinned_alike(path: Path, form: RowFormat) -> Iterator[np.ndarray[Any, Any]]:
+    """Yield the rows of a live file, chunk by chunk, so that those of a stream stand for as many each.
+
+    Engine threads thin their rows ever more and leave what they wrote before. Of each stream those rows are
+    kept whose hash ends in as many zero bits as `thinned` says at most.
+    """
+    import numpy as np
+
+    zeros = np.zeros(MOST_STREAMS, dtype=np.uint64)  # by stream
+    for rows in chunks(path, form):
+        if "thinned" in (rows.dtype.names or ()) and rows["thinned"].any():
+            np.maximum.at(zeros, rows["stream"], rows["thinned"].astype(np.uint64))
+    for rows in chunks(path, form):
+        if zeros.any():
+            own = zeros[rows["stream"]]
+            is_kept = hashed(rows[form.number]) & ((np.uint64(1) << own) - np.uint64(1)) == 0
+            rows = rows[is_kept]
+            rows["thinned"] = own[is_kept]
+        yield rows
+
+
+def hashed(numbers: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.uint64]]:
+    """Return the hash by which the engine thins rows (`hashed` of crates/record/src/rows.rs)."""
+    import numpy as np
+
+    value = numbers.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+    value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    return value ^ (value >> np.uint64(27))
 
 
 def tuples(path: Path, form: RowFormat) -> Iterator[tuple[int, ...]]:
@@ -177,16 +212,16 @@ def frame(rows: np.ndarray[Any, Any], form: RowFormat) -> pl.DataFrame:
 
 
 def read_live(path: Path, form: RowFormat) -> pl.DataFrame:
-    """Return the rows of a live file up to its last whole chunk."""
+    """Return the rows of a live file up to its last whole chunk, thinned alike."""
     import polars as pl
 
-    parts = [frame(rows, form) for rows in chunks(path, form)]
+    parts = [frame(rows, form) for rows in thinned_alike(path, form)]
     return pl.concat(parts) if parts else pl.DataFrame(schema=schema(form))
 
 
 def seal(live: Path, sealed: Path, form: RowFormat) -> None:
-    """Write the whole chunks of a live file as Parquet, with a few chunks in memory at a time."""
-    write_parquet(sealed, (frame(rows, form) for rows in chunks(live, form)), schema(form))
+    """Write the rows of a live file as Parquet, thinned alike, with a few chunks in memory at a time."""
+    write_parquet(sealed, (frame(rows, form) for rows in thinned_alike(live, form)), schema(form))
 
 
 def write_parquet(path: Path, parts: Iterator[pl.DataFrame], columns: dict[str, Any]) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from loadlens import engine
 from loadlens.engine import Progress, Result
@@ -43,7 +42,7 @@ def run_trial(
     plan: Plan,
     listener: Listener | None = None,
     *,
-    record_dir: Path | None = None,
+    record: RecordTo | None = None,
     start: Start | None = None,
 ) -> Result:
     """Run a plan to its end, or until the listener ends it.
@@ -51,7 +50,7 @@ def run_trial(
     Args:
         plan: The load.
         listener: Receives the events of the load; none by default.
-        record_dir: Existing folder for the live files; None writes nothing.
+        record: Where the live files go, an existing folder; None writes nothing.
         start: Starts the run, for loads with a script; `Run.start` by default.
 
     Returns:
@@ -62,8 +61,8 @@ def run_trial(
         EngineError: The engine hit a limit of its own, or did not end.
     """
     listener = listener or Listener()
-    if record_dir is not None and plan.record is None:
-        plan = replace(plan, record=RecordTo(str(record_dir)))
+    if record is not None:
+        plan = replace(plan, record=record)
     run = engine.Run(plan)
     if notes := run.notes():
         listener.warned(notes)

@@ -13,7 +13,7 @@ from loadlens import engine
 from loadlens.engine import Progress, Result
 from loadlens.errors import EngineError, ExitCode, RecordError
 from loadlens.model.result import EngineResult
-from loadlens.model.workload import Plan
+from loadlens.model.workload import KEPT_ROWS, Plan, RecordTo
 from loadlens.run import cautions, trial_faults
 from loadlens.run.engine_trial import Listener, Start, run_trial
 from loadlens.run.interrupts import Interrupts
@@ -40,6 +40,7 @@ def run_hit(
     out: Path | None = None,
     driver: Driver | None = None,
     hide: tuple[str, ...] = (),
+    samples: int | None = KEPT_ROWS,
     on_ready: Callable[[], None] | None = None,
     on_progress: Callable[[Progress], None] | None = None,
     on_caution: Callable[[str], None] | None = None,
@@ -52,6 +53,7 @@ def run_hit(
         out: A new folder for the record; None writes nothing.
         driver: External tool that makes the load; None for our engine.
         hide: Names whose values the record does not keep, besides those that look like credentials.
+        samples: Rows of requests that the record keeps; None: all.
         on_ready: Called once the plan is accepted and before anything is started or written; may raise.
         on_progress: Receives the engine's progress about ten times per second.
         on_caution: Receives warnings before the start; None skips the checks.
@@ -79,7 +81,8 @@ def run_hit(
     def make(trial: TrialWriter | None, marker: str) -> Result:
         listener = _HitListener(interrupts, trial, on_progress, on_caution)
         if driver is None:
-            return run_trial(plan, listener, record_dir=None if trial is None else trial.live, start=start)
+            record = None if trial is None else RecordTo(str(trial.live), samples)
+            return run_trial(plan, listener, record=record, start=start)
         with external_load.ExternalGenerator(driver, plan, marker=marker) as tool:
             made = tool.generate(listener)
         if trial is not None:
@@ -91,7 +94,8 @@ def run_hit(
         if out is None:
             result = make(None, f"hit-{secrets.token_hex(4)}")
         else:
-            result, lost = _recorded(plan, out, make, None if driver is None else driver.name, hide)
+            study, planned = _as_study(plan, None if driver is None else driver.name, hide, samples)
+            result, lost = _recorded(plan, study, planned, out, make)
     is_invalid = bool(trial_faults.faults_of(EngineResult.from_json(result)))
     return HitDone(result, out, ExitCode.INVALID if is_invalid else interrupts.code or ExitCode.OK, lost)
 
@@ -124,12 +128,12 @@ class _HitListener(Listener):
 
 def _recorded(
     plan: Plan,
+    study: Study,
+    planned: PlannedTrial,
     out: Path,
     make: Callable[[TrialWriter, str], Result],
-    driver: str | None,
-    hide: tuple[str, ...],
 ) -> tuple[Result, RecordError | None]:
-    """Make a load as a study of one case with one trial, and keep its record.
+    """Make a load as the only trial of a study, and keep its record.
 
     `make` receives the trial's writer and the run's id. If it fails, the record keeps the reason.
 
@@ -140,7 +144,6 @@ def _recorded(
     from loadlens.record import TrialEnd, create_run
     from loadlens.run import engine_plan, environment, secret_variables
 
-    study, planned = _as_study(plan, driver, hide)
     used = secret_variables.values_of(study.cases)
     with create_run(out, study, (planned,), environment.of_machine(), secrets_used=used) as writer:
         trial = writer.trial(planned)
@@ -165,7 +168,9 @@ def _recorded(
     return result, None
 
 
-def _as_study(plan: Plan, driver: str | None, hide: tuple[str, ...]) -> tuple[Study, PlannedTrial]:
+def _as_study(
+    plan: Plan, driver: str | None, hide: tuple[str, ...], samples: int | None
+) -> tuple[Study, PlannedTrial]:
     """Return the plan as a study of one case with one trial."""
     from loadlens.model.study import Case, PlannedTrial, Study
     from loadlens.model.topology import Entry
@@ -205,5 +210,6 @@ def _as_study(plan: Plan, driver: str | None, hide: tuple[str, ...]) -> tuple[St
         order_by="blocks",
         seed=plan.seed,
         hide=hide,
+        samples=samples,
     )
     return study, PlannedTrial(case, block=1, position=1, seed=plan.seed)

@@ -104,7 +104,15 @@ def run_study(
         else:
             writer = held.enter_context(create_run(out, study, trials, now, secrets_used=used))
         runner = held.enter_context(
-            TrialRunner(writer, preparations, interrupts, progress, before or now, report=study.report)
+            TrialRunner(
+                writer,
+                preparations,
+                interrupts,
+                progress,
+                before or now,
+                report=study.report,
+                samples=study.samples,
+            )
         )
         _StudyRun(study, trials, runner, predict).run()
     return writer.path

@@ -23,7 +23,7 @@ from loadlens.model.result import EngineResult, StreamResult
 from loadlens.model.study import PlannedTrial, ReportSettings
 from loadlens.model.topology import Outside
 from loadlens.model.trial import TrialStatus
-from loadlens.model.workload import Plan
+from loadlens.model.workload import KEPT_ROWS, Plan, RecordTo
 from loadlens.record import RunWriter, TrialEnd, TrialWriter
 from loadlens.run import (
     engine_plan,
@@ -121,6 +121,7 @@ class TrialRunner:
         environment: Mapping[str, Any],
         *,
         report: ReportSettings | None = None,
+        samples: int | None = KEPT_ROWS,
         watch_every_s: float = WATCH_EVERY_S,
     ) -> None:
         """Prepare a runner; no process runs before the first trial.
@@ -132,6 +133,7 @@ class TrialRunner:
             progress: Receives the events of the trials.
             environment: At the start of the run; each trial records its changes.
             report: The study's `report:` section.
+            samples: Rows of requests that each trial keeps of each stream; None: all.
             watch_every_s: Interval of monitor readings.
         """
         self.writer = writer
@@ -141,6 +143,7 @@ class TrialRunner:
         self._preparations = preparations
         self._environment = environment
         self._report = report or ReportSettings()
+        self._samples = samples
         self._watch_every_s = watch_every_s
         self._testbed: Testbed | None = None
         self._lifetime: tuple[object, ...] | None = None  # trials with the same value may share processes
@@ -321,7 +324,7 @@ class TrialRunner:
                     time.sleep(IDLE_S)
                     self.interrupts.check()
                 if external is None:
-                    result = run_trial(plan, listener, record_dir=trial.live)
+                    result = run_trial(plan, listener, record=RecordTo(str(trial.live), self._samples))
                 else:
                     result = self._external_load(external, listener, trial)
                 drained = time.monotonic_ns()

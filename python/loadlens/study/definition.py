@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from loadlens.errors import DefinitionError, DefinitionErrors
 from loadlens.model.study import Claim, Objective, Published, ReportSettings
 from loadlens.model.topology import Scalar
+from loadlens.model.workload import KEPT_ROWS
 
 if TYPE_CHECKING:
     from loadlens.study.parse.placeholders import Names
@@ -112,5 +113,6 @@ class Definition:
     claims: tuple[Claim, ...] = ()
     report: ReportSettings = field(default_factory=ReportSettings)
     notes: tuple[str, ...] = ()
+    samples: int | None = KEPT_ROWS
     hide: tuple[str, ...] = ()
     variants: Mapping[str, str] = field(default_factory=dict)  # of services: the one that was taken

@@ -223,6 +223,9 @@ def test_what_is_no_status_is_refused_with_an_example(text: str) -> None:
         (["-x", "http://proxy:3128"], "HTTP proxies are not supported"),
         (["--unix", "/run/x.sock"], "UNIX sockets are not supported"),
         (["--compressed"], "responses are not decompressed"),
+        (["--samples", "none"], "without a record no rows are kept"),
+        (["--samples", "all", "--driver", "wrk", "-o", "x"], "keeps every request that wrk reports"),
+        (["--samples", "5", "-o", "x"], "at least 1000"),
     ],
 )
 def test_what_other_tools_have_is_refused_by_name_with_a_hint(run: Any, flags: list[str], words: str) -> None:

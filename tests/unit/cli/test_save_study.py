@@ -62,6 +62,17 @@ def load_and_study(words: str, folder: Path, monkeypatch: pytest.MonkeyPatch) ->
     return plans[0], case
 
 
+@pytest.mark.parametrize(("written", "rows"), [("none", 0), ("all", None), ("5k", 5_000)])
+def test_the_study_keeps_as_many_rows(
+    written: str, rows: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    load_and_study(f"{URL}/ --samples {written}", tmp_path, monkeypatch)
+
+    assert parse.read(tmp_path / "made.yaml").samples == rows
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)

@@ -31,6 +31,7 @@ from loadlens.model.workload import Scenario, Step
 from loadlens.record import (
     RunWriter,
     TrialEnd,
+    TrialRecord,
     create_run,
     disk,
     histogram_log,
@@ -106,19 +107,47 @@ def test_a_sealed_trial_gives_back_every_row_that_the_engine_wrote(run: Path) ->
             "resumed": 1,
             "bytes_in": 12_000,
             "tls_ns": 700,
+            "thinned": 0,
         }
     ]
 
 
-def test_connections_of_the_first_version_are_read_as_never_secured(tmp_path: Path) -> None:
+def unsealed(tmp_path: Path, name: str, *chunks: bytes) -> TrialRecord:
+    """A trial that was never sealed, with these chunks in one of its live files."""
     with begin(tmp_path / "run") as writer:
         path = write_trial(writer, records.trials(records.study())[0], seal=False)
-    old = (3, 0, 1_000, 2_000, -1, 9, 0, 0, 0, 0, 12_000)
-    (path / "live/connections.bin").write_bytes(records.chunk(b"LLC1", [old]))
+    (path / "live" / name).write_bytes(b"".join(chunks))
+    return open_run(tmp_path / "run").trials[0]
 
-    (row,) = open_run(tmp_path / "run").trials[0].connections().to_dicts()
 
-    assert (row["connection"], row["bytes_in"], row["resumed"], row["tls_ns"]) == (3, 12_000, 0, -1)
+@pytest.mark.parametrize(
+    ("magic", "fields", "tls_ns"), [(b"LLC1", (), -1), (b"LLC2", (700,), 700)], ids=["1", "2"]
+)
+def test_connections_of_earlier_versions_lack_later_columns(
+    magic: bytes, fields: tuple[int, ...], tls_ns: int, tmp_path: Path
+) -> None:
+    old = (3, 0, 1_000, 2_000, -1, 9, 0, 0, 0, 0, 12_000, *fields)
+
+    (row,) = unsealed(tmp_path, "connections.bin", records.chunk(magic, [old])).connections().to_dicts()
+
+    assert (row["connection"], row["bytes_in"], row["resumed"]) == (3, 12_000, 0)
+    assert (row["tls_ns"], row["thinned"]) == (tls_ns, 0)
+
+
+def test_rows_that_two_threads_thinned_are_read_as_a_uniform_choice(tmp_path: Path) -> None:
+    quick, slow = range(1_000), range(1_000, 1_100)  # one thread did ten times as much as the other
+    written = [records.thinned_rows(numbers, 50) for numbers in (quick, slow)]
+    chunks = [records.chunk(b"LLS1", [records.sample(seq, thinned=k) for seq, k in rows]) for rows in written]
+    probes = records.chunk(b"LLS1", [records.sample(seq, stream=1) for seq in range(9)])
+    k = max(k for rows in written for _, k in rows)
+    trial = unsealed(tmp_path, "samples.bin", *chunks, probes)
+
+    rows = trial.samples(["stream", "seq", "thinned"]).rows()
+
+    chosen = [(0, seq, k) for seq in range(1_100) if records.hashed(seq) % 2**k == 0]
+    assert rows == [*chosen, *((1, seq, 0) for seq in range(9))]
+    assert [row for part in trial.sample_parts(["stream", "seq", "thinned"]) for row in part.rows()] == rows
+    assert k >= 4  # of 1,000 requests at most 50
 
 
 def test_a_sealed_trial_gives_back_its_other_tables(run: Path) -> None:

@@ -24,6 +24,7 @@ use parking_lot::Mutex;
 
 use crate::clock::{monotonic_ns, MonotonicClock};
 use crate::script::{Requests, Script, ScriptHost, Watch};
+use crate::worker::shard::useful_threads;
 use crate::worker::{Beginning, Control, Settings, Worker, WorkerEnd, EVENTS};
 
 use super::machine::usable_cores;
@@ -237,11 +238,19 @@ fn recording(
         let (connections, connection_source) = row_log(CONNECTION_BYTES, CONNECTION_CHUNKS);
         ends.samples = Some(sample_source);
         ends.connections = Some(connection_source);
-        let thinning = Thinning::new(record.max_sample_rows / u64::from(threads));
+        let kept = |bound: u64| {
+            let carriers = |stream| u64::from(useful_threads(stream, plan.share, threads));
+            let of_stream = |stream| match bound {
+                0 => Thinning::new(0),
+                some => Thinning::new((some / carriers(stream)).max(1)),
+            };
+            plan.streams.iter().map(of_stream).collect()
+        };
         RowLogs {
             samples,
             connections,
-            thinning,
+            kept_samples: kept(record.max_sample_rows.unwrap_or(u64::MAX)),
+            kept_connections: kept(record.max_connection_rows()),
         }
     });
     let grid = Grid {

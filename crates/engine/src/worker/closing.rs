@@ -152,7 +152,7 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
                     ..shard.unissued(step, arrival.due, Outcome::Dropped)
                 };
                 self.recorder.dropped(shard.stream, step);
-                self.recorder.sample(row, last);
+                self.recorder.sample(row);
             }
         }
         while let Some(arrival) = self.shards[index].take_backlog() {
@@ -178,7 +178,7 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
                 user,
                 ..shard.unissued(step, due, Outcome::Waiting)
             };
-            self.recorder.sample(row, self.end.saturating_sub(1));
+            self.recorder.sample(row);
         }
     }
 

@@ -181,7 +181,7 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
                 ..shard.unissued(step, arrival.due, Outcome::Dropped)
             };
             self.recorder.dropped(shard.stream, step);
-            self.recorder.sample(row, now);
+            self.recorder.sample(row);
         }
     }
 
@@ -426,6 +426,7 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
             is_resumed,
             bytes_in: connection.bytes_in,
             tls_ns,
+            thinned: 0, // the recorder says
         });
         shard.pool.open -= 1;
         let user = connection.user;

@@ -527,7 +527,7 @@ impl<'p, C: Clock, N: Net, S: Script> Worker<'p, C, N, S> {
         self.recorder.publish();
         if now - self.handed_over >= HAND_OVER_EVERY {
             self.handed_over = now;
-            self.recorder.hand_over_rows(now);
+            self.recorder.hand_over_rows();
         }
     }
 

@@ -123,6 +123,7 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
                     is_resumed: false,
                     bytes_in: 0,
                     tls_ns: -1,
+                    thinned: 0, // the recorder says
                 });
                 self.try_next_address(who, tried, error, now);
             }

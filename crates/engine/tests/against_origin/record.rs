@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use loadlens_base::Outcome;
 use loadlens_origin::{Config, Counts};
 use loadlens_record::files::{read_intervals, HlogInterval};
+use loadlens_record::rows::hashed;
 use serde_json::{json, Value};
 
 use crate::harness::{closed, meet, origin, plan, shared, stream, Run, MS, SECOND};
 
 const SAMPLE: usize = 64;
-const CONNECTION: usize = 56;
+const CONNECTION: usize = 64;
 
 /// The rows of a file of chunks (docs/reference/record.md); every chunk must be whole and its sum right.
 fn rows(path: &Path, magic: &[u8; 4], row: usize) -> Vec<Vec<u8>> {
@@ -76,7 +77,7 @@ fn record(name: &str, path: &str, change: impl FnOnce(&mut Value)) -> Recorded {
 
     Recorded {
         samples: rows(&folder.0.join("samples.bin"), b"LLS1", SAMPLE),
-        connections: rows(&folder.0.join("connections.bin"), b"LLC2", CONNECTION),
+        connections: rows(&folder.0.join("connections.bin"), b"LLC3", CONNECTION),
         folder,
         done,
         counts,
@@ -284,9 +285,18 @@ fn the_sample_log_is_thinned_when_it_would_pass_its_bound() {
         plan["record"]["max_sample_rows"] = json!(10_000);
     });
 
-    let kept = recorded.samples.len();
+    let k = recorded.samples.iter().map(|row| row[62]).max();
+    let seq = |row: &Vec<u8>| u64::from_le_bytes(row[..8].try_into().expect("eight bytes"));
+    let mut kept: Vec<u64> = recorded.samples.iter().map(seq).collect();
+    kept.retain(|seq| hashed(*seq) % (1 << k.expect("rows")) == 0);
+    kept.sort_unstable();
     assert_eq!(recorded.done.only().requests("ok"), 30_000);
-    assert!((2_000..=10_000).contains(&kept), "{kept}");
+    let whole = 0..recorded.done.only().requests("ok");
+    let chosen: Vec<u64> = whole
+        .filter(|seq| hashed(*seq) % (1 << k.expect("rows")) == 0)
+        .collect();
+    assert_eq!(kept, chosen);
+    assert!((2_000..=10_000).contains(&kept.len()), "{}", kept.len());
 }
 
 #[test]

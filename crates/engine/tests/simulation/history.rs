@@ -278,7 +278,8 @@ fn recording(plan: &Plan, steps: &[usize], shape: &Shape, known_end: u64) -> Rec
     let logs = RowLogs {
         samples,
         connections,
-        thinning: Thinning::new(u64::MAX),
+        kept_samples: vec![Thinning::new(u64::MAX); steps.len()],
+        kept_connections: vec![Thinning::new(u64::MAX); steps.len()],
     };
     let progress: Arc<[StreamProgress]> = steps.iter().map(|_| StreamProgress::default()).collect();
     let grid = Grid {
@@ -356,5 +357,6 @@ fn connection(row: &[u8]) -> ConnectionRow {
         is_resumed: row[39] != 0,
         bytes_in: u64_at(row, 40),
         tls_ns: u64_at(row, 48) as i64,
+        thinned: u64_at(row, 56),
     }
 }

@@ -98,9 +98,7 @@ impl Recorder {
             cell.response.record(end.done - end.due, &mut self.set.pool);
             cell.service.record(service, &mut self.set.pool);
         }
-        if self.logs.is_some() {
-            self.log_sample(end);
-        }
+        self.log_sample(end);
     }
 
     #[cold]
@@ -233,9 +231,7 @@ impl Recorder {
         flows.closed_by_client += u64::from(row.closed_by == 1);
         flows.closed_by_server += u64::from(row.closed_by == 2);
         flows.closed_by_error += u64::from(row.closed_by == 3);
-        if let Some(logs) = &mut self.logs {
-            logs.connections.push(row);
-        }
+        self.log_connection(row);
     }
 
     /// Bytes came without a request.

@@ -3,7 +3,9 @@
 use loadlens_base::Outcome;
 
 use crate::grid::Phase;
-use crate::rows::{RowLog, SampleRow, Thinning, AFTER_END, FIRST_ON_CONNECTION, IN_WARMUP};
+use crate::rows::{
+    ConnectionRow, RowLog, SampleRow, Thinning, AFTER_END, FIRST_ON_CONNECTION, IN_WARMUP,
+};
 
 use super::{Ended, Recorder};
 
@@ -13,13 +15,16 @@ pub struct RowLogs {
     pub samples: RowLog,
     /// Connections.
     pub connections: RowLog,
-    /// Bound of the sample log.
-    pub thinning: Thinning,
+    /// By stream: the requests that have a row.
+    pub kept_samples: Vec<Thinning>,
+    /// By stream: the connections that have a row.
+    pub kept_connections: Vec<Thinning>,
 }
 
 impl Recorder {
+    #[inline]
     pub(super) fn log_sample(&mut self, end: &Ended) {
-        let row = SampleRow {
+        self.log_kept(end.stream, end.seq, || SampleRow {
             seq: end.seq,
             due_ns: end.due as i64,
             sent_ns: end.sent as i64,
@@ -43,42 +48,56 @@ impl Recorder {
             } else {
                 0
             },
-        };
-        self.sample(row, end.done);
+        });
     }
 
     /// A request had not ended when the run did.
     pub fn unfinished(&mut self, end: &Ended) {
-        if self.logs.is_some() {
-            self.log_sample(end);
-        }
+        self.log_sample(end);
     }
 
-    /// Writes one row of the sample log; `now` says in which phase the request ended.
-    pub fn sample(&mut self, mut row: SampleRow, now: u64) {
-        let end = (self.grid.end < u64::MAX).then_some(self.grid.end);
+    /// Writes the row of a request that was never issued.
+    pub fn sample(&mut self, row: SampleRow) {
+        self.log_kept(row.stream, row.seq, || row);
+    }
+
+    /// Writes the row of a request, if it is one of those that are kept.
+    #[inline]
+    fn log_kept(&mut self, stream: u8, seq: u64, row: impl FnOnce() -> SampleRow) {
         let Some(logs) = &mut self.logs else { return };
-        if !logs.thinning.keeps(row.seq) {
+        let Some(thinned) = logs.kept_samples[stream as usize].keeps(seq) else {
             return;
-        }
-        row.thinned = logs.thinning.k();
-        row.flags |= match self.phase {
-            Phase::Warmup => IN_WARMUP,
-            Phase::Measure => 0,
-            Phase::Drain => AFTER_END,
         };
-        if logs.samples.push(&row) {
-            logs.thinning.look(now, end);
+        let row = row();
+        logs.samples.push(&SampleRow {
+            thinned,
+            flags: row.flags
+                | match self.phase {
+                    Phase::Warmup => IN_WARMUP,
+                    Phase::Measure => 0,
+                    Phase::Drain => AFTER_END,
+                },
+            ..row
+        });
+    }
+
+    /// Writes the row of a connection, if it is one of those that are kept.
+    pub(super) fn log_connection(&mut self, row: &ConnectionRow) {
+        let Some(logs) = &mut self.logs else { return };
+        let kept = &mut logs.kept_connections[row.stream as usize];
+        if let Some(thinned) = kept.keeps(u64::from(row.connection)) {
+            logs.connections.push(&ConnectionRow {
+                thinned: u64::from(thinned),
+                ..*row
+            });
         }
     }
 
     /// Hands over the rows so far, so that a killed run has lost little.
-    pub fn hand_over_rows(&mut self, now: u64) {
-        let end = (self.grid.end < u64::MAX).then_some(self.grid.end);
+    pub fn hand_over_rows(&mut self) {
         if let Some(logs) = &mut self.logs {
             logs.samples.hand_over();
             logs.connections.hand_over();
-            logs.thinning.look(now, end);
         }
     }
 

@@ -7,7 +7,7 @@ of requests are those of successes of the measured part.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +15,16 @@ import numpy as np
 from loadlens.estimate import within_trial
 from loadlens.estimate.connection_use import FEWEST_CLOSED, Fairness, fairness
 from loadlens.estimate.interval import Bools, Floats, Insufficient, Interval, Ints
-from loadlens.measure.requests.log_rows import ended, seconds, stands_for, whole
+from loadlens.measure.requests.log_rows import (
+    NOT_KEPT,
+    chosen,
+    ended,
+    seconds,
+    stands_for,
+    thinning_of,
+    weights,
+    whole,
+)
 from loadlens.measure.source import TrialSource
 from loadlens.model.result import StreamResult
 from loadlens.model.trial import Outcome
@@ -67,7 +76,6 @@ def read(source: TrialSource, stream: int, result: StreamResult | None, edges_s:
     own = rows.filter(pl.col("stream") == stream)
     closed = own.filter((pl.col("closed_by") == BY_SERVER) & (pl.col("established_ns") >= 0))
     first, other = _times(source, stream, edges_s) if closed.height >= FEWEST_CLOSED else (UNKNOWN, UNKNOWN)
-    took = _connect_times(rows)
     lasting = _lasting(own, edges_s)
     counts = whole(lasting, "requests").astype(np.float64)
     shared = fairness(counts)
@@ -77,16 +85,26 @@ def read(source: TrialSource, stream: int, result: StreamResult | None, edges_s:
         connect_s=within_trial.mean(*_one_each(_connect_times(own))),
         first_s=first,
         other_s=other,
-        connects=rows.height,
-        resent=sum(
-            int(((took >= after - EARLIER_S) & (took <= after * LATER)).sum()) for after in RESENT_AFTER_S
-        ),
-        lasting=counts.size,
+        connects=_number(rows),
+        resent=_number(rows.filter(_is_resent(rows))),
+        lasting=_number(lasting),
         fairness=shared,
         best_over_worst=shared
         if isinstance(shared, Insufficient)
         else _best_over_worst(source, stream, edges_s, lasting, shared),
     )
+
+
+def _number(rows: pl.DataFrame) -> int:
+    """Count connections; rows of a thinned log stand for several."""
+    return int(stands_for(rows).sum())
+
+
+def _is_resent(rows: pl.DataFrame) -> Bools:
+    """Return which connections stood so long after they were asked for as one that is asked for again."""
+    took = seconds(rows, "established_ns") - seconds(rows, "opened_ns")
+    again = [(took >= after - EARLIER_S) & (took <= after * LATER) for after in RESENT_AFTER_S]
+    return np.asarray(np.any(again, axis=0) & (whole(rows, "established_ns") >= 0), dtype=np.bool_)
 
 
 def _connect_times(rows: pl.DataFrame) -> Floats:
@@ -113,12 +131,16 @@ def _times(
 def _mean(rows: pl.DataFrame, edges_s: Floats) -> Interval | Insufficient:
     done = np.clip(seconds(rows, "done_ns"), edges_s[0], edges_s[-1])
     took = seconds(rows, "done_ns") - seconds(rows, "sent_ns")
-    each = stands_for(rows)
+    each, thinned = weights(rows), thinning_of(rows)
 
     def by_interval(weights: Floats) -> Floats:
         return np.asarray(np.histogram(done, edges_s, weights=weights)[0], dtype=np.float64)
 
-    return within_trial.mean(by_interval(each * took), by_interval(each), squares=by_interval(each * took**2))
+    sums, counts = by_interval(each * took), by_interval(each)
+    mean = within_trial.mean(sums, counts, squares=by_interval(each * took**2))
+    if not thinned or isinstance(mean, Insufficient):
+        return mean
+    return replace(mean, method=f"{mean.method}, {chosen(thinned)}")
 
 
 def _lasting(own: pl.DataFrame, edges_s: Floats) -> pl.DataFrame:
@@ -135,7 +157,7 @@ def _lasting(own: pl.DataFrame, edges_s: Floats) -> pl.DataFrame:
 
 def _best_over_worst(
     source: TrialSource, stream: int, edges_s: Floats, lasting: pl.DataFrame, shared: Fairness
-) -> Interval:
+) -> Interval | Insufficient:
     """Return how much more the best served tenth got than the worst.
 
     Where that is much it is asked whether they stay the same: best and worst are those of the first half, and
@@ -147,8 +169,10 @@ def _best_over_worst(
         return _ratio(counts, counts)
     begin, end = float(edges_s[0]), float(edges_s[-1])
     rows = ended(source, OF_SHARES, begin, end, stream=stream, outcomes=[Outcome.OK])
+    if not rows.height:
+        return Insufficient(NOT_KEPT)
     is_early = seconds(rows, "done_ns") < (begin + end) / 2
-    each, met = stands_for(rows), whole(rows, "connection")
+    each, met = weights(rows), whole(rows, "connection")
     wanted = np.sort(whole(lasting, "connection"))
     place = np.minimum(np.searchsorted(wanted, met), wanted.size - 1)
     is_own = wanted[place] == met

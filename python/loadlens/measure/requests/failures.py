@@ -31,8 +31,9 @@ class Failure:
     step: str
     outcome: str
     status: int  # 0: no answer
-    count: int
+    count: int  # from a thinned log an estimate
     seconds: Floats | None  # from due to the end, or from sent; none when the sample log was thinned
+    rows: int | None  # of a thinned log, which the count is from
     first_s: float  # since t0
     last_s: float
 
@@ -56,6 +57,7 @@ def read(source: TrialSource, plans: Sequence[StreamPlan], begin: float, end: fl
                 status=status,
                 count=int(stands_for(part).sum()),
                 seconds=None if is_thinned(part) else (done - due) / 1e9,
+                rows=part.height if is_thinned(part) else None,
                 first_s=float(done.min()) / 1e9,
                 last_s=float(done.max()) / 1e9,
             )

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from loadlens.measure.source import TrialSource
 
+NOT_KEPT = "the record keeps no rows of single requests"
 ANSWERED = (Outcome.OK, Outcome.UNEXPECTED_STATUS, Outcome.CHECK_FAILED)
 
 
@@ -60,6 +61,34 @@ def stands_for(rows: pl.DataFrame) -> Floats:
     return np.exp2(whole(rows, "thinned").astype(np.float64))
 
 
+def weights(rows: pl.DataFrame) -> Floats:
+    """Weigh the rows of a thinned log; their sum is the number of equal rows that would say as much.
+
+    Rows that all stand for as many requests weigh 1 each: an interval is as wide as the number of rows makes
+    it, not that of the requests (the effective sample size, Kish 1965).
+    """
+    each = stands_for(rows)
+    return each * (each.sum() / (each @ each)) if rows.height else each
+
+
 def is_thinned(rows: pl.DataFrame) -> bool:
     """True if some requests are not in the log."""
-    return bool((whole(rows, "thinned") > 0).any())
+    return thinning_of(rows) > 0
+
+
+def thinning_of(rows: pl.DataFrame) -> int:
+    """Return k: the most thinned row stands for 2^k requests."""
+    return int(whole(rows, "thinned").max(initial=0))
+
+
+def thinning(source: TrialSource, stream: int) -> int | None:
+    """Return k: a row of this stream stands for up to 2^k requests; none without any row."""
+    import polars as pl
+
+    own = [part.filter(pl.col("stream") == stream) for part in source.sample_parts(("stream", "thinned"))]
+    return max((thinning_of(part) for part in own if part.height), default=None)
+
+
+def chosen(thinned: int) -> str:
+    """Say which requests a figure of a thinned log is from: `from 1 of every 8 requests`."""
+    return f"from 1 of every {2**thinned:,} requests"

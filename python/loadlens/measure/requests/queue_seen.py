@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 ENOUGH = 4 * FEWEST_PROBES  # further logs are not read
-OF_PROBES = ("stream", "outcome", "due_ns", "done_ns", "thinned")
-OF_LOAD = ("stream", "sent_ns", "done_ns")
+OF_PROBES = ("stream", "outcome", "due_ns", "done_ns")
+OF_LOAD = ("stream", "sent_ns", "done_ns", "thinned")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,8 +118,6 @@ def met(
 
     asked = []
     for part in samples(OF_PROBES):
-        if is_thinned(part):
-            return None
         asked.append(
             part.filter(
                 (pl.col("stream") == probe)
@@ -134,6 +132,8 @@ def met(
     moments = np.unique(when)
     change = np.zeros(moments.size + 1, dtype=np.int64)
     for part in samples(OF_LOAD):
+        if is_thinned(part):
+            return None
         own = part.filter((pl.col("stream") == load) & (pl.col("sent_ns") >= 0))
         ended = own.filter(pl.col("done_ns") >= 0)  # the others are under way for ever
         change += _before(whole(own, "sent_ns"), moments) - _before(whole(ended, "done_ns"), moments)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from loadlens.estimate.interval import Floats
-from loadlens.measure.requests.log_rows import ANSWERED, ended, seconds, stands_for, whole
+from loadlens.measure.requests.log_rows import ANSWERED, ended, seconds, thinning_of, weights, whole
 from loadlens.measure.source import TrialSource
 
 COLUMNS = ("stream", "step", "outcome", "done_ns", "body_bytes", "thinned")
@@ -15,12 +15,13 @@ COLUMNS = ("stream", "step", "outcome", "done_ns", "body_bytes", "thinned")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sizes:
-    """Bytes of decoded bodies by interval; a thinned log is weighed by what each row stands for."""
+    """Bytes of decoded bodies by interval, as the rows of requests have them."""
 
     sums: Floats
     squares: Floats
-    counts: Floats
-    largest: int | None  # none: nothing was answered
+    counts: Floats  # rows
+    largest: int | None  # none: no row was kept
+    thinned: int  # k: each row stands for 2^k requests
 
 
 def read(source: TrialSource, stream: int, step: int | None, edges: Floats) -> Sizes:
@@ -33,8 +34,8 @@ def read(source: TrialSource, stream: int, step: int | None, edges: Floats) -> S
     """
     rows = ended(source, COLUMNS, edges[0], edges[-1], stream=stream, step=step, outcomes=ANSWERED)
     done_s = np.clip(seconds(rows, "done_ns"), edges[0], edges[-1])
-    bodies, weights = whole(rows, "body_bytes").astype(np.float64), stands_for(rows)
+    bodies, each = whole(rows, "body_bytes").astype(np.float64), weights(rows)
     sums, squares, counts = (
-        np.histogram(done_s, edges, weights=weights * bodies**power)[0] for power in (1, 2, 0)
+        np.histogram(done_s, edges, weights=each * bodies**power)[0] for power in (1, 2, 0)
     )
-    return Sizes(sums, squares, counts, int(bodies.max()) if bodies.size else None)
+    return Sizes(sums, squares, counts, int(bodies.max()) if bodies.size else None, thinning_of(rows))

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from loadlens.diagnose import Verdict
 from loadlens.diagnose.capacity import CurveCapacity
 from loadlens.measure.case import CaseMeasures
+from loadlens.measure.requests.log_rows import NOT_KEPT
 from loadlens.measure.window import WHOLE, in_words
 from loadlens.model.facts import Facts, Gate
 from loadlens.model.recorded import Environment, Inventory, Prediction
@@ -158,6 +159,7 @@ def limits(
     lines += _trials_left_out(cases)
     lines += _cores(cases, facts.cores)
     lines += _external(cases)
+    lines += rows_kept(cases)
     held = [case for case in cases if case.is_held_out]
     if held:
         lines.append("held-out cases are measured and shown; no rule and no curve uses them")
@@ -205,6 +207,26 @@ def _cores(cases: Sequence[CaseMeasures], cores: int) -> list[str]:
     if not beyond:
         return []
     return [f"shown but not judged, they need more than the {cores} cores here: {', '.join(beyond)}"]
+
+
+def rows_kept(cases: Sequence[CaseMeasures]) -> list[str]:
+    """Say where the record does not hold every request."""
+    lines = []
+    for case in cases:
+        trials = [trial for trial in case.usable if trial.external is None and trial.load is not None]
+        kept = {trial.thinned for trial in trials}
+        if None in kept:
+            lines.append(
+                f"{case.name}: {NOT_KEPT}: sizes of bodies, kinds of failure and pauses are unknown; counts "
+                "and times are of every request (--samples all keeps every row)"
+            )
+        elif most := max((k for k in kept if k), default=0):
+            lines.append(
+                f"{case.name}: 1 of every {2**most:,} requests has a row: sizes of bodies and kinds of "
+                "failure are estimated from these, and pauses are not looked for; counts and times are of "
+                "every request (--samples all keeps every row)"
+            )
+    return lines
 
 
 def _external(cases: Sequence[CaseMeasures]) -> list[str]:

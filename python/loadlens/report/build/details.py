@@ -20,6 +20,7 @@ from loadlens.measure.services import proxy_counts
 from loadlens.measure.services.watched import own_cores, server_cores
 from loadlens.measure.source import StreamPlan
 from loadlens.measure.trial import StreamMeasures, TrialMeasures
+from loadlens.model.facts import FailureMode
 from loadlens.model.finding import Estimate, Figure, NotMeasured
 from loadlens.model.readings import ProcMetrics
 from loadlens.model.report import CaseDetail, Chart, Column, Table, TrialRow
@@ -213,13 +214,13 @@ def _failures(case: CaseMeasures) -> Table | None:
     rows = []
     for mode in modes:
         outcome = words.OUTCOMES.get(Outcome[mode.outcome.upper()], mode.outcome)
-        share = _exact_share(mode.count, case.issued)
+        share = _share_of_issued(mode, case.issued)
         rows.append(
             (
                 mode.label,
                 outcome,
                 str(mode.status) if mode.status else "no answer",
-                mode.count,
+                failures_counted(mode),
                 share,
                 _exact_time(mode.median_s, mode.count),
                 f"{percent(mode.pile)}" if mode.pile is not None else "not known",
@@ -237,13 +238,29 @@ def _failures(case: CaseMeasures) -> Table | None:
     return Table(columns, tuple(rows), "measured part of the valid trials")
 
 
-def _exact_share(count: int, issued: int | None) -> Figure:
+def failures_counted(mode: FailureMode) -> int | Figure:
+    """The number, or an estimate where not every request has a row."""
+    return mode.count if mode.rows is None else _from_rows("failed.count", "requests", mode.count, mode.rows)
+
+
+def _share_of_issued(mode: FailureMode, issued: int | None) -> Figure:
     if issued is None:
         return NotMeasured("failed.share", "how many were issued is not known")
     if not issued:
         return NotMeasured("failed.share", "nothing was issued")
-    point = count / issued
-    return exact("failed.share", "share", point, issued)
+    share = mode.count / issued
+    if mode.rows is None:
+        return exact("failed.share", "share", share, issued)
+    return _from_rows("failed.share", "share", share, mode.rows)
+
+
+def _from_rows(metric: str, unit: str, value: float, rows: int) -> Figure:
+    """Estimate a number of requests or a share from the rows that were kept, each with the same chance."""
+    counted = within_trial.rate(np.array([float(rows)]), np.ones(1))
+    assert isinstance(counted, Interval)  # a count always has one
+    of_row = value / rows
+    low, high = (None if end is None else end * of_row for end in (counted.low, counted.high))
+    return Estimate(metric, unit, value, low, high, 1, rows, "Poisson count of the rows that were kept")
 
 
 def _exact_time(seconds: float | None, count: int) -> Figure:

@@ -88,6 +88,7 @@ _TYPED: Final = (
     "claims",
     "report",
     "notes",
+    "samples",
     "hide",
 )
 

@@ -7,6 +7,7 @@ from typing import Final, get_args
 
 from loadlens.model.report import ChartKind
 from loadlens.model.study import TAKES, Window
+from loadlens.model.workload import KEPT_ROWS
 from loadlens.study.parse import results
 from loadlens.study.parse.keys_load import (
     EXPERIMENT,
@@ -40,6 +41,7 @@ from loadlens.study.parse.values import (
     ENTRY,
     FIXED_COUNT,
     FIXED_EDGE,
+    FIXED_KEPT_ROWS,
     FIXED_LINE,
     FIXED_NAME_OF_SECRET,
     FIXED_NUMBER,
@@ -339,6 +341,13 @@ STUDY: Final = Block(
             QUICK,
             "what `--quick` changes",
             f"nothing; with a `load` at the top that has no end of its own, 1 trial of {QUICK_DURATION}",
+        ),
+        "samples": Key(
+            FIXED_KEPT_ROWS,
+            "rows of requests that each trial of a record keeps of each stream, and rows of connections; "
+            "beyond the number half of the rows go, then half of the rest, and so on. Counts and histograms "
+            "stay exact",
+            f"{KEPT_ROWS:,}",
         ),
         "hide": Key(
             Many(FIXED_NAME_OF_SECRET, or_one=True),

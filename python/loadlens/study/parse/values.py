@@ -641,6 +641,11 @@ FIXED_NAME_OF_SECRET: Final = fixed(
 FIXED_NUMBER: Final = fixed("number", _number, {"type": "number"})
 FIXED_COUNT: Final = fixed("count", _counted(1, 100_000), _ref("count"))
 FIXED_SEED: Final = fixed("whole number", _counted(0, units.LARGEST_COUNT), _ref("count"))
+FIXED_KEPT_ROWS: Final = fixed(
+    "`all`, `none` or a number of rows from 1,000",
+    units.kept_rows,
+    {"anyOf": [{"enum": ["all", "none"]}, _ref("count")]},
+)
 FIXED_TOLERANCE: Final = fixed("percentage", lambda value: units.share(value, at_most=None), _ref("share"))
 FIXED_NAME: Final = fixed(
     "name", _plain_name, {"type": "string", "pattern": r"^[A-Za-z_][A-Za-z0-9_]{0,63}$"}

@@ -84,5 +84,6 @@ def plan(
         quick_differences=differences,
         report=definition.report,
         notes=(*definition.notes, *set_by_hand),
+        samples=definition.samples,
         hide=definition.hide,
     )

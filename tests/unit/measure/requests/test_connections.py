@@ -31,6 +31,7 @@ def connection(
     took: float = 0.001,
     age: float = 0.5,
     stream: int = 0,
+    thinned: int = 0,
 ) -> dict[str, int]:
     stood = opened + took
     return {
@@ -46,6 +47,7 @@ def connection(
         "resumed": 0,
         "bytes_in": 0,
         "tls_ns": -1,
+        "thinned": thinned,
     }
 
 
@@ -109,6 +111,12 @@ def test_a_thinned_row_stands_for_as_many_as_it_says() -> None:
     summary = read(closed, samples)
 
     assert summary.first_s.point == pytest.approx((20 * 0.010 + 10 * 0.040) / 30)
+
+
+def test_connections_that_are_asked_for_again_are_counted_by_what_their_rows_stand_for() -> None:
+    summary = read([connection(i, 1, CLIENT, took=1.0, thinned=2) for i in range(3)])
+
+    assert (summary.connects, summary.resent) == (12, 12)
 
 
 def test_samples_stay_unread_where_hardly_a_connection_was_closed() -> None:

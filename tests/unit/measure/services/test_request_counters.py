@@ -110,7 +110,7 @@ def test_scrapes_of_all_replicas_add_up_as_their_counters_do() -> None:
     assert request_counters.scrapes(trial(rows), "web") == 0
 
 
-def test_bodies_are_summed_by_interval_and_rows_of_a_thinned_log_stand_for_others() -> None:
+def test_bodies_are_summed_by_interval_and_rows_that_stand_for_more_weigh_more() -> None:
     frame = pl.DataFrame(
         {
             "stream": [0, 0, 0, 0, 1],
@@ -129,7 +129,8 @@ def test_bodies_are_summed_by_interval_and_rows_of_a_thinned_log_stand_for_other
         edges=pytest.importorskip("numpy").arange(3.0),
     )
 
-    assert bodies.counts.tolist() == [1.0, 4.0]
-    assert bodies.sums.tolist() == [10.0, 160.0]
-    assert bodies.squares.tolist() == [100.0, 6400.0]
-    assert bodies.largest == 40
+    # Weights 1 and 4 are as good as (1 + 4)^2 / (1^2 + 4^2) = 25 / 17 equal rows (Kish 1965).
+    assert bodies.counts.tolist() == pytest.approx([5 / 17, 20 / 17])
+    assert bodies.sums.tolist() == pytest.approx([10 * 5 / 17, 40 * 20 / 17])
+    assert bodies.squares.tolist() == pytest.approx([100 * 5 / 17, 1600 * 20 / 17])
+    assert (bodies.largest, bodies.thinned) == (40, 2)
