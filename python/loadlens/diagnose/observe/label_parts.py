@@ -7,7 +7,7 @@ requests bounds the throughput of all. Names of metrics and labels are printed a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -28,6 +28,7 @@ FEWEST = 20  # and at the highest
 FEWEST_COMPARED = 50  # at a level whose share is compared
 OF_A_CLASS = 0.15  # by which the rates of a value and of requests of the load may differ
 AS_LONG = 0.7  # of what clients wait: then the value stands for these requests
+EACH = 0.8  # calls per request: every request makes one
 MOST_CLASSES = 8  # of the load
 ONCE = 0.2  # by which the requests that a metric counts may differ from those of the load
 LEAST_OF_TIME, MOST_OF_TIME = 0.5, 1.2  # a value's mean over what slow requests take
@@ -61,6 +62,11 @@ class Part:
     further: tuple[str, ...] = ()  # other values of the label that slow down as well
 
     @property
+    def before_s(self) -> float:
+        """Its mean at the lightest load at which it is known."""
+        return self.now_s if self.before is None else self.before.seconds
+
+    @property
     def has_same_share(self) -> bool | None:
         """True if its share is the same at all levels, so that it bounds the throughput of all; none: one."""
         if len(self.shares) < 2:
@@ -80,8 +86,35 @@ class _Timed:
 
 def by_labels(full: Full) -> Part | None:
     """Return the values of a label that stand for most of the waiting; none: no label shows any."""
-    parts = [part for split in full.top.splits if (part := _by_label(full, split)) is not None]
+    return _most_waited_for(
+        part
+        for split in full.top.splits
+        if (part := _by_label(full, split)) is not None
+        and not _is_step(full, split, part)
+        and not _is_of_client(full.top.classes, part.rate, part.now_s)
+    )
+
+
+def step_of_each(full: Full) -> Part | None:
+    """Return the step that every request takes and where it waits, by a label; none: no label shows one.
+
+    If also the other values come as often as the requests, the metric counts steps, such as queries.
+    """
+    return _most_waited_for(
+        part
+        for split in full.top.splits
+        if (part := _by_label(full, split)) is not None and _is_step(full, split, part)
+    )
+
+
+def _most_waited_for(parts: Iterable[Part]) -> Part | None:
     return max(parts, key=lambda part: part.of_waiting, default=None)
+
+
+def _is_step(full: Full, split: LabelSplit, part: Part) -> bool:
+    rate = figures.point(full.top.throughput)
+    whole = sum(figures.point(each.rate) for each in split.parts)
+    return min(part.rate, whole - part.rate) >= EACH * rate
 
 
 def _by_label(full: Full, split: LabelSplit) -> Part | None:
@@ -94,8 +127,6 @@ def _by_label(full: Full, split: LabelSplit) -> Part | None:
     if not (hot and steady and rate > 0 and waiting_s > 0):
         return None
     own, others = [now[value] for value in hot], [now[value] for value in steady]
-    if _is_of_client(top.classes, _rate(own), _mean_s(own)):
-        return None
     hot.sort(key=lambda value: now[value].rate * now[value].mean_s, reverse=True)
     before_s = _mean_s([before[value] for value in hot])
     return Part(

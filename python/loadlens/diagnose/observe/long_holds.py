@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from loadlens.diagnose.observe.waits import Full
+from loadlens.diagnose.observe.waits import Full, constant_path
 from loadlens.estimate import mixtures
 from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.measure import figures
@@ -72,8 +72,8 @@ def long_requests(full: Full) -> LongRequests | None:
 
 
 def _of_a_path(full: Full) -> LongRequests | None:
-    path = next((path for path in full.curve.slow_paths if path.label == full.curve.costliest), None)
-    if path is None or path.usual_s is None or path.alone is None or len(full.top.classes) != 1:
+    path = constant_path(full.curve)
+    if path is None or path.usual_s is None:
         return None
     share, shift_s = figures.point(path.weight), figures.point(path.shift)
     if not (share > 0 and shift_s > 0):

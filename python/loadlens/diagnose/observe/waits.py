@@ -10,13 +10,14 @@ from dataclasses import dataclass, replace
 
 from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Lacking, Nothing
-from loadlens.estimate import probes
+from loadlens.estimate import mixtures, probes
 from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.measure import figures
 from loadlens.measure.curve import Capacity, capacity_of
 from loadlens.measure.thresholds import FULL_CORES, IDLE_CPU, SATURATED, THROTTLED
 from loadlens.model.facts import Curve, Facts, FailureMode, ProbeWatch, RequestClass, Step, Times
 from loadlens.model.finding import Counter, Estimate, Figure
+from loadlens.model.shapes import SlowPath
 from loadlens.present.numbers import ends, percent, with_unit
 from loadlens.present.words import users
 
@@ -113,13 +114,11 @@ def alone_of(curve: Curve) -> Figure:
     Of few requests of one user none or too many may take a slow path. The share of a path over all levels
     where it was seen is known better, and so is the mean.
     """
-    first = curve.steps[0]
-    mean = first.response.mean
-    path = next((path for path in curve.slow_paths if path.label == curve.costliest and path.levels), None)
-    if len(first.classes) != 1 or path is None or path.usual_s is None:
+    mean, path = curve.steps[0].response.mean, constant_path(curve)
+    if path is None or path.usual_s is None or not isinstance(mean, Estimate):
         return mean
     weight, shift = path.weight, path.shift
-    if not (isinstance(mean, Estimate) and isinstance(weight, Estimate) and isinstance(shift, Estimate)):
+    if not isinstance(weight, Estimate) or not isinstance(shift, Estimate):
         return mean
     if weight.low is None or weight.high is None or weight.samples <= mean.samples:
         return mean
@@ -128,6 +127,20 @@ def alone_of(curve: Curve) -> Figure:
     )
     method = "usual time + share x time of the slow path, over all levels where requests hardly wait"
     return replace(mean, point=point, low=low, high=high, samples=weight.samples, method=method)
+
+
+def constant_path(curve: Curve) -> SlowPath | None:
+    """Return the slow path of the only kind of request, if it is there without load and takes the same time.
+
+    What only a queue makes slow is no such path.
+    """
+    if len(curve.steps[0].classes) != 1:
+        return None
+    path = next((path for path in curve.slow_paths if path.label == curve.costliest), None)
+    if path is None or path.alone is None or path.lacking:
+        return None
+    shifts = [level.shift.point for level in (path.alone, *path.levels) if isinstance(level.shift, Estimate)]
+    return None if mixtures.is_constant(shifts) is False else path
 
 
 def plateaus(facts: Facts) -> tuple[Full, ...] | NoPlateau | Insufficient:

@@ -28,8 +28,9 @@ more than twice as long as without load are left out: their hills merge.
 after a time-out. The mean falls by share times extra time. Where all threads are taken, each thread that the
 slow path held becomes free for others, and the pool's model says how much more they answer.
 
-**Confirm.** Label the requests that take that path: all slow ones have it. Without the path the second peak
-of the distribution is gone.
+**Confirm.** Label the requests that take that path: all slow ones have it. Where one value of a label of the
+service's metrics has this share, and takes as long if it is timed, the finding names it. Without the path the
+second peak of the distribution is gone.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ from statistics import median
 
 from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Answer, Claim, Lacking, Nothing, Words, assessing_after, strongest
+from loadlens.diagnose.observe import label_parts
 from loadlens.estimate import mixtures
 from loadlens.model.facts import Curve, Facts, Step
 from loadlens.model.finding import Counter, Estimate, Finding, Grade
@@ -115,10 +117,13 @@ def claim(_: Facts, hill: SlowHill) -> Claim:
         extra_s = share * shift.point
         kinds = [kind.response.mean for kind in curve.steps[-1].classes if kind.label == path.label]
         mean_s = max([extra_s + usual_s, *(mean.point for mean in kinds if isinstance(mean, Estimate))])
+        step = max(curve.steps, key=lambda step: (step.load == max(loads), -step.load))
+        same = label_parts.of_share(step, share, usual_s + shift.point)
+        label = "" if same is None else f" {same.name} of {same.source} has this share."
         return Words(
             statement=f"{numbers.percent(share)} of {path.request} take {later} longer, {where}",
             explanation=f"Quantiles above p{100 * (1 - share):.3g} are the slow path's alone, {ratio:.0f} "
-            "times the usual; the mean of both is a time that no request takes.",
+            f"times the usual; the mean of both is a time that no request takes.{label}",
             advice=f"Find what these {numbers.percent(share)} share (a miss, a second call, a timer): cache "
             "it, run it in parallel, or answer without it; the mean falls by "
             f"{numbers.with_unit(extra_s, 's')}.",

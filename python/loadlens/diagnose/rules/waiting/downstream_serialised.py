@@ -4,7 +4,8 @@
 connection pool, a limiter that delays, or another service. From outside these look the same, and the number
 that pass at once does not distinguish them either. Gauges of the service are compared by behaviour, whatever
 their names are: one that stays at a number of places while load and waiting grow is the full resource; one
-that equals the number of waiting requests is its queue. Both are named as they are exported.
+that equals the number of waiting requests is its queue. Both are named as they are exported. A step of every
+request, such as one kind of query, is named by the label of its metric if most of the waiting is there.
 
 **Needs.** A plateau. CPU to spare: computing and waiting for a core take at most 70 % of the cores, and no
 thread is full; if no processes are watched, the machine uses less than one core apart from the generator. At
@@ -51,7 +52,7 @@ from loadlens.diagnose.driver import (
     on_curve,
     strongest,
 )
-from loadlens.diagnose.observe import gauge_courses, limits, waits
+from loadlens.diagnose.observe import gauge_courses, label_parts, limits, waits
 from loadlens.estimate.interval import Insufficient
 from loadlens.measure.thresholds import UNCOUPLED
 from loadlens.model.facts import Facts
@@ -85,6 +86,7 @@ class NamelessLine:
     lowest: waits.Waits
     places: gauge_courses.FullPlaces | None  # gauges that behave like it
     queue: gauge_courses.Line | None
+    step: label_parts.Part | None  # of each request, where most of the waiting is
 
 
 def observe(facts: Facts, others: Sequence[Answer]) -> Sequence[NamelessLine] | Lacking | Nothing:
@@ -103,7 +105,10 @@ def observe(facts: Facts, others: Sequence[Answer]) -> Sequence[NamelessLine] | 
 
 def _nameless(full: waits.Full, lowest: waits.Waits) -> NamelessLine:
     queue = gauge_courses.line(full)
-    return NamelessLine(full, lowest, gauge_courses.full_places(full, queue), queue)
+    step = label_parts.step_of_each(full)
+    if step is not None and step.of_waiting < waits.MOSTLY:
+        step = None
+    return NamelessLine(full, lowest, gauge_courses.full_places(full, queue), queue, step)
 
 
 def claim(facts: Facts, line: NamelessLine) -> Claim:
@@ -128,13 +133,20 @@ def claim(facts: Facts, line: NamelessLine) -> Claim:
             chip=share,
         ),
     ]
-    places, queue = line.places, line.queue
+    places, queue, step = line.places, line.queue, line.step
     if places is not None:
         chip = f"{places.size} of {places.size} taken"
         signals.append(grading.stated("gauge.places", True, text=places.text(full), chip=chip))
     if queue is not None:
         chip = f"{limits.point(queue.gauge):.3g} wait"
         signals.append(grading.stated("gauge.waiting", True, text=queue.text(full), chip=chip))
+    if step is not None:
+        now, alone = (numbers.with_unit(value, "s") for value in (step.now_s, step.before_s))
+        others = numbers.with_unit(step.others_now_s, "s")
+        of_waiting = numbers.percent(step.of_waiting)
+        took = f"{step.name} of {step.source} takes {now}, {alone} at the lightest load, the others {others}"
+        chip = f"{of_waiting} of the waiting"
+        signals.append(grading.stated("label.step", True, text=took, chip=chip, value=step.of_waiting))
     # A link that is shared fairly makes large answers wait and small ones hardly: unless timed.
     longest = full.top.longest_class()
     if longest is None or not isinstance(longest.transfer, Estimate):
@@ -153,6 +165,8 @@ def claim(facts: Facts, line: NamelessLine) -> Claim:
             statement = f"{taken} of {name} {verb} taken: {full.most}"
         elif queue is not None:
             statement = f"Requests {verb} in {gauge_courses.shown(queue.gauge)}: {full.most}"
+        elif step is not None:
+            statement = f"Requests {verb} at {step.name}, behind the service: {full.most}"
         load_s, probe_s = numbers.with_unit(lowest.load_s, "s"), numbers.with_unit(lowest.probe_s, "s")
         gauges = [limits.reading(places.held) for places in full.top.places]
         names = [seen.gauge.name for seen in (places, queue) if seen is not None]

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from loadlens.diagnose.rules.latency.mixture_slow_path import assess_after
-from loadlens.model.facts import Facts, KernelWatch
+from loadlens.model.facts import Facts, KernelWatch, LabelSplit
 from loadlens.model.finding import Absent, Estimate, Finding, Grade, NotAssessed
 from loadlens.model.shapes import SlowLevel, SlowPath
 from tests.unit.diagnose.build import curve, estimate, generator, step
+from tests.unit.diagnose.parts import split
 
 
 def level(
@@ -73,6 +74,24 @@ def test_where_requests_queue_the_path_is_a_smaller_part_of_their_time() -> None
 
     assert isinstance(finding, Finding)
     assert finding.impact == pytest.approx(0.1 * 0.3 / 0.16)
+
+
+@pytest.mark.parametrize(
+    ("mean_s", "is_named"), [(0.31, True), (None, True), (0.011, False)], ids=["timed", "counted", "quick"]
+)
+def test_the_value_of_a_label_with_the_same_share_is_named(mean_s: float | None, is_named: bool) -> None:
+    built = record()
+    other_s = None if mean_s is None else 0.01
+
+    def splits(rate: float) -> tuple[LabelSplit, ...]:
+        return (split((0.1 * rate, mean_s), (0.9 * rate, other_s)),)
+
+    steps = tuple(replace(each, splits=splits(each.throughput_trials[0])) for each in built.curves[0].steps)
+
+    finding = assess_after(replace(built, curves=(replace(built.curves[0], steps=steps),)), [])
+
+    assert isinstance(finding, Finding)
+    assert ('upstream="b" of calls_seconds has this share.' in finding.explanation) is is_named
 
 
 def test_other_names_and_times_give_the_same_finding() -> None:

@@ -79,6 +79,15 @@ def test_hills_of_which_one_grows_with_the_users_are_a_part_without_a_name() -> 
     assert finding.unknown == ("which part: no label of a metric has this share",)
 
 
+def test_what_only_a_queue_makes_slow_is_not_in_the_time_without_load() -> None:
+    """Slow paths are looked for at the same levels, where the queue looks like one of the last."""
+    weight, shift = estimate(SHARE, unit="share"), estimate(0.5)
+    path = replace(hills(), levels=hills().parted, weight=replace(weight, samples=9_000), shift=shift)
+    built = replace(one_full(labels=False), slow_paths=(path,))
+
+    assert assessed(built).impact == pytest.approx(assessed(one_full(labels=False, times=True)).impact)
+
+
 def test_a_counter_names_the_part_by_its_share() -> None:
     finding = assessed(one_full(timed=False, times=True))
 

@@ -12,6 +12,7 @@ from loadlens.diagnose.rules.waiting import downstream_serialised
 from loadlens.model.facts import Curve, FailureMode, QuotaWatch, Step
 from loadlens.model.finding import Absent, Estimate, Finding, Grade, NotAssessed
 from tests.unit.diagnose.build import UNWATCHED, blocked, estimate, facts, process
+from tests.unit.diagnose.parts import split
 from tests.unit.diagnose.waiting import probe, renamed, waiting
 
 
@@ -234,3 +235,36 @@ def test_a_service_that_still_grows_has_no_line() -> None:
 
 def test_one_trial_a_level_is_enough_to_say_it() -> None:
     assert assessed(waiting(0.02, trials=1)).grade is Grade.PROBABLE
+
+
+def with_calls(built: Curve, others_per_request: float) -> Curve:
+    """Each request makes one call that waits for the place, 20 ms when alone, and others that take 5 ms."""
+    steps = []
+    for level in built.steps:
+        rate = level.throughput_trials[0]
+        call_s = level.load / rate - 0.01
+        steps.append(replace(level, splits=(split((rate, call_s), (others_per_request * rate, 0.005)),)))
+    return replace(built, steps=tuple(steps))
+
+
+def test_the_step_of_every_request_where_they_wait_is_named_by_its_label() -> None:
+    built = with_calls(waiting(0.02), 1.0)
+
+    finding = assessed(built)
+
+    assert finding.statement == 'Requests wait at upstream="b", behind the service: 50.0 /s'
+    # 32 users at 50/s: 640 ms, of which 10 ms are before the call.
+    assert "takes 630 ms, 20.0 ms at the lightest load, the others 5.00 ms" in evidence_of(
+        finding, "label.step"
+    )
+    assert "part.full" not in [each.rule for each in diagnose.assess(facts(built)).findings]
+
+
+def test_a_label_that_names_the_load_and_the_probe_is_no_step() -> None:
+    finding = assessed(with_calls(waiting(0.02), 0.1))
+
+    assert "in a line behind the service" in finding.statement
+
+
+def evidence_of(finding: Finding, signal: str) -> str:
+    return next(each.text for each in finding.evidence if each.signal == signal)
