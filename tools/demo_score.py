@@ -42,7 +42,9 @@ def main() -> int:
 def diagnosis(name: str) -> dict[str, Any]:
     """Return the JSON of one run."""
     command = [sys.executable, "-m", "loadlens", "demo", name, "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"{' '.join(command)}: exit {done.returncode}\n{done.stderr}")
     answer: dict[str, Any] = json.loads(done.stdout)
     return answer
 

@@ -108,9 +108,9 @@ class CheckError(Exception):
 
 
 def output_of(
-    command: Sequence[str | Path], cwd: Path = ROOT, env: Mapping[str, str] | None = None, code: int = 0
+    command: Sequence[str | Path], cwd: Path = ROOT, env: Mapping[str, str] | None = None, *codes: int
 ) -> tuple[str, str]:
-    """Run a command that has to exit with `code`; return its standard output and standard error."""
+    """Run a command that has to exit with 0, or one of `codes`; return its standard output and error."""
     shown = shlex.join(map(str, command))
     try:
         done = subprocess.run(
@@ -127,8 +127,8 @@ def output_of(
         raise CheckError(f"{shown}: not done after {LONGEST_S} s") from None
     except OSError as fault:
         raise CheckError(f"{shown}: {fault}") from None
-    if done.returncode != code:
-        raise CheckError(f"{shown}: exit {done.returncode} instead of {code}\n{done.stdout}{done.stderr}")
+    if done.returncode not in (codes or (0,)):
+        raise CheckError(f"{shown}: exit {done.returncode}\n{done.stdout}{done.stderr}")
     return done.stdout, done.stderr
 
 
@@ -223,10 +223,10 @@ class Environment:
         output_of([*pip, "install", "--no-compile", "--no-index", "--find-links", str(wheels), wanted])
         return sorted(path for path in wheels.iterdir() if path.name != self.wheel.name)
 
-    def run(self, program: str, *words: str, code: int = 0) -> tuple[str, str]:
+    def run(self, program: str, *words: str, codes: tuple[int, ...] = ()) -> tuple[str, str]:
         """Run a program of the environment, in its folder."""
         env = {"PATH": str(self.bin), "HOME": str(self.folder), "LANG": "C.UTF-8"}
-        return output_of([self.bin / program, *words], self.folder, env, code)
+        return output_of([self.bin / program, *words], self.folder, env, *codes)
 
 
 def check_files(wheel: Path) -> str:
@@ -281,8 +281,8 @@ def check_core(environment: Environment) -> str:
 
 
 def check_run(environment: Environment, words: Sequence[str]) -> str:
-    """Run a command of Loadlens that has to succeed."""
-    environment.run("loadlens", *words)
+    """Run a command of Loadlens that has to succeed; on a busy machine it may call its load invalid (4)."""
+    environment.run("loadlens", *words, codes=(0, 4))
     return ""
 
 
@@ -301,7 +301,7 @@ def check_refusals(environment: Environment) -> str:
     """Run each verb of the lab, which has to name the command that installs it."""
     listed, _ = environment.run("python", "-c", "from loadlens.cli import LAB_VERBS; print(*LAB_VERBS)")
     for verb in listed.split():
-        _, message = environment.run("loadlens", verb, "there", code=2)
+        _, message = environment.run("loadlens", verb, "there", codes=(2,))
         if INSTALL_LAB not in message:
             raise CheckError(f"loadlens {verb} does not name {INSTALL_LAB}: {message}")
     return ", ".join(listed.split())

@@ -217,7 +217,8 @@ def by_times(full: Full) -> Part | None:
 
 def _by_times(full: Full, path: SlowPath) -> Part | None:
     """Compare the levels at which some requests of a class wait and the others hardly do."""
-    top, levels, usual_s = full.top, path.parted, path.usual_s
+    top, usual_s = full.top, path.usual_s
+    levels = [level for level in path.parted if figures.point(level.weight) > 0 and _quick_s(level) > 0]
     kind = next((kind for kind in top.classes if kind.label == path.label), None)
     rate, waiting_s = figures.point(top.throughput), _waiting_s(full)
     if kind is None or not levels or levels[-1].load != top.load or usual_s is None:

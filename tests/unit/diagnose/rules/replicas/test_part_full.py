@@ -10,7 +10,7 @@ import pytest
 from loadlens import diagnose
 from loadlens.diagnose.rules.replicas import part_full
 from loadlens.model.facts import Curve, LabelSplit, RequestClass, Step
-from loadlens.model.finding import Absent, Finding, Grade, NotAssessed, NotMeasured
+from loadlens.model.finding import Absent, Finding, Grade, NotAssessed, NotMeasured, Undecided
 from tests.unit.diagnose import parts
 from tests.unit.diagnose.build import estimate, facts, times
 from tests.unit.diagnose.parts import MOST_PER_S, QUICK_S, SHARE, USERS, hill, hills, one_full
@@ -51,6 +51,17 @@ def test_the_value_of_a_label_that_slows_down_alone_is_named_with_its_share() ->
     # What all wait is R - R1 = 160 - 12.5 ms, the hot ones (610 - 20) / 4 of it.
     assert values["part.waiting"] == pytest.approx(1.0)
     assert "takes 610 ms at 32 users, 20.0 ms at 1 user; the others take 10.0 ms" in finding.explanation
+
+
+@pytest.mark.parametrize("unknown", ["shift", "weight"])
+def test_hills_whose_distance_or_share_is_undecided_name_no_part(unknown: str) -> None:
+    levels = hills().parted
+    figure: dict[str, Any] = {unknown: Undecided(unknown, "s", "too few requests")}
+    top = replace(levels[-1], **figure)
+
+    assert silence(
+        replace(one_full(labels=False), slow_paths=(replace(hills(), parted=(*levels[:-1], top)),))
+    )
 
 
 def test_it_explains_the_plateau_and_the_line_that_no_gauge_names() -> None:
