@@ -20,6 +20,7 @@ from catalogue.family import (
 from catalogue.parts import hidden, holding, many, ms, pair, per_s, plateau, remedied, server, share, wait
 
 PLATEAU: Final = need("saturation.plateau")
+SOFT_WORDS: Final = ['{"error":"busy"}', '{"ok":false}', "please try again later"]
 
 
 def _bucket(draws: Draws) -> Drawn:
@@ -69,6 +70,23 @@ def _no_line(draws: Draws) -> Drawn:
     )
 
 
+def _soft(draws: Draws) -> Drawn:
+    """Draw a limit of what may be in flight that is answered as a success."""
+    work, room, size = draws.scaled(20, 80), draws.whole(4, 12), draws.whole(400, 4_000)
+    page = {"do": "answer", "bytes": size}
+    full = {"timeout_ms": 0, "status": 200, "words": draws.one_of(SOFT_WORDS)}
+    return pair(
+        server(draws, page, *holding("room", wait(work), **full), resources={"room": hidden(room)}),
+        Label((need("answers.changed"),), LIMITS_OF_THE_MACHINE),
+        {"alone": ms(work), "room": Number(room, "requests")},
+        server(draws, page, *holding("room", wait(work)), resources={"room": hidden(room)}),
+        Label(
+            allowed=LIMITS_OF_THE_MACHINE
+            | {"saturation.plateau", "downstream.serialised", "threads.pool-limit"}
+        ),
+    )
+
+
 def _by_chance(draws: Draws) -> Drawn:
     work, fails = draws.scaled(10, 40), draws.by_severity(0.02, 0.08)
     settings = server(draws, {"do": "fail", "share": fails, "status": 500}, wait(work))
@@ -90,6 +108,12 @@ FAMILIES: Final = (
         "requests that find no free place of a pool get a 500 at once",
         _no_line,
         looks_like=("shedding", "token-bucket", "errors-by-chance"),
+    ),
+    Family(
+        "soft-errors",
+        "requests above a number in flight get a short error with status 200",
+        _soft,
+        looks_like=("shedding", "varied-length"),
     ),
     Family("errors-by-chance", "a share of the requests fails at once, at any load", _by_chance, "decoy"),
 )

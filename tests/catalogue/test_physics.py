@@ -322,6 +322,20 @@ def fails_beyond_its_places(drawn: Drawn) -> None:
     assert more.ok <= capacity * more.elapsed_s + room
 
 
+def answers_others_beyond_its_places(drawn: Drawn) -> None:
+    """With as many users as places all bodies are the page; with three more some are the short words."""
+    room = round(value(drawn.flawed, "room"))
+
+    def mean_bytes(specimen: Specimen | None, users: int) -> float:
+        observed = seen(specimen, users=users, seconds=0.5)
+        assert observed.ok == observed.answered
+        return float(observed.load["bytes"]["in_body"]) / observed.answered
+
+    page = mean_bytes(drawn.flawed, room)
+    assert mean_bytes(drawn.flawed, room + 3) < 0.9 * page
+    assert mean_bytes(drawn.twin, room + 3) == page
+
+
 def fails_by_chance(drawn: Drawn) -> None:
     """As many fail as the share says (4 standard deviations), with one user as with eight."""
     fails = value(drawn.flawed, "share")
@@ -748,6 +762,7 @@ CHECKS: dict[str, Check] = {
     "delay-limiter": all_of(saturates, leaves_others_alone),
     "shedding": sheds,
     "pool-without-line": fails_beyond_its_places,
+    "soft-errors": answers_others_beyond_its_places,
     "errors-by-chance": fails_by_chance,
     "keepalive-limit": ends_connections,
     "no-reuse": ends_connections,

@@ -76,6 +76,7 @@ RULES: tuple[Rule, ...] = _modules(
     "network.accept_drops",
     "network.ports_exhausted",
     "network.fairness_starvation",
+    "overload.answers_changed",
     "overload.timeouts_cliff",
     "overload.requests_stuck",
     "overload.retry_amplification",

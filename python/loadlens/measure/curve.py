@@ -11,6 +11,7 @@ import numpy as np
 from loadlens.estimate import saturation as load
 from loadlens.estimate.interval import Floats, Insufficient, Interval
 from loadlens.estimate.over_trials import over_trials
+from loadlens.measure.other_answers import first_cheaper
 from loadlens.model.facts import Curve, GeneratorWatch, ProcessWatch, ReceivedWatch, RequestClass, Step
 from loadlens.model.finding import Estimate, Figure, Undecided
 from loadlens.model.quality import OwnCores
@@ -36,6 +37,9 @@ def capacity_of(curve: Curve) -> Capacity | Insufficient:
     """Return whether a closed curve reached its capacity, and where its knee is."""
     if not curve.is_closed:
         return Insufficient("the load is open: nothing waits for an answer before it asks again")
+    if (other := first_cheaper(curve)) is not None:
+        share = f"{100 * other.share:.0f} % of the successes"
+        return Insufficient(f"{share} at {other.step.load:g} users are other answers, which cost far less")
     usable = [step for step in curve.steps if step.throughput_trials and min(step.throughput_trials) > 0]
     alone, is_measured = alone_time(curve)
     steps = [load.Step(step.load, np.array(step.throughput_trials)) for step in usable]

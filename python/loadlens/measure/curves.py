@@ -16,8 +16,10 @@ from loadlens.measure import figures, quality
 from loadlens.measure.case import CaseMeasures
 from loadlens.measure.metrics import figure_of, inside
 from loadlens.measure.requests import shapes
+from loadlens.measure.requests.answer_sizes import together
 from loadlens.measure.requests.failures import Failure
 from loadlens.measure.requests.queue_seen import ahead_of
+from loadlens.measure.requests.samples import Rows
 from loadlens.measure.requests.stuck import stuck
 from loadlens.measure.services import gauges, handler_times, label_splits
 from loadlens.measure.services.cpu_per_request import cpu_time
@@ -40,6 +42,7 @@ from loadlens.measure.source import factor_names
 from loadlens.measure.trial import StreamMeasures
 from loadlens.model.facts import Curve, FailureMode, ProbeWatch, RequestClass, Step, Times
 from loadlens.model.finding import Estimate, Figure, NotMeasured, Undecided
+from loadlens.model.shapes import AnswerSize
 from loadlens.signals.read import log_lines
 
 PILE = 0.10  # around the median
@@ -281,7 +284,22 @@ def _request_class(case: CaseMeasures, step: int) -> RequestClass:
         service=_times(case, step, "service"),
         inside=_inside(case, plan.path),
         transfer=figure_of(case, "last_byte.mean", plan.name),
+        answers=_answers(case, step, plan.name),
     )
+
+
+def _answers(case: CaseMeasures, step: int, name: str) -> tuple[AnswerSize, ...]:
+    """Return the sizes of the successes of a step; none unless each request of all trials is known."""
+    rows = [trial.rows for trial in case.usable if isinstance(trial.rows, Rows)]
+    if len(rows) < len(case.usable):
+        return ()
+    kept = [
+        answer
+        for load in case.loads
+        for answer in (() if load.result is None else load.result.usual_answers)
+        if answer.step == name
+    ]
+    return together([each.steps[step].sizes for each in rows], kept)
 
 
 def _inside(case: CaseMeasures, path: str) -> Figure:

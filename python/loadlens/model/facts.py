@@ -13,6 +13,7 @@ from loadlens.model.finding import Estimate, Figure, NotMeasured
 from loadlens.model.quality import Count, Quality
 from loadlens.model.readings import CgroupMetrics, HostMetrics, ProcMetrics, Signal, TcpMetrics
 from loadlens.model.shapes import (
+    AnswerSize,
     FailedAtOnce,
     MemoryGrowth,
     Slowdown,
@@ -45,6 +46,7 @@ class RequestClass:
     service: Times  # from sent
     inside: Figure  # mean as the server measured it; its `metric` is what the server calls it
     transfer: Figure = _NO_TRANSFER  # mean, from the first byte of the answer to the last
+    answers: tuple[AnswerSize, ...] = ()  # successes by size; none: not each request is known
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,6 +121,17 @@ class FailingAnswer:
 
 
 @dataclass(frozen=True, slots=True)
+class UsualAnswer:
+    """An answer as expected: the first of each size of a step is kept, four sizes to an octave."""
+
+    status: int
+    step: str
+    at_s: float  # since t0
+    body_bytes: int
+    body: str  # its beginning, without what may be a token
+
+
+@dataclass(frozen=True, slots=True)
 class Phases:
     """Parts of the service time; one that a record is too old for, or that did not occur, is none."""
 
@@ -251,6 +262,7 @@ class StreamResult:
     connections: ConnectionCounts | None = None
     tls: TlsSessions | None = None
     failing_answers: tuple[FailingAnswer, ...] = ()  # by status; absent in older records
+    usual_answers: tuple[UsualAnswer, ...] = ()  # by step and size; absent in older records
 
     def errors_of(self, kinds: tuple[str, ...]) -> int:
         """Failures of some classes."""

@@ -57,6 +57,18 @@ class FailedAtOnce:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerSize:
+    """Answers as expected of one class of requests at one level whose bodies are of about one size."""
+
+    size_class: int  # four to an octave
+    count: int
+    least_bytes: int
+    most_bytes: int
+    mean_s: float  # from due to the end
+    body: str = ""  # the beginning of one of them, in one line; empty: none was kept, or it is no text
+
+
+@dataclass(frozen=True, slots=True)
 class Took:
     """Mean and p99 response time of a group of requests."""
 

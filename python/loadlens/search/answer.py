@@ -16,6 +16,7 @@ from loadlens.diagnose.code_places import code_evidence
 from loadlens.diagnose.rules.capacity_limits import healthy, saturation_plateau
 from loadlens.estimate.interval import Insufficient
 from loadlens.measure.curve import capacity_of, succeeded
+from loadlens.measure.other_answers import levels_of
 from loadlens.measure.services.request_counters import scraped
 from loadlens.measure.source import study_of
 from loadlens.model.explanation import Explanation, ProbePaid, Rung, Tier, Unknown
@@ -197,7 +198,10 @@ def reach_of(curve: Curve | None, *, probe_is_load: bool = False) -> Reach:
         seconds = step.issued / (ended / len(step.completed_trials))  # of all trials together
         return sum(probe.count for probe in step.probes) / seconds
 
-    reached = max(succeeded(step) + probe_rate(step) for step in curve.steps)
+    others = {other.step.load: other.share for other in levels_of(curve) if other.are_cheaper}
+    reached = max(
+        (succeeded(step) + probe_rate(step)) * (1 - others.get(step.load, 0.0)) for step in curve.steps
+    )
     capacity = capacity_of(curve)
     if isinstance(capacity, Insufficient):
         return Reach(Undecided("capacity", "1/s", capacity.reason), reached)
@@ -246,6 +250,7 @@ def _sentence(root: Finding | None, findings: Sequence[Finding], reach: Reach, e
             "rate_cap": "; the rate cap stood in the way",
             "most_users": "; more users were not allowed",
             "generator": "; the generator was the limit",
+            "other_answers": "; more users get other answers",
             "interrupted": "; it was ended on request",
         }.get(end.because, "")
         verb = "" if reach.is_short else "not known: "
@@ -381,6 +386,7 @@ def _next_search(end: SearchEnd) -> str:
         "most_users": f"more users: --max-users {2 * end.most_users}",
         "generator": KEPT_BY[GENERATOR],
         "interrupted": "the same without Ctrl-C",
+        "other_answers": "the two answers by hand, and a status that says which of them is a refusal",
         "harm": "the service's own log at the moment when requests began to fail",
         "fails_alone": "the same request by hand: curl -i, then -m, -H, -b or --expect as it needs them",
         "refused": "credentials or headers with which the service does not refuse: -H",

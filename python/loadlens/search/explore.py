@@ -416,6 +416,7 @@ def _outcome(
         pause_s=wanted.pause_s,
         load_s=load_s,
         took_s=took_s,
+        body_bytes=(load.bytes.in_body or 0) / counts.ended if counts.ended else None,
         is_generator_full=result.generator.verdict == "limit",
         failure=_most_frequent_failure(load),
         words=why,

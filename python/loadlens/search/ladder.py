@@ -14,10 +14,11 @@ served, then to repeats of the highest one that was served, and to the frequent 
 where it served before has not recovered, and is left alone.
 
 A service that refuses requests does so fast, so users who retry without a pause produce mostly refusals. Once
-a tenth is refused, or fails so fast that the rate cap ends the load, the search starts again with users who
-pause for one unloaded response time: first one user, then the number whose request rate equals the highest
-rate that met no refusals. If only the highest level is refused, one more level shows whether throughput stays
-the same: if so, the refusals are a limit.
+a tenth is refused, or the rate cap ends the load because requests fail or are answered far faster than
+before, the search starts again with users who pause for one unloaded response time: first one user, then the
+number whose request rate equals the highest rate that met no refusals. If only the highest level is refused,
+one more level shows whether throughput stays the same: if so, the refusals are a limit. A level whose users
+get bodies of another size, and faster, ends the climb: higher ones say nothing of the answers below.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ Because = Literal[
     "budget",  # the time was up before that
     "rate_cap",  # the next level would have asked more than is allowed
     "most_users",
+    "other_answers",  # more users get other answers, far faster
     "harm",  # too many requests failed
     "fails_alone",  # they did so with one user
     "refused",  # every request was turned away with 429 or 503
@@ -67,6 +69,9 @@ FAR: Final = 4  # times the users of the last level, where no level between woul
 PROPORTIONAL: Final = 0.95  # of growth in proportion to the users: they hardly wait for each other
 NARROW: Final = 1.5  # times the users: levels that are nearer to each other say nothing new
 MOST_HARMFUL: Final = 3  # levels at which requests fail
+OUTRUN: Final = 2.0  # times the requests of a user at any lower level: these answers are others
+OUTRUN_BESIDE: Final = 1.2  # the same where bodies have another size
+ALIKE: Final = 0.8  # of the mean size of bodies
 REFUSED: Final = 0.10  # share of requests from which users pause
 PAUSED_USERS: Final = 8.0  # users with pauses that cannot exceed the rate cap at any service speed
 PROBE_PER_S, DENSE_PER_S, FEWEST_PER_S = 20.0, 200.0, 1.0
@@ -96,6 +101,7 @@ class Outcome:
     pause_s: float = 0.0  # of each user between two requests
     load_s: float = 0.0  # how long the load was on, warm-up included
     took_s: float = 0.0  # the whole trial
+    body_bytes: float | None = None  # of an answer of the load, mean; none: not counted
     is_generator_full: bool = False
     failure: str = ""  # most common failure
     words: str = ""  # reason for an early end
@@ -191,6 +197,7 @@ def _after_levels(
     end = bound
     if isinstance(capacity, load.Saturation) and capacity.verdict != "underdriven":
         end = Stop("saturated", f"{capacity.reason}, and {levels[-1].users} users are beyond the knee")
+    end = _other_answers(seen, levels, pause) or end
     # One user alongside frequent probes: no other load shows pauses, so time is kept for it.
     dense = _dense(seen, pause, bounds)
     dense_s = _cost_s(dense, seen)
@@ -242,16 +249,32 @@ def _unrefused_level(seen: Sequence[Outcome], pause: float) -> Level | None:
 def pause_of(seen: Sequence[Outcome], rate_cap_per_s: float) -> float:
     """Return the pause of each user from now on, seconds: longer once a tenth of the requests was refused.
 
-    Failures so fast that users pass the rate cap by them are refusals, too, whatever their status.
+    Answers so fast that users pass the rate cap by them are refusals, too, whatever their status.
     """
     alone = _alone_s(seen)
     usual = think_s(alone, rate_cap_per_s)
     refuses = any(
         trial.kind == "climb"
-        and trial.refused_share + (trial.failed_share if trial.end == "rate" else 0.0) >= REFUSED
+        and (
+            trial.refused_share + (trial.failed_share if trial.end == "rate" else 0.0) >= REFUSED
+            or _outruns(trial, seen)
+        )
         for trial in seen
     )
     return max(usual, alone) if refuses else usual
+
+
+def _outruns(trial: Outcome, seen: Sequence[Outcome]) -> bool:
+    """True if users pass the rate cap though each asks far more often than users of lower levels.
+
+    A queue makes each user slower: successes that are so much faster are other answers.
+    """
+    lower = [
+        other.asked_per_s / other.users
+        for other in seen
+        if other.kind == "climb" and other.end == "complete" and other.users < trial.users
+    ]
+    return trial.end == "rate" and bool(lower) and trial.asked_per_s > OUTRUN * trial.users * max(lower)
 
 
 def think_s(alone_s: float, rate_cap_per_s: float) -> float:
@@ -404,6 +427,27 @@ def _asked_per_s(seen: Sequence[Outcome], level: Level) -> float:
     return max(
         (o.asked_per_s for o in seen if o.kind == "climb" and (o.users, o.pause_s) == (level.users, pause)),
         default=0.0,
+    )
+
+
+def _other_answers(seen: Sequence[Outcome], levels: Sequence[Level], pause: float) -> Stop | None:
+    """Return the stop if users at the highest level get other bodies, faster than at any lower level."""
+    top, lower = levels[-1], levels[:-1]
+    sizes = {
+        trial.users: trial.body_bytes
+        for trial in seen
+        if trial.kind == "climb" and trial.pause_s == pause and trial.body_bytes
+    }
+    if not lower or top.users not in sizes or lower[0].users not in sizes:
+        return None
+    first, last = sizes[lower[0].users], sizes[top.users]
+    each = max(level.rate / level.users for level in lower)
+    if min(first, last) > ALIKE * max(first, last) or top.rate <= OUTRUN_BESIDE * top.users * each:
+        return None
+    return Stop(
+        "other_answers",
+        f"bodies of {top.users} users have {last:,.0f} bytes on average, of {lower[0].users} {first:,.0f}, "
+        f"and each user gets {top.rate / top.users / each:.1f} times as many",
     )
 
 

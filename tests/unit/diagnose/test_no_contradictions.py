@@ -10,10 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loadlens import diagnose
+from loadlens.estimate.interval import Insufficient
 from loadlens.measure.curve import capacity_of, completed
+from loadlens.measure.other_answers import first_cheaper
 from loadlens.model.facts import ConcurrencyLimit, Curve, FailureMode, Gauge, LabelSplit, StuckWatch
 from loadlens.model.finding import Estimate, Finding, Grade
-from loadlens.model.shapes import FailedAtOnce
+from loadlens.model.shapes import AnswerSize, FailedAtOnce
 from tests.unit.diagnose.build import curve, estimate, facts, probe, process, step
 from tests.unit.diagnose.parts import hill, hills, one_full, part
 
@@ -88,9 +90,15 @@ def curves(draw: st.DrawFn) -> Curve:
                     draw(st.floats(0, 1)),
                 )
             )
+        sizes = draw(st.sampled_from([(), (36,), (6, 36), (50,)]))
+        answers = tuple(
+            AnswerSize(place, draw(st.integers(1, 500)), place, place, draw(st.floats(1e-4, 10)))
+            for place in sizes
+        )
         steps.append(
             replace(
                 built,
+                classes=tuple(replace(each, answers=answers) for each in built.classes),
                 failures=(mode,) if count else (),
                 failed=Estimate("f", "share", share, share, share, trials, built.issued, "drawn"),
                 failed_count=count,
@@ -153,6 +161,11 @@ def test_no_finding_contradicts_what_was_measured(built: Curve) -> None:
         room = int(limit.statement.split()[0])
         assert all(level.failed_count <= 0.001 * (level.issued or 1) for level in built.steps[:1] if room)
         assert room < max(level.load for level in built.steps), limit.statement
+    if first_cheaper(built) is not None:
+        assert "answers.changed" in by_rule
+        # Nothing is extrapolated across a change of the answers.
+        assert {diagnose.HEALTHY, "saturation.plateau"}.isdisjoint(by_rule)
+        assert isinstance(capacity_of(built), Insufficient)
     saturated = by_rule.get("cpu.saturated")
     if saturated is not None and "CPU per request" in saturated.statement:
         top = built.steps[-1]

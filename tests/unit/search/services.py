@@ -21,6 +21,7 @@ class Answer:
     mean_s: float
     failed_share: float = 0.0
     refused_share: float = 0.0
+    body_bytes: float | None = None
 
 
 Service = Callable[[int, float], Answer]  # users, think time
@@ -176,6 +177,7 @@ def search(
                 failed_share=got.failed_share,
                 refused_share=got.refused_share,
                 ended=max(1, round(total * load_s)),
+                body_bytes=got.body_bytes,
                 pause_s=wanted.pause_s,
                 load_s=load_s,
                 took_s=took,

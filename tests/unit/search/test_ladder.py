@@ -23,6 +23,7 @@ from loadlens.search.ladder import (
     think_s,
 )
 from tests.unit.search.services import (
+    Answer,
     Searched,
     Service,
     endless,
@@ -330,6 +331,40 @@ def test_where_a_tenth_is_refused_users_pause_and_the_ladder_begins_anew() -> No
     assert {trial.pause_s for trial in outcome.seen if trial.pause_s} == {0.010}
     assert outcome.stop.because == "saturated"
     assert saturation(outcome).capacity == pytest.approx(100.0, rel=0.01)
+
+
+def short_beyond(room: int, held_s: float, other_s: float = 0.0001) -> Service:
+    """So many at once get a page of 2,000 bytes, the rest 10 bytes at once, and all of it is success."""
+
+    def answer(users: int, pause_s: float) -> Answer:
+        served, asked = room / held_s, users / (pause_s + held_s)
+        if users <= served * (pause_s + held_s):
+            return Answer(asked, held_s, body_bytes=2_000.0)
+        others = (users - served * (pause_s + held_s)) / (pause_s + other_s)
+        rate = served + others
+        return Answer(rate, users / rate - pause_s, body_bytes=(2_000 * served + 10 * others) / rate)
+
+    return answer
+
+
+def test_answers_that_only_become_many_and_short_end_the_climb() -> None:
+    # 6 places of 80 ms: the seventh user alone would get 10,000 short answers a second.
+    outcome = search(short_beyond(6, 0.080), BOUNDS)
+
+    assert outcome.stop.because == "other_answers"
+    assert max(outcome.users) == 8
+    assert outcome.seen[-1].kind == "dense"
+
+
+def test_a_cap_that_answers_pass_which_are_far_faster_makes_users_pause() -> None:
+    fast = climbed(16, 0.0, None)
+    passed = replace(fast, end="rate", asked_per_s=25_000.0)
+    usual = [climbed(users, 12.5 * users, 0.08) for users in (1, 4)]
+
+    assert ladder.pause_of([LOOK, *usual, passed], 20_000.0) > 0
+    # A user asks no more often than before: there are simply too many of them.
+    as_before = replace(passed, asked_per_s=16 * 12.5)
+    assert ladder.pause_of([LOOK, *usual, as_before], 150.0) == ladder.pause_of([LOOK, *usual], 150.0)
 
 
 def test_users_who_pause_begin_with_as_many_as_asked_as_much_without() -> None:

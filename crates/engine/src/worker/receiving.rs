@@ -15,6 +15,8 @@ use super::Worker;
 
 /// Receives of one connection before the others have their turn.
 const RECEIVES_AT_ONCE: u32 = 16;
+/// Of so many answers on a connection one may be quoted; others only where they cost no copy.
+const QUOTED_ONE_IN: u32 = 32;
 
 impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
     /// Does what one event asks for; returns the time.
@@ -143,6 +145,7 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
         };
         let head = &mut shard.known[remembered];
         let input = &self.buffer[..count];
+        connection.reply.is_quoted = connection.answered % QUOTED_ONE_IN == 0;
         match connection.reply.feed(input, need, head, &mut self.store) {
             Fed::More => true,
             Fed::Whole { consumed, place } => {
@@ -206,7 +209,10 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
             why: "an extracted value is over its bound",
             os_error: 0,
         };
-        if judgement != Judgement::Ok {
+        if judgement == Judgement::Ok {
+            let note = (shard.stream, user.step, head.status, now);
+            self.recorder.note_usual(note, body, answer.body_bytes);
+        } else {
             let (stream, step) = (shard.stream, user.step);
             let parts = (head_bytes, body);
             self.recorder

@@ -156,6 +156,8 @@ pub struct Reply {
     /// Bytes of a split head at the last attempt to parse it.
     tried: u32,
     buffer: u32,
+    /// True if the beginning of its body is kept to quote it, whatever its status.
+    pub is_quoted: bool,
 }
 
 impl Default for Reply {
@@ -169,6 +171,7 @@ impl Default for Reply {
             interim: 0,
             tried: 0,
             buffer: NONE,
+            is_quoted: false,
         }
     }
 }
@@ -243,6 +246,15 @@ impl Reply {
         }
     }
 
+    /// Part of the answer to keep: what its step needs, and of a failing or quoted one the beginning.
+    fn wanted(&self, need: Need, head: &Head) -> Need {
+        if head.status >= 400 || self.is_quoted {
+            need.max(Need::Beginning)
+        } else {
+            need
+        }
+    }
+
     fn note_interim(&mut self, head: &Head) -> Result<(), Violation> {
         self.interim += 1;
         self.interim_bytes += head.len as u32;
@@ -301,7 +313,7 @@ impl Reply {
                 },
             };
         }
-        let wanted = wanted(need, &head);
+        let wanted = self.wanted(need, &head);
         if wanted >= Need::Head {
             self.buffer = store.take();
             if !store.append(self.buffer, &input[at..body_at]) {
@@ -321,7 +333,7 @@ impl Reply {
             return Fed::More;
         };
         let (buffer, mut fits) = (self.buffer, true);
-        let decoded = match wanted(need, &head) {
+        let decoded = match self.wanted(need, &head) {
             Need::Body => {
                 let mut kept = store.bytes(buffer).len() - head.len;
                 self.body.decode(&input[from..], &mut |bytes| {
@@ -441,7 +453,7 @@ impl Reply {
         self.wire_bytes += head.len as u64;
         self.head = Some(head);
         self.body = BodyDecoder::new(head.framing);
-        if wanted(need, &head) == Need::Nothing {
+        if self.wanted(need, &head) == Need::Nothing {
             store.give_back(self.buffer);
             self.buffer = NONE;
         }
@@ -453,15 +465,6 @@ impl Reply {
             },
             other => other,
         }
-    }
-}
-
-/// Part of an answer to keep: what its step needs, and of a failing one the beginning.
-fn wanted(need: Need, head: &Head) -> Need {
-    if head.status >= 400 {
-        need.max(Need::Beginning)
-    } else {
-        need
     }
 }
 
@@ -603,6 +606,34 @@ mod tests {
                 assert!(head.starts_with(b"HTTP/1.1 50") && head.ends_with(b"\r\n\r\n"));
                 assert_eq!(body, long.as_bytes()[..length], "pieces of {size}");
             }
+        }
+    }
+
+    #[test]
+    fn of_an_answer_that_may_be_quoted_the_beginning_is_kept_too() {
+        let answer = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbusy\r\n0\r\n\r\n";
+        for (is_quoted, body) in [(true, &b"busy"[..]), (false, b"")] {
+            let mut store = Store::new(1 << 20);
+            let mut reply = Reply {
+                is_quoted,
+                ..Reply::default()
+            };
+
+            let fed = reply.feed(
+                answer,
+                Need::Nothing,
+                &mut KnownHead::new(false),
+                &mut store,
+            );
+
+            let Fed::Whole { place, .. } = fed else {
+                panic!("{fed:?}");
+            };
+            let kept = match place {
+                Place::Store { buffer, head_len } => &store.bytes(buffer)[head_len..],
+                Place::Input { body, end, .. } => &answer[body..end],
+            };
+            assert_eq!(kept, body);
         }
     }
 

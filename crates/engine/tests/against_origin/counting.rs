@@ -201,3 +201,26 @@ fn statuses_and_checks_are_judged_apart_from_failures() {
     assert_eq!(statuses.requests("failed"), 0);
     assert_eq!(done.stream("checks").requests("check_failed"), 10);
 }
+
+#[test]
+fn the_first_answer_of_each_size_is_kept_with_the_beginning_of_its_body() {
+    let _machine = shared();
+    let origin = origin(Config::default());
+    // 10 and 11 bytes are of one size, to a quarter of an octave.
+    let mut stream = stream("load", origin.port, "/bytes/{{choice 10 11 3000}}");
+    stream["workload"] = closed(2, 300);
+
+    let (done, _) = meet(&origin, &plan(vec![stream]));
+
+    let kept = done.only().0["usual_answers"].as_array().unwrap();
+    let sizes: Vec<u64> = kept
+        .iter()
+        .map(|answer| answer["body_bytes"].as_u64().unwrap())
+        .collect();
+    let lengths: Vec<usize> = kept
+        .iter()
+        .map(|answer| answer["body"].as_str().unwrap().len())
+        .collect();
+    assert!(matches!(sizes[..], [10 | 11, 3000]), "{sizes:?}");
+    assert_eq!(lengths, [sizes[0] as usize, 160]);
+}

@@ -7,8 +7,8 @@ use crate::interval::{CheckCount, Course, Gap, CLASSES, COURSES};
 use crate::rows::ConnectionRow;
 
 use super::{
-    AnswerNote, Ended, ErrorNote, Recorder, ANSWERS, ANSWERS_EACH, ANSWER_BODY, ANSWER_HEAD,
-    ERROR_SAMPLES,
+    size_class, AnswerNote, Ended, ErrorNote, Recorder, ANSWERS, ANSWERS_EACH, ANSWER_BODY,
+    ANSWER_HEAD, ERROR_SAMPLES, USUAL, USUAL_BODY,
 };
 
 impl Recorder {
@@ -145,8 +145,44 @@ impl Recorder {
             at,
             step,
             status,
+            body_bytes: body.len() as u64,
             place: (from, between, log.bytes.len()),
         });
+    }
+
+    /// Keeps the beginning of an answer as expected, if it is the first of its size at its step.
+    #[inline]
+    pub fn note_usual(
+        &mut self,
+        (stream, step, status, at): (u8, u16, u16, u64),
+        body: &[u8],
+        body_bytes: u64,
+    ) {
+        let step = self.first_step[stream as usize] + u32::from(step);
+        let size = 1 << size_class(body_bytes);
+        if self.sizes_kept[step as usize] & size == 0 && !body.is_empty() {
+            self.sizes_kept[step as usize] |= size;
+            let note = AnswerNote {
+                at,
+                step,
+                status,
+                body_bytes,
+                place: (0, 0, 0),
+            };
+            self.keep_usual(stream, note, body);
+        }
+    }
+
+    #[cold]
+    fn keep_usual(&mut self, stream: u8, note: AnswerNote, body: &[u8]) {
+        let log = &mut self.usual[stream as usize];
+        if log.notes.len() < USUAL {
+            let from = log.bytes.len();
+            log.bytes
+                .extend_from_slice(&body[..body.len().min(USUAL_BODY)]);
+            let place = (from, from, log.bytes.len());
+            log.notes.push(AnswerNote { place, ..note });
+        }
     }
 
     /// A request had not ended when the measured part did: it lasted longer than `at - due`.

@@ -34,6 +34,10 @@ pub const ANSWERS_EACH: usize = 3;
 const ANSWER_HEAD: usize = 2_048;
 /// Bytes of its body.
 pub const ANSWER_BODY: usize = 512;
+/// Answers as expected of one stream that are kept, each of another size.
+const USUAL: usize = 48;
+/// Bytes of the body of one.
+const USUAL_BODY: usize = 160;
 
 /// A stream's counts so far, for progress: written by its worker, read by anyone.
 #[derive(Debug, Default)]
@@ -67,7 +71,7 @@ pub struct ErrorNote {
     pub os_error: i32,
 }
 
-/// One failing answer.
+/// One answer that is kept.
 #[derive(Clone, Copy, Debug)]
 pub struct AnswerNote {
     /// Time of its last byte.
@@ -76,11 +80,13 @@ pub struct AnswerNote {
     pub step: u32,
     /// Its status.
     pub status: u16,
+    /// Bytes of its decoded body.
+    pub body_bytes: u64,
     /// Its head and the beginning of its body in [`AnswerLog::bytes`]: begin of both, begin of the body, end.
     pub place: (usize, usize, usize),
 }
 
-/// The first failing answers of a stream, of each status some.
+/// The first answers of a stream of each kind: failing ones by status, others by size.
 #[derive(Debug)]
 pub struct AnswerLog {
     /// In the order of their ends.
@@ -89,14 +95,23 @@ pub struct AnswerLog {
     pub bytes: Vec<u8>,
 }
 
-impl Default for AnswerLog {
+impl AnswerLog {
     /// Room for all that it may hold: nothing is allocated during a run.
-    fn default() -> Self {
+    fn with_room(answers: usize, bytes_each: usize) -> Self {
         AnswerLog {
-            notes: Vec::with_capacity(ANSWERS),
-            bytes: Vec::with_capacity(ANSWERS * (ANSWER_HEAD + ANSWER_BODY)),
+            notes: Vec::with_capacity(answers),
+            bytes: Vec::with_capacity(answers * bytes_each),
         }
     }
+}
+
+/// Size of a body, to a quarter of an octave: 0 for up to 4 bytes, 63 from 224 KiB on.
+#[inline]
+pub fn size_class(bytes: u64) -> u32 {
+    let bytes = bytes.max(4);
+    let octave = bytes.ilog2();
+    let quarter = (bytes >> (octave - 2)) as u32 & 3;
+    (4 * (octave - 2) + quarter).min(u64::BITS - 1)
 }
 
 /// All failures of one class in one stream.
@@ -171,8 +186,10 @@ pub struct Ended {
 pub struct Leftover {
     /// By stream, by outcome code.
     pub errors: Vec<Vec<ErrorLog>>,
-    /// By stream.
+    /// Failing answers by stream.
     pub answers: Vec<AnswerLog>,
+    /// Answers as expected by stream.
+    pub usual: Vec<AnswerLog>,
     /// Sample rows for which no chunk was free.
     pub lost_samples: u64,
     /// Connection rows for which no chunk was free.
@@ -195,6 +212,9 @@ pub struct Recorder {
     first_step: Vec<u32>,
     errors: Vec<Vec<ErrorLog>>,
     answers: Vec<AnswerLog>,
+    usual: Vec<AnswerLog>,
+    /// By step: a bit for each size class of which an answer is kept.
+    sizes_kept: Vec<u64>,
     /// By check: what it said before the current set.
     checked: Vec<CheckCount>,
     /// End of the last stall.
@@ -244,7 +264,15 @@ impl Recorder {
             flows: vec![Flow::default(); steps.len()],
             first_step,
             errors,
-            answers: steps.iter().map(|_| AnswerLog::default()).collect(),
+            answers: steps
+                .iter()
+                .map(|_| AnswerLog::with_room(ANSWERS, ANSWER_HEAD + ANSWER_BODY))
+                .collect(),
+            usual: steps
+                .iter()
+                .map(|_| AnswerLog::with_room(USUAL, USUAL_BODY))
+                .collect(),
+            sizes_kept: vec![0; at as usize],
             stalled_until: 0,
             logs,
             progress,
@@ -381,6 +409,7 @@ impl Recorder {
         let mut leftover = Leftover {
             errors: self.errors,
             answers: self.answers,
+            usual: self.usual,
             lost_samples: 0,
             lost_connections: 0,
         };

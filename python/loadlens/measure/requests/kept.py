@@ -18,6 +18,7 @@ from loadlens.estimate.interval_counts import (
     counts_in_hdr_buckets,
 )
 from loadlens.estimate.steady_state import trend_of
+from loadlens.measure.requests.answer_sizes import SizeRows
 
 PER_POINT = 15  # requests a point of a trend stands on
 POINTS, FEWEST_TREND_POINTS = 40, 10
@@ -58,9 +59,16 @@ class StepRows:
     change: float | None  # of the logarithm of their times over the trial; none with too few
     p_value: float  # of that change
     delayed: Delayed
+    sizes: tuple[SizeRows, ...] = ()  # of all successes, those that are left out elsewhere included
 
 
-def step_rows(requests: Requests, opening: IntervalCounts, met: int, edges_s: Floats) -> StepRows:
+def step_rows(
+    requests: Requests,
+    opening: IntervalCounts,
+    met: int,
+    edges_s: Floats,
+    sizes: tuple[SizeRows, ...] = (),
+) -> StepRows:
     """Return what is kept of the requests of a step.
 
     Args:
@@ -68,6 +76,7 @@ def step_rows(requests: Requests, opening: IntervalCounts, met: int, edges_s: Fl
         opening: Those that opened a connection.
         met: How many met a standstill.
         edges_s: Of the intervals of the measured part.
+        sizes: Of the answers of all successes.
     """
     change, p_value = _trend(requests.took_s)
     # With the neighbours of such a delay, as far away as it varies.
@@ -82,6 +91,7 @@ def step_rows(requests: Requests, opening: IntervalCounts, met: int, edges_s: Fl
         change=change,
         p_value=p_value,
         delayed=Delayed(int(requests.body_s.size), near, requests.body_s[near]),
+        sizes=sizes,
     )
 
 

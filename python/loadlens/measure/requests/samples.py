@@ -17,6 +17,7 @@ from loadlens.estimate import pauses, within_trial
 from loadlens.estimate.interval import Bools, Floats, Insufficient, Ints
 from loadlens.estimate.interval_counts import IntervalCounts
 from loadlens.measure.figures import figure
+from loadlens.measure.requests.answer_sizes import by_class
 from loadlens.measure.requests.kept import Requests, StepRows, counted, step_rows
 from loadlens.measure.requests.log_rows import ANSWERED, is_thinned
 from loadlens.measure.source import StreamPlan, TrialSource
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 MOST_ROWS = 4_000_000
-COLUMNS = ("due_ns", "done_ns", "first_ns", "stream", "step", "outcome", "flags", "thinned")
+COLUMNS = ("due_ns", "done_ns", "first_ns", "stream", "step", "outcome", "flags", "body_bytes", "thinned")
 IN_SECONDS = ("due_ns", "done_ns")
 FIRST = 1  # flag of the first request of its connection
 MANY_USERS = 8  # fewer may all be on a slow path at once, and then only probes say that the service lives
@@ -152,6 +153,7 @@ class _Columns:
         self.step: Ints = next(joined)
         self.outcome: Ints = next(joined)
         self.is_first: Bools = (next(joined) & FIRST) > 0
+        self.body_bytes: Ints = next(joined)
 
     def took_s(self, which: Bools | Ints) -> Floats:
         """From due to done, of some requests."""
@@ -302,6 +304,7 @@ def _of_step(of: _Columns, own: Bools, met: Bools, edges_s: Floats) -> StepRows:
         opening=counted(of.done_s[opening], of.took_s(opening), edges_s),
         met=int((own & met).sum()),
         edges_s=edges_s,
+        sizes=by_class(of.body_bytes[own], of.took_s(own)),
     )
 
 

@@ -46,7 +46,7 @@ def answered(requests: int) -> pl.DataFrame:
     same = np.zeros(requests, dtype=np.int64)
     return pl.DataFrame(
         {"due_ns": due, "done_ns": due + took, "first_ns": due + took, "stream": same, "step": same,
-         "outcome": same, "flags": same, "thinned": same}
+         "outcome": same, "flags": same, "body_bytes": same, "thinned": same}
     )  # fmt: skip
 
 

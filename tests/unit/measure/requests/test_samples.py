@@ -24,7 +24,7 @@ def rows(*requests: tuple[float, float, int], first: int = 0, **more: Any) -> pl
         [
             {"due_ns": round(due * 1e9), "done_ns": round(done * 1e9), "first_ns": round(done * 1e9),
              "stream": stream, "step": 0, "outcome": 0, "thinned": 0,
-             "flags": 1 if place < first else 0, **more}
+             "body_bytes": 9, "flags": 1 if place < first else 0, **more}
             for place, (due, done, stream) in enumerate(requests)
         ]
     )  # fmt: skip

@@ -14,7 +14,7 @@ use loadlens_record::files::{failures, statuses};
 use loadlens_record::grid::Phase;
 use loadlens_record::interval::CLASSES;
 use loadlens_record::merge::StreamSum;
-use loadlens_record::recorder::{AnswerNote, ErrorLog, ErrorNote, ANSWERS_EACH};
+use loadlens_record::recorder::{size_class, AnswerNote, ErrorLog, ErrorNote, ANSWERS_EACH};
 use loadlens_record::series::Late;
 
 use crate::run::layout;
@@ -25,6 +25,8 @@ use super::Material;
 
 /// Beyond what the edges explain, Little's law may miss by this: the clock's grain.
 const LITTLE_TOLERANCE: f64 = 0.001;
+/// Characters from which on a word of letters and digits may be a token.
+const TOKEN: usize = 20;
 
 /// A head without the values of the cookies that it sets: they are credentials.
 fn without_cookies(head: &str) -> String {
@@ -33,6 +35,27 @@ fn without_cookies(head: &str) -> String {
         _ => line.to_owned(),
     };
     head.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// Text without the long words of letters and digits that tokens are.
+fn without_tokens(text: &str) -> String {
+    let is_of_word = |c: char| c.is_ascii_alphanumeric() || "-_.+/=".contains(c);
+    let mut kept = String::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let word = rest
+            .find(|c| !is_of_word(c))
+            .map_or(rest, |end| &rest[..end]);
+        let is_token = word.len() >= TOKEN
+            && word.contains(|c: char| c.is_ascii_digit())
+            && word.contains(|c: char| c.is_ascii_alphabetic());
+        kept += if is_token { "(hidden)" } else { word };
+        rest = &rest[word.len()..];
+        let between = rest.find(is_of_word).unwrap_or(rest.len());
+        kept += &rest[..between];
+        rest = &rest[between..];
+    }
+    kept
 }
 
 impl Material<'_> {
@@ -89,6 +112,7 @@ impl Material<'_> {
             "status": statuses(&whole),
             "errors": self.errors(index, &whole),
             "failing_answers": self.failing_answers(index),
+            "usual_answers": self.usual_answers(index),
             "throughput_rps": self.throughput(stream, series.whole.times.response.throughput()),
             "response_time_s": response_time,
             "service_time_s": service_time,
@@ -349,6 +373,29 @@ impl Material<'_> {
             .collect()
     }
 
+    /// Beginnings of answers as expected, the earliest of each step and size first.
+    fn usual_answers(&self, index: usize) -> Vec<Value> {
+        let logs = self.ends.iter().map(|end| &end.leftover.usual[index]);
+        let mut notes: Vec<(&AnswerNote, &[u8])> = logs
+            .flat_map(|log| log.notes.iter().map(|note| (note, &*log.bytes)))
+            .collect();
+        notes.sort_by_key(|(note, _)| (note.step, size_class(note.body_bytes), note.at));
+        notes.dedup_by_key(|(note, _)| (note.step, size_class(note.body_bytes)));
+        let steps = self.program.streams.iter().flat_map(|stream| &stream.steps);
+        let steps: Vec<&str> = steps.map(|step| step.name.as_str()).collect();
+        let content = |(note, bytes): (&AnswerNote, &[u8])| {
+            let (_, from, end) = note.place;
+            json!({
+                "status": note.status,
+                "step": steps[note.step as usize],
+                "at_s": seconds(note.at),
+                "body_bytes": note.body_bytes,
+                "body": without_tokens(&String::from_utf8_lossy(&bytes[from..end])),
+            })
+        };
+        notes.into_iter().map(content).collect()
+    }
+
     fn samples(&self, logs: Vec<&ErrorLog>) -> Vec<String> {
         let mut notes: Vec<&ErrorNote> = logs.into_iter().flat_map(|log| &log.samples).collect();
         notes.sort_by_key(|note| note.at);
@@ -390,5 +437,20 @@ impl Material<'_> {
             "edge_bound": edge,
             "verdict": if holds { "holds" } else { "broken" },
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_tokens;
+
+    #[test]
+    fn a_long_word_of_letters_and_digits_is_hidden_and_text_is_not() {
+        let body = "{\"token\": \"eyJhbGciOiJIUzI1NiJ9.eyJz\", \"name\": \"internationalisierung\", \"id\": 12345678901234567890}";
+
+        assert_eq!(
+            without_tokens(body),
+            "{\"token\": \"(hidden)\", \"name\": \"internationalisierung\", \"id\": 12345678901234567890}"
+        );
     }
 }

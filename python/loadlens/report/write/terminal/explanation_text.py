@@ -179,6 +179,7 @@ def _because(answer: Explanation) -> str:
         "budget": "the budget was used up",
         "rate_cap": "of the rate cap",
         "most_users": "of the most users",
+        "other_answers": "more users get other answers",
         "harm": "requests failed",
         "fails_alone": "requests fail alone",
         "refused": "requests are refused",
