@@ -9,6 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import poisson
 
 from loadlens.estimate.rate_limiter import erlang_b
 
@@ -258,6 +263,48 @@ def md1_wait_quantile(rate: float, service: float, p: float) -> float:
     if 1 - p >= rate * service:
         return 0.0
     return _where(lambda t: md1_wait_above(rate, service, t), 1 - p, service)
+
+
+def mdc_wait_above(rate: float, service: float, servers: int, t: float) -> float:
+    """Return the chance that an arrival of M/D/c waits longer than `t` seconds.
+
+    Like `md1_wait_above`, with the queue that c servers leave: all that were in service a service time ago
+    have left, so that n become max(n - c, 0) and the arrivals in between (C. D. Crommelin 1932).
+
+    Source: G. J. Franx, Operations Research Letters 29 (5), 2001.
+    """
+    _want(0 <= rate * service < servers, "a utilisation below 1")
+    if t < 0:
+        return 1.0
+    rounds = math.floor(t / service) + 1  # (rounds - 1) D <= t < rounds D
+    rest = rate * (rounds * service - t)
+    at_most = np.cumsum(_mdc_present(rate * service, servers))[servers:]  # P(at most n wait)
+    at_most = np.pad(at_most, (0, max(0, rounds * servers - at_most.size)), constant_values=1.0)
+    terms = poisson.pmf(np.arange(rounds * servers), rest)
+    return min(1.0, max(0.0, 1 - float(terms @ at_most[: rounds * servers][::-1])))
+
+
+def mdc_wait_quantile(rate: float, service: float, servers: int, p: float) -> float:
+    """Return a quantile of the wait of M/D/c; infinite from as many erlangs as servers on."""
+    _want(0 < p < 1, "a level between 0 and 1")
+    if rate * service >= servers:
+        return math.inf
+    if mdc_wait_above(rate, service, servers, 0.0) <= 1 - p:
+        return 0.0
+    return _where(lambda t: mdc_wait_above(rate, service, servers, t), 1 - p, service)
+
+
+@cache
+def _mdc_present(offered: float, servers: int) -> npt.NDArray[np.float64]:
+    """P(n are there), from the balance of numbers a service time apart, cut off where hardly any lie."""
+    most = 4 * servers + math.ceil(15 / (1 - offered / servers))
+    arrivals = poisson.pmf(np.arange(most), offered)
+    number = np.arange(most)
+    come = number[None, :] - np.maximum(number - servers, 0)[:, None]  # from a row to a column
+    steps = np.where(come >= 0, arrivals[np.maximum(come, 0)], 0.0)
+    balance = steps.T - np.eye(most)
+    balance[-1] = 1.0  # in place of one equation that follows from the others
+    return np.linalg.solve(balance, np.eye(most)[-1])
 
 
 def _md1_queue(used: float, terms: int) -> list[float]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 
 from loadlens import engine
 from loadlens.errors import EngineError
 from loadlens.estimate.rate_limiter import erlang_b
 from tests.oracles import closed_forms as queues
+from tests.oracles import simulated_queues
 
 SEEDS = 12
 
@@ -191,3 +193,24 @@ def test_a_faulty_model_is_refused_with_every_fault() -> None:
 
     assert "duration_s" in raised.value.message
     assert "classes[0].route[0].work.s" in raised.value.message
+
+
+@pytest.mark.parametrize("used", [0.3, 0.8, 0.95])
+def test_md1_is_the_case_of_one_server_of_mdc(used: float) -> None:
+    for t in (0.0, 0.4, 1.0, 2.7, 6.5):
+        assert queues.mdc_wait_above(used, 1.0, 1, t) == pytest.approx(
+            queues.md1_wait_above(used, 1.0, t), abs=1e-9
+        )
+
+
+@pytest.mark.parametrize(("servers", "used"), [(2, 0.8), (4, 0.9)])
+def test_the_wait_of_mdc_is_that_of_a_simulation(servers: int, used: float) -> None:
+    random = np.random.default_rng(3)
+    arrival = simulated_queues.poisson(random, used * servers, 200_000)
+    wait = simulated_queues.several_servers(arrival, np.ones(arrival.size), servers)[20_000:]
+
+    for t in (0.0, 0.5, 1.0, 2.0):
+        above = queues.mdc_wait_above(used * servers, 1.0, servers, t)
+        assert float(np.mean(wait > t)) == pytest.approx(above, rel=0.06)
+    quantile = queues.mdc_wait_quantile(used * servers, 1.0, servers, 0.99)
+    assert float(np.quantile(wait, 0.99)) == pytest.approx(quantile, rel=0.06)

@@ -4,67 +4,72 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from benches import rate_search
+from benches.rate_search import TRIAL_S, Queue
 
-from loadlens.model.finding import Estimate, Figure, Undecided
+from loadlens.model.finding import Estimate
 from loadlens.model.rates import RateAnswer, RateTrial
 from loadlens.model.study import Objective
 from loadlens.search import rates
-from loadlens.search.rates import FRESH, Range, answer_of, bracket_of, next_of, verdict
+from loadlens.search.rates import FRESH, bracket_of, next_of, verdict
 
-P99_BELOW = Objective("response_time.p99", None, below=0.05)
-SERVED_PER_S = 500.0
-# M/M/1: response times are exponential with rate mu - lambda, so p99 = ln(100) / (mu - lambda).
-ANSWER_PER_S = SERVED_PER_S - math.log(100) / 0.05
-SPAN = Range(ceiling_per_s=SERVED_PER_S, is_capacity=True, cap_per_s=20_000.0)
-TRIAL_S = 8.0
-
-
-def p99_of(rate_per_s: float) -> float:
-    return math.log(100) / (SERVED_PER_S - rate_per_s) if rate_per_s < SERVED_PER_S else math.inf
+MM1 = rate_search.mm1()  # 500/s, p99 below 50 ms
+P99_BELOW, SERVED_PER_S, ANSWER_PER_S = MM1.below, MM1.served_per_s, MM1.answer_per_s
 
 
 def trial(rate_per_s: float, p99_s: float, *, spread: float, is_fresh: bool = False) -> RateTrial:
-    """A trial with this estimate and an interval of two spreads (of its logarithm) on either side."""
-    p99: Figure = Undecided("response_time.p99", "s", "no end")
-    if p99_s < math.inf:
-        low, high = p99_s * math.exp(-1.96 * spread), p99_s * math.exp(1.96 * spread)
-        p99 = Estimate("response_time.p99", "s", p99_s, low, high, 1, 1000, "by hand")
-    rate = min(rate_per_s, SERVED_PER_S)
-    served = Estimate("throughput", "1/s", rate, 0.98 * rate, 1.02 * rate, 1, 1000, "by hand")
-    return verdict(rate_per_s, is_fresh, [(P99_BELOW, p99)], served, TRIAL_S)
+    return rate_search.trial(MM1, rate_per_s, p99_s, spread=spread, is_fresh=is_fresh)
 
 
 def searched(
     p99: Callable[[float], float], rng: np.random.Generator, *, spread: float, within_s: float = 120.0
 ) -> tuple[RateAnswer, float]:
-    """The answer and the seconds that it took."""
-    seen: list[RateTrial] = []
-    used_s = 0.0
-    while (wanted := next_of(seen, SPAN, within_s - used_s, lambda _: TRIAL_S)) is not None:
-        noise = math.exp(spread * rng.standard_normal())
-        p99_s = p99(wanted.rate_per_s) * noise
-        seen.append(trial(wanted.rate_per_s, p99_s, spread=spread, is_fresh=wanted.is_fresh))
-        used_s += TRIAL_S
-    return answer_of(seen, [P99_BELOW], SPAN), used_s
+    """The answer for a law of p99, and the seconds that it took."""
+    queue = replace(MM1, p99_s=p99)
+    answer, trials = rate_search.searched(queue, rng, spread=spread, within_s=within_s)
+    return answer, trials * TRIAL_S
+
+
+@pytest.fixture(scope="module", params=[0, 1, 4], ids=["M/M/1", "M/D/1", "M/D/4"])
+def queue(request: pytest.FixtureRequest) -> Queue:
+    """Queues whose p99 is a formula: the wait of M/D/c is that of Franx (2001)."""
+    return rate_search.mdc(request.param) if request.param else MM1
 
 
 @pytest.mark.parametrize("spread", [0.02, 0.1, 0.3])
-def test_a_confirmed_rate_is_hardly_ever_above_the_true_one(spread: float) -> None:
-    rng = np.random.default_rng(7)
-    runs = [searched(p99_of, rng, spread=spread)[0] for _ in range(1_000)]
-    confirmed = [run.low_per_s for run in runs if run.low_per_s is not None]
+def test_a_confirmed_rate_is_hardly_ever_above_the_true_one(queue: Queue, spread: float) -> None:
+    searches = 1_000 if queue.name == "M/M/1" else 300
+    capacity = rate_search.summary(queue, "capacity", spread, searches)
 
     # 2^-5 for each rate above the true one that is put to the test, and rarely more than one is
-    assert sum(rate > ANSWER_PER_S for rate in confirmed) / len(runs) <= 0.05
-    # p99 moves with 1 / (500 - rate): a spread of 2 % of p99 is 0.5 % of the rate
-    assert len(confirmed) >= (900 if spread == 0.02 else 300)
+    assert capacity.beyond <= 0.05
+    assert capacity.claims >= 0.9
+    # the search is longer than a bisection, which does not confirm, and at no spread as long as 24 trials
+    assert capacity.trials <= 24
+
+
+def test_a_ramp_and_a_bisection_claim_too_much_where_trials_differ() -> None:
+    queue = rate_search.mdc(4)
+    beyond = {name: rate_search.summary(queue, name, 0.1, 300).beyond for name in rate_search.METHODS}
+
+    assert beyond["capacity"] <= 0.05
+    assert beyond["ramp"] > 0.1
+    assert beyond["bisection"] > 0.1
+
+
+def test_the_page_has_the_table_that_the_search_gives() -> None:
+    """One row of it: what is claimed does not depend on the machine."""
+    made = rate_search.row(rate_search.mdc(1), 0.1, "ramp")
+
+    assert made in rate_search.PAGE.read_text(encoding="utf-8")
 
 
 def test_without_noise_the_answer_is_within_the_step_of_the_search() -> None:
-    answer, used_s = searched(p99_of, np.random.default_rng(1), spread=1e-6)
+    answer, used_s = searched(MM1.p99_s, np.random.default_rng(1), spread=1e-6)
 
     assert answer.low_per_s is not None
     assert answer.high_per_s is not None
@@ -75,7 +80,7 @@ def test_without_noise_the_answer_is_within_the_step_of_the_search() -> None:
 
 
 def test_the_search_is_shorter_than_a_ramp_in_steps_of_its_precision() -> None:
-    used = [searched(p99_of, np.random.default_rng(seed), spread=0.02)[1] for seed in range(100)]
+    used = [searched(MM1.p99_s, np.random.default_rng(seed), spread=0.02)[1] for seed in range(100)]
     steps = math.log(ANSWER_PER_S / (rates.LEAST_SHARE * SERVED_PER_S)) / math.log(rates.NARROW)
 
     assert np.mean(used) < 0.25 * steps * TRIAL_S
@@ -83,7 +88,7 @@ def test_the_search_is_shorter_than_a_ramp_in_steps_of_its_precision() -> None:
 
 def test_the_budget_is_kept() -> None:
     for within_s in (10.0, 30.0, 55.0, 90.0):
-        _, used_s = searched(p99_of, np.random.default_rng(2), spread=0.1, within_s=within_s)
+        _, used_s = searched(MM1.p99_s, np.random.default_rng(2), spread=0.1, within_s=within_s)
         assert used_s <= within_s
 
 
@@ -105,7 +110,7 @@ def test_a_bound_that_everything_meets_ends_at_the_capacity() -> None:
 
 def test_a_service_that_gets_worse_is_not_confirmed_where_it_was_good_once() -> None:
     seen = [trial(300.0, 0.02, spread=0.1), trial(300.0, 0.08, spread=0.1, is_fresh=True)]
-    wanted = next_of(seen, SPAN, 100.0, lambda _: TRIAL_S)
+    wanted = next_of(seen, MM1.span(), 100.0, lambda _: TRIAL_S)
 
     assert bracket_of(seen).met is None
     assert wanted is not None
