@@ -42,30 +42,22 @@ def explain(given: ExplainFlags) -> None:
     sys.exit(int(answered(given)))
 
 
-def answered(given: ExplainFlags, rates_share: float = 0.0) -> ExitCode:
+def answered(given: ExplainFlags, verb: str = "explain") -> ExitCode:
     """Search, print the answer, and return the exit code.
 
     Args:
         given: The flags.
-        rates_share: Of the budget, for rates tried against the objectives.
+        verb: For messages.
     """
     show = Show(outputs_of(given.out), as_json=given.as_json, quiet=given.quiet)
-    path = _path_of(given.targets)
+    path = path_of(given.targets, verb)
     if path is None:
-        aim = aim_of(given.targets, given)
-        aim = replace(aim, bounds=replace(aim.bounds, rates_share=rates_share))
-        return _of_urls(aim, show)
-    if rates_share and not _is_record(path):
-        raise UsageError(
-            f"{path} is a study, which defines its own load",
-            where="capacity",
-            hint="the URL of its service, with --start CMD",
-        )
+        return of_aim(aim_of(given.targets, given), show)
     none = type(given)()
     if replace(given, targets=none.targets, out=none.out, as_json=False, quiet=False) != none:
         raise UsageError(
             f"{path} defines its own load, so the flags for URLs do not apply",
-            where="explain",
+            where=verb,
             hint="only --out, --json and --quiet, or a URL instead",
         )
     return _of_path(path, show)
@@ -88,32 +80,33 @@ def _answer(show: Show, record: Path, *, is_kept: bool) -> ExitCode:
     )
 
 
-def _path_of(targets: tuple[str, ...]) -> Path | None:
-    """Return the study or record among the targets; `None` for URLs."""
+def path_of(targets: tuple[str, ...], verb: str) -> Path | None:
+    """Return the study or record among the targets of a verb; `None` for URLs."""
     path = Path(targets[0])
     if "://" in targets[0]:
         return None
     if not path.exists():
         if targets[0].startswith(("/", "./", "../")) or path.suffix in (".yaml", ".yml"):
             raise UsageError(
-                f"there is no study or record {targets[0]}", where="explain", hint="a URL: http://..."
+                f"there is no study or record {targets[0]}", where=verb, hint="a URL: http://..."
             )
         return None
     if path.is_file() and path.suffix not in (".yaml", ".yml"):
         raise UsageError(
             f"{path} is neither a study nor a record",
-            hint=f"loadlens explain URL --start COMMAND, with the command that starts {path}",
+            hint=f"loadlens {verb} URL --start COMMAND, with the command that starts {path}",
         )
     if len(targets) > 1:
         raise UsageError(
             f"{path} cannot be combined with other targets",
-            where="explain",
+            where=verb,
             hint="one study or record, or URLs",
         )
     return path
 
 
-def _of_urls(aim: Aim, show: Show) -> ExitCode:
+def of_aim(aim: Aim, show: Show) -> ExitCode:
+    """Search, print the answer, and return the exit code."""
     if not aim.services:  # before what a search needs is loaded
         target, _ = target_of(aim.origin)
         preflight.connect(replace(target, tls=aim.tls), timeout_ns=aim.timeout_ns, is_hit=False)
@@ -134,14 +127,14 @@ def _of_urls(aim: Aim, show: Show) -> ExitCode:
         return done.code or code
 
 
-def _is_record(path: Path) -> bool:
+def is_record_at(path: Path) -> bool:
     from loadlens.record import is_record
 
     return path.is_dir() and is_record(path)
 
 
 def _of_path(path: Path, show: Show) -> ExitCode:
-    if _is_record(path):
+    if is_record_at(path):
         if show.outputs.record is not None:
             raise UsageError(f"{path} is a record already", where="--out", hint="json=FILE, md=FILE")
         return _answer(show, path, is_kept=True)
@@ -166,7 +159,7 @@ def _of_path(path: Path, show: Show) -> ExitCode:
                 run_study(study, record, progress=progress)
         except Stopped as stopped:
             code = stopped.code
-            if not _is_record(record):
+            if not is_record_at(record):
                 return code
         missed = _answer(show, record, is_kept=show.is_kept)
         return code or missed

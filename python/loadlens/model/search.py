@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from loadlens.model.study import Objective
+from loadlens.model.study import Case, Objective
 from loadlens.model.topology import Outside, Service
 from loadlens.model.workload import Step, Tls
 
@@ -53,3 +53,4 @@ class Aim:
     objectives: tuple[Objective, ...] = ()
     candidates: tuple[Step, ...] = ()  # requests that may serve as the probe; of those found
     hide: tuple[str, ...] = ()  # names whose values nothing keeps
+    pattern: Case | None = None  # of a study: its mix, services and entry; none: the steps at the origin

@@ -182,7 +182,8 @@ class _Search:
         look = step_cases.case_of(self.aim, Next("look", 1, 0.0, LOOK_S), None)
         if self.aim.services:
             self.runner.start_services(step_cases.planned(self.aim, look, 1, 1))
-        self.discovery_requests = refuse_redirects(self.aim)
+        if self.aim.pattern is None:  # a study says which statuses it expects
+            self.discovery_requests = refuse_redirects(self.aim)
         if self.aim.find.anything:
             self.runner.progress.tell(Step("looking for processes, metrics and cheap requests"))
             self.discovered = discover(self.aim)

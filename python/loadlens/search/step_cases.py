@@ -9,7 +9,7 @@ from typing import Final
 
 from loadlens.model.search import Aim
 from loadlens.model.study import Case, Level, Objective, PlannedTrial, Probe, Purpose, Study, draw
-from loadlens.model.topology import Entry
+from loadlens.model.topology import Entry, Scalar
 from loadlens.model.workload import Closed, Connection, Open, Scenario, Step, Think
 from loadlens.search.ladder import (
     LOOKS_EACH,
@@ -111,7 +111,7 @@ def choose(aim: Aim, alone_s: Mapping[str, float | None]) -> Baseline:
         alone_s: Mean response time of each step in the baseline step, by name; `None` without a response.
     """
     load, probe, is_load = aim.steps, aim.probe, False
-    if probe is None and len(aim.steps) > 1:
+    if probe is None and len(aim.steps) > 1 and aim.pattern is None:
         answered = [step for step in aim.steps if alone_s.get(step.name) is not None]
         probe = min(answered or aim.steps, key=lambda step: alone_s.get(step.name) or 0.0)
         load = tuple(step for step in aim.steps if step is not probe)
@@ -171,7 +171,7 @@ def case_of(aim: Aim, wanted: Next, baseline: Baseline | None) -> Case:
         aim,
         wanted,
         experiment=DENSE if dense else ladder,
-        scenarios=tuple(Scenario(step.name, 1.0, (step,)) for step in baseline.load),
+        scenarios=_mix(aim, baseline),
         workload=Closed(users=wanted.users, think=Think("fixed", ns=pause_ns) if pause_ns else Think()),
         probes=() if wanted.kind == "stacks" else (probe,),
     )
@@ -183,7 +183,7 @@ def case_at_rate(aim: Aim, rate_per_s: float, warmup_s: float, measured_s: float
         aim,
         Next("climb", 1, warmup_s, measured_s),
         experiment=RATES,
-        scenarios=tuple(Scenario(step.name, 1.0, (step,)) for step in baseline.load),
+        scenarios=_mix(aim, baseline),
         workload=Open(rate_per_s=rate_per_s, arrivals="poisson", max_in_flight=MOST_IN_FLIGHT),
         probes=(),
     )
@@ -193,7 +193,7 @@ def case_at_rate(aim: Aim, rate_per_s: float, warmup_s: float, measured_s: float
         name=f"{RATES} rate={text}/s",
         slug=f"{RATES}-{text.replace('.', '-').replace('+', '')}",
         levels=(Level("rate", text, (("rate", rate_per_s),)),),
-        params=(("rate", rate_per_s),),
+        params=_params(aim, "rate", rate_per_s),
         purpose="rate",
     )
 
@@ -230,24 +230,55 @@ def _case(
 ) -> Case:
     users = wanted.users
     name = STACKS if wanted.kind == "stacks" else experiment
-    return Case(
+    return replace(
+        aim.pattern or _pattern_of(aim),
         name=f"{name} users={users}",
         slug=f"{name}-users-{users}",
         experiment=experiment,
         levels=(Level("users", str(users), (("users", users),)),),
-        params=(("users", users),),
-        services=aim.services,
-        entry=Entry(url=aim.origin, tls=aim.tls),
+        params=_params(aim, "users", users),
         scenarios=scenarios,
         workload=workload,
-        connection=Connection(),
-        timeout_ns=aim.timeout_ns,
         warmup_ns=round(wanted.warmup_s * _NS),
         duration_ns=round(wanted.measured_s * _NS),
         probes=probes,
         fresh="run" if aim.services else "trial",
+        trials=1,
+        purpose=_PURPOSES[wanted.kind],
+    )
+
+
+def _pattern_of(aim: Aim) -> Case:
+    """Return the case of URLs: what all cases of a search share."""
+    return Case(
+        name="",
+        slug="",
+        experiment="",
+        levels=(),
+        params=(),
+        services=aim.services,
+        entry=Entry(url=aim.origin, tls=aim.tls),
+        scenarios=(),
+        workload=Closed(users=1),
+        connection=Connection(),
+        timeout_ns=aim.timeout_ns,
+        warmup_ns=0,
+        duration_ns=None,
+        probes=(),
+        fresh="trial",
         reset=None,
         trials=1,
         outside=aim.outside,
-        purpose=_PURPOSES[wanted.kind],
     )
+
+
+def _mix(aim: Aim, baseline: Baseline) -> tuple[Scenario, ...]:
+    """Return what is requested under load, in the parts of the study that is its pattern."""
+    if aim.pattern is not None:
+        return aim.pattern.scenarios
+    return tuple(Scenario(step.name, 1.0, (step,)) for step in baseline.load)
+
+
+def _params(aim: Aim, name: str, value: float) -> tuple[tuple[str, Scalar], ...]:
+    own = () if aim.pattern is None else aim.pattern.params
+    return (*((other, kept) for other, kept in own if other != name), (name, value))
