@@ -1,4 +1,4 @@
-"""Places for results: `-o DIR` is the record, `--out json=F,csv=F,md=F,junit=F` are files for others."""
+"""Places for results: `-o DIR` is the record, `--out FORMAT=FILE` are files for others."""
 
 from __future__ import annotations
 
@@ -16,11 +16,13 @@ from loadlens.errors import ExitCode, RecordError, UsageError, nearest
 if TYPE_CHECKING:
     from loadlens.report.write.result import Result
 
-FORMATS: Final = ("json", "csv", "md", "junit")
+FORMATS: Final = ("json", "csv", "md", "junit", "smaller", "bigger", "bencher")
 # Endings of file names that other tools take after -o, and the format that is meant.
 ENDINGS: Final = {".json": "json", ".csv": "csv", ".md": "md", ".xml": "junit"}
 FILES: Final = ", ".join(f"{name}=FILE" for name in FORMATS)
-ABOUT_FILES: Final = "json, csv, md or junit (one test per objective)"
+ABOUT_FILES: Final = (
+    "json, csv, md, junit (one test per objective), smaller and bigger (github-action-benchmark), or bencher"
+)
 OUTPUTS: Final = (
     "-o --out DIR|FORMAT=FILE",
     (
@@ -57,9 +59,17 @@ class Outputs:
         """
         if not self.files:
             return
+        from loadlens.report.write import benchmarks
         from loadlens.report.write.result import as_csv, as_junit, as_markdown
 
-        writers = {"csv": as_csv, "md": as_markdown, "junit": as_junit}
+        writers = {
+            "csv": as_csv,
+            "md": as_markdown,
+            "junit": as_junit,
+            "smaller": benchmarks.as_smaller_is_better,
+            "bigger": benchmarks.as_bigger_is_better,
+            "bencher": benchmarks.as_bencher,
+        }
         for name, path in self.files.items():
             text = f"{as_json()}\n" if name == "json" else writers[name](result())
             try:

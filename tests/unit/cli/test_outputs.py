@@ -17,11 +17,13 @@ from loadlens.cli import app
 from loadlens.cli.outputs import outputs_of
 from loadlens.errors import UsageError
 from loadlens.model.finding import Estimate, NotMeasured, Undecided
+from loadlens.model.rates import RateAnswer
 from loadlens.model.report import ObjectiveRow
 from loadlens.model.result import EngineResult
-from loadlens.report.write import result_of
+from loadlens.report.write import benchmarks, result_of
 from loadlens.report.write.result import HEAD, Result, as_csv, as_junit, as_markdown
 from tests.unit.report.write import hit_result, sample_explanation, sample_report
+from tests.unit.report.write.test_comparison_page import ANSWER
 
 
 @pytest.fixture
@@ -32,6 +34,7 @@ def written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setattr("loadlens.run.single_load.run_trial", lambda *_, **__: hit_result.result())
     monkeypatch.setattr("loadlens.cli.preflight.connect_once", lambda _: None)
     files = ["--out", "json=a.json,csv=a.csv", "--out", "md=a.md,junit=a.xml"]
+    files += ["--out", "smaller=small.json,bigger=big.json,bencher=bmf.json"]
     done = CliRunner().invoke(app, ["hit", "http://127.0.0.1:9/", "--objective", "p99<30ms", *files])
     assert done.exit_code == 99, done.output
     return tmp_path
@@ -45,6 +48,47 @@ def test_every_format_has_the_same_p99(written: Path) -> None:
     assert content["response_time_s"]["p99"]["value"] == float(rows["response_time.p99"]["value"])
     assert "| p99 of response time | 39.0 ms | 35.4–43.6 |" in (written / "a.md").read_text()
     assert "missed: 39.0 ms (35.4–43.6)" in (written / "a.xml").read_text()
+
+
+def test_github_action_benchmark_reads_times_as_smaller_and_rates_as_bigger_is_better(written: Path) -> None:
+    smaller, bigger = (json.loads((written / name).read_text()) for name in ("small.json", "big.json"))
+
+    # `BenchmarkResult` of the action: name, value and unit are required, range and extra are texts
+    for entry in (*smaller, *bigger):
+        assert set(entry) == {"name", "value", "unit", "range", "extra"}
+        assert all(isinstance(entry[key], str) for key in ("name", "unit", "range", "extra"))
+        assert isinstance(entry["value"], float)
+    (p99,) = [entry for entry in smaller if entry["name"].endswith(" · p99 of response time")]
+    assert (round(p99["value"], 1), p99["unit"], p99["range"]) == (39.0, "ms", "35.4–43.6")
+    assert [entry["name"].rpartition(" · ")[2] for entry in bigger] == ["requests/s"]
+
+
+def test_bencher_reads_its_metric_format(written: Path) -> None:
+    content = json.loads((written / "bmf.json").read_text())
+
+    # its JSON schema: benchmark -> measure -> value, lower_value, upper_value, all numbers; latency in ns
+    for measures in content.values():
+        for measure in measures.values():
+            assert {"value"} <= set(measure) <= {"value", "lower_value", "upper_value"}
+            assert all(isinstance(number, float) for number in measure.values())
+    (latency,) = [content[name]["latency"] for name in content if name.endswith("p99 of response time")]
+    assert latency["value"] == pytest.approx(39.0e6, rel=0.01)
+    assert any("throughput" in measures for measures in content.values())
+
+
+def test_a_comparison_has_a_series_for_each_version_and_a_search_its_rate() -> None:
+    compared = json.loads(benchmarks.as_smaller_is_better(result_of.of_comparison(ANSWER)))
+    rate = RateAnswer("410 /s meet it", ("p99 < 50 ms",), 410.0, 455.0, 5, "", ())
+    searched = result_of.of_explanation(sample_explanation.sample(rates=rate))
+
+    assert [entry["name"].split(" · ")[1:] for entry in compared] == [
+        ["A", "p50 of response time"],
+        ["B", "p50 of response time"],
+    ]
+    (met,) = [e for e in json.loads(benchmarks.as_bigger_is_better(searched)) if "objectives" in e["name"]]
+    assert (met["value"], met["range"]) == (410.0, "410–455")
+    assert searched.title.startswith("capacity ")
+    assert "rate: 410 /s meet it" in searched.lines
 
 
 def test_csv_has_the_counts_too(written: Path) -> None:

@@ -89,6 +89,7 @@ def _figures(part: StreamResult | StepResult) -> Iterator[Figure]:
 def of_explanation(answer: Explanation) -> Result:
     """Return the result of a search."""
     named = (
+        ("rate", "" if answer.rates is None else answer.rates.sentence),
         ("capacity", capacity_in_words(answer)),
         ("others", answer.others),
         ("do", answer.do),
@@ -98,6 +99,11 @@ def of_explanation(answer: Explanation) -> Result:
     rows = [Row("capacity", answer.capacity, "1/s", label="capacity")]
     if answer.at_least is not None:
         rows.append(Row("capacity.reached", answer.at_least, "1/s"))
+    rates = answer.rates
+    if rates is not None and (low := rates.low_per_s) is not None:
+        method = "met by all fresh trials"
+        meets = Estimate("rate.meets", "1/s", low, low, rates.high_per_s, rates.confirmed_by, 0, method)
+        rows.append(Row("rate.meets", meets, label="highest rate that meets the objectives"))
     if answer.knee_users is not None:
         rows.append(Row("knee", answer.knee_users, "users"))
     has_curves = len({rung.curve for rung in answer.ladder}) > 1
@@ -106,7 +112,7 @@ def of_explanation(answer: Explanation) -> Result:
     is_failed = answer.stopped_because in FAILED
     is_measured = any(isinstance(rung.throughput, Estimate) for rung in answer.ladder)
     return Result(
-        f"explain {answer.target}: {', '.join(answer.requests)}",
+        f"{'explain' if answer.rates is None else 'capacity'} {answer.target}: {', '.join(answer.requests)}",
         (
             answer.sentence,
             *(f"{label}: {text}" for label, text in named if text),
