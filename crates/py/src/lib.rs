@@ -134,13 +134,16 @@ fn read_due_times(
 }
 
 /// Start, length, tag, bucket upper values and counts (u64, little-endian) of the lines of an interval log whose tags do
-/// not begin and end as one of `but` does. ValueError: a line is damaged.
+/// not begin and end as one of `but` does. With `edges`, lines of one tag between two of them are added up, and lines
+/// outside them are left out. ValueError: a line is damaged.
 #[pyfunction]
+#[pyo3(signature = (path, but, edges=None))]
 #[allow(clippy::type_complexity)]
 fn read_intervals<'py>(
     py: Python<'py>,
     path: &str,
     but: Vec<(String, String)>,
+    edges: Option<Vec<f64>>,
 ) -> PyResult<Vec<(f64, f64, String, Bound<'py, PyBytes>, Bound<'py, PyBytes>)>> {
     let content = py.detach(|| std::fs::read(path))?;
     let is_wanted = |tag: &str| {
@@ -155,7 +158,7 @@ fn read_intervals<'py>(
         PyBytes::new(py, &raw)
     };
     let mut intervals = Vec::new();
-    files::each_interval(path, &content, is_wanted, |interval| {
+    let mut keep = |interval: files::HlogInterval| {
         intervals.push((
             interval.start_s,
             interval.length_s,
@@ -163,8 +166,20 @@ fn read_intervals<'py>(
             bytes(&mut interval.counts.iter().map(|(upper, _)| *upper)),
             bytes(&mut interval.counts.iter().map(|(_, count)| *count)),
         ));
+    };
+    let mut steps = edges.map(files::Steps::new);
+    files::each_interval(path, &content, is_wanted, |interval| match &mut steps {
+        None => keep(interval),
+        Some(steps) => {
+            if let Some(ended) = steps.add(interval) {
+                keep(ended);
+            }
+        }
     })
     .map_err(|fault| PyValueError::new_err(fault.to_string()))?;
+    for last in steps.into_iter().flat_map(files::Steps::finish) {
+        keep(last);
+    }
     Ok(intervals)
 }
 

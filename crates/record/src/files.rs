@@ -2,6 +2,7 @@
 //!
 //! A file that cannot be written any more is given up and named; the others and the run go on.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::ops::Range;
@@ -15,7 +16,7 @@ use serde_json::{json, Map, Value};
 use loadlens_base::units::seconds;
 use loadlens_base::{Class, Outcome};
 
-use super::histogram::{bucket_low, HIGHEST};
+use super::histogram::{bucket_high, bucket_low, bucket_of, HIGHEST};
 use super::interval::{CheckCount, Course, GroupTally, LoopTally, CLASSES, COURSES};
 use super::merge::{Counts, IntervalSum, StreamSum, TimingSum};
 use super::rows::Chunk;
@@ -98,6 +99,8 @@ impl Log {
 const DEFLATED: u32 = 0x1c84_9314;
 /// Bytes of an encoded histogram before its counts.
 const ENCODED_HEAD: usize = 40;
+/// An interval begins with a step if it begins at most so long before it: times are rounded in the log.
+const EDGE_S: f64 = 1e-6;
 /// More than all buckets of the finest histogram take.
 const LONGEST_ENCODED: u64 = 64 << 20;
 
@@ -468,6 +471,77 @@ pub fn each_interval(
     Ok(())
 }
 
+/// Adds up the intervals of each tag that lie in the same step, so that a long log takes no more room than its steps.
+pub struct Steps {
+    /// Begins of the steps in seconds, rising, and the end of the last one.
+    edges: Vec<f64>,
+    /// By tag: the step that is being added up.
+    open: BTreeMap<String, OpenStep>,
+}
+
+struct OpenStep {
+    step: usize,
+    start_s: f64,
+    end_s: f64,
+    counts: Vec<u64>,
+}
+
+impl Steps {
+    /// Steps between these edges.
+    pub fn new(edges: Vec<f64>) -> Self {
+        Steps {
+            edges,
+            open: BTreeMap::new(),
+        }
+    }
+
+    /// Takes the next interval of a log; gives the step of its tag that ends with it. An interval that lies in no
+    /// step is dropped.
+    pub fn add(&mut self, interval: HlogInterval) -> Option<HlogInterval> {
+        let at = interval.start_s + EDGE_S;
+        let step = self.edges.partition_point(|edge| *edge <= at);
+        if step == 0 || step == self.edges.len() {
+            return None;
+        }
+        let ended = match self.open.get(&interval.tag) {
+            Some(open) if open.step == step => None,
+            _ => self.open.remove(&interval.tag),
+        };
+        let ended = ended.map(|open| open.end(interval.tag.clone()));
+        let open = self.open.entry(interval.tag).or_insert_with(|| OpenStep {
+            step,
+            start_s: interval.start_s,
+            end_s: 0.0,
+            counts: vec![0; bucket_of(HIGHEST) + 1],
+        });
+        open.end_s = interval.start_s + interval.length_s;
+        for (upper, count) in interval.counts {
+            open.counts[bucket_of(upper)] += count;
+        }
+        ended
+    }
+
+    /// The steps that no later interval ended.
+    pub fn finish(self) -> impl Iterator<Item = HlogInterval> {
+        self.open.into_iter().map(|(tag, open)| open.end(tag))
+    }
+}
+
+impl OpenStep {
+    fn end(self, tag: String) -> HlogInterval {
+        let counted = self.counts.into_iter().enumerate();
+        HlogInterval {
+            start_s: self.start_s,
+            length_s: self.end_s - self.start_s,
+            tag,
+            counts: counted
+                .filter(|(_, count)| *count > 0)
+                .map(|(bucket, count)| (bucket_high(bucket), count))
+                .collect(),
+        }
+    }
+}
+
 fn read_line(line: &str, deserializer: &mut Deserializer) -> Option<HlogInterval> {
     let (tag, rest) = match line.strip_prefix("Tag=") {
         Some(tagged) => tagged.split_once(',')?,
@@ -525,7 +599,44 @@ fn inflated(bytes: &[u8]) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::histogram::{bucket_high, bucket_of};
+
+    #[test]
+    fn intervals_between_two_edges_are_added_up_by_tag() {
+        let at = |start_s, tag: &str, counts: &[(u64, u64)]| HlogInterval {
+            start_s,
+            length_s: 1.0,
+            tag: tag.to_owned(),
+            counts: counts.to_vec(),
+        };
+        let mut steps = Steps::new(vec![1.0, 3.0, 4.0]);
+        let log = [
+            at(0.0, "a", &[(9, 9)]), // before the first step
+            at(1.0, "a", &[(5, 1), (7, 2)]),
+            at(2.0, "b", &[(5, 4)]),
+            at(1.999_999_9, "a", &[(7, 3)]),
+            at(3.0, "a", &[(5, 8)]),
+            at(4.0, "a", &[(9, 9)]), // after the last one
+        ];
+
+        let mut read: Vec<HlogInterval> =
+            log.into_iter().filter_map(|each| steps.add(each)).collect();
+        read.extend(steps.finish());
+
+        let shown = read.iter().map(|each| {
+            (
+                each.tag.as_str(),
+                each.start_s,
+                each.start_s + each.length_s,
+                each.counts.clone(),
+            )
+        });
+        let shown: Vec<_> = shown.collect();
+        assert_eq!(shown[0].0, "a");
+        assert_eq!(shown[0].3, [(5, 1), (7, 5)]);
+        assert!((shown[0].1 - 1.0).abs() < 1e-9 && (shown[0].2 - 3.0).abs() < 1e-6);
+        assert_eq!(shown[1], ("a", 3.0, 4.0, vec![(5, 8)]));
+        assert_eq!(shown[2], ("b", 2.0, 3.0, vec![(5, 4)]));
+    }
 
     #[test]
     fn an_interval_log_reads_back_bucket_by_bucket() {

@@ -54,6 +54,7 @@ from loadlens.signals.read import (
 )
 from loadlens.signals.read.trial_series import Readings
 
+MOST_INTERVALS = 512  # of a trial: beyond them several recorded ones are taken as one
 SUCCESS = "ok"
 TIMEOUT = "timeout"  # class of failures
 UNEXPECTED = ("unexpected_status", "check_failed")  # answered, but not as demanded
@@ -69,7 +70,7 @@ NO_SUCCESSES = "how many of its answers were as expected"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Grid:
-    """The measured part in equal intervals; the last may be up to half as long again."""
+    """The measured part in equal intervals; the last may be longer, up to twice as long."""
 
     starts_s: Floats
     lengths_s: Floats
@@ -379,13 +380,19 @@ def _measure_streams(
     source: TrialSource, plans: Sequence[StreamPlan], grid: Grid, counters: Counters
 ) -> tuple[StreamMeasures, ...]:
     """All streams; the histograms are dropped before single requests are read."""
-    histograms = source.intervals(but={(plan.tag, LAG) for plan in plans if plan.is_closed})
+    but = {(plan.tag, LAG) for plan in plans if plan.is_closed}
+    is_long = len(grid.places) > MOST_INTERVALS
+    histograms = source.intervals(but, grid.edges_s.tolist()) if is_long else source.intervals(but)
     results = {stream.name: stream for stream in source.result.streams} if source.result else {}
     return tuple(_measure_stream(plan, grid, counters, histograms, results.get(plan.name)) for plan in plans)
 
 
 def grid_of(counters: Counters) -> Grid | None:
-    """The measured part in intervals as long as the longest recorded one; none when there is no such part."""
+    """The measured part in equal intervals; none when there is no such part.
+
+    They are as long as the longest recorded one, or a multiple of it where there would be more than
+    `MOST_INTERVALS`: estimates are as wide with these, and a day takes no more room than ten minutes.
+    """
     rows = {
         round(row.start_s, 6): (row.start_s, row.length_s)
         for row in counters.intervals
@@ -394,10 +401,12 @@ def grid_of(counters: Counters) -> Grid | None:
     if not rows:
         return None
     recorded = [rows[key] for key in sorted(rows)]
-    steps = within_trial.steps_of([length for _, length in recorded])
+    steps = np.asarray(within_trial.steps_of([length for _, length in recorded]))
+    several = math.ceil((steps[-1] + 1) / MOST_INTERVALS)
+    steps = np.minimum(steps // several, max(1, (steps[-1] + 1) // several) - 1)  # a rest joins the last
     begins = np.flatnonzero(np.diff(steps, prepend=-1))
     lengths = np.bincount(steps, weights=[length for _, length in recorded]).astype(np.float64)
-    places = dict(zip(sorted(rows), steps, strict=True))
+    places = dict(zip(sorted(rows), steps.tolist(), strict=True))
     return Grid(np.array([recorded[begin][0] for begin in begins]), lengths, places)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,12 +28,16 @@ class IntervalHistogram:
     counts: np.ndarray[Any, np.dtype[np.uint64]]
 
 
-def read(path: Path, but: Collection[tuple[str, str]] = ()) -> list[IntervalHistogram]:
+def read(
+    path: Path, but: Collection[tuple[str, str]] = (), edges_s: Sequence[float] = ()
+) -> list[IntervalHistogram]:
     """Read all histograms of a log in order, without a torn last line; raise RecordError for a damaged line.
 
     Args:
         path: The log.
         but: (stream, kind) of histograms to leave out; they are not decoded.
+        edges_s: Add up the histograms between two of these times, and leave out those before and after all;
+            none: every histogram as it was written.
     """
     import numpy as np
 
@@ -42,7 +46,8 @@ def read(path: Path, but: Collection[tuple[str, str]] = ()) -> list[IntervalHist
     with disk.touching("read", path):
         _refuse_newer(path)
         try:
-            lines = compiled.read_intervals(str(path), list(but))
+            asked = [list(edges_s)] if len(edges_s) else []
+            lines = compiled.read_intervals(str(path), list(but), *asked)
         except ValueError as fault:
             where, _, what = str(fault).rpartition(": ")
             raise RecordError(f"damaged: {what}", where=where) from fault

@@ -135,14 +135,17 @@ class TrialRecord:
         except Unreadable as fault:
             raise RecordError(f"damaged: {fault}", where=str(path)) from None
 
-    def intervals(self, but: Collection[tuple[str, str]] = ()) -> list[histogram_log.IntervalHistogram]:
-        """Return the histograms of each interval.
+    def intervals(
+        self, but: Collection[tuple[str, str]] = (), edges_s: Sequence[float] = ()
+    ) -> list[histogram_log.IntervalHistogram]:
+        """Return the histograms of each interval, or those between two edges added up.
 
         Args:
             but: (stream, kind) of histograms to leave out.
+            edges_s: Seconds since t0, rising; none: each interval by itself.
         """
         path = self._text_file(layout.INTERVALS)
-        return [] if path is None else histogram_log.read(path, but)
+        return [] if path is None else histogram_log.read(path, but, edges_s)
 
     def log(self, service: str) -> str:
         """Return the kept output of a service's processes, all replicas."""
