@@ -166,6 +166,7 @@ class Section:
     blocks: tuple[Block, ...]
     nav: str | None = None  # in the page's list of sections; none: its title; empty: not there
     short: Mapping[str, Sequence[str]] = field(default_factory=dict)  # label -> lines, on a terminal
+    leads: bool = False  # its short lines are on the first screen of a terminal
     is_long: bool = False  # in a file of its own where there are many cases
 
 
@@ -234,6 +235,7 @@ def _sections(
         (Rows(cells.objectives(report.objectives), "objectives"),) if report.objectives else (),
         nav="",
         short={"objectives": _objectives(report)},
+        leads=True,
     )
     if effects is not None:
         table = Rows(cells.table_view(effects.table), "effects")

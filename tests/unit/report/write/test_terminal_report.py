@@ -11,8 +11,8 @@ from loadlens.report.write.terminal.report_text import report_lines
 from tests.unit.report.write import sample_report
 
 
-def shown(report: Report) -> list[str]:
-    return [" ".join(line.split()) for line in report_lines(report)]
+def shown(report: Report, *, quiet: bool = False) -> list[str]:
+    return [" ".join(line.split()) for line in report_lines(report, quiet=quiet)]
 
 
 def test_checks_that_failed_stand_in_a_table_with_the_first_answer_that_did() -> None:
@@ -47,7 +47,7 @@ def test_the_first_screen_is_that_of_the_page() -> None:
 
 
 def test_objectives_are_shown_with_their_case_the_missed_ones_first() -> None:
-    rows = shown(sample_report.sample())
+    rows = shown(sample_report.sample(), quiet=True)
 
     at = next(number for number, row in enumerate(rows) if row.startswith("objectives "))
     assert rows[at].startswith("objectives ■ missed: p99 of response time, register below 1 s")

@@ -42,12 +42,16 @@ def report_lines(report: Report, width: int = terminal.USUAL_WIDTH, *, quiet: bo
     for line in report.lines:
         if not line.is_command:
             yield from labelled(line.label, [line.text], width=width)
+    for section in shown.sections:
+        for label, lines in section.short.items() if section.leads else ():
+            yield from labelled(label, lines, width=width)
     yield from labelled("trust", [_trust(shown.trust)], width=width)
     for line in report.lines:
         if line.is_command:
             yield f"{line.label:<{LABEL}}{words.plain(line.text)}"
     for section in () if quiet else shown.sections:
-        yield from section_lines(section, width)
+        if not section.leads:
+            yield from section_lines(section, width)
 
 
 def section_lines(section: Section, width: int) -> Iterator[str]:
