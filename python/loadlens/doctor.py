@@ -53,6 +53,7 @@ ENDS_WITHIN_S = 10.0  # beyond the measured part
 TRIES = 3  # on a busy machine a thread may have no core for as long as the measured part lasts
 LONGER = 4.0  # each try than the one before
 LONGEST_TRY_S = 10.0
+NOISE = ("other load", "steal")  # checks whose cautions mean that others change the figures
 SLOW_CLOCKS = ("hpet", "acpi_pm", "jiffies", "refined-jiffies")
 
 
@@ -79,6 +80,15 @@ def of_machine(study: Study | None = None) -> tuple[Check, ...]:
         *_remains(),
     ]
     return tuple(checks + _study_checks(study, facts) if study is not None else checks)
+
+
+def untrusted(checks: Sequence[Check]) -> tuple[str, ...]:
+    """Return why verdicts on this machine cannot be trusted: bad checks, and cores that others use."""
+    return tuple(
+        check.words
+        for check in checks
+        if check.state == "bad" or (check.name in NOISE and check.state == "caution")
+    )
 
 
 def _remains() -> list[Check]:

@@ -202,6 +202,7 @@ def _as_json(
     from dataclasses import asdict
 
     from loadlens import __version__, testbed
+    from loadlens.doctor import untrusted
     from loadlens.run import external
 
     programs = dict.fromkeys(each.program for each in lacking)
@@ -212,6 +213,7 @@ def _as_json(
         "tool": f"loadlens {__version__}",
         "study": study,
         "checks": [asdict(check) for check in checks],
+        "untrusted": untrusted(checks),
         "missing": [
             {"program": program, "services": [each.service for each in lacking if each.program == program]}
             for program in programs

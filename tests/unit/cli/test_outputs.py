@@ -88,6 +88,8 @@ def test_a_comparison_has_a_series_for_each_version_and_a_search_its_rate() -> N
     (met,) = [e for e in json.loads(benchmarks.as_bigger_is_better(searched)) if "objectives" in e["name"]]
     assert (met["value"], met["range"]) == (410.0, "410–455")
     assert searched.title.startswith("capacity ")
+    assert "```mermaid\nxychart-beta\n" in as_markdown(searched)
+    assert "```text\np50 of response time, B over A\n" in as_markdown(result_of.of_comparison(ANSWER))
     assert "rate: 410 /s meet it" in searched.lines
 
 

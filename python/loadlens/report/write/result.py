@@ -52,6 +52,7 @@ class Result:
     seconds: float | None = None
     failure: str = ""  # the reason if the service failed as a whole
     error: str = ""  # the reason if nothing can be judged
+    picture: str = ""  # of the curve or the pairs, as a block of Markdown
 
 
 def as_csv(result: Result) -> str:
@@ -85,6 +86,7 @@ def as_markdown(result: Result) -> str:
     head, *others = result.lines
     text = [f"## {escaped(result.title)}", "", f"**{escaped(head)}**", ""]
     text += [f"- {escaped(line)}" for line in others] + ([""] if others else [])
+    text += [result.picture, ""] if result.picture else []
     if result.objectives:
         text += table(cells.objectives(result.objectives))
     whole = [(row.label, row.figure) for row in result.rows if row.label and not (row.case or row.step)]

@@ -125,7 +125,29 @@ def of_explanation(answer: Explanation) -> Result:
         seconds=answer.used_s,
         failure=answer.sentence if is_failed else "",
         error="" if is_failed or is_measured else answer.sentence,
+        picture=_curve(answer),
     )
+
+
+def _curve(answer: Explanation) -> str:
+    """Return throughput by users as a chart that GitHub and GitLab draw (Mermaid); empty for one level."""
+    levels = {
+        rung.users: rung.throughput.point
+        for rung in answer.ladder
+        if isinstance(rung.throughput, Estimate) and rung.curve == answer.ladder[0].curve
+    }
+    if len(levels) < 2:
+        return ""
+    users = ", ".join(f'"{users:g}"' for users in sorted(levels))
+    rates = ", ".join(f"{levels[users]:.4g}" for users in sorted(levels))
+    lines = (
+        "xychart-beta",
+        '    title "requests/s by users"',
+        f"    x-axis [{users}]",
+        '    y-axis "requests/s"',
+        f"    line [{rates}]",
+    )
+    return "\n".join(("```mermaid", *lines, "```"))
 
 
 def _rung_rows(rung: Rung, case: str) -> Iterator[Row]:
@@ -160,6 +182,7 @@ def of_comparison(answer: Comparison) -> Result:
     main = next((effect for effect in answer.effects if effect.is_headline), None)
     state: State = "unknown" if answer.verdict == "undecided" else "bad" if answer.is_missed else "ok"
     nothing = NotMeasured("ratio", "nothing was measured of both")
+    pairs = [words.plain(line).replace("`", "'") for line in comparison_text.picture(answer)]
     objective = ObjectiveRow(
         f"{answer.second} against {answer.first}",
         f"not slower by more than {numbers.percent(answer.margin)}",
@@ -181,6 +204,7 @@ def of_comparison(answer: Comparison) -> Result:
         tuple(rows),
         subject="comparison",
         error="" if answer.effects or answer.verdict == "failing" else answer.sentence,
+        picture="\n".join(("```text", *pairs, "```")) if pairs else "",
     )
 
 
