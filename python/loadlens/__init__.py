@@ -1,7 +1,7 @@
 """Loadlens: see what your service does under load, and why.
 
-From Python, `loadlens.hit(url)` loads a URL and `loadlens.open(path)` gives the record of a run as Polars
-frames (docs/guide/python.md). Nothing is loaded before it is used.
+From Python, the verbs are functions (docs/guide/python.md): `loadlens.hit(url)` loads a URL, and
+`loadlens.open(path)` gives the record of a run as Polars frames. Nothing is loaded before it is used.
 """
 
 from __future__ import annotations
@@ -9,13 +9,10 @@ from __future__ import annotations
 # As in `typing`, whose import would come before Ctrl-C is handled (__main__.py).
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from loadlens.api.verbs import hit
-    from loadlens.record import RunRecord
+    from loadlens.api.verbs import capacity, compare, explain, hit, open, run
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "hit", "open"]
+__all__ = ["__version__", "capacity", "compare", "explain", "hit", "open", "run"]
 
 
 def __getattr__(name: str) -> object:
@@ -25,20 +22,3 @@ def __getattr__(name: str) -> object:
 
         return getattr(verbs, name)
     raise AttributeError(f"module 'loadlens' has no attribute {name!r}")
-
-
-def open(path: str | Path) -> RunRecord:
-    """Open the record of a run.
-
-    Args:
-        path: The run's folder.
-
-    Returns:
-        The record; `trials[i].samples()`, `.connections()`, `.readings()` are Polars frames.
-
-    Raises:
-        RecordError: There is no record, or it was written by a newer version.
-    """
-    from loadlens.record import open_run
-
-    return open_run(path)

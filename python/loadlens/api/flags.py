@@ -54,3 +54,96 @@ class HitFlags(TypedDict, total=False):
     seed: int | None
     hide: Texts | None
     save_study: Text | None
+
+
+class RunFlags(TypedDict, total=False):
+    """Keywords of `loadlens.run`."""
+
+    quick: bool | None
+    set: Texts | None
+    variant: Texts | None
+    resume: bool | None
+    out: Texts | None
+    samples: Text | None
+
+
+class ExplainFlags(TypedDict, total=False):
+    """Keywords of `loadlens.explain`."""
+
+    start: Text | None
+    env: Texts | None
+    pid: int | Sequence[int] | None
+    no_pid: bool | None
+    metrics: Text | None
+    no_metrics: bool | None
+    no_stacks: bool | None
+    requests: Text | None
+    probe: Text | None
+    no_probe: bool | None
+    budget: Text | None
+    max_users: Text | None
+    rate_cap: Text | None
+    remote: bool | None
+    seed: int | None
+    method: Text | None
+    header: Texts | None
+    body: Text | None
+    expect: Text | None
+    timeout: Text | None
+    insecure: bool | None
+    objective: Texts | None
+    out: Texts | None
+    hide: Texts | None
+
+
+class CompareFlags(TypedDict, total=False):
+    """Keywords of `loadlens.compare`."""
+
+    start: Texts | None
+    rev: Texts | None
+    env: Texts | None
+    no_pid: bool | None
+    rate: Text | None
+    users: Text | None
+    budget: Text | None
+    remote: bool | None
+    seed: int | None
+    margin: Text | None
+    method: Text | None
+    header: Texts | None
+    body: Text | None
+    expect: Text | None
+    timeout: Text | None
+    insecure: bool | None
+    hide: Texts | None
+    page: File | None
+    out: Texts | None
+
+
+class CapacityFlags(TypedDict, total=False):
+    """Keywords of `loadlens.capacity`."""
+
+    start: Text | None
+    env: Texts | None
+    pid: int | Sequence[int] | None
+    no_pid: bool | None
+    metrics: Text | None
+    no_metrics: bool | None
+    no_stacks: bool | None
+    requests: Text | None
+    probe: Text | None
+    no_probe: bool | None
+    budget: Text | None
+    max_users: Text | None
+    rate_cap: Text | None
+    remote: bool | None
+    seed: int | None
+    method: Text | None
+    header: Texts | None
+    body: Text | None
+    expect: Text | None
+    timeout: Text | None
+    insecure: bool | None
+    objective: Texts | None
+    out: Texts | None
+    hide: Texts | None

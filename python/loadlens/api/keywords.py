@@ -10,13 +10,23 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final, TypeVar, get_args, get_origin, get_type_hints
 
+from loadlens.cli.capacity import CapacityFlags
+from loadlens.cli.compare.options import CompareFlags
+from loadlens.cli.explain_options import ExplainFlags
 from loadlens.cli.hit_options import HitOptions
 from loadlens.cli.options import filled
+from loadlens.cli.run import RunOptions
 from loadlens.errors import UsageError, nearest
 
 Options = TypeVar("Options")
 Verb = TypeVar("Verb", bound=Callable[..., object])
-OPTIONS: Final[Mapping[str, type[Any]]] = {"hit": HitOptions}
+OPTIONS: Final[Mapping[str, type[Any]]] = {
+    "hit": HitOptions,
+    "run": RunOptions,
+    "explain": ExplainFlags,
+    "compare": CompareFlags,
+    "capacity": CapacityFlags,
+}
 # Flags about printing, which Python does not do, and other load tools, whose results have no intervals.
 LEFT_OUT: Final = frozenset({"as_json", "quiet", "verbose", "driver"})
 _TYPES: Final = {str: "Text", int: "int", bool: "bool", Path: "File"}

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import Any, Final
 
-from loadlens.errors import RecordError
+from loadlens.errors import RecordError, UsageError
 from loadlens.model.report import Chart
 from loadlens.present import numbers, words
 from loadlens.report.write.result import Result
@@ -20,26 +20,23 @@ CELL: Final = 'style="text-align:left"'
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Picture:
-    """A chart of a result."""
+    """A drawing of a result, which follows the light or dark theme of where it is shown."""
 
-    chart: Chart
-
-    @property
-    def title(self) -> str:
-        """The result that it shows."""
-        return self.chart.headline
+    title: str
+    svg: Callable[[], str]
+    chart: Chart | None = None  # with its rows; none: drawn without Vega-Lite
 
     def spec(self) -> dict[str, Any]:
-        """Return the chart for Vega-Lite, its rows included."""
+        """Return the chart for Vega-Lite, its rows included.
+
+        Raises:
+            UsageError: It was drawn without Vega-Lite.
+        """
         from loadlens.present import charts
 
+        if self.chart is None:
+            raise UsageError("this picture has no spec", where="spec()", hint="svg()")
         return charts.spec(self.chart, titled=True)
-
-    def svg(self) -> str:
-        """Return the drawing, which follows the light or dark theme of where it is shown."""
-        from loadlens.present import charts
-
-        return charts.standalone_svg(charts.spec(self.chart))
 
     def save(self, path: str | Path) -> None:
         """Write the drawing to a file.
@@ -59,20 +56,31 @@ class Picture:
         return image(self.svg(), self.title)
 
 
+def picture_of(chart: Chart) -> Picture:
+    """Return a chart of a report as a picture."""
+
+    def svg() -> str:
+        from loadlens.present import charts
+
+        return charts.standalone_svg(charts.spec(chart))
+
+    return Picture(chart.headline, svg, chart)
+
+
 def image(svg: str, title: str) -> str:
     """Return a drawing as an image, so that its rules reach nothing else on the page."""
     content = base64.b64encode(svg.encode()).decode()
     return f'<img alt="{_text(title)}" src="data:image/svg+xml;base64,{content}">'
 
 
-def html(result: Result, charts: Sequence[Chart]) -> str:
+def html(result: Result, pictures: Sequence[Picture]) -> str:
     """Return a result for a notebook; without the packages of the lab there is no picture."""
     from loadlens.cli.lab import is_installed
 
     head, *others = result.lines
     parts = [f"<p><b>{_text(head)}</b><br>{_text(result.title)}</p>"]
-    if charts and is_installed():
-        parts.append(Picture(charts[0])._repr_html_())
+    if pictures and is_installed():
+        parts.append(pictures[0]._repr_html_())
     if others:
         parts.append("<ul>" + "".join(f"<li>{_text(line)}</li>" for line in others) + "</ul>")
     parts.append(_table(result))

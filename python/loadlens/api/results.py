@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from loadlens.api.measured import Measured, unit_of
 from loadlens.errors import ExitCode, UsageError, did_you_mean
-from loadlens.model.report import Chart, ObjectiveRow
+from loadlens.model.comparison import Comparison
+from loadlens.model.explanation import Explanation
+from loadlens.model.finding import Estimate, Finding, Undecided
+from loadlens.model.report import Chart, ObjectiveRow, Report
 from loadlens.present import words
+from loadlens.record import RunRecord
 
 if TYPE_CHECKING:
     import polars as pl
 
     from loadlens.api.notebook import Picture
     from loadlens.cli.hit import Load as MadeLoad
+    from loadlens.cli.outputs import Received
+    from loadlens.model.comparison import Verdict
     from loadlens.model.result import EngineResult
-    from loadlens.record import RunRecord
     from loadlens.report.write.result import Result
 
 _COLUMNS: Final = ("value", "low", "high")  # numbers of a row of figures
@@ -62,11 +67,9 @@ class Outcome:
         return not self.content.error
 
     @property
-    def record(self) -> RunRecord | None:
-        """The record; its trials give Polars frames. `None` without `out="FOLDER"`."""
-        from loadlens.record import open_run
-
-        return None if self.path is None else open_run(self.path)
+    def record(self) -> Record | None:
+        """The record; its trials give Polars frames. `None` where none was kept (`out="FOLDER"`)."""
+        return None if self.path is None else Record(self.path)
 
     @cached_property
     def figures(self) -> pl.DataFrame:
@@ -104,19 +107,18 @@ class Outcome:
         for row in self.content.rows:
             if (row.metric, row.case, row.step) == (metric, case, step) and row.figure is not None:
                 return self._measured(words.metric(metric), row.figure, unit_of(row.figure, row.unit))
+        cases = [row.case for row in self.content.rows if row.metric == metric and row.figure is not None]
         metrics = [row.metric for row in self.content.rows if (row.case, row.step) == (case, step)]
         raise UsageError(
             f"no figure {metric!r}" + "".join(f" of {part!r}" for part in (case, step) if part),
             where="figure",
-            hint=did_you_mean(metric, list(dict.fromkeys(metrics))),
+            hint=f"case={cases[0]!r}" if any(cases) else did_you_mean(metric, list(dict.fromkeys(metrics))),
         )
 
     @property
     def charts(self) -> tuple[Picture, ...]:
         """The charts; the first is the picture of the answer."""
-        from loadlens.api.notebook import Picture
-
-        return tuple(Picture(chart) for chart in self._charts())
+        return self._charts()
 
     def to_json(self) -> str:
         """Return what `--json` prints."""
@@ -138,7 +140,7 @@ class Outcome:
 
         return html(self.content, self._charts())
 
-    def _charts(self) -> tuple[Chart, ...]:
+    def _charts(self) -> tuple[Picture, ...]:
         return ()
 
     def _measured(self, name: str, figure: Any, unit: str) -> Measured:
@@ -232,15 +234,145 @@ class Load(Outcome):
         rows = () if stream is None else stream.response_time_s.histogram or ()
         return pl.DataFrame(list(rows), schema={"upper_s": pl.Float64, "count": pl.Int64}, orient="row")
 
-    def _charts(self) -> tuple[Chart, ...]:
+    def _charts(self) -> tuple[Picture, ...]:
         from loadlens.report.write import result_charts
 
-        return result_charts.of_load(self.engine, self.headline)
+        return pictures_of(result_charts.of_load(self.engine, self.headline))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Explained(Outcome):
+    """The result of `explain`: what limits a service, on what evidence."""
+
+    answer: Explanation
+
+    @property
+    def limit(self) -> str | None:
+        """The finding that names the limit, such as `cpu.saturated`; `None`: undecided."""
+        return self.answer.limit
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """The findings with their evidence."""
+        return self.answer.findings
+
+    @property
+    def capacity(self) -> Measured:
+        """The highest throughput."""
+        return self.figure("capacity")
+
+    def _charts(self) -> tuple[Picture, ...]:
+        from loadlens.report.write import result_charts
+
+        return pictures_of(result_charts.of_explanation(self.answer))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Found(Explained):
+    """The result of `capacity`: the highest rate that meets objectives, and what limits the service."""
+
+    @property
+    def rate(self) -> Measured:
+        """The highest rate that meets all objectives: confirmed by fresh trials, up to one that missed."""
+        rates, name = self.answer.rates, "rate that meets the objectives"
+        if rates is None or rates.low_per_s is None:
+            why = self.headline if rates is None else rates.sentence
+            return self._measured(name, Undecided("rate", "1/s", why), "1/s")
+        low, high, trials = rates.low_per_s, rates.high_per_s, rates.confirmed_by
+        return self._measured(name, Estimate("rate", "1/s", low, low, high, trials, 0, "fresh trials"), "1/s")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Compared(Outcome):
+    """The result of `compare`: is the second version faster, slower, equivalent or undecided."""
+
+    answer: Comparison
+
+    @property
+    def verdict(self) -> Verdict:
+        """`faster`, `slower`, `equivalent`, `undecided`, or `failing` if the second fails more often."""
+        return self.answer.verdict
+
+    @property
+    def is_missed(self) -> bool:
+        """True if the second version is slower by more than the margin for sure, or fails more often."""
+        return self.answer.is_missed
+
+    def ratio(self, metric: str, *, case: str = "") -> Measured:
+        """Return the effect on a metric: the second version over the first, 1 for no change."""
+        return self.figure(f"{metric}.ratio", case=case)
+
+    def _charts(self) -> tuple[Picture, ...]:
+        from loadlens.api.notebook import Picture
+        from loadlens.report.write.html.comparison import drawing
+
+        svg = drawing(self.answer)
+        return (Picture(self.headline, lambda: svg),) if svg else ()
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Studied(Outcome):
+    """The report of a study."""
+
+    answer: Report
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """The findings with their evidence."""
+        return self.answer.findings
+
+    def _charts(self) -> tuple[Picture, ...]:
+        first = self.answer.pictures
+        return pictures_of(sorted(self.answer.charts, key=lambda chart: chart.anchor not in first))
+
+
+class Record(RunRecord):
+    """A record on disk: its trials give Polars frames, its report is what a notebook shows."""
+
+    @cached_property
+    def report(self) -> Studied:
+        """The report of the record."""
+        from loadlens.cli.report import result_of_run
+        from loadlens.report import build
+        from loadlens.report.write.json import report_as_json
+
+        made = build.report(self)
+        result = result_of_run(made, self.path)
+        is_missed = any(row.state == "bad" for row in made.objectives)
+        code = ExitCode.OBJECTIVE if is_missed else ExitCode.INVALID if result.error else ExitCode.OK
+        return Studied(result, code, self.path, partial(report_as_json, made), made)
+
+    def __repr__(self) -> str:
+        return f"<Record: {self.path}, {words.plural(len(self.trials), 'trial')}>"
+
+    def _repr_html_(self) -> str:
+        return self.report._repr_html_()
 
 
 def load_of(made: MadeLoad) -> Load:
     """Return a load as Python shows it."""
     return Load(made.as_result(), made.exit_code, made.done.record, made.as_json, made.result)
+
+
+def outcome_of(received: Received, code: ExitCode, *, is_capacity: bool = False) -> Outcome:
+    """Return an answer as Python shows it."""
+    common = (received.result, code, received.record, received.as_json)
+    match received.content:
+        case Explanation() as answer:
+            return (Found if is_capacity else Explained)(*common, answer)
+        case Comparison() as answer:
+            return Compared(*common, answer)
+        case Report() as answer:
+            return Studied(*common, answer)
+        case other:
+            raise TypeError(f"no result of Python for {type(other).__name__}")
+
+
+def pictures_of(charts: Iterable[Chart]) -> tuple[Picture, ...]:
+    """Return charts of reports as pictures."""
+    from loadlens.api.notebook import picture_of
+
+    return tuple(map(picture_of, charts))
 
 
 def _refuse_without_polars() -> None:

@@ -16,13 +16,13 @@ import pytest
 from loadlens import temporary, units
 from loadlens.api import verbs
 from loadlens.api.pytest_plugin import NO_TIME, SECONDS
-from loadlens.api.results import Load, Outcome
+from loadlens.api.results import Compared, Explained, Found, Load, Outcome, Studied
 from loadlens.cli.hit_load import DEFAULT_DURATION, quantity
 from loadlens.errors import LoadlensError
 from loadlens.present import numbers
 
 if TYPE_CHECKING:
-    from loadlens.api.flags import HitFlags
+    from loadlens.api.flags import CapacityFlags, CompareFlags, ExplainFlags, HitFlags, RunFlags
 
 Made = TypeVar("Made", bound=Outcome)
 
@@ -56,6 +56,26 @@ class Loads:
         """Load a URL, as `loadlens.hit` does."""
         __tracebackhide__ = True
         return self._made("hit", lambda: verbs.hit(*urls, **flags), flags)
+
+    def run(self, study: str | Path, **flags: Unpack[RunFlags]) -> Studied:
+        """Run a study, as `loadlens.run` does."""
+        __tracebackhide__ = True
+        return self._made("run", lambda: verbs.run(study, **flags), flags)
+
+    def explain(self, *targets: str | Path, **flags: Unpack[ExplainFlags]) -> Explained:
+        """Find what limits a service, as `loadlens.explain` does."""
+        __tracebackhide__ = True
+        return self._made("explain", lambda: verbs.explain(*targets, **flags), flags)
+
+    def capacity(self, *targets: str | Path, **flags: Unpack[CapacityFlags]) -> Found:
+        """Find the highest rate that meets objectives, as `loadlens.capacity` does."""
+        __tracebackhide__ = True
+        return self._made("capacity", lambda: verbs.capacity(*targets, **flags), flags)
+
+    def compare(self, *targets: str | Path, **flags: Unpack[CompareFlags]) -> Compared:
+        """Compare two versions, as `loadlens.compare` does."""
+        __tracebackhide__ = True
+        return self._made("compare", lambda: verbs.compare(*targets, **flags), flags)
 
     def _made(self, verb: str, make: Callable[[], Made], flags: Mapping[str, object]) -> Made:
         """Make a load when it is the turn of this test and there is time for it."""

@@ -73,6 +73,7 @@ def _answer(show: Show, record: Path, *, is_kept: bool) -> ExitCode:
 
     answer = explanation(open_run(record), is_kept=is_kept)
     return show.answer(
+        answer,
         partial(explanation_as_json, answer),
         partial(print_explanation, answer, quiet=show.quiet),
         partial(result_of.of_explanation, answer),

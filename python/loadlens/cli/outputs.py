@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -80,6 +81,30 @@ class Outputs:
 
 
 @dataclass(frozen=True, slots=True)
+class Received:
+    """The answer of a verb that Python called."""
+
+    content: object  # an Explanation, a Comparison or a Report
+    as_json: Callable[[], str]
+    result: Result
+    record: Path | None
+
+
+_RECEIVED: Final[ContextVar[list[Received] | None]] = ContextVar("received", default=None)
+
+
+@contextmanager
+def received() -> Iterator[list[Received]]:
+    """Hand the answers of verbs that are called meanwhile to the caller, in place of the terminal."""
+    answers: list[Received] = []
+    token = _RECEIVED.set(answers)
+    try:
+        yield answers
+    finally:
+        _RECEIVED.reset(token)
+
+
+@dataclass(frozen=True, slots=True)
 class Show:
     """Forms of the answer of a verb: text, brief text or JSON, and files."""
 
@@ -99,6 +124,7 @@ class Show:
 
     def answer(
         self,
+        content: object,
         as_json: Callable[[], str],
         printed: Callable[[], None],
         result: Callable[[], Result],
@@ -106,7 +132,9 @@ class Show:
         is_missed: bool,
     ) -> ExitCode:
         """Show an answer, write its files, and return the exit code of its objectives."""
-        if self.as_json:
+        if (answers := _RECEIVED.get()) is not None:
+            answers.append(Received(content, as_json, result(), self.outputs.record))
+        elif self.as_json:
             print(as_json())
         else:
             printed()

@@ -15,6 +15,7 @@ from loadlens.errors import RecordError, UsageError, nearest
 if TYPE_CHECKING:
     from loadlens.model.report import Report
     from loadlens.record import RunRecord
+    from loadlens.report.write.result import Result
 
 RUNS: Final = Path("runs")
 RUN: Final = ("RUN", "A record. Example: runs/register-2c90")
@@ -140,13 +141,19 @@ def write_report(run: Path, *, explore: bool = False) -> tuple[Report, tuple[Pat
 
 def write_outputs(outputs: Outputs, report: Report, run: Path) -> None:
     """Write the result of a run in every format asked for."""
-    if not outputs.files:
-        return
+    if outputs.files:
+        from loadlens.report.write.json import report_as_json
+
+        outputs.write(partial(report_as_json, report), partial(result_of_run, report, run))
+
+
+def result_of_run(report: Report, run: Path) -> Result:
+    """Return the result of a run for files and for Python."""
     from loadlens import record
     from loadlens.present import words
     from loadlens.report.write import result_of
-    from loadlens.report.write.json import report_as_json
 
     lacking = len(record.open_run(run).unfinished())
-    error = f"{words.plural(lacking, 'trial')} without a valid result" if lacking else ""
-    outputs.write(partial(report_as_json, report), partial(result_of.of_report, report, error=error))
+    return result_of.of_report(
+        report, error=f"{words.plural(lacking, 'trial')} without a valid result" if lacking else ""
+    )

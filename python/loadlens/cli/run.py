@@ -14,8 +14,8 @@ from loadlens import units
 from loadlens.cli.grammar import foreign
 from loadlens.cli.hit_load import quantity
 from loadlens.cli.options import SAMPLES, VARIANTS, Example, argument, option, verb
-from loadlens.cli.outputs import ABOUT_FILES, OUTPUTS, Outputs, outputs_of
-from loadlens.cli.report import RUNS, write_outputs, write_report
+from loadlens.cli.outputs import ABOUT_FILES, OUTPUTS, Outputs, Show, outputs_of
+from loadlens.cli.report import RUNS, result_of_run, write_report
 from loadlens.errors import ExitCode, UsageError, nearest
 from loadlens.present import terminal
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from loadlens.model.report import Report
     from loadlens.model.study import Study
     from loadlens.model.workload import Plan
     from loadlens.record import RunRecord
@@ -92,7 +91,7 @@ def run(given: RunOptions) -> None:
 
     secret_variables.refuse_missing(planned, str(study_file(given.study)))
     record = _record_folder(planned, outputs.record, resume=given.resume)
-    from loadlens.record import is_record
+    from loadlens.record import is_record, open_run
     from loadlens.run.interrupts import Stopped
 
     if not given.quiet:
@@ -104,12 +103,18 @@ def run(given: RunOptions) -> None:
             command = _resume_command(given, record, outputs)
             sys.stderr.write(f"loadlens: stopped; continue with: {command}\n")
         sys.exit(int(stopped.code))
+    from loadlens.report.write.json import report_as_json
     from loadlens.report.write.terminal.report_text import print_report
 
     report, files = write_report(path)
-    print_report(report, files=files, quiet=given.quiet)
-    write_outputs(outputs, report, path)
-    sys.exit(int(_exit_code(path, report)))
+    code = Show(replace(outputs, record=path), as_json=False, quiet=given.quiet).answer(
+        report,
+        partial(report_as_json, report),
+        partial(print_report, report, files=files, quiet=given.quiet),
+        partial(result_of_run, report, path),
+        is_missed=any(row.state == "bad" for row in report.objectives),
+    )
+    sys.exit(int(code or (ExitCode.OK if open_run(path).is_complete else ExitCode.INVALID)))
 
 
 def planned_study(
@@ -233,12 +238,3 @@ def _resume_command(given: RunOptions, record: Path, outputs: Outputs) -> str:
     parts += ["--resume", "--out", str(record)]
     parts += [part for name, file in outputs.files.items() for part in ("--out", f"{name}={file}")]
     return shlex.join(parts)
-
-
-def _exit_code(path: Path, report: Report) -> ExitCode:
-    """Missed objectives first; then trials that could not be made valid."""
-    from loadlens.record import open_run
-
-    if any(row.state == "bad" for row in report.objectives):
-        return ExitCode.OBJECTIVE
-    return ExitCode.OK if open_run(path).is_complete else ExitCode.INVALID

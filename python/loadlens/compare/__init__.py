@@ -4,3 +4,7 @@
 Live, `pairing.py` runs pairs until they decide. `plan.py` and `live.py` say what a pair of two URLs is, or of
 two commands; `study_pairs.py` of two git revisions of a study, which `revisions.py` checks out.
 """
+
+from loadlens._callable import make_callable
+
+make_callable(__name__)

@@ -69,6 +69,7 @@ def _answer(show: Show, page: Path | None, answer: Comparison) -> ExitCode:
     from loadlens.report.write.terminal.comparison_text import print_comparison
 
     code = show.answer(
+        answer,
         partial(comparison_as_json, answer),
         partial(print_comparison, answer, quiet=show.quiet),
         partial(result_of.of_comparison, answer),

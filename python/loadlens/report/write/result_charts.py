@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Final
 
+from loadlens.model.explanation import Explanation
+from loadlens.model.finding import Estimate
 from loadlens.model.report import Chart
 from loadlens.model.result import Distribution, EngineResult
 
@@ -58,3 +60,48 @@ def _quantiles(metric: str, times: Distribution) -> list[_Point]:
             low, high = (None if end is None else end * MS for end in (quantity.low, quantity.high))
             points.append(_Point(metric, 1 / (1 - share), quantity.value * MS, low, high))
     return points
+
+
+def of_explanation(answer: Explanation) -> tuple[Chart, ...]:
+    """Return throughput and mean response time over the load, one series per curve."""
+    several = len({rung.curve for rung in answer.ladder}) > 1
+    rows = [
+        _Rung(
+            rung.curve if several else "",
+            rung.users,
+            rung.throughput.point,
+            rung.throughput.low,
+            rung.throughput.high,
+            rung.mean.point * MS,
+            None if rung.mean.low is None else rung.mean.low * MS,
+            None if rung.mean.high is None else rung.mean.high * MS,
+        )
+        for rung in answer.ladder
+        if isinstance(rung.throughput, Estimate) and isinstance(rung.mean, Estimate)
+    ]
+    if len(rows) < 2:
+        return ()
+    chart = Chart(
+        kind="load_curve",
+        anchor="chart-load",
+        headline=answer.sentence,
+        datasets={"steps": tuple(map(asdict, rows))},
+        options={"time_label": "mean response time", "rate_label": "throughput", "x_label": "users"},
+        caption="bars: 95 % intervals",
+        entities={name: slot for slot, name in enumerate(dict.fromkeys(row.series for row in rows), start=1)},
+    )
+    return (chart,)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rung:
+    """A level of load, as columns of the chart."""
+
+    series: str
+    users: float
+    x: float
+    x_lo: float | None
+    x_hi: float | None
+    r: float
+    r_lo: float | None
+    r_hi: float | None

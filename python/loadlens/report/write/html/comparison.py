@@ -30,8 +30,6 @@ RULES: Final = (
 
 def comparison_page(answer: Comparison) -> str:
     """Return the whole page; it loads nothing and runs no script."""
-    light, dark = tokens.css_variables("light"), tokens.css_variables("dark")
-    themes = f":root{{{light}}}@media(prefers-color-scheme:dark){{:root{{{dark}}}}}"
     notes = [
         *answer.versions,
         *(f"failures: {text}" for text in answer.failures),
@@ -47,9 +45,25 @@ def comparison_page(answer: Comparison) -> str:
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
         '<meta http-equiv="Content-Security-Policy" '
         "content=\"default-src 'none'; style-src 'unsafe-inline'\">"
-        f"<style>{themes}{RULES}</style></head><body><h1>{_text(answer.sentence)}</h1>"
+        f"<style>{_themes()}{RULES}</style></head><body><h1>{_text(answer.sentence)}</h1>"
         f"{''.join(_picture(answer))}<ul>{items}</ul>{''.join(_table(answer))}</body></html>\n"
     )
+
+
+def drawing(answer: Comparison) -> str:
+    """Return the picture as a file of its own; empty where there are no pairs to draw."""
+    head, space, rest = "".join(_picture(answer)).partition(" ")
+    if not head:
+        return ""
+    size = f'xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}"'
+    rules = f"{_themes()}{RULES}svg{{width:{WIDTH}px;height:{HEIGHT}px;color:var(--ink)}}"
+    opening, end, shapes = rest.partition(">")
+    return f"{head}{space}{size} {opening}{end}<style>{rules}</style>{shapes}\n"
+
+
+def _themes() -> str:
+    light, dark = tokens.css_variables("light"), tokens.css_variables("dark")
+    return f":root{{{light}}}@media(prefers-color-scheme:dark){{:root{{{dark}}}}}"
 
 
 def _text(text: str) -> str:
