@@ -108,9 +108,9 @@ class EventView(Place):
 
 
 def run_view() -> EventView:
-    """The view of a run; its clock is that of the time left, seconds since the epoch."""
-    state = RunState()
-    return EventView(state.take, partial(lines, state), time.time)
+    """The view of a run; its clock is seconds since the epoch, unless the clock is set meanwhile."""
+    state, ahead_s = RunState(), time.time() - time.monotonic()
+    return EventView(state.take, partial(lines, state), lambda: ahead_s + time.monotonic())
 
 
 def lines(state: RunState, at: float) -> list[str]:

@@ -16,6 +16,7 @@ from loadlens.record.reader import (
     runs_of,
 )
 from loadlens.record.writer import (
+    Moment,
     RunWriter,
     TrialEnd,
     TrialWriter,
@@ -31,6 +32,7 @@ __all__ = [
     "REPORT_MARKDOWN",
     "SCHEMA_VERSION",
     "IntervalHistogram",
+    "Moment",
     "RunRecord",
     "RunWriter",
     "TrialEnd",

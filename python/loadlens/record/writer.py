@@ -24,6 +24,19 @@ from loadlens.record.study_text import without_credentials
 
 
 @dataclass(frozen=True, slots=True)
+class Moment:
+    """A moment on both clocks: what passes after it counts on the one that nobody sets."""
+
+    unix_ns: int
+    monotonic_ns: int
+
+    @classmethod
+    def now(cls) -> Moment:
+        """Return this moment."""
+        return cls(time.time_ns(), time.monotonic_ns())
+
+
+@dataclass(frozen=True, slots=True)
 class TrialEnd:
     """Facts about a trial that ended: the content of trial.json without the digests."""
 
@@ -45,14 +58,26 @@ class TrialEnd:
 
     @classmethod
     def of(
-        cls, result: Mapping[str, Any] | None, status: TrialStatus, reasons: tuple[str, ...], **facts: Any
+        cls,
+        result: Mapping[str, Any] | None,
+        status: TrialStatus,
+        reasons: tuple[str, ...],
+        began: Moment,
+        **facts: Any,
     ) -> TrialEnd:
         """Return the end of a trial that ended just now; `facts` are further fields."""
         t0_unix_ns, t0_monotonic_ns = (
             None if result is None else result[name] for name in ("t0_unix_ns", "t0_monotonic_ns")
         )
         return cls(
-            status, reasons, result, t0_unix_ns, t0_monotonic_ns, ended_unix_ns=time.time_ns(), **facts
+            status,
+            reasons,
+            result,
+            t0_unix_ns,
+            t0_monotonic_ns,
+            began_unix_ns=began.unix_ns,
+            ended_unix_ns=began.unix_ns + time.monotonic_ns() - began.monotonic_ns,
+            **facts,
         )
 
 

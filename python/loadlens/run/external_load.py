@@ -260,8 +260,8 @@ class ExternalGenerator:
         was_interrupted: bool,
     ) -> Result:
         ended_ns = standing.ended_ns or time.monotonic_ns()
-        if report.began_unix_s is not None:
-            t0_ns = began_ns + round(report.began_unix_s * 1e9) - began_unix_ns
+        if report.began_s is not None:
+            t0_ns = round(report.began_s * 1e9)
         else:
             t0_ns = max(began_ns, ended_ns - round(report.seconds * 1e9))
         result = result_of(
@@ -276,7 +276,7 @@ class ExternalGenerator:
             "version": self._version,
             "command": command,
             "ran_s": (ended_ns - began_ns) / 1e9,
-            "tells_begin": report.began_unix_s is not None,
+            "tells_begin": report.began_s is not None,
             "tells_requests": report.requests is not None,
             "rounding_s": {} if report.times is None else dict(report.times.rounding),
         }

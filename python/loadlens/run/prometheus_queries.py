@@ -9,6 +9,7 @@ from __future__ import annotations
 import http.client
 import json
 import math
+import time
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -17,10 +18,12 @@ from loadlens import promql
 from loadlens.engine import Result
 from loadlens.model.study import Query, ReportSettings, Window
 from loadlens.testbed import Testbed
+from loadlens.units import NS_PER_S
 
 ANSWER_WITHIN_S = 30.0
 LARGEST_BYTES = 64 << 20
 MOST_SERIES = 200  # per expression
+MOST_SET_S = 0.1  # adjustments that keep the time (NTP) stay below
 
 
 def ask(report: ReportSettings, testbed: Testbed, result: Result) -> dict[str, Any] | None:
@@ -33,6 +36,10 @@ def ask(report: ReportSettings, testbed: Testbed, result: Result) -> dict[str, A
         reasons = [why for name, why in testbed.absent.items()]
         return {"by": None, "why": "; ".join(reasons) or "the study runs no Prometheus", "answers": []}
     service, url = next(iter(servers.items()))
+    offset_ns = time.time_ns() - time.monotonic_ns()
+    set_s = (offset_ns - result["t0_unix_ns"] + result["t0_monotonic_ns"]) / NS_PER_S
+    if abs(set_s) > MOST_SET_S:  # its samples have times of both
+        return {"by": None, "why": f"the clock was set by {set_s:.1f} s in the trial", "answers": []}
     begin = float(result["warmup_s"])
     begin, end = (report.window or Window()).of(begin, begin + float(result["measured_s"]))
     server = _Server(url, result["t0_unix_ns"] / 1e9)

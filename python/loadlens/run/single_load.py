@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -141,7 +140,7 @@ def _recorded(
         The result, and why its record is incomplete: a disk that became full does not cost the figures.
     """
     from loadlens.model.trial import TrialStatus
-    from loadlens.record import TrialEnd, create_run
+    from loadlens.record import Moment, TrialEnd, create_run
     from loadlens.run import engine_plan, environment, secret_variables
 
     used = secret_variables.values_of(study.cases)
@@ -149,11 +148,11 @@ def _recorded(
         trial = writer.trial(planned)
         trial.write_plan(plan.to_json())
         writer.event("trial_started", **trial.name, position=1)
-        began = time.time_ns()
+        began = Moment.now()
 
         def seal(result: Result | None, status: TrialStatus, reasons: tuple[str, ...]) -> None:
             placement = engine_plan.placement_of(plan)
-            trial.seal(TrialEnd.of(result, status, reasons, placement=placement, began_unix_ns=began))
+            trial.seal(TrialEnd.of(result, status, reasons, began, placement=placement))
             writer.event("trial_sealed", **trial.name, status=status, reasons=list(reasons), leaks=[])
 
         try:

@@ -24,7 +24,7 @@ from loadlens.model.study import PlannedTrial, ReportSettings
 from loadlens.model.topology import Outside
 from loadlens.model.trial import TrialStatus
 from loadlens.model.workload import KEPT_ROWS, Plan, RecordTo
-from loadlens.record import RunWriter, TrialEnd, TrialWriter
+from loadlens.record import Moment, RunWriter, TrialEnd, TrialWriter
 from loadlens.run import (
     engine_plan,
     environment,
@@ -57,7 +57,7 @@ class TrialOutcome:
     """Outcome of a trial, filled step by step."""
 
     trial: TrialWriter
-    began_unix_ns: int
+    began: Moment
     status: TrialStatus = TrialStatus.COMPLETE
     reasons: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -169,7 +169,7 @@ class TrialRunner:
             RecordError: The record cannot be written.
         """
         trial = self.writer.trial(planned)
-        done = TrialOutcome(trial, time.time_ns())
+        done = TrialOutcome(trial, Moment.now())
         leaks: tuple[str, ...] = ()
         self.writer.event("trial_started", **trial.name, position=planned.position)
         try:
@@ -402,6 +402,7 @@ class TrialRunner:
                 done.engine,
                 done.status,
                 tuple(done.reasons),
+                done.began,
                 services=done.services,
                 placement=engine_plan.placement_of(
                     done.plan, planned.case, held=done.held, refused=_refused_limit(done.fault)
@@ -410,7 +411,6 @@ class TrialRunner:
                 idle=done.idle,
                 leaks=leaks,
                 notes=tuple(done.notes),
-                began_unix_ns=done.began_unix_ns,
             )
         )
         self.writer.event(

@@ -62,7 +62,7 @@ class ToolReport:
     bytes_in_bodies: int | None = None
     in_flight: int | None = None  # sent and given up at the end
     notes: tuple[str, ...] = ()  # caveats about its figures
-    began_unix_s: float | None = None  # when its first request was sent
+    began_s: float | None = None  # when its first request was sent, by CLOCK_MONOTONIC
     requests: Sequence[Request] | None = None  # every request that ended
 
 

@@ -31,6 +31,7 @@ ANSWERED = "answered"
 NS = 1e9
 _FILE = """\
 import csv
+import time
 import gevent
 import gevent.ssl
 from locust import FastHttpUser, constant, events, task
@@ -64,12 +65,13 @@ class Load(FastHttpUser):
 
 
 @events.request.add_listener
-def request_ended(response_time, response_length, response, exception, start_time, **_):
+def request_ended(response_time, response_length, response, exception, **_):
     global ended
     status = response.status_code or 0
     broken = exception is not None and type(exception).__name__ != "LocustBadStatusCode"
     kind = type(exception).__name__ if broken or not status else {answered!r}
-    rows.writerow((repr(start_time), repr(response_time), status, response_length, kind))
+    sent = time.monotonic() - response_time / 1e3  # its start_time is of a clock that may be set meanwhile
+    rows.writerow((repr(sent), repr(response_time), status, response_length, kind))
     ended += 1
     if ended == LEFT:
         gevent.spawn(ENVIRONMENT.runner.quit)
@@ -125,7 +127,7 @@ def read(printed: Printed, work: Work) -> ToolReport:
     file, statistics = printed.folder / REQUESTS, printed.folder / f"{REPORT}.json"
     if not file.is_file() or not statistics.is_file():
         raise ValueError("it ended before its report")
-    began_unix_s, requests, errors = _requests(file)
+    began_s, requests, errors = _requests(file)
     counted = sum(int(entry["num_requests"]) for entry in json.loads(statistics.read_text()))
     if counted != len(requests):
         raise ValueError(f"it counts {counted} requests and gave its listener {len(requests)}")
@@ -144,7 +146,7 @@ def read(printed: Printed, work: Work) -> ToolReport:
         statuses=statuses,
         bytes_in_bodies=sum(each.body_bytes for each in answered),
         notes=("its time-out bounds connecting and each wait for bytes, not a whole request",),
-        began_unix_s=began_unix_s,
+        began_s=began_s,
         requests=requests,
     )
 
