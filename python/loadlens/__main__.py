@@ -1,4 +1,4 @@
-"""The program, as `loadlens` and as `python -m loadlens`."""
+"""The program, as `python -m loadlens` and behind `wheel/scripts/loadlens`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import sys
 
 def main() -> None:
     """Run the command line; Ctrl-C during its imports or at its end shows no traceback."""
-    is_ours = _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler  # not where it is ignored
+    # Python's at first, or of wheel/scripts/loadlens; not where it is ignored.
+    is_ours = _signal.getsignal(_signal.SIGINT) in (_signal.default_int_handler, _signal.SIG_DFL)
     if is_ours:
         _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
     from loadlens.cli import run_verb

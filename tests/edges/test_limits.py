@@ -1,7 +1,7 @@
 """Limits of address space, files, processes and memory: each verb ends with a code and a line, or goes on.
 
-Each command stands under one limit. `ulimit -u` does not bind root, so control groups stand for it where this
-machine lets us make them.
+Each command stands under one limit. `ulimit -u` does not bind root: another account stands under it, with the
+right to read our files; and control groups, where this machine lets us make them.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import os
 import secrets
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from tests import tiny
 from tests.end_to_end.hitting import origin_program, url_of
 
 WITHIN_S = 90.0
+NOT_USED = 61234  # an account without a process
 CODES = (0, 2, 3, 4, 5)  # no verb dies of a signal or of an internal error
 VERBS = {
     "hit": "$L hit $U -n 20 -q",
@@ -158,6 +160,46 @@ def test_a_verb_with_few_processes_ends_in_a_clear_line(
         done = _shell(f"rm -rf r; {JOIN}; {VERBS[verb]}", record, url, str(group))
 
     _check(done, verb, limit)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs another account")
+@pytest.mark.parametrize(("most", "verb", "code"), [(3, "hit", 2), (4, "hit", 0), (16, "run", 2)])
+def test_a_user_with_few_processes_gets_a_clear_line(most: int, verb: str, code: int, url: str) -> None:
+    """The program, the timer of bash and two threads of the generator make four."""
+    rights = "-all,+dac_read_search,+dac_override"
+    user = f"setpriv --reuid {NOT_USED} --clear-groups --inh-caps={rights} --ambient-caps={rights}"
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        tiny.write_study(Path(folder) / "study", trials=1, users="[1]")
+        done = _shell(f"{user} bash -c 'ulimit -u {most}; {VERBS[verb]}'", Path(folder), url)
+
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+    assert ("processes" in done.stderr) == (code == 2), done.stderr
+
+
+def test_a_limit_that_is_met_in_the_middle_keeps_the_trial(record: Path) -> None:
+    with _group("pids", ("pids.max",), 200) as group:
+        command = f"rm -rf r; {JOIN}; exec {VERBS['run']}"
+        settings = {**os.environ, "L": f"{sys.executable} -m loadlens", "G": str(group)}
+        process = subprocess.Popen(
+            ["bash", "-c", command], cwd=record, env=settings, stderr=subprocess.PIPE, text=True
+        )
+        until = time.monotonic() + WITHIN_S
+        while not list(record.glob("r/trials/*/*/live/start.json")):
+            assert process.poll() is None
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        (group / "pids.max").write_text("1")
+        _, shown = process.communicate(timeout=WITHIN_S)
+
+    assert process.returncode == 4, shown
+    assert "Traceback" not in shown
+    assert "panicked" not in shown
+    assert "this machine gives no more processes or threads" in shown
+    (trial,) = loadlens.open(record / "r").trials
+    assert not trial.is_sealed
+    assert len(trial.samples()) > 0
 
 
 def test_a_study_that_is_killed_for_its_memory_keeps_what_it_has(record: Path) -> None:

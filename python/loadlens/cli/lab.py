@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import os
 import resource
-import threading
 from collections.abc import Callable
 from functools import wraps
 from importlib.util import find_spec
 from typing import Any, Final
 
 from loadlens.errors import TooLargeError, UsageError
+from loadlens.machine import threads
 
 # Packages of the extra `lab` of pyproject.toml, as they are imported.
 PACKAGES: Final = ("jinja2", "numpy", "pg8000", "polars", "prometheus_client", "scipy", "vl_convert")
@@ -23,7 +23,6 @@ OF_TABLES: Final = 2 << 30
 OF_A_CORE: Final = 256 << 20
 FILES: Final = 64  # of the lab itself; the engine says what connections need
 THREADS: Final = 24  # and processes: those of a testbed, and of libraries besides those of each core
-THREADS_OF_A_CORE: Final = 4
 OF_CHARTS: Final = 72 << 30  # V8 reserves 64 GiB for the sandbox of its scripts
 
 
@@ -74,25 +73,11 @@ def demand(verb: str, *, draws: bool) -> None:
         )
     if soft != resource.RLIM_INFINITY and soft < FILES:
         resource.setrlimit(resource.RLIMIT_NOFILE, (FILES, hard))
-    threads = THREADS + THREADS_OF_A_CORE * cores
-    if (most := _can_start(threads)) < threads:
+    # numpy starts threads that the lab's small arrays need not, and interrupts the program where it gets none
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    wanted = THREADS + threads.OF_A_CORE * cores
+    if (most := threads.can_start(wanted)) < wanted:
         raise TooLargeError(
-            f"{verb} needs {threads} more processes and threads, and {most} can be started",
+            f"{verb} needs {wanted} more processes and threads, and {most} can be started",
             hint="a higher limit: ulimit -u, or pids.max of the control group",
         )
-
-
-def _can_start(wanted: int) -> int:
-    """Return how many threads can be started, up to `wanted`; several limits may be in the way."""
-    end, started = threading.Event(), []
-    try:
-        for _ in range(wanted):
-            thread = threading.Thread(target=end.wait, daemon=True)
-            thread.start()
-            started.append(thread)
-    except RuntimeError:
-        pass
-    end.set()
-    for thread in started:
-        thread.join()
-    return len(started)

@@ -11,6 +11,7 @@ from loadlens.cli.completion import records
 from loadlens.cli.options import Example, argument, option, verb
 from loadlens.cli.outputs import ABOUT_FILES, FILES, Outputs, outputs_of
 from loadlens.errors import RecordError, UsageError, nearest
+from loadlens.machine import threads
 
 if TYPE_CHECKING:
     from loadlens.model.report import Report
@@ -129,6 +130,7 @@ def write_report(run: Path, *, explore: bool = False) -> tuple[Report, tuple[Pat
         The report, and the paths of its two files; the pictures of the Markdown report are next to it.
     """
     held = opened(run)
+    threads.demand()
     from loadlens import record
     from loadlens.report import build
     from loadlens.report.write import html, markdown

@@ -19,6 +19,7 @@ from typing import Any
 from loadlens.engine import Progress as EngineProgress
 from loadlens.engine import Result
 from loadlens.errors import EngineError, LoadlensError, TestbedError, limit_met
+from loadlens.machine import threads
 from loadlens.model.result import EngineResult, StreamResult
 from loadlens.model.study import PlannedTrial, ReportSettings
 from loadlens.model.topology import Outside
@@ -136,6 +137,10 @@ class TrialRunner:
             samples: Rows of requests that each trial keeps of each stream; None: all.
             watch_every_s: Interval of monitor readings.
         """
+        import polars as pl
+
+        # Starts its threads now. Later a limit may be in the way, and it would end with a panic.
+        pl.thread_pool_size()
         self.writer = writer
         self.interrupts = interrupts
         self.progress = progress
@@ -392,6 +397,7 @@ class TrialRunner:
 
     def _seal(self, planned: PlannedTrial, done: TrialOutcome, leaks: tuple[str, ...]) -> None:
         self.progress.tell(Step("sealing"))
+        threads.demand()
         now = environment.changing()
         was = {
             group: {name: self._environment[group].get(name) for name in values}
