@@ -25,7 +25,7 @@ from loadlens.record.study_text import without_credentials
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A moment on both clocks: what passes after it counts on the one that nobody sets."""
+    """A moment on both clocks: what passes after it counts on the one that cannot be set."""
 
     unix_ns: int
     monotonic_ns: int

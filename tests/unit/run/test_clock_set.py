@@ -33,7 +33,7 @@ def test_a_trial_takes_what_passed(set_ns: int, monkeypatch: pytest.MonkeyPatch)
 
 
 class _Bed(Testbed):
-    """One whose Prometheus nobody must ask."""
+    """One whose Prometheus must not be asked."""
 
     def __init__(self) -> None:
         self.asked = False
