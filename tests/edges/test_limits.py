@@ -30,6 +30,7 @@ NOT_USED = 61234  # an account without a process
 CODES = (0, 2, 3, 4, 5)  # no verb dies of a signal or of an internal error
 VERBS = {
     "hit": "$L hit $U -n 20 -q",
+    "hit with a record": "rm -rf r; $L hit $U -n 20 -q -o r",
     "hit with threads": "$L hit $U -n 20 -q -t 8",
     "wrk": "$L wrk -t 2 -c 2 -d 1s $U",
     "check": "$L check study",
@@ -55,7 +56,7 @@ class Limit:
 LAB = frozenset({"run", "show", "report", "explain"})
 SMALL = frozenset({"check", "version"})
 LIMITS = (
-    Limit("ulimit -v 400000", "address space", refuses=LAB, allows=SMALL | {"hit"}),
+    Limit("ulimit -v 400000", "address space", refuses=LAB, allows=SMALL | {"hit", "hit with a record"}),
     Limit(
         "ulimit -v 4000000", "address space", refuses=frozenset({"run", "report"}), allows=SMALL | {"show"}
     ),

@@ -18,9 +18,6 @@ from loadlens.machine import threads
 # Packages of the extra `lab` of pyproject.toml, as they are imported.
 PACKAGES: Final = ("jinja2", "numpy", "pg8000", "polars", "prometheus_client", "scipy", "vl_convert")
 INSTALL: Final = "pip install 'loadlens[lab]'"
-# Address space, twice of what was seen. Polars: its threads, one per core, each with its arena.
-OF_TABLES: Final = 2 << 30
-OF_A_CORE: Final = 256 << 20
 FILES: Final = 64  # of the lab itself; the engine says what connections need
 THREADS: Final = 24  # and processes: those of a testbed, and of libraries besides those of each core
 OF_CHARTS: Final = 72 << 30  # V8 reserves 64 GiB for the sandbox of its scripts
@@ -57,7 +54,9 @@ def demand(verb: str, *, draws: bool) -> None:
     if not is_installed():
         raise UsageError(f"{verb} needs more packages: {INSTALL}")
     cores = len(os.sched_getaffinity(0))
-    addresses = OF_TABLES + OF_A_CORE * cores + draws * OF_CHARTS
+    from loadlens.record.sample_rows import addresses_of_tables
+
+    addresses = addresses_of_tables() + draws * OF_CHARTS
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if limit != resource.RLIM_INFINITY and limit < addresses:
         raise TooLargeError(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import resource
 import struct
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -104,8 +106,16 @@ CONNECTION = RowFormat(
 
 
 def can_write_parquet() -> bool:
-    """Return True if Polars, a part of the extra `lab`, is installed."""
-    return find_spec("polars") is not None
+    """Return True if Polars, a part of the extra `lab`, is installed and may have its address space."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return (limit == resource.RLIM_INFINITY or limit >= addresses_of_tables()) and (
+        find_spec("polars") is not None
+    )
+
+
+def addresses_of_tables() -> int:
+    """Return the address space for Polars, in bytes, twice of what was seen: each thread has its arena."""
+    return (2 << 30) + (256 << 20) * len(os.sched_getaffinity(0))
 
 
 def schema(form: RowFormat) -> dict[str, Any]:
