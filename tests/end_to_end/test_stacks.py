@@ -27,7 +27,7 @@ from tests.end_to_end.explaining import explained, free_port, naming
 from tests.end_to_end.running import assert_sound
 
 SERVICES = Path(__file__).with_name("coded")
-BUDGET = ("--budget", "60s", "--seed", "5")  # a search ends earlier where it is certain
+BUDGET = ("--budget", "30s", "--seed", "5")
 STUDY = """\
 schema: 1
 study: coded
@@ -99,6 +99,12 @@ def of_go(service: str, folder: Path) -> str:
     return str(program)
 
 
+def of_c(service: str, folder: Path) -> str:
+    program = folder / Path(service).stem
+    subprocess.run(["cc", "-O1", "-g", "-pthread", "-o", str(program), service], cwd=SERVICES, check=True)
+    return str(program)
+
+
 def needs(program: str) -> pytest.MarkDecorator:
     return pytest.mark.skipif(shutil.which(program) is None, reason=f"no {program} here")
 
@@ -124,6 +130,7 @@ def places_in(record_path: Path, start: str) -> tuple[CodePlace, ...]:
         pytest.param("loop.py", of_python, [("works", "hashes")]),
         pytest.param("Pool.java", of_java, [("works", "asleep")], marks=needs("javac")),
         pytest.param("loop.js", of_node, [("works", "hashes")], marks=needs("node")),
+        pytest.param("hash.c", of_c, [("works", "hashes")], marks=needs("perf")),
         pytest.param("lock.go", of_go, [("works", "waits"), ("holds", "holds")], marks=needs("go")),
     ],
 )

@@ -58,6 +58,9 @@ _HELP: Final = {
     "not permitted": "run with sudo, or once: sudo sysctl kernel.yama.ptrace_scope=0; in a container: "
     "--cap-add SYS_PTRACE",
     "py-spy is not installed": "pip install 'loadlens[lab]'",
+    "perf is not installed": "sudo apt install linux-perf, of Ubuntu linux-tools-generic",
+    "perf is not permitted": "run with sudo, or once: sudo sysctl kernel.perf_event_paranoid=2; in a "
+    "container: --cap-add PERFMON",
 }
 Kind = Literal["computes", "works", "holds"]
 

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 SEPARATOR: Final = "\t"
-LANGUAGES: Final = "only that of Python, the JVM, Node, and Go with net/http/pprof is read"
+LANGUAGES: Final = (
+    "only that of Python, the JVM, Node, Go, and native programs with debug information is read"
+)
 MAIN: Final = "<module>"  # function of code that is in none
 
 # What a thread waits for, by the system call that it is in; empty if it runs.

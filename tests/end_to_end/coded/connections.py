@@ -13,7 +13,7 @@ for number in range(2):
 
 
 def send_mail() -> None:
-    time.sleep(0.03)  # mails
+    time.sleep(0.06)  # mails
 
 
 def order() -> bytes:

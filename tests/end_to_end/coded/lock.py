@@ -12,7 +12,7 @@ lock = threading.Lock()
 
 def price() -> bytes:
     with lock:  # waits
-        time.sleep(0.02)  # holds
+        time.sleep(0.06)  # holds
     return b"7"
 
 

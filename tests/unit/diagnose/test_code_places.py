@@ -254,6 +254,8 @@ def test_no_place_is_named_where_none_holds_most() -> None:
     [
         ("not permitted", "sudo sysctl kernel.yama.ptrace_scope=0"),
         ("py-spy is not installed", "pip install 'loadlens[lab]'"),
+        ("perf is not installed", "sudo apt install linux-perf"),
+        ("perf is not permitted", "sudo sysctl kernel.perf_event_paranoid=2"),
     ],
 )
 def test_a_missing_right_or_program_is_named_with_the_command(why: str, help_: str) -> None:

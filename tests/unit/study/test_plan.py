@@ -787,7 +787,7 @@ def test_stacks_are_sampled_at_the_lightest_and_the_highest_level_of_each_curve_
     (case, *_) = (case for case in study.cases if case.purpose == "stacks")
     assert (case.trials, case.probes, case.experiment) == (1, (), "e")
     assert case.workload == Closed(users=1)
-    assert case.duration_ns == 2 * S
+    assert case.duration_ns == 3 * S
     assert len(study.cases) == 6 + 4
 
 
@@ -803,7 +803,7 @@ def test_a_load_that_ends_by_a_number_is_sampled_for_a_time(tmp_path: Path) -> N
     study = planned(tmp_path, "  e: {mix: look, stacks: on, load: {users: $users, requests: 30}}\n")
 
     (case,) = (case for case in study.cases if case.purpose == "stacks")
-    assert (case.workload.requests, case.duration_ns) == (None, 2 * S)
+    assert (case.workload.requests, case.duration_ns) == (None, 3 * S)
 
 
 def test_trials_that_sample_stacks_come_after_those_that_give_figures_and_before_held_out_ones(

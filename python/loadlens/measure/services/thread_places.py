@@ -23,6 +23,10 @@ from loadlens.model.stacks import MAIN, Frame, StackSamples, ThreadSample, Wait
 
 AT_REST: Final = 0.5  # threads at a place without load over those with it, from which it is no work
 FEWEST_MOMENTS: Final = 10
+AT_FRONT: Final = (
+    0.5  # of the samples at a place: states are read around the frames, and may be of another one
+)
+COME_AND_GO: Final = 2  # threads seen in all over those at a moment: beyond it, requests bring their own
 USUAL: Final = 95  # percentile of a count: one moment in twenty may fall between two holders
 BLOCKED: Final[tuple[Wait, ...]] = ("timer", "socket", "storage", "process")  # work, though no code is read
 STILL: Final[tuple[Wait, ...]] = ("lock", "file lock", "interpreter", "other")  # or just woken, in its place
@@ -166,7 +170,9 @@ def line_of(work: Work) -> Line | None:
     if not waits:
         return None
     kind, function = Counter(waits.values()).most_common(1)[0][0]
-    fronts = {(at.own, at.within) for at in at_work if waits.get(id(at)) == (kind, function)}
+    there = Counter((at.own, at.within) for at in at_work)
+    at_front = Counter((at.own, at.within) for at in at_work if waits.get(id(at)) == (kind, function))
+    fronts = {place for place, count in at_front.items() if count >= AT_FRONT * there[place]}
     waiting = [at for at in at_work if (at.own, at.within) in fronts and at.sample.wait in STILL]
     moments = {at.moment for at in waiting}
     if len(moments) < FEWEST_MOMENTS:
@@ -194,14 +200,15 @@ def _pools(work: Work, stacks: StackSamples) -> Iterator[ConcurrencyLimit]:
     at_rest = {_functions(s) for s in stacks.samples if s.time_s < 0}
     busy = {(at.thread, at.sample.time_s) for at in work.at}
     workers = {thread for thread, _ in busy}
-    was_read = {s.pid for s in work.loaded if s.stack}
+    was_read = _read_while_they_wait(work.loaded)
+    legible = {(s.pid, s.tid) for s in work.loaded if s.stack and s.pid in was_read}
     read_at = {(s.pid, s.time_s) for s in work.loaded if s.stack}
     pools: dict[tuple[str, str], list[ThreadSample]] = {}
     for sample in work.loaded:
         is_legible = (sample.pid, sample.time_s) in read_at or sample.pid not in was_read
         if is_legible and (sample.pid, sample.tid) not in loops:
             pools.setdefault((sample.process, _pool_name(sample)), []).append(sample)
-    blind = _blocked(stacks, was_read)
+    blind = _blocked(stacks, {(s.pid, s.tid) for s in stacks.samples if s.stack and s.pid in was_read})
     for s in work.loaded:
         thread = s.pid, s.tid
         is_between = thread in workers and s.wait not in QUEUES and _functions(s) not in at_rest
@@ -210,13 +217,15 @@ def _pools(work: Work, stacks: StackSamples) -> Iterator[ConcurrencyLimit]:
     workers |= blind
     for members in pools.values():
         pids = {pid for pid, _ in {(s.pid, s.tid) for s in members} & workers}
-        own = [s for s in members if s.pid in pids and (s.pid in was_read or (s.pid, s.tid) in blind)]
+        seen = legible | blind
+        own = [s for s in members if s.pid in pids and (s.pid, s.tid) in seen]
         moments = _moments(own)
         if moments.total() < FEWEST_MOMENTS:
             continue
         count = round(sum(1 / moments[s.pid] for s in own))
         at_work = Counter((s.pid, s.time_s) for s in own if ((s.pid, s.tid), s.time_s) in busy)
-        if not 0 < count < stacks.load:
+        is_lasting = len({(s.pid, s.tid) for s in own}) <= COME_AND_GO * count
+        if not 0 < count < stacks.load or not is_lasting:
             continue
         held = _gauge("threads at work:", at_work, moments)
         bound = Gauge("threads:", _mean("threads:", float(count), len(own)), float(count))
@@ -232,7 +241,14 @@ def _pool_name(sample: ThreadSample) -> str:
     return re.sub(r"\d+", "", sample.thread)
 
 
-def _blocked(stacks: StackSamples, was_read: set[int]) -> set[tuple[int, int]]:
+def _read_while_they_wait(samples: Sequence[ThreadSample]) -> set[int]:
+    """Return the processes whose frames were read, without those that are sampled on a CPU only."""
+    waiting = [s for s in samples if not s.is_running]
+    unread = {s.pid for s in waiting if not s.stack} - {s.pid for s in waiting if s.stack}
+    return {s.pid for s in samples if s.stack} - unread
+
+
+def _blocked(stacks: StackSamples, legible: set[tuple[int, int]]) -> set[tuple[int, int]]:
     """Return threads without frames that are blocked under load most of the time, and hardly ever without.
 
     Several of them in one process are a pool of threads for calls that block.
@@ -241,7 +257,7 @@ def _blocked(stacks: StackSamples, was_read: set[int]) -> set[tuple[int, int]]:
     blocked: Counter[tuple[int, int, bool]] = Counter()
     for s in stacks.samples:
         is_loaded = stacks.begin_s <= s.time_s <= stacks.end_s
-        if s.pid not in was_read and (is_loaded or s.time_s < 0):
+        if (s.pid, s.tid) not in legible and (is_loaded or s.time_s < 0):
             seen[s.pid, s.tid, is_loaded] += 1
             blocked[s.pid, s.tid, is_loaded] += s.wait in BLOCKED
     working = set()

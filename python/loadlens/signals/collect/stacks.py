@@ -28,6 +28,7 @@ from loadlens.signals.collect.threads import (
     Threads,
     go_frames,
     jvm_frames,
+    native_frames,
     node_frames,
     python_frames,
     waits,
@@ -44,7 +45,7 @@ LONGEST_LINE: Final = 200
 NOTHING: Final = Threads()
 NO_PROFILE: Final = Profile()
 READERS: Final = (python_frames.reader_of, jvm_frames.reader_of, go_frames.reader_of)  # for each language
-PROFILERS: Final = (node_frames.profiler_of,)
+PROFILERS: Final = (node_frames.profiler_of, native_frames.profiler_of)
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +239,8 @@ class StacksMonitor(Monitor):
         names = {tid: profile.names.get(tid) or process.name_of(tid) for tid in tids}
         for moment in process.moments:
             for tid, state in moment.states.items():
-                stack = profile.at(tid, moment.time_ns)
+                is_sampled = state.is_running or not profile.only_running
+                stack = profile.at(tid, moment.time_ns) if is_sampled else None
                 threads = Threads({} if stack is None else {tid: stack}, names)
                 yield self._row(process, tid, [state], threads, moment.time_ns)
         process.moments.clear()

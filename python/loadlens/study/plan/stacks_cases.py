@@ -10,7 +10,7 @@ from loadlens.model.study import Case
 from loadlens.model.workload import Closed
 from loadlens.study.definition import Experiment, Faults
 
-MEASURED_NS: Final = 2_000_000_000  # 40 samples
+MEASURED_NS: Final = 3_000_000_000  # 60 samples on an unloaded machine
 
 
 def of(cases: Sequence[Case], experiment: Experiment, faults: Faults) -> tuple[Case, ...]:

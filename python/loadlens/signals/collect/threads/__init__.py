@@ -15,7 +15,7 @@ from typing import Final, Protocol
 from loadlens.model.stacks import Frame, Stack, Wait
 
 NOT_PERMITTED: Final = "not permitted"
-NEAR_NS: Final = 15_000_000  # between a moment and the sample of a profiler that is taken for it
+NEAR_NS: Final = 15_000_000  # from a moment to the sample of a profiler that is taken for it
 
 
 class NotRead(Exception):
@@ -49,12 +49,16 @@ class Profile:
 
     stacks: Mapping[int, Sequence[tuple[int, Stack]]] = field(default_factory=dict)  # by thread id
     names: Mapping[int, str] = field(default_factory=dict)
+    only_running: bool = False  # threads that wait have no stack
+    near_ns: int = NEAR_NS
 
     def at(self, tid: int, time_ns: int) -> Stack | None:
         """Return the stack of a thread next to a moment; none if none was taken near it."""
         taken = self.stacks.get(tid, ())
         place = bisect_left(taken, time_ns, key=lambda each: each[0])
-        near = [each for each in taken[max(0, place - 1) : place + 1] if abs(each[0] - time_ns) <= NEAR_NS]
+        near = [
+            each for each in taken[max(0, place - 1) : place + 1] if abs(each[0] - time_ns) <= self.near_ns
+        ]
         return min(near, key=lambda each: abs(each[0] - time_ns))[1] if near else None
 
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 import struct
 from functools import lru_cache
+from pathlib import Path
 from typing import Final
 
 _HEADER: Final = struct.Struct("<40xQ10xHHH")  # of 64 bits: offset of sections; their size, number, names
 _OFFSET_AND_SIZE: Final = struct.Struct("<24xQQ")
+_SEGMENTS: Final = struct.Struct("<32xQ14xHH")  # of 64 bits: offset of segments; their size, number
+_SEGMENT: Final = struct.Struct("<I4xQQ8xQ")  # kind, offset and address; size in the file
+_LOADED: Final = 1
 
 
 def identity(pid: int) -> tuple[int, int, int] | None:
@@ -39,3 +43,21 @@ def _sections(pid: int, _identity: object) -> frozenset[bytes]:
             return frozenset(program.read(length).split(b"\0"))
     except (OSError, struct.error):
         return frozenset()
+
+
+def address_of(program: Path, offset: int) -> int | None:
+    """Return the address that a place in the file of a program has for its debug information."""
+    loaded = _loaded(program)
+    return next((address + offset - at for at, address, size in loaded if at <= offset < at + size), None)
+
+
+@lru_cache(maxsize=8)
+def _loaded(program: Path) -> tuple[tuple[int, int, int], ...]:
+    try:
+        with open(program, "rb") as file:
+            begin, size, count = _SEGMENTS.unpack(file.read(_SEGMENTS.size))
+            file.seek(begin)
+            segments = [_SEGMENT.unpack_from(file.read(size)) for _ in range(count)]
+    except (OSError, struct.error):
+        return ()
+    return tuple((at, address, length) for kind, at, address, length in segments if kind == _LOADED)

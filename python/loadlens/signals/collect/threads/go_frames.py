@@ -56,12 +56,16 @@ class GoReader:
     def __init__(self, pid: int, port: int) -> None:
         self._pid = pid
         self._port = port
+        self._link = http.client.HTTPConnection(
+            HOST, port, timeout=WITHIN_S
+        )  # a new one each time costs more
 
     def read(self) -> Threads:
         """Return the frames of every goroutine; raise NotRead if they cannot be read."""
         try:
-            return parse(_get(self._port, DUMP))
+            return parse(_get(self._link, DUMP))
         except (OSError, http.client.HTTPException) as fault:
+            self._link.close()  # it opens again by itself
             raise NotRead(f"{DUMP} on port {self._port} does not answer: {fault}") from None
 
     def sources(self, frame: Frame) -> Iterator[Path]:
@@ -154,16 +158,17 @@ def _port_of(pid: int, _identity: object) -> int | None:
     except OSError:
         return None
     for port in listening_sockets.ports_of(pid):
-        with contextlib.suppress(OSError, http.client.HTTPException):
-            if _get(port, COMMAND) == command:
+        link = http.client.HTTPConnection(HOST, port, timeout=WITHIN_S)
+        with contextlib.closing(link), contextlib.suppress(OSError, http.client.HTTPException):
+            if _get(link, COMMAND) == command:
                 return port
     return None
 
 
-def _get(port: int, path: str) -> str:
-    with contextlib.closing(http.client.HTTPConnection(HOST, port, timeout=WITHIN_S)) as link:
-        link.request("GET", path)
-        answer = link.getresponse()
-        if answer.status != http.client.OK:
-            raise http.client.HTTPException(f"status {answer.status}")
-        return answer.read().decode(errors="replace")
+def _get(link: http.client.HTTPConnection, path: str) -> str:
+    link.request("GET", path)
+    answer = link.getresponse()
+    body = answer.read()
+    if answer.status != http.client.OK:
+        raise http.client.HTTPException(f"status {answer.status}")
+    return body.decode(errors="replace")
