@@ -228,7 +228,7 @@ def _sentence(root: Finding | None, findings: Sequence[Finding], reach: Reach, e
     in_vain = healthy_below is not None and end.because != "" and isinstance(capacity, Undecided)
     suspected = None if in_vain else next(iter(limits_of(findings)), None)
     if root is not None and not in_vain:
-        failed = f" The load was ended: {end.words}." if end.because in FAILING else ""
+        failed = f" The load was ended: {end.words}." if end.because in (*FAILING, "fails_beyond") else ""
         return f"{root.statement} ({root.grade.word}).{failed}"
     failing = {
         "harm": "too many requests failed and the load was ended",

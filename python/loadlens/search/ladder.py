@@ -1,13 +1,14 @@
 """Choice of the next load step, from the trials so far and the time left. Pure: nothing runs here.
 
-The baseline step sends each URL a few widely spaced requests. Then the number of users doubles from one until
-throughput stops growing and the last level lies well beyond the knee (see `estimate/saturation.py`). As long
-as throughput grows in proportion to the users and the findings are settled, every other level is left out;
-it is measured after all if the level above it falls behind. Until
-the answer is certain (see `provisional.py`), the remaining time narrows it: two more trials at the highest
-level (an interval needs three), then two more at the knee. One light load with frequent probes follows in any
-case. Its time is reserved from eight users on: with fewer users a pause shows only if it delays several
-probes. Any obstacle ends the climb and is named.
+The baseline step sends each URL a few widely spaced requests. Then the number of users doubles from one
+until throughput stops growing and the last level lies well beyond the knee (see `estimate/saturation.py`).
+As long as throughput grows in proportion to the users and the findings are settled, every other level is
+left out; it is measured after all if the level above it falls behind. Until the answer is certain (see
+`provisional.py`), the remaining time narrows it: two more trials at the highest level (an interval needs
+three), then two more at the knee. One light load with frequent probes follows in any case, and with what is
+left one more level, at 3.6 times the knee or beyond: a service may collapse there. A fall there is
+repeated; failures there leave the capacity as it is. The light load's time is reserved from eight users on:
+with fewer users a pause shows only if it delays several probes. Any obstacle ends the climb and is named.
 
 When requests fail at a level, the search backs off: to a level between it and the highest one that was
 served, then to repeats of the highest one that was served, and to the frequent probes. A service that fails
@@ -42,6 +43,7 @@ Because = Literal[
     "budget",  # the time was up before that
     "rate_cap",  # the next level would have asked more than is allowed
     "most_users",
+    "fails_beyond",  # the ladder showed a plateau, and requests fail beyond it
     "other_answers",  # more users get other answers, far faster
     "harm",  # too many requests failed
     "fails_alone",  # they did so with one user
@@ -63,6 +65,7 @@ COMPLETIONS: Final = 40.0
 WARMUP_RESPONSES: Final = 2.0
 FIRST_OVERHEAD_S: Final = 2.5  # per trial until measured: monitors, drain, seal
 TRIALS: Final = 3  # fewest that give an interval
+BEYOND: Final = 2 * load.BEYOND_KNEE  # times the knee: what is only full at half of that may collapse here
 LEAST_TOP: Final = 8  # users: cheap, and behaviour just past saturation separates causes
 RATE_CAP_MARGIN: Final = 4.0  # users pause unless one user stays below the rate cap by this factor
 FAR: Final = 4  # times the users of the last level, where no level between would show anything
@@ -220,13 +223,27 @@ def _after_levels(
     )
     if is_early and bound is None and _affordable(higher, seen, left_s):
         return higher
-    for level in () if is_certain else _worth_repeating(levels, end):
+    # Beyond, repeats are for a level that does less: others would narrow nothing.
+    is_worth_it = not is_certain and (not is_done or _has_fallen(levels))
+    for level in _worth_repeating(levels, end) if is_worth_it else ():
         again, is_begun = _again(level, seen, pause), len(level.ok_per_s) > 1
         if _cost_s(again, seen) * (TRIALS - len(level.ok_per_s)) <= (left_s if is_begun else left_s - kept_s):
             return again
-    if not kept_s and is_certain and end.because == "saturated":
+    if kept_s:
+        return dense
+    is_short = bound is None and end.because == "saturated" and _may_collapse_beyond(capacity)
+    if is_short and _affordable(higher, seen, left_s):
+        return higher
+    if is_certain and end.because == "saturated":
         return replace(end, words=f"{end.words}; the last trials did not change the answer")
-    return dense if kept_s else end
+    return end
+
+
+def _may_collapse_beyond(capacity: load.Saturation | Insufficient) -> bool:
+    """True if the highest level is on the plateau, and below the load at which a service may collapse."""
+    if not isinstance(capacity, load.Saturation) or capacity.verdict != "saturated":
+        return False
+    return capacity.beyond_knee is not None and capacity.beyond_knee < BEYOND
 
 
 def _unrefused_level(seen: Sequence[Outcome], pause: float) -> Level | None:
@@ -375,6 +392,9 @@ def _after_harm(
         return repeat
     dense = _dense(seen, pause, bounds)
     is_done = any(trial.kind == "dense" for trial in seen)
+    capacity = saturation_of(served, pause)
+    if isinstance(capacity, load.Saturation) and capacity.verdict != "underdriven":
+        end = Stop("fails_beyond", f"{capacity.reason}, and beyond: {end.words}")
     return end if is_done else _affordable(dense, seen, left_s) or end
 
 
@@ -467,9 +487,14 @@ def _bound_in_the_way(seen: Sequence[Outcome], levels: Sequence[Level], bounds: 
 
 def _has_just_fallen(levels: Sequence[Level]) -> bool:
     """True if throughput fell at the last level only; another level separates a trend from an outlier."""
+    is_first = len(levels) > 2 and not _has_fallen(levels, -2)
+    return is_first and _has_fallen(levels) and len(levels[-1].ok_per_s) == 1
+
+
+def _has_fallen(levels: Sequence[Level], place: int = -1) -> bool:
+    """True if a level, the highest by default, does less than the best."""
     best = max(level.rate for level in levels)
-    floor = (1 - load.RETROGRADE_MARGIN) * best
-    return len(levels) > 2 and levels[-1].rate < floor <= levels[-2].rate and len(levels[-1].ok_per_s) == 1
+    return levels[place].rate < (1 - load.RETROGRADE_MARGIN) * best
 
 
 def _refuses_at_last(seen: Sequence[Outcome], levels: Sequence[Level], pause: float) -> bool:

@@ -437,11 +437,49 @@ def test_a_certain_answer_needs_no_repeats_but_still_the_dense_look(service: obj
     certain = search(service, BOUNDS, is_certain=True)  # type: ignore[arg-type]
     uncertain = search(service, BOUNDS)  # type: ignore[arg-type]
 
-    assert certain.users == levels(certain) == levels(uncertain), "each level once, and the same levels"
+    assert certain.users == levels(certain), "each level once"
+    climbed = levels(uncertain)
+    assert levels(certain)[: len(climbed)] == climbed, "the same levels, and one beyond if time is left"
     assert [trial.kind for trial in certain.seen].count("dense") == 1
     assert certain.stop.because == "saturated"
     assert certain.stop.words.endswith("the last trials did not change the answer")
     assert certain.used_s < uncertain.used_s <= BOUNDS.budget_s
+
+
+def test_what_is_left_of_the_budget_goes_to_four_times_the_knee() -> None:
+    # The knee is at 8 users, so that 16 show the plateau.
+    outcome = search(pool(8, 0.05), replace(BOUNDS, budget_s=200.0), is_certain=True)
+
+    kinds = [trial.kind for trial in outcome.seen]
+    assert levels(outcome) == [1, 2, 4, 8, 16, 32]
+    assert kinds[-2:] == ["dense", "climb"]
+    assert outcome.stop.because == "saturated"
+
+
+def test_a_service_that_fails_well_beyond_its_knee_keeps_its_capacity_and_says_so() -> None:
+    service = failing_from(pool(8, 0.05), 32, 0.6)
+
+    outcome = search(service, replace(BOUNDS, budget_s=200.0), is_certain=True)
+
+    served = [trial for trial in outcome.seen if not trial.failed_share]
+    capacity = saturation_of(levels_of(served), 0.0)
+    assert outcome.stop.because == "fails_beyond"
+    assert "60 % of the requests of 32 users fail" in outcome.stop.words
+    assert isinstance(capacity, Saturation)
+    assert capacity.capacity == pytest.approx(160.0)
+
+
+def test_a_service_that_does_less_well_beyond_its_knee_is_seen_twice() -> None:
+    # 160/s up to 20 users, half of that from 32 on: one such level alone could be an outlier.
+    def collapsing(users: int, pause_s: float) -> Answer:
+        well = pool(8, 0.05)(users, pause_s)
+        return well if users < 32 else Answer(80.0, users / 80.0)
+
+    outcome = search(collapsing, replace(BOUNDS, budget_s=400.0))
+
+    assert levels(outcome)[-2:] == [32, 64]
+    assert outcome.users.count(64) == 3
+    assert saturation(outcome).verdict == "retrograde"
 
 
 def test_a_certain_answer_does_not_end_the_climb() -> None:

@@ -176,6 +176,7 @@ def _end(answer: Explanation, width: int) -> Iterator[str]:
 def _because(answer: Explanation) -> str:
     return {
         "saturated": "the ladder went well beyond the knee",
+        "fails_beyond": "requests fail well beyond the knee",
         "budget": "the budget was used up",
         "rate_cap": "of the rate cap",
         "most_users": "of the most users",
