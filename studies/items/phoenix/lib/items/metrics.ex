@@ -3,7 +3,7 @@ defmodule Items.Metrics do
   Counts of the API in the Prometheus text format, under the names that the published study's queries use.
 
   Every answer of the endpoint is a `[:phoenix, :endpoint, :stop]` event of `Plug.Telemetry`, also one that an
-  exception led to. The page is served by a listener of its own, so a scrape is not among what it counts.
+  exception led to, but for the 400 of a body whose JSON cannot be read. The page is served by a listener of its own, so a scrape is not among what it counts.
   """
 
   @behaviour Plug
