@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _signal  # type: ignore[import-not-found]  # `signal` takes time to import
+import resource
 import sys
 
 
@@ -12,6 +13,8 @@ def main() -> None:
     is_ours = _signal.getsignal(_signal.SIGINT) in (_signal.default_int_handler, _signal.SIG_DFL)
     if is_ours:
         _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
+    if resource.getrlimit(resource.RLIMIT_FSIZE)[0] != resource.RLIM_INFINITY:
+        sys.dont_write_bytecode = True  # Python would keep a module that it wrote in part
     from loadlens.cli import run_verb
     from loadlens.errors import ExitCode
     from loadlens.present.streams import Streams

@@ -19,6 +19,8 @@ import pytest
 import loadlens
 from tests.edges.commands import PROGRAM, WITHIN_S, possible
 
+ROWS = 5_000  # of 64 bytes: 312.5 KiB
+
 
 @dataclass(frozen=True)
 class Edge:
@@ -95,13 +97,26 @@ def test_a_command_at_an_edge_ends_with_its_code_and_a_clear_line(
     assert b"\x1b" not in done.stderr
 
 
-def test_figures_are_shown_when_the_file_size_limit_ends_the_record(tmp_path: Path, url: str) -> None:
-    done = shell("ulimit -f 8; $L hit $U -d 2s -o r", tmp_path, url)  # 8 KiB: trial.json is longer
+@pytest.mark.parametrize(
+    ("limit_kib", "words", "keeps"),
+    [
+        (8, "cannot write: File too large", False),  # trial.json takes some 40 KB
+        (100, "samples.bin ends early: File too large", False),
+        (200, "samples.bin ends early: File too large", False),
+        (300, "samples.bin ends early: File too large", True),  # a chunk of 4,096 rows of 64 bytes
+    ],
+)
+def test_figures_are_shown_and_the_reason_kept_where_a_file_meets_its_limit(
+    limit_kib: int, words: str, keeps: bool, tmp_path: Path, url: str
+) -> None:
+    done = shell(f"ulimit -f {limit_kib}; $L hit $U -c 1 -n {ROWS} -o r", tmp_path, url)
 
     assert done.returncode == 5, done.stderr
     assert b"requests/s" in done.stdout
-    assert b"the record is incomplete: cannot write: File too large" in done.stderr
-    assert loadlens.open(tmp_path / "r").trials[0].reasons == ("not sealed: cannot write: File too large",)
+    assert f"the record is incomplete: {words}".encode() in done.stderr
+    (trial,) = loadlens.open(tmp_path / "r").trials
+    assert trial.reasons[0].removeprefix("not sealed: ").startswith(words)
+    assert (0 < len(trial.samples(["status"])) < ROWS) if keeps else len(trial.samples(["status"])) == 0
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from typing import Any
 from loadlens.errors import RecordError
 
 Operation = Callable[[str, Path], None]
+FREE_SPACE = "free space or fix permissions; loadlens run --resume continues a study"
 
 
 def _nothing(_what: str, _path: Path) -> None:
@@ -39,7 +40,7 @@ def touching(what: str, path: Path) -> Iterator[None]:
         raise RecordError(
             f"cannot {what}: {os.strerror(fault.errno) if fault.errno else fault}",
             where=str(path),
-            hint="free space or fix permissions; loadlens run --resume continues a study",
+            hint=FREE_SPACE,
         ) from fault
 
 

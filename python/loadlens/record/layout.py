@@ -34,6 +34,7 @@ CONNECTIONS_BIN = "connections.bin"
 READINGS_JSONL = "readings.jsonl"
 INTERVALS = "intervals.hlog"
 COUNTERS = "counters.jsonl"
+OF_ENGINE = (SAMPLES_BIN, CONNECTIONS_BIN, INTERVALS, COUNTERS)  # files that the engine appends to
 
 SAMPLES = "samples.parquet"
 CONNECTIONS = "connections.parquet"

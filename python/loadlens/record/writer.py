@@ -10,7 +10,7 @@ import signal
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +80,22 @@ class TrialEnd:
             **facts,
         )
 
+    @property
+    def cut(self) -> tuple[str, ...]:
+        """The live files that the engine could not write to their end, each with the reason."""
+        beginnings = tuple(f"{name} ends early: " for name in layout.OF_ENGINE)
+        given = () if self.engine is None else self.engine["reasons"]
+        return tuple(reason for reason in given if reason.startswith(beginnings))
+
+    def as_cut(self) -> TrialEnd:
+        """Return this end with the files that end early as its first reasons; it is not complete then."""
+        cut = self.cut
+        if not cut:
+            return self
+        status = TrialStatus.ABORTED if self.status is TrialStatus.COMPLETE else self.status
+        reasons, notes = ([words for words in of if words not in cut] for of in (self.reasons, self.notes))
+        return replace(self, status=status, reasons=(*cut, *reasons), notes=tuple(notes))
+
 
 class TrialWriter:
     """One trial's folder, from its plan to its seal."""
@@ -140,17 +156,20 @@ class TrialWriter:
         """Convert the live files to the final ones; trial.json, written last, makes the trial count.
 
         Nothing may append to the live files any more. If a write fails, the live files stay and the trial
-        opens as aborted, with the reason.
+        opens as aborted, with the reason. If the engine could not write a live file to its end, the trial is
+        sealed as aborted with what there is.
 
         Raises:
-            RecordError: A file could not be written.
+            RecordError: A file could not be written, now or by the engine.
         """
         try:
-            self._seal(end)
+            self._seal(end.as_cut())
         except RecordError as fault:
             with suppress(RecordError):  # the disk may be full for this file, too
                 disk.write_whole(self.live / layout.UNSEALED, f"{fault.message}".encode())
             raise
+        if end.cut:
+            raise RecordError("; ".join(end.cut), where=str(self.path), hint=disk.FREE_SPACE)
 
     def _seal(self, end: TrialEnd) -> None:
         _to_its_end(self._write_tables, end.t0_monotonic_ns)

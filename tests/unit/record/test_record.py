@@ -226,6 +226,23 @@ def test_only_one_file_of_live_data_is_left_after_the_seal(run: Path) -> None:
 # --- never finished ----------------------------------------------------------------------------------
 
 
+def test_a_file_that_the_engine_could_not_write_to_its_end_makes_the_trial_incomplete(tmp_path: Path) -> None:
+    cut, feed = "samples.bin ends early: File too large (os error 27)", "feed names was used up"
+    engine = records.engine_result() | {"reasons": [cut, feed]}
+    with begin(tmp_path / "run") as writer:
+        first, second = records.trials(records.study())[:2]
+        trial = writer.trial(first)
+
+        with pytest.raises(RecordError, match="ends early: File too large"):
+            trial.seal(end(engine=engine, notes=(cut, feed)))
+        writer.trial(second).seal(end(engine=engine | {"reasons": [feed]}, notes=(feed,)))
+
+    lost, whole = open_run(tmp_path / "run").trials
+    assert lost.is_sealed
+    assert (lost.status, lost.reasons, lost.notes) == (TrialStatus.ABORTED, (cut,), (feed,))
+    assert (whole.status, whole.reasons, whole.notes) == (TrialStatus.COMPLETE, (), (feed,))
+
+
 def test_an_unsealed_trial_opens_to_its_last_whole_chunk(tmp_path: Path) -> None:
     with begin(tmp_path / "run") as writer:
         path = write_trial(writer, records.trials(records.study())[0], seal=False)
