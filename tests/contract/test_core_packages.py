@@ -15,10 +15,12 @@ import pytest
 import typer
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from tests.edges.commands import possible
 from tests.tiny import write_study
 from tools.wheel import CORE_RUNS, INSTALL_LAB, MOST_PACKAGES, hello_server
 
 from loadlens.cli import LAB_VERBS, app, lab
+from loadlens.model.trial import TrialStatus
 from loadlens.record import layout, open_run
 
 ROOT = Path(__file__).parents[2]
@@ -98,7 +100,7 @@ def test_a_verb_of_the_core_runs_with_the_core_packages(
 
     done = loadlens(core, *words, cache=tmp_path / "cache")
 
-    assert done.returncode in (0, 4), done.stderr  # 4: this machine was busy, and the verb said so
+    assert done.returncode in possible(0, f"$L {verb} $U"), done.stderr
 
 
 @pytest.mark.parametrize("verb", LAB_VERBS)
@@ -132,11 +134,12 @@ def test_a_record_written_with_the_core_packages_opens_with_all_rows(
         cache=tmp_path / "cache",
     )
 
-    assert done.returncode in (0, 4), done.stderr
+    assert done.returncode in possible(0, "$L hit $U"), done.stderr
     assert json.loads(done.stdout)["requests"]["ok"] == REQUESTS
     record = open_run(tmp_path / "run")
     (trial,) = record.trials
-    assert (record.damage, trial.damage(), trial.reasons) == ((), (), ())
+    assert (record.damage, trial.damage()) == ((), ())
+    assert (trial.status is TrialStatus.INVALID) == (done.returncode == 4) == bool(trial.reasons)
     assert not (trial.path / layout.LIVE).exists()
     assert trial.samples(["status", "body_bytes"]).rows() == [(200, 6)] * REQUESTS
     assert sum(len(part) for part in trial.sample_parts(["status"])) == REQUESTS
