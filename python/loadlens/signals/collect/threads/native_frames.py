@@ -102,13 +102,13 @@ def parse(text: str, program: Path) -> Profile:
         head, *lines = part.strip("\n").split("\n")
         titled = _HEAD.match(head)
         if titled is not None:
-            time_ns = int(titled["second"]) * 10**9 + int(titled["ns"])
-            sampled.append((int(titled["tid"]), time_ns, [m for m in map(_FRAME.match, lines) if m]))
+            time_ns = int(titled.group("second")) * 10**9 + int(titled.group("ns"))
+            sampled.append((int(titled.group("tid")), time_ns, [m for m in map(_FRAME.match, lines) if m]))
     addresses = {
-        _called_from(int(frame["address"], 16), place)
+        _called_from(int(frame.group("address"), 16), place)
         for _, _, frames in sampled
         for place, frame in enumerate(frames)
-        if frame["file"] == own
+        if frame.group("file") == own
     }
     functions = _looked_up(program, addresses)
     stacks: dict[int, list[tuple[int, Stack]]] = {}
@@ -116,7 +116,7 @@ def parse(text: str, program: Path) -> Profile:
         inner = [
             each
             for place, frame in enumerate(frames)
-            for each in functions.get(_called_from(int(frame["address"], 16), place), _foreign(frame))
+            for each in functions.get(_called_from(int(frame.group("address"), 16), place), _foreign(frame))
         ]
         stacks.setdefault(tid, []).append((time_ns, tuple(reversed(inner))))
     return Profile(stacks, only_running=True, near_ns=TURN_NS)
@@ -128,8 +128,8 @@ def _called_from(address: int, place: int) -> int:
 
 
 def _foreign(frame: re.Match[str]) -> tuple[Frame, ...]:
-    name = frame["function"]
-    return () if name == "[unknown]" else (Frame(name, Path(frame["file"]).name, "", 0),)
+    name = frame.group("function")
+    return () if name == "[unknown]" else (Frame(name, Path(frame.group("file")).name, "", 0),)
 
 
 def _looked_up(program: Path, offsets: Iterable[int]) -> Mapping[int, tuple[Frame, ...]]:
@@ -151,8 +151,8 @@ def _looked_up(program: Path, offsets: Iterable[int]) -> Mapping[int, tuple[Fram
 def _frame(name: str, place: str) -> Frame:
     module, _, function = _HASH.sub("", name).rpartition("::")
     match = _PLACE.match(place)
-    file = "" if match is None or match["file"] == "??" else match["file"]
-    line = int(match["line"]) if match is not None and match["line"].isdecimal() else 0
+    file = "" if match is None or match.group("file") == "??" else match.group("file")
+    line = int(match.group("line")) if match is not None and match.group("line").isdecimal() else 0
     is_own = file.startswith("/") and line > 0 and _LIBRARIES.search(file) is None
     return Frame(function, module, file, line, is_own)
 
