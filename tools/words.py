@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parent.parent
-FOLDERS: Final = ("python", "crates", "docs", "tests", "tools", "benches", "catalogue", "studies")
+FOLDERS: Final = ("python", "crates", "docs", "tests", "tools", "benches", "catalogue", "studies", "examples")
 PAGES: Final = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")
 OURSELVES: Final = ("tools/words.py", "tests/unit/tools/test_words.py", "CHANGELOG.md")
 SKIPPED: Final = {"wild", "target", "node_modules", "deps", "_build", "data", "golden", ".venv", "results"}

@@ -10,7 +10,9 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *(ROOT / "studies").rglob("README.md")])
+FOLDERS = [ROOT / "studies", ROOT / "examples"]  # with pages of their own
+READMES = [page for folder in FOLDERS for page in folder.rglob("README.md")]
+PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *READMES])
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
