@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _signal  # type: ignore[import-not-found]  # `signal` takes time to import
+import os
 import resource
 import sys
 
@@ -14,7 +15,9 @@ def main() -> None:
     if is_ours:
         _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
     if resource.getrlimit(resource.RLIMIT_FSIZE)[0] != resource.RLIM_INFINITY:
-        sys.dont_write_bytecode = True  # Python would keep a module that it wrote in part
+        # Python would keep modules that it, or a process it starts, could only write in part.
+        sys.dont_write_bytecode = True
+        os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
     from loadlens.cli import run_verb
     from loadlens.errors import ExitCode
     from loadlens.present.streams import Streams

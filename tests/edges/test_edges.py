@@ -119,6 +119,16 @@ def test_figures_are_shown_and_the_reason_kept_where_a_file_meets_its_limit(
     assert (0 < len(trial.samples(["status"])) < ROWS) if keeps else len(trial.samples(["status"])) == 0
 
 
+def test_no_module_is_kept_that_a_limit_may_have_cut(tmp_path: Path, url: str) -> None:
+    kept = "PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$PWD/kept"
+
+    done = shell(f"ulimit -f 64; {kept} $L version", tmp_path, url)
+
+    assert done.returncode == 0, done.stderr
+    ours = {path.name.partition(".")[0] for path in tmp_path.glob("kept/**/loadlens/**/*.pyc")}
+    assert ours == {"__init__", "__main__"}  # small, and loaded before the limit is looked at
+
+
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 )

@@ -156,8 +156,9 @@ def run_verb() -> int:
         return _refuse(mistakes.error_of(fault))
     except LoadlensError as fault:
         return _refuse(fault)
-    except (KeyboardInterrupt, typer.Abort):
-        return ExitCode.INTERRUPTED
+    except (KeyboardInterrupt, typer.Abort) as end:
+        # typer turns the end of any input that a library reads, such as a damaged module, into an interrupt
+        return _internal(end.__cause__) if isinstance(end.__cause__, EOFError) else ExitCode.INTERRUPTED
     except OSError as fault:
         if (limit := limit_met(fault)) is not None:
             return _refuse(limit)

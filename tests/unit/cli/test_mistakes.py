@@ -11,7 +11,7 @@ import click
 import pytest
 import typer
 
-from loadlens.cli import app, main
+from loadlens.cli import app, main, run_verb
 from loadlens.cli.grammar import foreign
 
 URL = "http://127.0.0.1:1/"
@@ -374,3 +374,28 @@ def test_the_command_line_itself_loads_no_yaml(tmp_path: Path) -> None:
     )
 
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    ("fault", "code", "words"),
+    [
+        (EOFError("marshal data too short"), 1, "loadlens: internal error: EOFError: marshal data too short"),
+        (KeyboardInterrupt(), 130, ""),
+    ],
+)
+def test_only_an_interrupt_ends_as_one(
+    fault: BaseException,
+    code: int,
+    words: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def version() -> str:
+        raise fault
+
+    monkeypatch.setattr("loadlens.engine.version", version)
+    monkeypatch.setattr("sys.argv", ["loadlens", "version"])
+    monkeypatch.delenv("LOADLENS_DEBUG", raising=False)
+
+    assert run_verb() == code
+    assert words in capsys.readouterr().err
