@@ -10,12 +10,17 @@ import pytest
 from hypothesis import HealthCheck, settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
+from xdist.workermanage import WorkerController
 
 from tests.calm import REPEATED
 
 TESTS = Path(__file__).parent
 # Everything here drives real services for real seconds. A slow test elsewhere has the mark itself.
 SLOW = (TESTS / "edges", TESTS / "end_to_end", TESTS / "studies", TESTS / "catalogue/test_physics.py")
+# Few tests that take long: begun last, they would leave a core idle.
+FIRST = tuple(
+    f"tests/end_to_end/test_{name}.py" for name in ("capacity", "stacks", "compare", "bench", "demo")
+)
 # Many short ones that share next to nothing: they fill up what longer files leave of the cores.
 APART = ("tests/catalogue/test_physics.py", "tests/edges/test_table.py")
 REASON = "why it was judged again"
@@ -36,11 +41,17 @@ def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
 
 
 class BothCoresBusy(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
-    """Gives each core one file after another, those with most tests first, and single tests of some last."""
+    """Gives each core a file after another: long ones, those with most tests, and single tests of some."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
         return nodeid if file in APART else file
+
+    def _assign_work_unit(self, node: WorkerController) -> None:
+        for file in reversed(FIRST):
+            if file in self.workqueue:
+                self.workqueue.move_to_end(file, last=False)
+        super()._assign_work_unit(node)
 
 
 @pytest.hookimpl(optionalhook=True)

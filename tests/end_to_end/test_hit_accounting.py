@@ -142,7 +142,7 @@ def test_a_unique_feed_that_takes_longer_than_a_usual_load_is_used_up(server: Or
     ("feed", "words"),
     [
         ("ids", "not a feed"),
-        ("ids=nowhere.csv", "nowhere.csv cannot be read"),
+        ("ids=nowhere.csv", "cannot read 'nowhere.csv'"),
         ("ids=ids.txt", "unknown format of"),
         ("ids=ids.csv,once", "unknown format of"),
     ],
