@@ -27,6 +27,7 @@ from loadlens.cli import (
     run,
     schema,
 )
+from loadlens.cli.compare import history
 from loadlens.cli.compare import verb as comparing
 from loadlens.cli.grammar import mistakes
 from loadlens.cli.grammar.command import Verb, Verbs
@@ -43,6 +44,7 @@ from loadlens_compat.wrk.verb import wrk
 LAB_VERBS: Final = {
     "compare": comparing.compare,
     "demo": demo.demo,
+    "history": history.history,
     "explain": explain.explain,
     "capacity": capacity.capacity,
     "run": run.run,
@@ -87,6 +89,7 @@ _add("check", STUDIES, check.check)
 _add("run", STUDIES, run.run)
 _add("show", STUDIES, report.show)
 _add("report", STUDIES, report.report)
+_add("history", STUDIES, history.history)
 _add("schema", STUDIES, schema.schema)
 for _name, _tool in (("wrk", wrk), ("ab", ab), ("hey", hey)):
     _add(_name, OTHERS, _tool, context_settings=letters.UNREAD)

@@ -142,6 +142,19 @@ class Show:
         return ExitCode.OBJECTIVE if is_missed else ExitCode.OK
 
 
+def write_page(path: Path, page: str) -> None:
+    """Write the file of --page.
+
+    Raises:
+        RecordError: It cannot be written.
+    """
+    try:
+        path.write_text(page, encoding="utf-8")
+    except OSError as fault:
+        why = (fault.strerror or str(fault)).lower()
+        raise RecordError(f"cannot write {path}: {why}", where="--page") from None
+
+
 def outputs_of(
     texts: Sequence[str], *, may_hold: bool = False, instead: str = "another folder, -o NEW"
 ) -> Outputs:

@@ -210,8 +210,8 @@ def _effect(part: _Series, tested: Tested, margin: float, *, is_paired: bool) ->
         case=part.match.name,
         metric=metric.name,
         unit=metric.unit,
-        before=_typical(metric, part.first),
-        after=_typical(metric, part.second),
+        before=typical(metric, part.first),
+        after=typical(metric, part.second),
         ratio=figure(metric.name, "ratio", interval, trials, 0),
         change=change,
         is_beyond=is_beyond,
@@ -228,7 +228,8 @@ def _change(low: float, high: float, differs: bool, metric: Metric, margin: floa
     return "better" if (low > 1) == metric.more_is_better else "worse"
 
 
-def _typical(metric: Metric, values: Floats) -> Figure:
+def typical(metric: Metric, values: Floats) -> Figure:
+    """Return the figure of one version from one number of each trial; below 3 trials without an interval."""
     interval = over_trials.over_trials(values)
     if isinstance(interval, Insufficient):
         middle = float(np.exp(np.log(values).mean()))

@@ -69,7 +69,5 @@ TIMES: Final = tuple(
     Metric(f"response_time.{name}", "s", _quantile(p))
     for name, p in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))
 )
-RESOURCES: Final = (
-    Metric("cpu_time", "s", _cpu, is_speed=False),
-    Metric("memory", "bytes", _memory, is_speed=False),
-)
+CPU: Final = Metric("cpu_time", "s", _cpu, is_speed=False)
+RESOURCES: Final = (CPU, Metric("memory", "bytes", _memory, is_speed=False))

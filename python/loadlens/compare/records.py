@@ -11,6 +11,7 @@ from loadlens.errors import UsageError, nearest
 from loadlens.measure import whole_run
 from loadlens.measure.case import CaseMeasures
 from loadlens.measure.curves import load_factor
+from loadlens.measure.source import RunSource
 from loadlens.measure.whole_run import MeasureTrial
 from loadlens.model.comparison import Comparison, PairsBegun
 from loadlens.model.plain import read
@@ -96,7 +97,7 @@ def begun_of(record: RunRecord) -> PairsBegun:
     return read(PairsBegun, events[-1] if events else {})
 
 
-def cases_of(record: RunRecord, measure: MeasureTrial | None = None) -> tuple[CaseMeasures, ...]:
+def cases_of(record: RunSource, measure: MeasureTrial | None = None) -> tuple[CaseMeasures, ...]:
     """Return the measured cases that are loads."""
     return tuple(case for case in whole_run.measured(record, measure).cases if case.purpose == "load")
 

@@ -1,4 +1,4 @@
-"""The answer of `compare`: a verdict on two versions, the effects behind it, what would decide the rest."""
+"""The answers of `compare` (a verdict on two versions, its effects, what would decide) and of `history`."""
 
 from __future__ import annotations
 
@@ -84,3 +84,54 @@ class Comparison:
         return self.verdict in ("failing", "equivalent") or (
             self.verdict in ("faster", "slower") and any(effect.is_beyond for effect in self.effects)
         )
+
+
+# --- many records ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One metric of one record."""
+
+    record: str  # path below the folder
+    began_unix_ns: int
+    commit: str  # of the study's folder; empty: not known
+    is_modified: bool  # files differed from the commit
+    figure: Figure
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """A change point."""
+
+    record: str  # the first after the change
+    commit: str
+    before: float  # mean of the records since the shift before it
+    after: float  # mean up to the next shift
+    p_value: float
+    differs: tuple[str, ...]  # what differs of machine and software from the record before
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One metric of one load over all records that have the load."""
+
+    study: str
+    load: str
+    metric: str
+    unit: str
+    points: tuple[Point, ...]
+    shifts: tuple[Shift, ...]
+    lacking: int  # further records with a figure before change points are looked for
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The whole answer."""
+
+    folder: str
+    sentence: str
+    records: int
+    series: tuple[Series, ...]
+    method: str
+    left_out: tuple[str, ...]  # records that could not be read, and why

@@ -174,6 +174,14 @@ class CalibratedValue:
 
 
 @dataclass(frozen=True, slots=True)
+class StudyFolder:
+    """Version control state of the study's folder when the run began."""
+
+    commit: str | None = None
+    changed_files: tuple[str, ...] | None = None  # that differ from the commit
+
+
+@dataclass(frozen=True, slots=True)
 class Environment:
     """The machine of a run, and what was built and calibrated for it."""
 
@@ -182,6 +190,7 @@ class Environment:
     parts: Mapping[str, str] = field(default_factory=dict)  # service -> version, or why it is left out
     calibrated: tuple[CalibratedValue, ...] = ()
     command: tuple[str, ...] = ()
+    study_folder: StudyFolder | None = None
 
     @property
     def cores(self) -> int:

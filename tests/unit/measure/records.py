@@ -152,7 +152,9 @@ class Trial:
                 done = [r for r in self._of(index) if start <= r.done < start + INTERVAL_S]
                 yield _counter_row(float(start), self.warmup_s, stream["name"], done, self._of(index))
 
-    def intervals(self, but: Container[tuple[str, str]] = ()) -> list[Histogram]:
+    def intervals(
+        self, but: Container[tuple[str, str]] = (), edges_s: Sequence[float] = ()
+    ) -> list[Histogram]:
         histograms = []
         for index, stream in enumerate(self.planned["streams"]):
             step = stream["scenarios"][0]["steps"][0]["name"]

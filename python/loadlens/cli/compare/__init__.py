@@ -1,1 +1,1 @@
-"""The verb `compare`: its flags, and the wiring to records and live pairs."""
+"""The verbs `compare` (its flags, and the wiring to records and live pairs) and `history`."""

@@ -24,8 +24,8 @@ from loadlens.cli.compare.options import (
 from loadlens.cli.hit_load import quantity
 from loadlens.cli.hit_requests import target_of
 from loadlens.cli.options import Example, verb
-from loadlens.cli.outputs import Show, outputs_of
-from loadlens.errors import ExitCode, RecordError, UsageError
+from loadlens.cli.outputs import Show, outputs_of, write_page
+from loadlens.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from loadlens.compare.pairing import Done
@@ -76,19 +76,10 @@ def _answer(show: Show, page: Path | None, answer: Comparison) -> ExitCode:
         is_missed=answer.is_missed,
     )
     if page is not None:
-        _write_page(page, answer)
+        from loadlens.report.write.html.comparison import comparison_page
+
+        write_page(page, comparison_page(answer))
     return code
-
-
-def _write_page(path: Path, answer: Comparison) -> None:
-    from loadlens.report.write.html.comparison import comparison_page
-
-    try:
-        path.write_text(comparison_page(answer), encoding="utf-8")
-    except OSError as fault:
-        raise RecordError(
-            f"cannot write {path}: {(fault.strerror or str(fault)).lower()}", where="--page"
-        ) from None
 
 
 def _live(given: CompareFlags, show: Show) -> ExitCode:

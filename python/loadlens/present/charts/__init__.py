@@ -112,6 +112,13 @@ def svg(chart: Chart, theme: tokens.Theme = "light", *, width: int = WIDTH_PX) -
     return _drawn(json.dumps(spec(chart, theme, width=width)))
 
 
+def themed_svg(spec: Mapping[str, Any]) -> str:
+    """A picture of a spec that has neither config nor schema, for a page that recolours it."""
+    edge = {"left": 8, "top": 4, "bottom": 4, "right": 12}
+    full = {"$schema": SCHEMA, "config": tokens.vega_config("light"), **spec, "padding": edge}
+    return standalone_svg(full)
+
+
 def standalone_svg(spec: Mapping[str, Any]) -> str:
     """A picture in light colours that brings the rules by which a browser recolours it on a dark page."""
     drawn = _drawn(json.dumps(spec))

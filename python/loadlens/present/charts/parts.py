@@ -208,6 +208,17 @@ def linear_axis(values: Iterable[Any], length: int, *, padding: int = 0, headroo
     return Axis(0.0, high, length, False, ticks, padding)
 
 
+def range_axis(values: Iterable[Any], length: int, *, room: float = 0.1) -> Axis:
+    """An axis over the range of the values, which need not hold zero, with room at both ends."""
+    inside = known(values) or [0.0]
+    low, high = min(inside), max(inside)
+    margin = room * (high - low or abs(high) or 1.0)
+    low, high = low - margin, high + margin
+    step = _step(high - low, max(2, min(6, length // 34)))
+    first, last = math.ceil(low / step), math.floor(high / step)
+    return Axis(low, high, length, False, tuple(_round(i * step) for i in range(first, last + 1)))
+
+
 def _step(high: float, most: int) -> float:
     """The smallest of 1, 2 and 5 times a power of ten that gives at most so many steps, and one at least."""
     power = 10.0 ** math.floor(math.log10(high / most))

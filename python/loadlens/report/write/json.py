@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from loadlens import __version__
 from loadlens.machine import calibration
 from loadlens.machine.calibration import Calibration
-from loadlens.model.comparison import Comparison
+from loadlens.model.comparison import Comparison, History
 from loadlens.model.explanation import Explanation, Rung
 from loadlens.model.finding import Estimate, Figure, Grade, NotMeasured, Undecided
 from loadlens.model.notes import NOTES
@@ -152,6 +152,12 @@ def comparison_as_json(answer: Comparison) -> str:
     """Return the answer of `compare` as one line of JSON (docs/reference/compare-json.md)."""
     content = {"schema": SCHEMA_VERSION, "tool": f"loadlens {__version__}", **_fields(answer)}
     content |= {"is_missed": answer.is_missed, "effects": [_fields(effect) for effect in answer.effects]}
+    return json.dumps(content, ensure_ascii=False, allow_nan=False)
+
+
+def history_as_json(answer: History) -> str:
+    """Return the answer of `history` as one line of JSON (docs/reference/history-json.md)."""
+    content = {"schema": SCHEMA_VERSION, "tool": f"loadlens {__version__}", **_fields(answer)}
     return json.dumps(content, ensure_ascii=False, allow_nan=False)
 
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import Final
 
-from loadlens.model.comparison import Comparison
+from loadlens.model.comparison import Comparison, History
 from loadlens.model.explanation import Explanation, Rung
 from loadlens.model.finding import Estimate, Figure, NotMeasured
 from loadlens.model.report import Matrix, ObjectiveRow, Report, State
 from loadlens.model.result import EngineResult, StepResult, StreamResult
-from loadlens.present import comparison_text, numbers, words
+from loadlens.present import comparison_text, history_text, numbers, words
 from loadlens.report.write.hit_figures import figure
 from loadlens.report.write.result import Result, Row
 from loadlens.report.write.terminal.explanation_text import MOST_CAUTIONS, capacity_in_words
@@ -206,6 +206,26 @@ def of_comparison(answer: Comparison) -> Result:
         error="" if answer.effects or answer.verdict == "failing" else answer.sentence,
         picture="\n".join(("```text", *pairs, "```")) if pairs else "",
     )
+
+
+def of_history(answer: History) -> Result:
+    """Return the result of a history: a row per record and metric; the step is the load."""
+    rows = tuple(
+        Row(
+            each.metric,
+            point.figure,
+            each.unit,
+            point.record,
+            history_text.load(each),
+            note=history_text.commit(point),
+            label=f"{history_text.metric(each)}, {history_text.load(each)}",
+        )
+        for each in answer.series
+        for point in each.points
+    )
+    shifts = [history_text.shift_in_words(each, shift) for each in answer.series for shift in each.shifts]
+    lines = (answer.sentence, *shifts, answer.method, *(f"left out: {text}" for text in answer.left_out))
+    return Result(f"history of {answer.folder}", lines, (), rows, subject="history")
 
 
 def of_report(report: Report, *, error: str = "") -> Result:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from html import escape
 from typing import Final
 
 from loadlens.model.comparison import Comparison, Effect
 from loadlens.model.finding import Estimate
-from loadlens.present import comparison_text, numbers, tokens, words
+from loadlens.present import comparison_text, numbers, words
+from loadlens.report.write.html.short_page import RULES, short_page, text, themes
 
 WIDTH: Final = 720
 HEIGHT: Final = 300
@@ -17,37 +17,23 @@ TOP, BOTTOM = 30, 40  # px above and below the panels
 FIRST_X, SECOND_X = 130, 330  # of the lines
 EFFECT_LEFT, EFFECT_RIGHT = 430, 690
 HALF_TEXT: Final = 85  # px of the words above the effect
-RULES: Final = (
-    "body{font:16px/1.5 system-ui,sans-serif;max-width:46rem;margin:2rem auto;padding:0 1rem;"
-    "background:var(--page);color:var(--ink)}h1{font-size:1.3rem}table{border-collapse:collapse}"
-    "td,th{padding:.2rem .7rem;text-align:right;vertical-align:top}"
-    "td:first-child,td:last-child,th:first-child{text-align:left}"
-    "svg{width:100%;height:auto;font:13px system-ui,sans-serif}svg text{fill:currentColor}"
-    ".pair{stroke:currentColor;opacity:.55}.rule{stroke:currentColor;opacity:.35}"
-    ".margin{fill:currentColor;opacity:.1}.effect{stroke:currentColor;stroke-width:3}"
-)
 
 
 def comparison_page(answer: Comparison) -> str:
     """Return the whole page; it loads nothing and runs no script."""
     notes = [
         *answer.versions,
-        *(f"failures: {text}" for text in answer.failures),
-        *(f"counts: {text}" for text in answer.accounting),
+        *(f"failures: {line}" for line in answer.failures),
+        *(f"counts: {line}" for line in answer.accounting),
         f"load: {answer.load}",
         *([f"decides: {answer.decides}"] if answer.decides else []),
         answer.method,
         *answer.cautions,
     ]
-    items = "".join(f"<li>{_text(note)}</li>" for note in notes)
-    title = _text(f"{answer.second} against {answer.first}")
-    return (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
-        '<meta http-equiv="Content-Security-Policy" '
-        "content=\"default-src 'none'; style-src 'unsafe-inline'\">"
-        f"<style>{_themes()}{RULES}</style></head><body><h1>{_text(answer.sentence)}</h1>"
-        f"{''.join(_picture(answer))}<ul>{items}</ul>{''.join(_table(answer))}</body></html>\n"
-    )
+    items = "".join(f"<li>{text(note)}</li>" for note in notes)
+    title = text(f"{answer.second} against {answer.first}")
+    body = f"{''.join(_picture(answer))}<ul>{items}</ul>{''.join(_table(answer))}"
+    return short_page(title, text(answer.sentence), body)
 
 
 def drawing(answer: Comparison) -> str:
@@ -56,25 +42,16 @@ def drawing(answer: Comparison) -> str:
     if not head:
         return ""
     size = f'xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}"'
-    rules = f"{_themes()}{RULES}svg{{width:{WIDTH}px;height:{HEIGHT}px;color:var(--ink)}}"
+    rules = f"{themes()}{RULES}svg{{width:{WIDTH}px;height:{HEIGHT}px;color:var(--ink)}}"
     opening, end, shapes = rest.partition(">")
     return f"{head}{space}{size} {opening}{end}<style>{rules}</style>{shapes}\n"
-
-
-def _themes() -> str:
-    light, dark = tokens.css_variables("light"), tokens.css_variables("dark")
-    return f":root{{{light}}}@media(prefers-color-scheme:dark){{:root{{{dark}}}}}"
-
-
-def _text(text: str) -> str:
-    return escape(words.plain(text))
 
 
 def _picture(answer: Comparison) -> Iterator[str]:
     effect = comparison_text.headline(answer)
     if effect is None:
         return
-    yield f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{_text(answer.sentence)}">'
+    yield f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{text(answer.sentence)}">'
     yield from _lines(answer, effect)
     yield from _effect(answer, effect)
     yield "</svg>"
@@ -89,13 +66,13 @@ def _lines(answer: Comparison, effect: Effect) -> Iterator[str]:
     def y(value: float) -> float:
         return TOP + room * (1 - (value - low) / (high - low)) if high > low else TOP + room / 2
 
-    yield f'<text x="10" y="16">{_text(words.metric(effect.metric))}, a line for each pair</text>'
+    yield f'<text x="10" y="16">{text(words.metric(effect.metric))}, a line for each pair</text>'
     for value in {low, high}:
         yield f'<text x="{FIRST_X - 10}" y="{y(value) + 4:.1f}" text-anchor="end">'
-        yield f"{_text(numbers.with_unit(value, effect.unit))}</text>"
+        yield f"{text(numbers.with_unit(value, effect.unit))}</text>"
     for x, name in ((FIRST_X, answer.first), (SECOND_X, answer.second)):
         yield f'<line class="rule" x1="{x}" x2="{x}" y1="{TOP}" y2="{HEIGHT - BOTTOM}"/>'
-        yield f'<text x="{x}" y="{HEIGHT - 16}" text-anchor="middle">{_text(words.cut(name, 22))}</text>'
+        yield f'<text x="{x}" y="{HEIGHT - 16}" text-anchor="middle">{text(words.cut(name, 22))}</text>'
     for pair in effect.pairs:
         yield f'<line class="pair" x1="{FIRST_X}" x2="{SECOND_X}" '
         yield f'y1="{y(pair.before):.1f}" y2="{y(pair.after):.1f}"/>'
@@ -124,15 +101,15 @@ def _effect(answer: Comparison, effect: Effect) -> Iterator[str]:
     yield f'<circle cx="{x(ends[1]):.1f}" cy="{y}" r="6" fill="currentColor"/>'
     above = min(max(x(ends[1]), EFFECT_LEFT + HALF_TEXT), EFFECT_RIGHT - HALF_TEXT)
     yield f'<text x="{above:.1f}" y="{y - 16}" text-anchor="middle">'
-    yield f"{_text(comparison_text.change_in_words(effect))}</text>"
+    yield f"{text(comparison_text.change_in_words(effect))}</text>"
     yield f'<text x="{middle}" y="{HEIGHT - 16}" text-anchor="middle">'
-    yield f"line: no change; shaded: less than {_text(numbers.percent(answer.margin))}</text>"
+    yield f"line: no change; shaded: less than {text(numbers.percent(answer.margin))}</text>"
 
 
 def _table(answer: Comparison) -> Iterator[str]:
     has_cases = any(effect.case for effect in answer.effects)
     head = (*(["load"] if has_cases else []), "metric", answer.first, answer.second, "change", "")
-    yield f"<table><tr>{''.join(f'<th>{_text(name)}</th>' for name in head)}</tr>"
+    yield f"<table><tr>{''.join(f'<th>{text(name)}</th>' for name in head)}</tr>"
     for effect in answer.effects:
         cells = (
             *([effect.case] if has_cases else []),
@@ -142,5 +119,5 @@ def _table(answer: Comparison) -> Iterator[str]:
             comparison_text.change_in_words(effect),
             comparison_text.verdict_of(effect),
         )
-        yield f"<tr>{''.join(f'<td>{_text(cell)}</td>' for cell in cells)}</tr>"
+        yield f"<tr>{''.join(f'<td>{text(cell)}</td>' for cell in cells)}</tr>"
     yield "</table>"
