@@ -27,7 +27,7 @@ from loadlens.model.study import Case, PlannedTrial, Study
 from loadlens.model.topology import Entry
 from loadlens.model.trial import TrialStatus
 from loadlens.model.workload import KEPT_ROWS, Connection, Open, Plan, Scenario, Step, Stream, Target
-from loadlens.record import TrialEnd, create_run, layout, sample_rows
+from loadlens.record import Moment, TrialEnd, create_run, layout, sample_rows
 
 MEAN_NS = 2_000_000.0
 LAG_NS = 5_000  # each request leaves so long after it was due
@@ -72,11 +72,11 @@ def write(folder: Path, seconds: float, rate: float, *, kept: int = KEPT_ROWS, s
     )
     planned = PlannedTrial(case, block=1, position=1, seed=seed)
     with create_run(folder, study, (planned,), {}) as writer:
-        trial = writer.trial(planned)
+        trial, began = writer.trial(planned), Moment.now()
         trial.write_plan(_plan(case, seed).to_json())
         _write_intervals(trial.live, intervals, random)
         trial.write_samples(_rows(random, requests, rate, kept))
-        trial.seal(TrialEnd.of(_result(requests, seconds), TrialStatus.COMPLETE, ()))
+        trial.seal(TrialEnd.of(_result(requests, seconds), TrialStatus.COMPLETE, (), began))
     return requests
 
 

@@ -69,7 +69,7 @@ class DrivenTrial(Trial):
     def counters(self) -> Counters:
         return Counters()
 
-    def intervals(self, but: Container[tuple[str, str]] = ()) -> list[Any]:
+    def intervals(self, but: Container[tuple[str, str]] = (), edges_s: Sequence[float] = ()) -> list[Any]:
         return []
 
     def samples(self, columns: Sequence[str] = ()) -> pl.DataFrame:

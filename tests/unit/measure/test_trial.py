@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -60,7 +60,9 @@ def in_flight_at_the_end(trial: Trial, age_s: float) -> TrialMeasures:
     """The trial with ten requests that are still under way at its end."""
 
     class Unfinished(Trial):
-        def intervals(self, but: Container[tuple[str, str]] = ()) -> list[Histogram]:
+        def intervals(
+            self, but: Container[tuple[str, str]] = (), edges_s: Sequence[float] = ()
+        ) -> list[Histogram]:
             values, counts = hdr(np.full(10, age_s))
             last = self.seconds - 0.25
             late = [
@@ -158,7 +160,9 @@ def with_histograms(*more: tuple[str, str, str, float]) -> TrialMeasures:
     trial = one_trial()
 
     class Longer(Trial):
-        def intervals(self, but: Container[tuple[str, str]] = ()) -> list[Histogram]:
+        def intervals(
+            self, but: Container[tuple[str, str]] = (), edges_s: Sequence[float] = ()
+        ) -> list[Histogram]:
             last = self.seconds - 0.25
             own = [h for h in super().intervals() if h.kind not in ("first_byte", "last_byte")]
             return own + [
