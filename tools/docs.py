@@ -295,11 +295,15 @@ def flags_module() -> str:
     """The types of the keywords that the verbs take from Python."""
     from loadlens.api.keywords import OPTIONS, keywords_of
 
-    parts = [FLAGS_HEAD]
+    parts, lines_of = [FLAGS_HEAD], dict[type | None, tuple[str, list[str]]]()
     for verb, options in OPTIONS.items():
-        parts.append(f"\n\nclass {verb.title()}Flags(TypedDict, total=False):\n")
-        parts.append(f'    """Keywords of `loadlens.{verb}`."""\n\n')
-        parts += [f"    {each.name}: {each.annotation} | None\n" for each in keywords_of(options).values()]
+        lines = [f"    {each.name}: {each.annotation} | None\n" for each in keywords_of(options).values()]
+        base, inherited = lines_of.get(options.__base__, ("TypedDict", []))
+        name = f"{verb.title()}Flags"
+        lines_of[options] = name, lines
+        own = [line for line in lines if line not in inherited]
+        parts.append(f'\n\nclass {name}({base}, total=False):\n    """Keywords of `loadlens.{verb}`."""\n')
+        parts += ["\n", *own] if own else []
     return "".join(parts)
 
 

@@ -120,30 +120,5 @@ class CompareFlags(TypedDict, total=False):
     out: Texts | None
 
 
-class CapacityFlags(TypedDict, total=False):
+class CapacityFlags(ExplainFlags, total=False):
     """Keywords of `loadlens.capacity`."""
-
-    start: Text | None
-    env: Texts | None
-    pid: int | Sequence[int] | None
-    no_pid: bool | None
-    metrics: Text | None
-    no_metrics: bool | None
-    no_stacks: bool | None
-    requests: Text | None
-    probe: Text | None
-    no_probe: bool | None
-    budget: Text | None
-    max_users: Text | None
-    rate_cap: Text | None
-    remote: bool | None
-    seed: int | None
-    method: Text | None
-    header: Texts | None
-    body: Text | None
-    expect: Text | None
-    timeout: Text | None
-    insecure: bool | None
-    objective: Texts | None
-    out: Texts | None
-    hide: Texts | None
