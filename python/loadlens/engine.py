@@ -6,15 +6,20 @@ The engine runs on threads of its own that never take the GIL; Python asks for p
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from loadlens.errors import EngineError, PlanError, ScriptError, TestbedError, TooLargeError, limit_met
 from loadlens.model.profile import ReplayText
 from loadlens.model.workload import Plan, Replay
+
+if TYPE_CHECKING:
+    from loadlens.model.result import LoadChange
 
 try:
     from loadlens import _engine
@@ -55,10 +60,19 @@ class Run:
         """Problems of this machine known before the start; the result has them too."""
         return self._run.notes()
 
-    def start(self) -> None:
-        """Start the threads; returns when they run."""
+    def start(self, at_ns: int | None = None) -> None:
+        """Start the threads; returns when they run, or are ready to begin together at `at_ns`.
+
+        Args:
+            at_ns: Beginning of the load, as of `time.monotonic_ns()` on this machine; None: at once.
+
+        Raises:
+            EngineError: `at_ns` is past, or under 1 ms ahead when the threads are ready; nothing was sent.
+        """
         try:
-            self._run.start()
+            self._run.start() if at_ns is None else self._run.start(at_ns)
+        except ValueError as fault:
+            raise EngineError(f"the generator cannot start: {fault}", hint="start it later") from None
         except OSError as fault:
             raise _cannot_start(fault) from fault
 
@@ -66,6 +80,23 @@ class Run:
         """Return a snapshot of the run; cheap, any time."""
         content: Progress = json.loads(self._run.progress())
         return content
+
+    def change(self, stream: str, *, rate_per_s: float | None = None, users: int | None = None) -> LoadChange:
+        """Change the load of a stream while it runs; returns the change and when it takes effect.
+
+        Args:
+            stream: Its name.
+            rate_per_s: Iterations per second, of an open load.
+            users: Users at once, of a closed load.
+
+        Raises:
+            ValueError: It cannot be changed so; the text says why.
+        """
+        from loadlens.model.result import LoadChange
+
+        old, at_ns = self._run.change(stream, rate_per_s, users)
+        new = rate_per_s if rate_per_s is not None else float(users or 0)
+        return LoadChange(stream, "users" if rate_per_s is None else "rate_per_s", old, new, at_ns)
 
     def stop(self) -> None:
         """Ask for an early, orderly end; the results so far stay."""
@@ -151,9 +182,41 @@ class Script:
             raise ScriptError(str(fault)) from None
 
 
+def merge(plan: Plan, folders: Sequence[Path], out: Path) -> Result:
+    """The result of machines that shared a plan, as one engine with all their threads would give it.
+
+    A machine's file that ends before its load did counts up to there; the status is then `incomplete`, and a
+    reason names the folder.
+
+    Args:
+        plan: The whole plan.
+        folders: The folder that each machine recorded to, with `RecordTo.sums`, in the order of the shares.
+        out: An existing folder, for the intervals of all machines together.
+
+    Raises:
+        EngineError: A file is missing or damaged; the message names it.
+    """
+    try:
+        content: Result = json.loads(
+            _engine.merge(plan.to_json(), [str(folder) for folder in folders], str(out))
+        )
+    except ValueError as fault:
+        raise EngineError(
+            f"the counts of the nodes cannot be merged: {fault}", hint="run the trial again"
+        ) from None
+    return content
+
+
 def version() -> str:
     """The engine's version."""
     return _engine.version()
+
+
+@cache
+def digest() -> str:
+    """SHA-256 of the compiled engine, hex: equal on machines whose engines are the same."""
+    with open(_engine.__file__, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def validate(plan_json: str) -> tuple[PlanFault, ...]:

@@ -10,4 +10,4 @@ pub mod units;
 
 pub use fault::{Fault, Faults};
 pub use outcome::{Class, Outcome};
-pub use random::Random;
+pub use random::{split_mix, Random};

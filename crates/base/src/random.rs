@@ -10,7 +10,9 @@ use rand_xoshiro::{SplitMix64, Xoshiro256PlusPlus};
 #[derive(Clone, Debug)]
 pub struct Random(Xoshiro256PlusPlus);
 
-fn split_mix(seed: u64) -> u64 {
+/// One draw of SplitMix64 (Steele, Lea and Flood 2014): scatters the bits of a number, and is one-to-one.
+#[inline]
+pub fn split_mix(seed: u64) -> u64 {
     SplitMix64::seed_from_u64(seed).next_u64()
 }
 

@@ -106,6 +106,7 @@ fn main() {
                 seq: 7,
                 user: 0,
                 unix_ns: 1,
+                t0_unix_ns: 0,
                 records: Records::default(),
             };
             black_box(step.render(&values, &mut context, &mut out).is_ok());

@@ -114,7 +114,7 @@ fn round(plan: &Plan, program: &Program, answer: &'static [u8]) -> f64 {
     };
     let recorder = Recorder::new(&[1], grid, sets, (full, empty), None, progress.clone());
     let address = ([127, 0, 0, 1], 80).into();
-    let shard = StreamShard::new(plan, 0, &program.streams[0], vec![address], Part::WHOLE)
+    let shard = StreamShard::new(plan, 0, &program.streams[0], vec![address], Part::whole())
         .expect("the stream is not empty");
     let settings = Settings {
         drain_ns: 0,

@@ -393,7 +393,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .nth(1)
         .ok_or("scripted_record FOLDER < SCRIPT")?;
     let script: Script = serde_json::from_reader(std::io::stdin().lock())?;
-    let files = Files::create(Path::new(&folder))?;
+    let files = Files::create(Path::new(&folder), None)?;
     let (mut threads, ends): (Vec<RecordingThread>, Vec<ThreadEnds>) = (0..script.threads)
         .map(|_| RecordingThread::new(&script))
         .unzip();
@@ -413,13 +413,10 @@ fn main() -> Result<(), Box<dyn Error>> {
             return Err("rows were lost".into());
         }
     }
-    let collected = collector.finish();
-    if !collected.faults.is_empty() || collected.lost_values > 0 {
-        return Err(format!(
-            "{:?}, {} values lost",
-            collected.faults, collected.lost_values
-        )
-        .into());
+    let (collected, files) = collector.finish();
+    let (faults, lost) = (files.map(|files| files.faults()), collected.lost_values);
+    if faults.iter().flatten().next().is_some() || lost > 0 {
+        return Err(format!("{faults:?}, {lost} values lost").into());
     }
     Ok(())
 }

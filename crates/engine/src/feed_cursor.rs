@@ -4,9 +4,10 @@
 //! feed in order and none twice, on however many threads and machines. An iteration keeps its records to its end.
 
 use loadlens_base::Random;
-use loadlens_plan::arrival::Part;
+use loadlens_plan::arrival::{Numbers, Part};
 use loadlens_plan::program::{Records, ScenarioProgram, StreamProgram};
 use loadlens_plan::{AtEnd, Pick};
+use serde::{Deserialize, Serialize};
 
 /// The cursors of one part, and the records that its users have.
 #[derive(Debug)]
@@ -24,16 +25,15 @@ struct Cursor {
     len: u64,
     /// Records that may still be claimed.
     left: u64,
-    /// The next one to be taken, counted over all rounds.
-    next: u64,
-    of: u64,
+    /// Numbers of the ones to be taken, counted over all rounds.
+    numbers: Numbers,
     random: Random,
     taken: u64,
     is_used_up: bool,
 }
 
 /// Use of one feed by one part.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Used {
     /// Iterations that were given a record.
     pub iterations: u64,
@@ -48,7 +48,7 @@ impl FeedCursors {
     pub fn new(
         program: &StreamProgram,
         users: usize,
-        part: Part,
+        part: &Part,
         random: impl Fn(u64) -> Random,
     ) -> Option<Box<FeedCursors>> {
         if program.feeds.is_empty() {
@@ -58,14 +58,13 @@ impl FeedCursors {
             let len = u64::from(feed.records);
             let left = match feed.end {
                 AtEnd::Loop => u64::MAX,
-                AtEnd::Stop => len.saturating_sub(part.index).div_ceil(part.of),
+                AtEnd::Stop => part.count_of(len),
             };
             Cursor {
                 pick: feed.pick,
                 len,
                 left,
-                next: part.index,
-                of: part.of,
+                numbers: part.numbers(),
                 random: random(index as u64),
                 taken: 0,
                 is_used_up: false,
@@ -116,7 +115,7 @@ impl FeedCursors {
     /// Passes over the records that were claimed longest ago: their iteration was dropped.
     pub fn skip(&mut self, scenario: &ScenarioProgram) {
         for feed in &scenario.feeds {
-            self.cursors[usize::from(*feed)].pass();
+            self.cursors[usize::from(*feed)].numbers.advance();
         }
     }
 
@@ -126,6 +125,12 @@ impl FeedCursors {
         let feeds = self.cursors.len();
         let first = user as usize * feeds;
         Records::new(&program.feeds, &self.records[first..first + feeds])
+    }
+
+    /// The record that a user has of the first feed.
+    #[cfg(test)]
+    pub fn record_of(&self, user: u32) -> u32 {
+        self.records[user as usize * self.cursors.len()]
     }
 
     /// Use of each feed.
@@ -139,18 +144,14 @@ impl FeedCursors {
 
 impl Cursor {
     fn take(&mut self, user: u32) -> u32 {
+        let next = self.numbers.advance();
         let record = match self.pick {
-            Pick::Shared | Pick::Unique => self.next % self.len,
+            Pick::Shared | Pick::Unique => next % self.len,
             Pick::Random => self.random.below(self.len),
             Pick::User => u64::from(user) % self.len,
         };
-        self.pass();
         self.taken += 1;
         record as u32
-    }
-
-    fn pass(&mut self) {
-        self.next = self.next.wrapping_add(self.of);
     }
 }
 
@@ -195,8 +196,8 @@ mod tests {
         program
     }
 
-    fn part(program: &Program, part: Part) -> Box<FeedCursors> {
-        FeedCursors::new(&program.streams[0], 1, part, |_| Random::new(part.index)).unwrap()
+    fn part(program: &Program, part: &Part) -> Box<FeedCursors> {
+        FeedCursors::new(&program.streams[0], 1, part, |_| Random::new(part.first())).unwrap()
     }
 
     /// The records that a part gives to its next iterations, until it has none or so many were taken.
@@ -214,10 +215,13 @@ mod tests {
     fn an_iteration_takes_the_next_record_and_begins_again_after_the_last() {
         let program = program(3, "shared", "loop");
 
-        let all = taken(&mut part(&program, Part::WHOLE), &program, 7);
+        let all = taken(&mut part(&program, &Part::whole()), &program, 7);
         // Of two parts that go at one pace, together the same.
-        let even = taken(&mut part(&program, Part { index: 0, of: 2 }), &program, 3);
-        let odd = taken(&mut part(&program, Part { index: 1, of: 2 }), &program, 3);
+        let half = |thread| {
+            let half = Part::new(Share::default(), thread, 2);
+            taken(&mut part(&program, &half), &program, 3)
+        };
+        let (even, odd) = (half(0), half(1));
 
         assert_eq!(all, [0, 1, 2, 0, 1, 2, 0]);
         assert_eq!((even, odd), (vec![0, 2, 1], vec![1, 0, 2]));
@@ -228,7 +232,7 @@ mod tests {
         let program = program(5, "user", "loop");
 
         assert_eq!(
-            taken(&mut part(&program, Part::WHOLE), &program, 3),
+            taken(&mut part(&program, &Part::whole()), &program, 3),
             [2, 2, 2]
         ); // user 7 of 5 records
     }
@@ -237,8 +241,8 @@ mod tests {
     fn random_records_follow_from_the_seed_and_come_equally_often() {
         let program = program(6, "random", "loop");
 
-        let first = taken(&mut part(&program, Part::WHOLE), &program, 60_000);
-        let again = taken(&mut part(&program, Part::WHOLE), &program, 60_000);
+        let first = taken(&mut part(&program, &Part::whole()), &program, 60_000);
+        let again = taken(&mut part(&program, &Part::whole()), &program, 60_000);
 
         assert_eq!(first, again);
         // Chi-square with 5 degrees of freedom exceeds 20.5 once in a thousand seeds.
@@ -251,7 +255,7 @@ mod tests {
     fn a_dropped_iteration_leaves_its_record_unused() {
         let program = program(3, "unique", "stop");
         let scenario = &program.streams[0].scenarios[0];
-        let mut feed_cursors = part(&program, Part::WHOLE);
+        let mut feed_cursors = part(&program, &Part::whole());
 
         assert!(feed_cursors.claim(scenario));
         feed_cursors.skip(scenario);
@@ -272,14 +276,17 @@ mod tests {
         #[test]
         fn all_parts_together_use_every_record_once(
             records in 1usize..200,
-            threads in proptest::collection::vec(1u32..5, 1..5),
+            machines in proptest::collection::vec((1u32..30, 1u32..5), 1..8),
         ) {
             let program = program(records, "unique", "stop");
             let mut all = Vec::new();
-            for (index, threads_here) in threads.iter().enumerate() {
-                let share = Share { index: index as u32, of: threads.len() as u32 };
-                for thread in 0..*threads_here {
-                    let mut feed_cursors = part(&program, Part::new(share, thread, *threads_here));
+            let of = machines.iter().map(|(weight, _)| weight).sum();
+            let mut from = 0;
+            for (weight, threads) in machines {
+                let share = Share { from, to: from + weight, of };
+                from += weight;
+                for thread in 0..threads {
+                    let mut feed_cursors = part(&program, &Part::new(share, thread, threads));
                     all.extend(taken(&mut feed_cursors, &program, usize::MAX));
                     prop_assert!(feed_cursors.used().all(|used| used.is_used_up));
                 }

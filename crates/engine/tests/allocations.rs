@@ -78,7 +78,7 @@ fn allocations(
     );
     let address = ([127, 0, 0, 1], origin.port).into();
     let shard =
-        StreamShard::new(&plan, 0, &program.streams[0], vec![address], Part::WHOLE).unwrap();
+        StreamShard::new(&plan, 0, &program.streams[0], vec![address], Part::whole()).unwrap();
     let settings = Settings {
         drain_ns: 0,
         may_spin: false,
@@ -94,7 +94,7 @@ fn allocations(
             std::thread::sleep(std::time::Duration::from_millis(20));
             collector.collect();
         }
-        collector.finish().step_classes[0]
+        collector.finish().0.books.step_classes[0]
     });
     let net = Epoll::new(EVENTS).unwrap();
     let worker = Worker::new(

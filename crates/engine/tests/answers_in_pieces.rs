@@ -78,6 +78,7 @@ fn request_line_of_next(stream: &StreamProgram, values: &Values) -> String {
         user: 0,
         records: Records::default(),
         unix_ns: 0,
+        t0_unix_ns: 0,
     };
     let mut request = Vec::new();
     stream.steps[1]

@@ -115,19 +115,25 @@ pub enum AtEnd {
     Stop,
 }
 
-/// Share `index` of `of` equal parts of the load.
+/// The parts `from` to `to` - 1 of `of` equal parts of the load.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Share {
     /// From 0.
-    pub index: u32,
+    pub from: u32,
+    /// At most `of`.
+    pub to: u32,
     /// At least 1.
     pub of: u32,
 }
 
 impl Default for Share {
     fn default() -> Self {
-        Share { index: 0, of: 1 }
+        Share {
+            from: 0,
+            to: 1,
+            of: 1,
+        }
     }
 }
 
@@ -143,6 +149,9 @@ pub struct RecordTo {
     /// Beyond this many rows of a stream its sample log is thinned by a hash of the sequence number; null: never.
     #[serde(default = "default_max_sample_rows")]
     pub max_sample_rows: Option<u64>,
+    /// True if `sums.bin` is written too, from which several machines' counts are merged.
+    #[serde(default)]
+    pub sums: bool,
 }
 
 fn default_max_sample_rows() -> Option<u64> {

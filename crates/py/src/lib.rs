@@ -5,11 +5,14 @@
 
 mod estimates;
 
+use std::io::ErrorKind;
 use std::os::fd::AsRawFd;
+use std::path::Path;
 use std::time::Duration;
 
 use loadlens_base::Fault;
 use loadlens_engine::run::{self, Refusal};
+use loadlens_engine::worker::Level;
 use loadlens_engine::{calibrate, clock};
 use loadlens_lua::{Fault as ScriptFault, Session};
 use loadlens_plan::arrival::replay::DueTimes;
@@ -228,6 +231,14 @@ fn simulate(py: Python<'_>, model_json: &str) -> PyResult<String> {
         .map_err(|faults| value_error(&pairs(faults)))
 }
 
+/// The result, as JSON, of machines that shared a plan and wrote `sums.bin` into these folders; the intervals of all go
+/// into the folder `out`. ValueError: the file and its fault.
+#[pyfunction]
+fn merge(py: Python<'_>, plan_json: &str, folders: Vec<String>, out: &str) -> PyResult<String> {
+    py.detach(|| run::merge(plan_json, &folders, Path::new(out)))
+        .map_err(PyValueError::new_err)
+}
+
 /// One run of the engine on threads of its own, which never take the GIL.
 #[pyclass(module = "loadlens._engine")]
 struct Run {
@@ -256,15 +267,47 @@ impl Run {
         self.run.lock().notes().to_vec()
     }
 
-    /// Starts the threads; returns when they run.
-    fn start(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| self.run.lock().start())
-            .map_err(|error| PyOSError::new_err(error.to_string()))
+    /// Starts the threads; returns when they run, or are ready to begin at `at_monotonic_ns`. ValueError: that is past or
+    /// too near.
+    #[pyo3(signature = (at_monotonic_ns=None))]
+    fn start(&self, py: Python<'_>, at_monotonic_ns: Option<u64>) -> PyResult<()> {
+        py.detach(|| self.run.lock().start_at(at_monotonic_ns))
+            .map_err(|error| match error.kind() {
+                ErrorKind::InvalidInput if at_monotonic_ns.is_some() => {
+                    PyValueError::new_err(error.to_string())
+                }
+                _ => PyOSError::new_err(error.to_string()),
+            })
     }
 
     /// Progress of the run as JSON; cheap, any time, from any thread.
     fn progress(&self, py: Python<'_>) -> String {
         py.detach(|| self.run.lock().progress())
+    }
+
+    /// Changes the load of a stream to a rate or a number of users; returns the level before and the time at which the
+    /// change takes effect, in nanoseconds since `t0`. ValueError: why it cannot be.
+    #[pyo3(signature = (stream, rate_per_s=None, users=None))]
+    fn change(
+        &self,
+        py: Python<'_>,
+        stream: &str,
+        rate_per_s: Option<f64>,
+        users: Option<u32>,
+    ) -> PyResult<(f64, u64)> {
+        let level = match (rate_per_s, users) {
+            (Some(rate_per_s), None) => Level::RatePerS(rate_per_s),
+            (None, Some(users)) => Level::Users(users),
+            _ => return Err(PyValueError::new_err("either a rate or a number of users")),
+        };
+        let change = py
+            .detach(|| self.run.lock().change(stream, level))
+            .map_err(PyValueError::new_err)?;
+        let old = match change.old {
+            Level::RatePerS(rate_per_s) => rate_per_s,
+            Level::Users(users) => f64::from(users),
+        };
+        Ok((old, change.at))
     }
 
     /// Asks for an early, orderly end; the results so far stay.
@@ -355,8 +398,8 @@ mod _engine {
     use super::estimates::{edge_is_cut, level, mean, mean_time, quantile, rate, share};
     #[pymodule_export]
     use super::{
-        check_pattern, check_template, columns_of, monotonic_ns, read_due_times, read_intervals,
-        serve_nothing, serve_proxy, simulate, timer_precision, validate, version, FeedFile, Run,
-        Script,
+        check_pattern, check_template, columns_of, merge, monotonic_ns, read_due_times,
+        read_intervals, serve_nothing, serve_proxy, simulate, timer_precision, validate, version,
+        FeedFile, Run, Script,
     };
 }

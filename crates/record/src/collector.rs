@@ -15,7 +15,8 @@ use super::files::{Files, Names};
 use super::grid::Phase;
 use super::interval::{Course, GroupTally, IntervalSet, LoopTally, StepTally, CLASSES, COURSES};
 use super::merge::{
-    add_counts, add_each, Aligner, CellSum, Counts, IntervalSum, PhaseSums, StreamSum, TimingSum,
+    add_counts, add_each, Aligned, Aligner, CellSum, Counts, IntervalSum, PhaseSums, StreamSum,
+    TimingSum,
 };
 use super::ring::{Giver, Taker};
 use super::rows::RowSource;
@@ -181,9 +182,7 @@ pub struct Collected {
     /// By phase, then by stream.
     pub phases: [Vec<StreamTotals>; 3],
     /// By step: the whole run.
-    pub steps: Vec<StepTally>,
-    /// By step and class: requests that ended, in the whole run.
-    pub step_classes: Vec<u64>,
+    pub books: Books,
     /// By stream: the measured part.
     pub streams: Vec<StreamSeries>,
     /// By step: the measured part; empty for streams of one step, which are their step.
@@ -204,8 +203,120 @@ pub struct Collected {
     pub at_end: Vec<(u64, u64)>,
     /// Values that found no page in a histogram.
     pub lost_values: u64,
-    /// Faults of writing.
-    pub faults: Vec<String>,
+}
+
+impl Collected {
+    /// Nothing yet, of so many threads.
+    pub fn new(names: &Names, threads: usize) -> Self {
+        let streams = names.streams.len();
+        let steps = names.first_step(streams);
+        let groups = names.first_group(streams);
+        Collected {
+            phases: std::array::from_fn(|_| vec![StreamTotals::default(); streams]),
+            books: Books::new(steps),
+            streams: vec![StreamSeries::default(); streams],
+            step_series: vec![StepSeries::default(); steps],
+            groups: vec![GroupTally::default(); groups],
+            group_series: vec![TimesSeries::default(); groups],
+            threads: vec![LoopTally::default(); threads],
+            cpu_ns: 0,
+            measured_ns: 0,
+            at_start: vec![(0, 0); streams],
+            at_end: vec![(0, 0); streams],
+            lost_values: 0,
+        }
+    }
+
+    /// Adds the next interval of all threads together.
+    pub fn add(&mut self, sum: &IntervalSum, names: &Names) {
+        self.lost_values += sum.lost_values;
+        self.cpu_ns += sum.threads.iter().map(|thread| thread.cpu_ns).sum::<u64>();
+        self.books.add(sum);
+        add_each(&mut self.groups, &sum.groups);
+        for index in 0..names.streams.len() {
+            let totals = &mut self.phases[sum.phase as usize][index];
+            totals.sum.add_later(&sum.streams[index]);
+            totals.sum.gaps.clear(); // they stand in the counters of each interval
+            for &class in Class::ALL {
+                let answers = sum.ended(names.steps(index), class);
+                totals.classes[class as usize] += answers;
+            }
+        }
+        match sum.phase {
+            Phase::Warmup => {
+                self.at_start = levels(&sum.streams);
+                self.at_end.clone_from(&self.at_start);
+            }
+            Phase::Measure => self.add_measured(sum, names),
+            Phase::Drain => {}
+        }
+    }
+
+    fn add_measured(&mut self, sum: &IntervalSum, names: &Names) {
+        let length = sum.length();
+        self.measured_ns += length;
+        self.at_end = levels(&sum.streams);
+        add_each(&mut self.threads, &sum.threads);
+        let of_groups = sum.group_cells.chunks(COURSES);
+        for (series, cells) in self.group_series.iter_mut().zip(of_groups) {
+            let censored = &cells[Course::Censored as usize];
+            series.push(length, &cells[Course::Completed as usize], censored);
+        }
+        for index in 0..names.streams.len() {
+            let steps = names.steps(index);
+            let cell = |step: usize, class: Class| &sum.cells[step * CLASSES + class as usize];
+            let all = |class: Class| {
+                let mut all = CellSum::default();
+                steps.clone().for_each(|step| all.add(cell(step, class)));
+                all
+            };
+            let mut phases = PhaseSums::default();
+            steps.clone().for_each(|step| phases.add(&sum.phases[step]));
+            let series = &mut self.streams[index];
+            let (ok, censored) = (all(Class::Ok), all(Class::Censored));
+            series.whole.push(length, &ok, &censored, &phases);
+            let failed = all(Class::Failed).response;
+            series.failed.push(length, &failed, &[]);
+            let tally = &sum.streams[index];
+            series.lag.push(length, &tally.lag, &[]);
+            series.connect.push(length, &tally.connect, &[]);
+            series.tls.push(length, &tally.tls, &[]);
+            if steps.len() == 1 {
+                continue; // the stream's estimates are the step's
+            }
+            for step in steps.clone() {
+                let (ok, censored) = (cell(step, Class::Ok), cell(step, Class::Censored));
+                self.step_series[step].push(length, ok, censored, &sum.phases[step]);
+            }
+        }
+    }
+}
+
+/// Counts of requests by step, from which the law of counting is judged.
+#[derive(Clone, Debug, Default)]
+pub struct Books {
+    /// By step.
+    pub steps: Vec<StepTally>,
+    /// By step and class: requests that ended.
+    pub step_classes: Vec<u64>,
+}
+
+impl Books {
+    /// Empty ones for so many steps.
+    pub fn new(steps: usize) -> Self {
+        Books {
+            steps: vec![StepTally::default(); steps],
+            step_classes: vec![0; steps * CLASSES],
+        }
+    }
+
+    /// Adds an interval of one thread, or of all.
+    pub fn add(&mut self, sum: &IntervalSum) {
+        add_each(&mut self.steps, &sum.steps);
+        for (into, cell) in self.step_classes.iter_mut().zip(&sum.cells) {
+            *into += cell.response.moments.count;
+        }
+    }
 }
 
 /// Collects from all threads of a run.
@@ -226,44 +337,27 @@ impl Collector {
         files: Option<Files>,
         live: Arc<Mutex<Live>>,
     ) -> Self {
-        let streams = names.streams.len();
-        let steps = names.first_step(streams);
-        let groups = names.first_group(streams);
-        live.lock().streams = vec![LiveStream::default(); streams];
-        let collected = Collected {
-            phases: std::array::from_fn(|_| vec![StreamTotals::default(); streams]),
-            steps: vec![StepTally::default(); steps],
-            step_classes: vec![0; steps * CLASSES],
-            streams: vec![StreamSeries::default(); streams],
-            step_series: vec![StepSeries::default(); steps],
-            groups: vec![GroupTally::default(); groups],
-            group_series: vec![TimesSeries::default(); groups],
-            threads: vec![LoopTally::default(); threads.len()],
-            cpu_ns: 0,
-            measured_ns: 0,
-            at_start: vec![(0, 0); streams],
-            at_end: vec![(0, 0); streams],
-            lost_values: 0,
-            faults: Vec::new(),
-        };
+        live.lock().streams = vec![LiveStream::default(); names.streams.len()];
         Collector {
             aligner: Aligner::new(threads.len()),
+            collected: Collected::new(&names, threads.len()),
             names,
             threads,
             files,
             live,
-            collected,
         }
     }
 
     /// Takes everything that is there.
     pub fn collect(&mut self) {
-        let count = self.threads.len();
         for (number, ends) in self.threads.iter_mut().enumerate() {
             while let Some(mut set) = ends.full.take() {
                 if set.end > set.start {
-                    self.aligner
-                        .push(number, IntervalSum::of(&set, number, count));
+                    let sum = IntervalSum::of(&set);
+                    if let Some(files) = &mut self.files {
+                        files.sum(number, &sum);
+                    }
+                    self.aligner.push(number, sum);
                 }
                 set.clear();
                 let _ = ends.empty.give(set); // as many places as sets
@@ -278,91 +372,20 @@ impl Collector {
                 connections.drain(|chunk| files.connections(chunk));
             }
         }
-        while let Some(sum) = self.aligner.pull() {
-            self.add(&sum);
+        while let Aligned::Interval(sum) = self.aligner.pull() {
+            if let Some(files) = &mut self.files {
+                files.interval(&sum, &self.names);
+            }
+            self.collected.add(&sum, &self.names);
+            self.show(&sum);
         }
     }
 
-    /// All workers have ended: takes the rest and returns everything.
-    pub fn finish(mut self) -> Collected {
+    /// All workers have ended: takes the rest and returns everything, with the files that it went to.
+    pub fn finish(mut self) -> (Collected, Option<Files>) {
         (0..self.threads.len()).for_each(|thread| self.aligner.end(thread));
         self.collect();
-        if let Some(files) = &self.files {
-            self.collected.faults = files.faults();
-        }
-        self.collected
-    }
-
-    fn add(&mut self, sum: &IntervalSum) {
-        if let Some(files) = &mut self.files {
-            files.interval(sum, &self.names);
-        }
-        let collected = &mut self.collected;
-        collected.lost_values += sum.lost_values;
-        collected.cpu_ns += sum.threads.iter().map(|thread| thread.cpu_ns).sum::<u64>();
-        add_each(&mut collected.steps, &sum.steps);
-        add_each(&mut collected.groups, &sum.groups);
-        for (into, cell) in collected.step_classes.iter_mut().zip(&sum.cells) {
-            *into += cell.response.moments.count;
-        }
-        for index in 0..self.names.streams.len() {
-            let totals = &mut collected.phases[sum.phase as usize][index];
-            totals.sum.add_later(&sum.streams[index]);
-            totals.sum.gaps.clear(); // they stand in the counters of each interval
-            for &class in Class::ALL {
-                let answers = sum.ended(self.names.steps(index), class);
-                totals.classes[class as usize] += answers;
-            }
-        }
-        match sum.phase {
-            Phase::Warmup => {
-                collected.at_start = levels(&sum.streams);
-                collected.at_end.clone_from(&collected.at_start);
-            }
-            Phase::Measure => self.add_measured(sum),
-            Phase::Drain => {}
-        }
-        self.show(sum);
-    }
-
-    fn add_measured(&mut self, sum: &IntervalSum) {
-        let collected = &mut self.collected;
-        let length = sum.length();
-        collected.measured_ns += length;
-        collected.at_end = levels(&sum.streams);
-        add_each(&mut collected.threads, &sum.threads);
-        let of_groups = sum.group_cells.chunks(COURSES);
-        for (series, cells) in collected.group_series.iter_mut().zip(of_groups) {
-            let censored = &cells[Course::Censored as usize];
-            series.push(length, &cells[Course::Completed as usize], censored);
-        }
-        for index in 0..self.names.streams.len() {
-            let steps = self.names.steps(index);
-            let cell = |step: usize, class: Class| &sum.cells[step * CLASSES + class as usize];
-            let all = |class: Class| {
-                let mut all = CellSum::default();
-                steps.clone().for_each(|step| all.add(cell(step, class)));
-                all
-            };
-            let mut phases = PhaseSums::default();
-            steps.clone().for_each(|step| phases.add(&sum.phases[step]));
-            let series = &mut collected.streams[index];
-            let (ok, censored) = (all(Class::Ok), all(Class::Censored));
-            series.whole.push(length, &ok, &censored, &phases);
-            let failed = all(Class::Failed).response;
-            series.failed.push(length, &failed, &[]);
-            let tally = &sum.streams[index];
-            series.lag.push(length, &tally.lag, &[]);
-            series.connect.push(length, &tally.connect, &[]);
-            series.tls.push(length, &tally.tls, &[]);
-            if steps.len() == 1 {
-                continue; // the stream's estimates are the step's
-            }
-            for step in steps.clone() {
-                let (ok, censored) = (cell(step, Class::Ok), cell(step, Class::Censored));
-                collected.step_series[step].push(length, ok, censored, &sum.phases[step]);
-            }
-        }
+        (self.collected, self.files)
     }
 
     fn show(&self, sum: &IntervalSum) {

@@ -11,6 +11,7 @@ use std::path::Path;
 use base64::Engine as _;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
 use hdrhistogram::Histogram;
+use serde::Serialize;
 use serde_json::{json, Map, Value};
 
 use loadlens_base::units::seconds;
@@ -20,6 +21,7 @@ use super::histogram::{bucket_high, bucket_low, bucket_of, HIGHEST};
 use super::interval::{CheckCount, Course, GroupTally, LoopTally, CLASSES, COURSES};
 use super::merge::{Counts, IntervalSum, StreamSum, TimingSum};
 use super::rows::Chunk;
+use super::sums::{chunk, Begin, Kind};
 
 /// Names of streams and steps, as the files need them.
 #[derive(Clone, Debug)]
@@ -106,19 +108,34 @@ const LONGEST_ENCODED: u64 = 64 << 20;
 
 /// All live files.
 pub struct Files {
-    samples: Log,
-    connections: Log,
+    samples: Option<Log>,
+    connections: Option<Log>,
+    sums: Option<Log>,
     intervals: Log,
     counters: Log,
     encoder: HlogEncoder,
 }
 
 impl Files {
-    /// Creates them in an existing folder.
-    pub fn create(dir: &Path) -> io::Result<Files> {
+    /// Creates those of one machine in an existing folder; with sums only if they are asked for.
+    pub fn create(dir: &Path, sums: Option<Begin>) -> io::Result<Files> {
+        let mut files = Files::merged(dir)?;
+        files.samples = Some(Log::create(dir, "samples.bin")?);
+        files.connections = Some(Log::create(dir, "connections.bin")?);
+        if let Some(begin) = sums {
+            let mut log = Log::create(dir, "sums.bin")?;
+            log.append(&chunk(Kind::Begin, &begin));
+            files.sums = Some(log);
+        }
+        Ok(files)
+    }
+
+    /// Creates those of several machines together in an existing folder: rows stay where they are.
+    pub fn merged(dir: &Path) -> io::Result<Files> {
         let mut files = Files {
-            samples: Log::create(dir, "samples.bin")?,
-            connections: Log::create(dir, "connections.bin")?,
+            samples: None,
+            connections: None,
+            sums: None,
             intervals: Log::create(dir, "intervals.hlog")?,
             counters: Log::create(dir, "counters.jsonl")?,
             encoder: HlogEncoder::new(),
@@ -133,6 +150,20 @@ impl Files {
     /// Appends a chunk of sample rows.
     pub fn samples(&mut self, chunk: &Chunk) {
         append_chunk(&mut self.samples, b"LLS1", chunk);
+    }
+
+    /// Appends an interval of one thread to the sums.
+    pub fn sum(&mut self, thread: usize, sum: &IntervalSum) {
+        if let Some(log) = &mut self.sums {
+            log.append(&chunk(Kind::Interval, &(thread as u32, sum)));
+        }
+    }
+
+    /// Ends the sums.
+    pub fn end(&mut self, end: &impl Serialize) {
+        if let Some(log) = &mut self.sums {
+            log.append(&chunk(Kind::End, end));
+        }
     }
 
     /// Appends a chunk of connection rows.
@@ -160,17 +191,15 @@ impl Files {
 
     /// Faults of writing.
     pub fn faults(&self) -> Vec<String> {
-        let logs = [
-            &self.samples,
-            &self.connections,
-            &self.intervals,
-            &self.counters,
-        ];
-        logs.iter().filter_map(|log| log.fault.clone()).collect()
+        let optional = [&self.samples, &self.connections, &self.sums];
+        let logs = optional.into_iter().flatten();
+        let logs = logs.chain([&self.intervals, &self.counters]);
+        logs.filter_map(|log| log.fault.clone()).collect()
     }
 }
 
-fn append_chunk(log: &mut Log, magic: &[u8; 4], chunk: &Chunk) {
+fn append_chunk(log: &mut Option<Log>, magic: &[u8; 4], chunk: &Chunk) {
+    let Some(log) = log else { return };
     let mut bytes = Vec::with_capacity(16 + chunk.bytes.len());
     bytes.extend_from_slice(magic);
     bytes.extend_from_slice(&chunk.rows.to_le_bytes());

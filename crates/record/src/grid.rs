@@ -5,6 +5,7 @@
 //! The ends of the warm-up and of the measured part are cuts that every thread makes exactly there.
 
 use loadlens_base::units::{MILLISECOND, SECOND};
+use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
 const FINE: u64 = 250 * MILLISECOND;
@@ -14,7 +15,9 @@ const COARSE_UNTIL: u64 = 3_600 * SECOND;
 /// The part of a run that a moment lies in.
 ///
 /// As a text it is the name in counters.jsonl.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr)]
+#[derive(
+    Clone, Copy, Debug, Deserialize, Eq, IntoStaticStr, Ord, PartialEq, PartialOrd, Serialize,
+)]
 #[strum(serialize_all = "snake_case")]
 pub enum Phase {
     /// Load before the measured part.

@@ -8,6 +8,8 @@
 pub const PAGE: usize = 1024;
 /// Pages of one histogram; the last one ends at `HIGHEST`.
 pub const PAGES: usize = 36;
+/// Buckets of one histogram.
+pub const BUCKETS: usize = PAGES * PAGE;
 /// Values above are counted in the last bucket: 2^45 ns, 9.8 hours.
 pub const HIGHEST: u64 = (1 << 45) - 1;
 

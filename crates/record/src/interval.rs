@@ -6,7 +6,7 @@
 use derive_more::AddAssign;
 use loadlens_base::Class;
 use loadlens_plan::program::{Program, StreamProgram};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::grid::Phase;
 use super::histogram::{Histogram, PagePool};
@@ -23,7 +23,7 @@ pub const GAPS: usize = 8;
 const MAX_PAGES: usize = 16_384;
 
 /// Exact moments kept with a histogram.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Moments {
     /// Number of values.
     pub count: u64,
@@ -127,7 +127,7 @@ pub struct StepPhases {
 }
 
 /// A stretch without a completion.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Gap {
     /// Start of the interval.
     pub from: u64,
@@ -143,7 +143,7 @@ impl Gap {
 }
 
 /// Counts of each step.
-#[derive(AddAssign, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(AddAssign, Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct StepTally {
     /// Requests that became due.
     pub due: u64,
@@ -160,7 +160,7 @@ pub struct StepTally {
 /// Counts of the runs of each group.
 ///
 /// The law: due = completed + failed + unfinished.
-#[derive(AddAssign, Clone, Copy, Debug, Default, Eq, PartialEq, Serialize)]
+#[derive(AddAssign, Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct GroupTally {
     /// Runs whose first request became due.
     pub due: u64,
@@ -187,7 +187,7 @@ pub enum Course {
 pub const COURSES: usize = 3;
 
 /// Results of one check on the answers of one interval.
-#[derive(AddAssign, Clone, Copy, Debug, Default, Eq, PartialEq, Serialize)]
+#[derive(AddAssign, Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct CheckCount {
     /// Answers that passed.
     pub passed: u64,
@@ -198,7 +198,7 @@ pub struct CheckCount {
 }
 
 /// Counts of a run, over all its streams.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Shape {
     /// Streams of the plan.
     pub streams: usize,
@@ -224,7 +224,7 @@ impl Shape {
 }
 
 /// Counts of a stream that only grow.
-#[derive(AddAssign, Clone, Copy, Debug, Default)]
+#[derive(AddAssign, Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Flows {
     /// Integral of in flight over the interval, in nanoseconds.
     pub in_flight_integral: u64,
@@ -333,7 +333,7 @@ impl StreamTally {
 }
 
 /// Use of one interval by one thread.
-#[derive(AddAssign, Clone, Copy, Debug, Default, PartialEq)]
+#[derive(AddAssign, Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct LoopTally {
     /// Blocked in the wait for events.
     pub waiting_ns: u64,

@@ -2,7 +2,7 @@
 //!
 //! Each worker counts into interval sets of its own (`recorder`, `interval`, `histogram`); full sets and
 //! log rows travel to the collector thread over rings (`ring`, `rows`), which merges and writes them
-//! (`merge`, `collector`, `series`, `files`).
+//! (`merge`, `collector`, `series`, `files`). `sums` is the file by which other machines' counts arrive.
 
 pub mod collector;
 pub mod files;
@@ -14,3 +14,4 @@ pub mod recorder;
 pub mod ring;
 pub mod rows;
 pub mod series;
+pub mod sums;

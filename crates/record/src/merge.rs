@@ -1,16 +1,19 @@
 //! Interval sets as the collector keeps them: owned, sparse, added over threads and time.
 
+use std::collections::VecDeque;
 use std::ops::{AddAssign, Range};
 
 use loadlens_base::units::seconds;
 use loadlens_base::Class;
+use serde::{Deserialize, Serialize};
 
 use super::grid::Phase;
-use super::histogram::{bucket_high, Histogram, PagePool};
+use super::histogram::{bucket_high, Histogram, PagePool, BUCKETS};
 use super::interval::{
     Cell, CheckCount, Flows, Gap, GroupTally, IntervalSet, LoopTally, Moments, StepPhases,
     StepTally, StreamTally, Timing, CLASSES, OUTCOMES, STATUSES,
 };
+use super::sums::{rising, sparse};
 
 /// (bucket, count) of what is not empty, rising.
 pub type Counts = Vec<(u32, u64)>;
@@ -64,11 +67,12 @@ pub fn quantile(counts: &[(u32, u64)], p: f64) -> Option<u64> {
 }
 
 /// Moments and counts of one quantity.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct TimingSum {
     /// Exact.
     pub moments: Moments,
     /// 3 digits.
+    #[serde(with = "rising")]
     pub counts: Counts,
 }
 
@@ -98,7 +102,7 @@ fn collect(histogram: &Histogram, pool: &PagePool, counts: &mut Counts) {
 }
 
 /// Response and service time of one step and class.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct CellSum {
     /// From due.
     pub response: TimingSum,
@@ -122,7 +126,7 @@ impl CellSum {
 }
 
 /// The parts of good answers' service times, after the connection stood.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct PhaseSums {
     /// From when the request could leave to the first byte of the answer.
     pub first_byte: TimingSum,
@@ -151,11 +155,13 @@ impl PhaseSums {
 }
 
 /// Counts of each stream, as in [`StreamTally`].
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[allow(missing_docs)] // the fields of StreamTally
 pub struct StreamSum {
     pub flows: Flows,
+    #[serde(with = "sparse")]
     pub failed: [u64; OUTCOMES],
+    #[serde(with = "sparse")]
     pub status: Vec<u64>,
     pub in_flight: u64,
     pub in_flight_max: u64,
@@ -190,17 +196,14 @@ impl StreamSum {
         }
     }
 
-    /// Adds what only grows; levels and gaps are the caller's.
+    /// Adds what only grows but times; levels and gaps are the caller's.
     fn add_flows(&mut self, other: &StreamSum) {
         self.flows += other.flows;
         add_each(&mut self.failed, &other.failed);
         add_each(&mut self.status, &other.status);
-        self.lag.add(&other.lag);
-        self.connect.add(&other.connect);
-        self.tls.add(&other.tls);
     }
 
-    /// Adds the same time of another thread.
+    /// Adds the same time of another thread; times are the caller's.
     fn add_thread(&mut self, other: &StreamSum) {
         self.add_flows(other);
         self.in_flight += other.in_flight;
@@ -218,6 +221,9 @@ impl StreamSum {
         self.in_flight_age = other.in_flight_age;
         self.waiting = other.waiting;
         self.gaps.extend_from_slice(&other.gaps);
+        self.lag.add(&other.lag);
+        self.connect.add(&other.connect);
+        self.tls.add(&other.tls);
     }
 
     /// The longest stretch without a completion.
@@ -257,7 +263,7 @@ fn common(left: &[Gap], right: &[Gap]) -> Vec<Gap> {
 }
 
 /// One interval of one thread, or of all.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct IntervalSum {
     /// Start of the stretch.
     pub start: u64,
@@ -286,10 +292,8 @@ pub struct IntervalSum {
 }
 
 impl IntervalSum {
-    /// The sum of one set of thread `thread` of `threads`.
-    pub fn of(set: &IntervalSet, thread: usize, threads: usize) -> Self {
-        let mut loops = vec![LoopTally::default(); threads];
-        loops[thread] = set.engine;
+    /// The sum of one set of one thread.
+    pub fn of(set: &IntervalSet) -> Self {
         IntervalSum {
             start: set.start,
             end: set.end,
@@ -309,34 +313,73 @@ impl IntervalSum {
                 .iter()
                 .map(|phases| PhaseSums::of(phases, &set.pool))
                 .collect(),
-            threads: loops,
+            threads: vec![set.engine],
             lost_values: set.pool.lost,
         }
     }
 
-    fn add_common(&mut self, other: &IntervalSum) {
+    fn add_counts(&mut self, other: &IntervalSum) {
         add_each(&mut self.steps, &other.steps);
         add_each(&mut self.groups, &other.groups);
         add_each(&mut self.checks, &other.checks);
-        add_each(&mut self.threads, &other.threads);
-        each_pair(&mut self.cells, &other.cells, CellSum::add);
-        each_pair(&mut self.group_cells, &other.group_cells, CellSum::add);
-        each_pair(&mut self.phases, &other.phases, PhaseSums::add);
         self.lost_values += other.lost_values;
     }
 
-    /// Adds the same time of another thread.
-    pub fn add_thread(&mut self, other: &IntervalSum) {
-        self.end = self.end.max(other.end);
-        each_pair(&mut self.streams, &other.streams, StreamSum::add_thread);
-        self.add_common(other);
+    /// The same time of several threads, at least one; their ends and their own accounts are the caller's.
+    fn together(mut parts: Vec<IntervalSum>, dense: &mut Dense) -> IntervalSum {
+        let mut sum = parts.remove(0);
+        if parts.is_empty() {
+            return sum;
+        }
+        for part in &parts {
+            each_pair(&mut sum.streams, &part.streams, StreamSum::add_thread);
+            sum.add_counts(part);
+        }
+        let mut others: Vec<_> = parts.iter().map(IntervalSum::timings).collect();
+        for timing in sum.timings_mut() {
+            dense.add(&timing.counts);
+            for other in others.iter_mut().filter_map(Iterator::next) {
+                timing.moments.merge(&other.moments);
+                dense.add(&other.counts);
+            }
+            timing.counts = dense.take();
+        }
+        sum
     }
 
     /// Adds the time that follows, of the same thread.
     pub fn add_later(&mut self, other: &IntervalSum) {
         self.end = other.end;
         each_pair(&mut self.streams, &other.streams, StreamSum::add_later);
-        self.add_common(other);
+        self.add_counts(other);
+        add_each(&mut self.threads, &other.threads);
+        each_pair(&mut self.cells, &other.cells, CellSum::add);
+        each_pair(&mut self.group_cells, &other.group_cells, CellSum::add);
+        each_pair(&mut self.phases, &other.phases, PhaseSums::add);
+    }
+
+    /// All its times, in an order that depends on the shape alone.
+    pub(crate) fn timings(&self) -> impl Iterator<Item = &TimingSum> {
+        let of_cells = self.cells.iter().chain(&self.group_cells);
+        let of_cells = of_cells.flat_map(|cell| [&cell.response, &cell.service]);
+        let of_phases = self.phases.iter();
+        let of_phases = of_phases.flat_map(|phases| [&phases.first_byte, &phases.last_byte]);
+        let of_streams = self.streams.iter();
+        let of_streams = of_streams.flat_map(|stream| [&stream.lag, &stream.connect, &stream.tls]);
+        of_cells.chain(of_phases).chain(of_streams)
+    }
+
+    /// The same, to be changed.
+    fn timings_mut(&mut self) -> impl Iterator<Item = &mut TimingSum> {
+        let of_cells = self.cells.iter_mut().chain(&mut self.group_cells);
+        let of_cells = of_cells.flat_map(|cell| [&mut cell.response, &mut cell.service]);
+        let of_phases = self.phases.iter_mut();
+        let of_phases =
+            of_phases.flat_map(|phases| [&mut phases.first_byte, &mut phases.last_byte]);
+        let of_streams = self.streams.iter_mut();
+        let of_streams =
+            of_streams.flat_map(|stream| [&mut stream.lag, &mut stream.connect, &mut stream.tls]);
+        of_cells.chain(of_phases).chain(of_streams)
     }
 
     /// Number of requests of these steps that ended in a class.
@@ -364,25 +407,83 @@ fn cell_sums(cells: &[Cell], pool: &PagePool) -> Vec<CellSum> {
     cells.iter().map(|cell| CellSum::of(cell, pool)).collect()
 }
 
+/// A place for every bucket, so that many lists add up without a search.
+#[derive(Debug)]
+struct Dense {
+    counts: Box<[u64]>,
+    low: usize,
+    high: usize,
+}
+
+impl Dense {
+    fn new() -> Self {
+        Dense {
+            counts: vec![0; BUCKETS].into_boxed_slice(),
+            low: BUCKETS,
+            high: 0,
+        }
+    }
+
+    /// Adds sorted counts.
+    fn add(&mut self, counts: &[(u32, u64)]) {
+        let (Some((low, _)), Some((high, _))) = (counts.first(), counts.last()) else {
+            return;
+        };
+        self.low = self.low.min(*low as usize);
+        self.high = self.high.max(*high as usize);
+        for (bucket, count) in counts {
+            self.counts[*bucket as usize] += count;
+        }
+    }
+
+    /// All that was added; nothing is left.
+    fn take(&mut self) -> Counts {
+        let mut sum = Counts::new();
+        for bucket in self.low..self.high + 1 {
+            let count = std::mem::take(&mut self.counts[bucket]);
+            if count > 0 {
+                sum.push((bucket as u32, count));
+            }
+        }
+        (self.low, self.high) = (BUCKETS, 0);
+        sum
+    }
+}
+
 /// Brings the intervals of several threads together at the cuts that all of them made.
+///
+/// Intervals of different phases are never added, so threads may measure for different lengths of time.
 #[derive(Debug)]
 pub struct Aligner {
-    pending: Vec<Vec<IntervalSum>>,
+    pending: Vec<VecDeque<IntervalSum>>,
     has_ended: Vec<bool>,
+    dense: Dense,
+}
+
+/// Output of an [`Aligner`].
+#[derive(Debug)]
+pub enum Aligned {
+    /// The next interval of all threads together.
+    Interval(IntervalSum),
+    /// It cannot be made before these threads push more, or end.
+    Lacks(Vec<usize>),
+    /// All threads have ended, and there is no more.
+    End,
 }
 
 impl Aligner {
     /// An aligner for this many threads.
     pub fn new(threads: usize) -> Self {
         Aligner {
-            pending: vec![Vec::new(); threads],
+            pending: vec![VecDeque::new(); threads],
             has_ended: vec![false; threads],
+            dense: Dense::new(),
         }
     }
 
     /// Takes the next interval of a thread.
     pub fn push(&mut self, thread: usize, interval: IntervalSum) {
-        self.pending[thread].push(interval);
+        self.pending[thread].push_back(interval);
     }
 
     /// Marks that the thread will push nothing more: the merge no longer waits for it.
@@ -391,44 +492,90 @@ impl Aligner {
     }
 
     /// The next interval of all threads together, if it is complete.
-    pub fn pull(&mut self) -> Option<IntervalSum> {
-        let cut = self.next_cut()?;
-        let mut sum: Option<IntervalSum> = None;
-        for pending in &mut self.pending {
-            let count = pending
-                .iter()
-                .take_while(|interval| interval.end <= cut)
-                .count();
-            let mut pieces = pending.drain(..count);
-            let Some(mut of_thread) = pieces.next() else {
-                continue;
-            };
-            pieces.for_each(|piece| of_thread.add_later(&piece));
-            match &mut sum {
-                None => sum = Some(of_thread),
-                Some(sum) => sum.add_thread(&of_thread),
-            }
+    pub fn pull(&mut self) -> Aligned {
+        let threads = 0..self.pending.len();
+        let is_silent =
+            |thread: &usize| !self.has_ended[*thread] && self.pending[*thread].is_empty();
+        let silent: Vec<usize> = threads.filter(is_silent).collect();
+        if !silent.is_empty() {
+            return Aligned::Lacks(silent);
         }
-        sum
+        let fronts = self.pending.iter().filter_map(VecDeque::front);
+        let Some((phase, cut)) = fronts.map(|front| (front.phase, front.end)).min() else {
+            return Aligned::End;
+        };
+        match self.common_cut(phase, cut) {
+            Ok(cut) => Aligned::Interval(self.up_to(phase, cut)),
+            Err(lacking) => Aligned::Lacks(lacking),
+        }
     }
 
-    /// The first moment at which every thread that still runs has made a cut.
-    fn next_cut(&self) -> Option<u64> {
-        let running = || {
-            let ended = self.has_ended.iter();
-            self.pending
-                .iter()
-                .zip(ended)
-                .filter(|(pending, ended)| !pending.is_empty() || !**ended)
+    /// The first moment from `cut` on at which every thread that is still in this phase has made a cut; or the threads
+    /// that must say more before it is known.
+    fn common_cut(&self, phase: Phase, mut cut: u64) -> Result<u64, Vec<usize>> {
+        loop {
+            let (mut next, mut lacking) = (cut, Vec::new());
+            for (thread, pending) in self.pending.iter().enumerate() {
+                let in_phase = pending
+                    .iter()
+                    .take_while(|interval| interval.phase == phase);
+                match in_phase
+                    .map(|interval| interval.end)
+                    .find(|end| *end >= cut)
+                {
+                    Some(end) => next = next.max(end),
+                    None => {
+                        let has_left = pending.back().is_some_and(|last| last.phase > phase);
+                        if !has_left && !self.has_ended[thread] {
+                            lacking.push(thread);
+                        }
+                    }
+                }
+            }
+            if !lacking.is_empty() {
+                return Err(lacking);
+            }
+            if next == cut {
+                return Ok(cut);
+            }
+            cut = next;
+        }
+    }
+
+    /// Everything of this phase up to a cut.
+    fn up_to(&mut self, phase: Phase, cut: u64) -> IntervalSum {
+        let mut parts: Vec<(usize, IntervalSum)> = Vec::new();
+        for (thread, pending) in self.pending.iter_mut().enumerate() {
+            let is_part = |interval: &&IntervalSum| interval.phase == phase && interval.end <= cut;
+            let count = pending.iter().take_while(is_part).count();
+            let mut pieces = pending.drain(..count);
+            if let Some(mut of_thread) = pieces.next() {
+                pieces.for_each(|piece| of_thread.add_later(&piece));
+                parts.push((thread, of_thread));
+            }
+        }
+        let start = parts
+            .iter()
+            .map(|(_, part)| part.start)
+            .min()
+            .unwrap_or(cut);
+        // A thread that has ended before waits for nothing and does nothing.
+        let idle = |ns| LoopTally {
+            waiting_ns: ns,
+            ..LoopTally::default()
         };
-        let has_cut = |at: u64| {
-            running().all(|(pending, ended)| {
-                let past_its_end = *ended && pending.last().is_none_or(|last| last.end <= at);
-                past_its_end || pending.iter().any(|interval| interval.end == at)
-            })
-        };
-        let candidates = self.pending.iter().flatten().map(|interval| interval.end);
-        candidates.filter(|at| has_cut(*at)).min()
+        let mut threads = vec![idle(cut - start); self.pending.len()];
+        for (thread, part) in &parts {
+            threads[*thread] = idle(cut - part.end);
+            part.threads.iter().for_each(|own| threads[*thread] += *own);
+        }
+        let parts = parts.into_iter().map(|(_, part)| part).collect();
+        IntervalSum {
+            start,
+            end: cut,
+            threads,
+            ..IntervalSum::together(parts, &mut self.dense)
+        }
     }
 }
 
@@ -439,16 +586,26 @@ mod tests {
 
     use super::*;
 
-    fn interval(thread: usize, start: u64, end: u64) -> IntervalSum {
+    fn interval(start: u64, end: u64) -> IntervalSum {
         let mut set = IntervalSet::new(1, 1);
         set.start = start;
         set.end = end;
         set.steps[0].due = end - start;
-        IntervalSum::of(&set, thread, 2)
+        set.engine.cpu_ns = end - start;
+        IntervalSum::of(&set)
+    }
+
+    fn pulled(aligner: &mut Aligner) -> Vec<IntervalSum> {
+        let next = || match aligner.pull() {
+            Aligned::Interval(sum) => Some(sum),
+            _ => None,
+        };
+        std::iter::from_fn(next).collect()
     }
 
     fn bounds(aligner: &mut Aligner) -> Vec<(u64, u64, u64)> {
-        std::iter::from_fn(|| aligner.pull())
+        let pulled = pulled(aligner).into_iter();
+        pulled
             .map(|sum| (sum.start, sum.end, sum.steps[0].due))
             .collect()
     }
@@ -457,9 +614,9 @@ mod tests {
     fn intervals_of_two_threads_come_out_when_both_have_made_the_cut() {
         let mut aligner = Aligner::new(2);
 
-        aligner.push(0, interval(0, 0, 10));
+        aligner.push(0, interval(0, 10));
         let early = bounds(&mut aligner);
-        aligner.push(1, interval(1, 0, 10));
+        aligner.push(1, interval(0, 10));
 
         assert_eq!(early, []);
         assert_eq!(bounds(&mut aligner), [(0, 10, 20)]);
@@ -468,10 +625,10 @@ mod tests {
     #[test]
     fn a_thread_that_left_out_a_cut_makes_the_interval_longer_and_loses_nothing() {
         let mut aligner = Aligner::new(2);
-        aligner.push(0, interval(0, 0, 10));
-        aligner.push(0, interval(0, 10, 20));
-        aligner.push(0, interval(0, 20, 30));
-        aligner.push(1, interval(1, 0, 20));
+        aligner.push(0, interval(0, 10));
+        aligner.push(0, interval(10, 20));
+        aligner.push(0, interval(20, 30));
+        aligner.push(1, interval(0, 20));
 
         assert_eq!(bounds(&mut aligner), [(0, 20, 40)]);
     }
@@ -479,16 +636,84 @@ mod tests {
     #[test]
     fn threads_that_have_ended_hold_nobody_up() {
         let mut aligner = Aligner::new(2);
-        aligner.push(0, interval(0, 0, 7));
-        aligner.push(1, interval(1, 0, 10));
+        aligner.push(0, interval(0, 7));
+        aligner.push(1, interval(0, 10));
         aligner.end(0);
 
         let while_one_runs = bounds(&mut aligner);
-        aligner.push(1, interval(1, 10, 13));
+        aligner.push(1, interval(10, 13));
         aligner.end(1);
 
         assert_eq!(while_one_runs, [(0, 10, 17)]);
         assert_eq!(bounds(&mut aligner), [(10, 13, 3)]);
+    }
+
+    #[test]
+    fn what_threads_did_after_the_measured_part_is_never_added_to_it() {
+        let mut aligner = Aligner::new(2);
+        let drain = |start, end| IntervalSum {
+            phase: Phase::Drain,
+            ..interval(start, end)
+        };
+        let measured = |start, end| IntervalSum {
+            phase: Phase::Measure,
+            ..interval(start, end)
+        };
+        for part in [measured(0, 10), drain(10, 14)] {
+            aligner.push(0, part);
+        }
+        for part in [measured(0, 10), measured(10, 13), drain(13, 15)] {
+            aligner.push(1, part);
+        }
+        (0..2).for_each(|thread| aligner.end(thread));
+
+        let sums = pulled(&mut aligner);
+
+        let shown = sums
+            .iter()
+            .map(|sum| (sum.phase, sum.start, sum.end, sum.steps[0].due));
+        let (measure, drain) = (Phase::Measure, Phase::Drain);
+        assert_eq!(
+            shown.collect::<Vec<_>>(),
+            [
+                (measure, 0, 10, 20),
+                (measure, 10, 13, 3),
+                (drain, 10, 15, 6)
+            ]
+        );
+    }
+
+    #[test]
+    fn a_thread_that_has_ended_is_not_busy() {
+        let mut aligner = Aligner::new(3);
+        for (thread, end) in [(0, 4), (1, 10)] {
+            aligner.push(thread, interval(0, end));
+        }
+        (0..3).for_each(|thread| aligner.end(thread));
+
+        let threads = pulled(&mut aligner).remove(0).threads;
+
+        let shown = threads
+            .iter()
+            .map(|thread| (thread.cpu_ns, thread.waiting_ns));
+        assert_eq!(shown.collect::<Vec<_>>(), [(4, 6), (10, 0), (0, 10)]);
+    }
+
+    #[test]
+    fn an_aligner_names_the_threads_that_it_waits_for() {
+        let mut aligner = Aligner::new(3);
+        let lacking = |aligner: &mut Aligner| match aligner.pull() {
+            Aligned::Lacks(threads) => threads,
+            other => panic!("{other:?}"),
+        };
+
+        let at_first = lacking(&mut aligner);
+        for (thread, end) in [(0, 20), (1, 10), (2, 20)] {
+            aligner.push(thread, interval(0, end));
+        }
+
+        assert_eq!(at_first, [0, 1, 2]);
+        assert_eq!(lacking(&mut aligner), [1]);
     }
 
     #[test]
@@ -534,6 +759,10 @@ mod tests {
 
             let together = counts_of(&all);
 
+            let mut dense = Dense::new();
+            parts.iter().for_each(|part| dense.add(part));
+            prop_assert_eq!(&dense.take(), &together);
+            prop_assert_eq!(dense.take(), Counts::new());
             prop_assert_eq!(&sum(&[x, y, z]), &together);
             prop_assert_eq!(&sum(&[z, &sum(&[y, x])]), &together);
             prop_assert_eq!(&sum(&[&sum(&[z, x]), y]), &together);

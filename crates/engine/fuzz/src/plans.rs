@@ -58,6 +58,7 @@ fn iterate(stream: &StreamProgram, scenario: usize, seed: u64) {
             seq: seed << 40,
             user: u32::MAX,
             unix_ns: u64::MAX,
+            t0_unix_ns: 0,
             records: Records::new(&stream.feeds, &records),
         };
         let mut out = Vec::new();
@@ -184,6 +185,7 @@ fn sent(path: &str, header: &str, body: &Value, (string, item, raw): (&str, &str
         seq: u64::MAX,
         user: 3,
         unix_ns: 1_700_000_000_999_999_999,
+        t0_unix_ns: 0,
         records: Records::default(),
     };
     let mut out = b"before".to_vec();

@@ -71,6 +71,7 @@ fn extracted(program: &Program, body: &[u8]) -> Result<Vec<u8>, Judgement> {
         seq: 0,
         user: 0,
         unix_ns: 0,
+        t0_unix_ns: 0,
         records: Records::default(),
     };
     let mut out = Vec::new();

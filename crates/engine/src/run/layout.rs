@@ -101,9 +101,18 @@ pub fn connections_of(stream: &Stream, plan: &Plan) -> u64 {
         Workload::Closed { users, .. } => *users,
         Workload::Open { max_in_flight, .. } => *max_in_flight,
     };
-    let all = u64::from(stream.connection.pool.unwrap_or(users).min(users));
-    all.div_ceil(u64::from(plan.share.of))
+    let machine = Part::new(plan.share, 0, 1);
+    let users_here = machine.count_of(u64::from(users));
+    let least = match &stream.workload {
+        Workload::Closed { .. } => users_here.min(1),
+        Workload::Open { .. } => 1,
+    };
+    let pool = stream.connection.pool.unwrap_or(users).min(users);
+    machine.count_of(u64::from(pool)).max(least)
 }
+
+#[cfg(test)]
+mod fleets;
 
 #[cfg(test)]
 mod tests {

@@ -123,12 +123,26 @@ impl Needs {
     }
 }
 
-/// Raises the limit of open files as far as needed; what may go wrong all the same, or why it cannot work.
-pub(super) fn check(plan: &Plan) -> Result<Vec<String>, Shortage> {
+/// Raises the limit of open files as far as needed; returns what may go wrong all the same, and the number of files that
+/// are open, or why it cannot work.
+pub(super) fn check(plan: &Plan) -> Result<(Vec<String>, u64), Shortage> {
     let machine = Machine::look()?;
-    let notes = judge(plan, &machine)?;
+    Ok((carry(plan, &machine)?, machine.open_files))
+}
+
+/// The same while a plan runs, and so many files were open before.
+pub(super) fn check_changed(plan: &Plan, open_files: u64) -> Result<(), Shortage> {
+    let machine = Machine {
+        open_files,
+        ..Machine::look()?
+    };
+    carry(plan, &machine).map(|_| ())
+}
+
+fn carry(plan: &Plan, machine: &Machine) -> Result<Vec<String>, Shortage> {
+    let notes = judge(plan, machine)?;
     let needs = Needs::of(plan);
-    let wanted = needs.most + needs.descriptors_beside(&machine);
+    let wanted = needs.most + needs.descriptors_beside(machine);
     let (soft, hard) = machine.files;
     if wanted > soft {
         sys::set_descriptor_limit(wanted.min(hard), hard)?;

@@ -1,14 +1,17 @@
 //! One run: threads, common start, progress, orderly end, result.
 //!
 //! `layout` decides what runs where and whether this machine can carry it, `threads` holds what runs on
-//! engine threads, `progress` and `result` turn counts into the JSON of docs/reference.
+//! engine threads, `changes` is about changes of the load, `progress` and `result` turn counts into the JSON of
+//! docs/reference, `merge` makes one result from the files of several machines.
 
+mod changes;
 mod layout;
 mod limits;
 mod machine;
+mod merge;
 mod progress;
 mod resolve;
-mod result;
+pub mod result;
 mod threads;
 
 use std::io;
@@ -30,6 +33,7 @@ use crate::script::{NoScript, Script, ScriptHost};
 use crate::worker::{Control, STOP_AHEAD};
 
 pub use limits::Shortage;
+pub use merge::merge;
 
 /// Reason why a run could not be made.
 #[derive(Debug)]
@@ -47,6 +51,8 @@ pub(crate) struct Prepared {
     tls: tls::Configs,
     /// Warnings made before the start.
     notes: Vec<String>,
+    /// Descriptors of the process that were open before the start.
+    open_files: u64,
     end: End,
 }
 
@@ -116,12 +122,13 @@ impl Run {
                 return Err(Refusal::Plan(faults.collect()));
             }
         };
-        let notes = limits::check(&plan).map_err(Refusal::Machine)?;
+        let (notes, open_files) = limits::check(&plan).map_err(Refusal::Machine)?;
         let prepared = Prepared {
             plan,
             program: Arc::new(program),
             tls,
             notes,
+            open_files,
             end: End::default(),
         };
         Ok(Run {
@@ -138,9 +145,17 @@ impl Run {
 
     /// Starts the threads; returns when they run.
     pub fn start(&mut self) -> io::Result<()> {
+        self.start_at(None)
+    }
+
+    /// Starts the threads; returns when they are ready to begin together at `t0`, a reading of [`monotonic_ns`]; none:
+    /// at once.
+    ///
+    /// Fails with `InvalidInput` if `t0` is past or too near, at the call or when the threads are ready.
+    pub fn start_at(&mut self, t0: Option<u64>) -> io::Result<()> {
         let none = || ScriptHost::<NoScript>::default();
         let script_hosts = (0..self.threads()).map(|_| none()).collect();
-        self.begin(script_hosts).map(|_| ())
+        self.begin(script_hosts, t0).map(|_| ())
     }
 
     /// Number of engine threads.
@@ -160,18 +175,19 @@ impl Run {
             let what = "scripts accompany one stream of one step, one on each thread";
             return Err(io::Error::other(what));
         }
-        self.begin(script_hosts)
+        self.begin(script_hosts, None)
     }
 
     fn begin<S: Script + 'static>(
         &mut self,
         script_hosts: Vec<ScriptHost<S>>,
+        t0: Option<u64>,
     ) -> io::Result<Receiver<S>> {
         if self.started.is_some() {
             return Err(io::Error::other("the run was already started"));
         }
         let (gives_back, given_back) = channel();
-        let (started, supervisor) = threads::start(&self.prepared, script_hosts, &gives_back)?;
+        let (started, supervisor) = threads::start(&self.prepared, script_hosts, &gives_back, t0)?;
         self.started = Some(started);
         self.supervisor = Some(supervisor);
         Ok(given_back)
@@ -183,11 +199,13 @@ impl Run {
         progress::snapshot(&self.prepared.plan, self.started.as_deref(), has_ended).to_string()
     }
 
-    /// Asks for an early, orderly end; the results so far stay.
+    /// Asks for an early, orderly end; the results so far stay. A load that has not begun does not begin.
     pub fn stop(&self) {
         let Some(started) = &self.started else { return };
-        let now = monotonic_ns().saturating_sub(started.t0);
-        started.control.stop(now + STOP_AHEAD);
+        let now = monotonic_ns();
+        let is_ahead = now + threads::START_AHEAD < started.t0;
+        let at = now.saturating_sub(started.t0) + STOP_AHEAD;
+        started.control.stop(if is_ahead { 0 } else { at });
     }
 
     /// Waits until the run has ended, at most so long; says whether it has.

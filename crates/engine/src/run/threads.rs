@@ -18,18 +18,22 @@ use loadlens_record::interval::{IntervalSet, Shape};
 use loadlens_record::recorder::{Recorder, RowLogs, StreamProgress, SETS};
 use loadlens_record::ring::ring;
 use loadlens_record::rows::{row_log, Thinning, CONNECTION_BYTES, SAMPLE_BYTES};
+use loadlens_record::sums::Begin;
 use loadlens_sys as sys;
-use loadlens_transport::{Epoll, Tls};
+use loadlens_transport::{Epoll, Net, Tls};
 use parking_lot::Mutex;
 
 use crate::clock::{monotonic_ns, MonotonicClock};
 use crate::script::{Requests, Script, ScriptHost, Watch};
 use crate::worker::shard::useful_threads;
-use crate::worker::{Beginning, Control, Settings, Worker, WorkerEnd, EVENTS};
+use crate::worker::{
+    Beginning, Control, Settings, Worker, WorkerEnd, EVENTS, STORE_BYTES_PER_CONNECTION,
+};
 
 use super::machine::usable_cores;
 use super::resolve::resolve;
-use super::{layout, result, Prepared, Started};
+use super::result::{self, Conclusion, Ends};
+use super::{layout, Prepared, Started};
 
 /// Chunks of the sample log of each thread: a third of a second at 200,000 rows a second.
 const SAMPLE_CHUNKS: usize = 16;
@@ -37,10 +41,11 @@ const CONNECTION_CHUNKS: usize = 4;
 /// Period of the collector.
 const COLLECT_EVERY: Duration = Duration::from_millis(20);
 /// Between the moment that all threads are ready and `t0`.
-const START_AHEAD: u64 = MILLISECOND;
+pub(super) const START_AHEAD: u64 = MILLISECOND;
+/// While a start is ahead, a stop is noticed after this.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// Bytes of answers and unsent requests that all threads together keep besides 64 KiB per connection.
 const STORE_BYTES: usize = 24 << 20;
-const STORE_BYTES_PER_CONNECTION: usize = 64 << 10;
 
 /// Time after the end of a run, beyond its drain and its slowest time-out, that a script call may still take.
 const PATIENCE_WITH_SCRIPTS: u64 = 500 * MILLISECOND;
@@ -66,17 +71,12 @@ pub(super) fn start<S: Script + 'static>(
     run: &Arc<Prepared>,
     script_hosts: Vec<ScriptHost<S>>,
     gives_back: &Sender<S>,
+    at: Option<u64>,
 ) -> io::Result<(Arc<Started>, JoinHandle<()>)> {
     let (plan, program) = (&run.plan, &run.program);
     let threads = script_hosts.len() as u32;
     let names = layout::names(plan, program);
-    let files =
-        match &plan.record {
-            Some(record) => Some(Files::create(Path::new(&record.dir)).map_err(|error| {
-                io::Error::new(error.kind(), format!("{}: {error}", record.dir))
-            })?),
-            None => None,
-        };
+    refuse_too_near(at)?;
     let control = Arc::new(Control::new(
         known_end(plan),
         layout::load_shards(plan, program, threads),
@@ -88,13 +88,21 @@ pub(super) fn start<S: Script + 'static>(
         .collect();
     let addresses = Arc::new(addresses);
     let crew = spawn_all(run, script_hosts, gives_back, &control, &addresses)?;
+    refuse_too_near(at)?; // names were resolved meanwhile
+    let files = plan.record.as_ref().map(|record| {
+        let shape = Shape::of(program);
+        let sums = record.sums.then_some(Begin { shape, threads });
+        Files::create(Path::new(&record.dir), sums)
+            .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", record.dir)))
+    });
     let live = Arc::new(Mutex::new(Live::default()));
-    let collector = Collector::new(names, crew.ends, files, live.clone());
-    let t0 = monotonic_ns() + START_AHEAD;
+    let collector = Collector::new(names, crew.ends, files.transpose()?, live.clone());
+    let now = monotonic_ns();
+    let t0 = at.unwrap_or(now + START_AHEAD);
     let unix = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
-    let t0_unix_ns = unix.as_nanos() as u64 + START_AHEAD;
+    let t0_unix_ns = unix.as_nanos() as u64 + t0.saturating_sub(now);
     let started = Arc::new(Started {
         control,
         live,
@@ -117,6 +125,22 @@ pub(super) fn start<S: Script + 'static>(
         let _ = go.send((t0, t0_unix_ns)); // a thread that is gone is seen when it is joined
     }
     Ok((started, supervisor))
+}
+
+/// Fails if a start is past, or nearer than threads need to begin together.
+fn refuse_too_near(at: Option<u64>) -> io::Result<()> {
+    let Some(at) = at else { return Ok(()) };
+    let now = monotonic_ns();
+    if at >= now + START_AHEAD {
+        return Ok(());
+    }
+    let (ms, side) = (
+        at.abs_diff(now) as f64 / MILLISECOND as f64,
+        if at < now { "in the past" } else { "ahead" },
+    );
+    let what =
+        format!("the start is {ms:.3} ms {side}: at least 1 ms ahead when the threads are ready");
+    Err(io::Error::new(io::ErrorKind::InvalidInput, what))
 }
 
 /// The end that the plan says.
@@ -297,9 +321,11 @@ fn work<S: Script>(context: ThreadContext<S>) -> Option<WorkerEnd> {
     let connections: usize = shards.iter().map(|shard| shard.pool.most as usize).sum();
     let _ = context.ready.send(Ok(()));
     let (t0, t0_unix_ns) = context.go.recv().ok()?;
-    // Nothing happens before t0: a request that did would have no time of its own, and a run that was over by
-    // then would have no interval to be counted in.
-    thread::sleep(Duration::from_nanos(t0.saturating_sub(monotonic_ns())));
+    let is_called_off = is_stopped_before(t0 - START_AHEAD, &context.control);
+    if is_called_off {
+        shards.clear();
+    }
+    let begin = if is_called_off { monotonic_ns() } else { t0 };
     let settings = Settings {
         drain_ns: plan.drain_ns,
         may_spin: is_open && may_poll(plan, context.threads, usable_cores()),
@@ -307,8 +333,6 @@ fn work<S: Script>(context: ThreadContext<S>) -> Option<WorkerEnd> {
         store_bytes: STORE_BYTES / context.threads as usize
             + STORE_BYTES_PER_CONNECTION * connections,
     };
-    // Before t0 the clock stands at 0; all threads begin there together.
-    thread::sleep(Duration::from_nanos(t0.saturating_sub(monotonic_ns())));
     let beginning = Beginning {
         script: context.script_host.script,
         clock: MonotonicClock::new(t0),
@@ -319,13 +343,42 @@ fn work<S: Script>(context: ThreadContext<S>) -> Option<WorkerEnd> {
     };
     let tls = &context.run.tls;
     let (end, script) = if tls.is_plain() {
-        Worker::with_script(net, beginning).run()
+        run_from(begin, Worker::with_script(net, beginning))
     } else {
         let net = Tls::new(net, tls, connections);
-        Worker::with_script(net, beginning).run()
+        run_from(begin, Worker::with_script(net, beginning))
     };
     let _ = context.gives_back.send(script); // the receiver may be gone
     Some(end)
+}
+
+/// Waits until `until`; true at once if the run is stopped before.
+fn is_stopped_before(until: u64, control: &Control) -> bool {
+    loop {
+        let left = Duration::from_nanos(until.saturating_sub(monotonic_ns()));
+        if left.is_zero() || control.is_stopped() {
+            return !left.is_zero();
+        }
+        thread::sleep(left.min(LOOK_EVERY));
+    }
+}
+
+/// Runs a worker from `t0` on.
+///
+/// Nothing happens before t0: a request that did would have no time of its own, and a run that was over by then would
+/// have no interval to be counted in. Until then the clock stands at 0; all threads begin there together.
+fn run_from<N: Net, S: Script>(
+    t0: u64,
+    worker: Worker<'_, MonotonicClock, N, S>,
+) -> (WorkerEnd, S) {
+    thread::sleep(Duration::from_nanos(t0.saturating_sub(monotonic_ns())));
+    let start_late_ns = monotonic_ns().saturating_sub(t0);
+    let (end, script) = worker.run();
+    let end = WorkerEnd {
+        start_late_ns,
+        ..end
+    };
+    (end, script)
 }
 
 /// True if each thread has a core that nothing else needs, so that polling for a due time takes nothing from the
@@ -391,6 +444,45 @@ impl Concludes {
     }
 }
 
+impl Concludes {
+    /// Ends the files; returns all that the result needs besides the counts.
+    fn conclusion(
+        &self,
+        collected: &Collected,
+        ends: &[WorkerEnd],
+        files: Option<Files>,
+    ) -> Conclusion {
+        let (plan, started) = (&self.run.plan, &self.started);
+        let ends = Ends::of(ends);
+        let mut notes = self.run.notes.clone();
+        notes.extend(result::notes_on_ports(plan, collected, ends.at));
+        let mut changes = started.control.changes_from(0);
+        changes.retain(|change| change.at < started.control.end());
+        let mut conclusion = Conclusion {
+            ends,
+            is_stopped: started.control.is_stopped(),
+            is_incomplete: false,
+            t0_unix_ns: started.t0_unix_ns,
+            t0_monotonic_ns: started.t0,
+            suspended_ns: sys::suspended_ns().saturating_sub(started.suspended_ns),
+            resolve_ns: started
+                .targets
+                .iter()
+                .map(|target| target.took_ns)
+                .collect(),
+            changes,
+            notes,
+            faults: Vec::new(),
+        };
+        if let Some(mut files) = files {
+            conclusion.faults = files.faults();
+            files.end(&conclusion);
+            conclusion.faults = files.faults();
+        }
+        conclusion
+    }
+}
+
 /// Collects while the workers run, then joins them and sends the result.
 fn supervise(
     mut collector: Collector,
@@ -420,10 +512,11 @@ fn supervise(
                 return Err(stuck); // its thread is left to itself
             }
         }
-        let collected: Collected = collector.finish();
+        let (collected, files) = collector.finish();
         if panics.is_empty() {
-            let (run, started) = (&concludes.run, &concludes.started);
-            Ok(result::build(run, started, &collected, &ends).to_string())
+            let conclusion = concludes.conclusion(&collected, &ends, files);
+            let Prepared { plan, program, .. } = &*concludes.run;
+            Ok(result::build(plan, program, &collected, &conclusion, &[]).to_string())
         } else {
             Err(format!(
                 "an engine thread failed, which is a fault of Loadlens: {}",
@@ -491,6 +584,7 @@ mod tests {
             plan,
             program: Arc::new(program),
             notes: Vec::new(),
+            open_files: 0,
             end: Default::default(),
         };
         let concludes = Concludes {

@@ -6,6 +6,7 @@
 use loadlens_base::units::{MILLISECOND, SECOND};
 use loadlens_base::Random;
 use loadlens_plan::arrival::timetable::Timing;
+use loadlens_plan::arrival::{Numbers, Part};
 use loadlens_plan::program::{StreamProgram, Values};
 use loadlens_plan::Think;
 
@@ -143,20 +144,18 @@ enum Next {
 ///
 /// The two are apart because an open stream's request is due when it arrives and gets its number when
 /// it is taken out of the backlog.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quota {
     left: u64,
-    next: u64,
-    of: u64,
+    numbers: Numbers,
 }
 
 impl Quota {
-    /// `left` requests (none: no bound), numbered `first`, `first + of` ...
-    pub fn new(left: Option<u64>, first: u64, of: u64) -> Self {
+    /// `left` requests (none: no bound) with the numbers of a part.
+    pub fn new(left: Option<u64>, part: &Part) -> Self {
         Quota {
             left: left.unwrap_or(u64::MAX),
-            next: first,
-            of,
+            numbers: part.numbers(),
         }
     }
 
@@ -173,9 +172,7 @@ impl Quota {
     /// The next number.
     #[inline]
     pub fn number(&mut self) -> u64 {
-        let number = self.next;
-        self.next += self.of;
-        number
+        self.numbers.advance()
     }
 
     /// Leaves no more of it.

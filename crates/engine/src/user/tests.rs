@@ -3,7 +3,7 @@
 use super::*;
 use loadlens_plan::arrival::timetable::Timetable;
 use loadlens_plan::program::Program;
-use loadlens_plan::Plan;
+use loadlens_plan::{Plan, Share};
 
 /// Two steps in one scenario, 5 ns of thought between them.
 fn program() -> Program {
@@ -33,7 +33,7 @@ impl Around {
         Around {
             program: program(),
             random: Random::new(1),
-            quota: Quota::new(requests, 3, 2),
+            quota: Quota::new(requests, &Part::new(Share::default(), 3, 4)),
             think: Some(Think::Fixed { ns: 100 }),
         }
     }
@@ -144,7 +144,7 @@ fn requests_end_with_the_quota_and_carry_the_numbers_of_their_part() {
 
     assert_eq!(
         (first, second, third),
-        ((Action::Ask, 3), (Action::Ask, 5), Action::Leave)
+        ((Action::Ask, 3), (Action::Ask, 7), Action::Leave)
     );
 }
 

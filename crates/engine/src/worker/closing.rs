@@ -211,6 +211,7 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
             negotiated: self.net.negotiated(),
             unfinished: self.unfinished,
             leftover: self.recorder.finish(now),
+            start_late_ns: 0, // only a real thread is late
             at: now,
             buffers_lost: self.store.lent(),
         };

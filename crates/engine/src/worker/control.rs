@@ -1,18 +1,46 @@
-//! State that the threads of a run share: the end of its measured part.
+//! State that the threads of a run share: the end of its measured part, and changes of its load.
 //!
 //! A part that ends by itself ends with the last answer of its last load, a moment that has passed when it is known.
-//! Threads that carry none of the load any more therefore look here at each reading of their clocks, and no end lies
-//! before a cut: what was counted up to a cut is out of the thread's hands.
+//! Threads that carry none of the load any more therefore say and look here at each reading of their clocks how far
+//! they have counted, as all do at a cut, and no end lies before that: what was counted is out of the thread's hands.
+//!
+//! A change of the load lies ahead like a stop, so that every thread applies it at the same moment.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use loadlens_base::units::MILLISECOND;
+use serde::{Deserialize, Serialize};
 
 /// A stop lies so far ahead that every thread sees it before it comes: all end at the same moment.
 pub const STOP_AHEAD: u64 = 25 * MILLISECOND;
 
-/// The end of a run, as all its threads see it.
+/// A change lies further ahead than a stop: a thread that has not looked for so long has noticed that it stood still.
+pub const CHANGE_AHEAD: u64 = 50 * MILLISECOND;
+
+/// A new level of a load.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub enum Level {
+    /// Of an open stream: iterations per second, total.
+    RatePerS(f64),
+    /// Of a closed stream: users at once, total.
+    Users(u32),
+}
+
+/// A change of the load of one stream.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Change {
+    /// Time at which it takes effect, nanoseconds since `t0`.
+    pub at: u64,
+    /// Index of the stream in the plan.
+    pub stream: u8,
+    /// The level before.
+    pub old: Level,
+    /// The level from then on.
+    pub new: Level,
+}
+
+/// The end of a run and the changes of its load, as all its threads see them.
 #[derive(Debug)]
 pub struct Control {
     end: AtomicU64,
@@ -21,8 +49,12 @@ pub struct Control {
     load_left: AtomicUsize,
     /// End of the last request of the parts that have ended.
     last: AtomicU64,
-    /// The end lies nowhere before this.
+    /// No end that is still to be set lies before this.
     counted: Mutex<u64>,
+    /// In order of time.
+    changes: Mutex<Vec<Change>>,
+    /// Their number.
+    changed: AtomicUsize,
 }
 
 impl Control {
@@ -36,6 +68,8 @@ impl Control {
             load_left: AtomicUsize::new(load_parts),
             last: AtomicU64::new(0),
             counted: Mutex::new(0),
+            changes: Mutex::default(),
+            changed: AtomicUsize::new(0),
         }
     }
 
@@ -56,12 +90,10 @@ impl Control {
         self.end_at(at);
     }
 
-    /// A thread will cut up to `now`: from here on the end lies behind that, unless it was set before.
-    pub(super) fn cut(&self, now: u64) {
+    /// A thread counts up to `now`: from here on no end lies before that, or before the end if that has come.
+    pub(super) fn count_until(&self, now: u64) {
         let mut counted = self.counted();
-        if now < self.end() {
-            *counted = (*counted).max(now + 1);
-        }
+        *counted = (*counted).max(self.end().min(now + 1));
     }
 
     /// A part of the load has ended, its last request at `at`: what ended at that moment is still measured.
@@ -79,6 +111,31 @@ impl Control {
 
     fn counted(&self) -> MutexGuard<'_, u64> {
         self.counted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a change that `judge` makes from those before; it lies later than they do.
+    pub fn change<E>(
+        &self,
+        judge: impl FnOnce(&[Change]) -> Result<Change, E>,
+    ) -> Result<Change, E> {
+        let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut change = judge(&changes)?;
+        change.at = change.at.max(changes.last().map_or(0, |last| last.at + 1));
+        changes.push(change);
+        self.changed.store(changes.len(), Ordering::Release);
+        Ok(change)
+    }
+
+    /// Number of changes so far.
+    #[inline]
+    pub fn changed(&self) -> usize {
+        self.changed.load(Ordering::Acquire)
+    }
+
+    /// The changes from this one on.
+    pub fn changes_from(&self, first: usize) -> Vec<Change> {
+        let changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        changes[first..].to_vec()
     }
 }
 
@@ -101,11 +158,21 @@ mod tests {
     fn no_end_lies_before_a_cut() {
         let control = Control::new(u64::MAX, 1);
 
-        control.cut(250);
+        control.count_until(250);
         control.end_part(240);
-        control.cut(300); // after the end there is nothing to agree on
+        control.count_until(300); // after the end there is nothing to agree on
         control.stop(260);
 
         assert_eq!(control.end(), 251);
+    }
+
+    #[test]
+    fn the_planned_end_stays_once_a_thread_has_come_to_it() {
+        let control = Control::new(100, 1);
+
+        control.count_until(130); // it woke late
+        control.end_part(95); // another thread was kept from its core between its last answer and this call
+
+        assert_eq!(control.end(), 100);
     }
 }

@@ -308,10 +308,15 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
             ends_iteration,
             backs_off: end.failed_connect && shard.destination.backs_off(now),
         };
+        let is_present = shard.users[who.user as usize].number < shard.present;
         if shard.open_runs.is_some() {
             self.end_in_groups(who, end.outcome, ends_iteration, now);
         }
-        self.step_user(who, event, now);
+        if is_present {
+            self.step_user(who, event, now);
+        } else {
+            self.dismiss(who, now);
+        }
     }
 
     /// Makes a connection free for the next request: its own user's, the longest waiting one's, or anyone's.

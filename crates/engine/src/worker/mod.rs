@@ -6,9 +6,10 @@
 //! were measured (64, 256): no cheaper, and requests leave 300 us late instead of 80.
 //!
 //! Here are the loop and the account of its time; `sending` and `receiving` do what happens on connections,
-//! `exchange` what follows for users, `closing` the end of the measured part and of the run; `stalls` is what the
-//! thread may have missed.
+//! `exchange` what follows for users, `closing` the end of the measured part and of the run; `changes` follows
+//! changes of the load; `stalls` is what the thread may have missed.
 
+mod changes;
 mod closing;
 mod connections;
 mod control;
@@ -26,10 +27,12 @@ pub mod timers;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use derive_more::AddAssign;
 use loadlens_base::units::{MICROSECOND, MILLISECOND};
 use loadlens_plan::program::CheckTally;
 use loadlens_record::recorder::{Leftover, Recorder};
 use loadlens_transport::{Negotiated, Net, Ready};
+use serde::{Deserialize, Serialize};
 
 use crate::clock::{Clock, ThreadTimes};
 use crate::feed_cursor::Used;
@@ -37,7 +40,7 @@ use crate::script::{NoScript, Script, ScriptSignal};
 use crate::user::{Event, Phase};
 
 use connections::Connections;
-pub use control::{Control, STOP_AHEAD};
+pub use control::{Change, Control, Level, CHANGE_AHEAD, STOP_AHEAD};
 use reply::Store;
 use shard::StreamShard;
 use stalls::{ServedUntil, Stalls};
@@ -84,8 +87,11 @@ pub struct Settings {
     pub store_bytes: usize,
 }
 
+/// Bytes of answers and unsent requests that a connection adds to what may be kept in memory.
+pub const STORE_BYTES_PER_CONNECTION: usize = 64 << 10;
+
 /// Requests still open at the end, for each step.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(AddAssign, Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Unfinished {
     /// Due and never issued.
     pub waiting: u64,
@@ -105,6 +111,8 @@ pub struct WorkerEnd {
     pub checks: Vec<Vec<CheckTally>>,
     /// TLS parameters negotiated on its connections.
     pub negotiated: Vec<Negotiated>,
+    /// Time from `t0` to its first turn.
+    pub start_late_ns: u64,
     /// Time at which it ended.
     pub at: u64,
     /// Buffers of answers and requests that were never given back; anything but 0 is a leak.
@@ -139,10 +147,14 @@ pub struct Worker<'p, C: Clock, N: Net, S: Script = NoScript> {
     end: u64,
     /// True if a load of this thread has not ended: until then the measured part does not end by itself.
     has_load: bool,
-    /// The next moment that changes what is recorded: a cut or the end. 0: another thread may end the measured part
-    /// at any moment, so each reading of the clock looks.
+    /// The next moment that changes what is recorded or who is there: a cut, the end, a change of users. 0: another
+    /// thread may end the measured part at any moment, so each reading of the clock looks.
     horizon: u64,
     is_closing: bool,
+    /// Changes of the load that were seen so far.
+    changes_seen: usize,
+    /// Changes of users that lie ahead.
+    changes_ahead: VecDeque<Change>,
     /// The last reading of the clock: good enough where a few microseconds do not matter.
     last: u64,
     published: u64,
@@ -226,6 +238,8 @@ impl<'p, C: Clock, N: Net, S: Script> Worker<'p, C, N, S> {
             in_flight: 0,
             end,
             is_closing: false,
+            changes_seen: 0,
+            changes_ahead: VecDeque::new(),
             last: 0,
             published: 0,
             handed_over: 0,
@@ -254,6 +268,7 @@ impl<'p, C: Clock, N: Net, S: Script> Worker<'p, C, N, S> {
     pub fn turn(&mut self) -> bool {
         self.serve_events();
         self.look_at_end();
+        self.count_at(self.last); // what is due is counted at the moment of waking, and the end may have come before
         self.start_due(self.last);
         self.send_ready();
         self.end_shards(self.last);
@@ -271,8 +286,17 @@ impl<'p, C: Clock, N: Net, S: Script> Worker<'p, C, N, S> {
     #[inline]
     fn now(&mut self) -> u64 {
         let now = self.clock.now();
-        self.see(now);
+        self.count_at(now);
         now
+    }
+
+    /// Takes notice of the time; whatever follows may be counted at this moment.
+    #[inline]
+    fn count_at(&mut self, now: u64) {
+        if self.horizon == 0 {
+            self.control.count_until(now);
+        }
+        self.see(now);
     }
 
     /// Takes notice of the time.
@@ -294,16 +318,21 @@ impl<'p, C: Clock, N: Net, S: Script> Worker<'p, C, N, S> {
         self.stalls.push(now, length);
         // The end may have come meanwhile, and nothing behind it may be counted before it.
         self.look_at_end();
+        self.look_at_changes();
     }
 
     #[cold]
     fn pass_horizon(&mut self, now: u64) {
         self.look_at_end();
         if now >= self.recorder.cut() {
-            self.control.cut(now);
+            self.control.count_until(now);
             self.look_at_end();
             self.note_checks();
             self.note_thread_times();
+        }
+        self.look_at_changes();
+        if !self.is_closing {
+            self.change_users(now);
         }
         if !self.is_closing && now >= self.end {
             self.close_measured_part();
@@ -342,7 +371,11 @@ impl<'p, C: Clock, N: Net, S: Script> Worker<'p, C, N, S> {
         if self.is_closing {
             self.recorder.cut()
         } else {
-            self.recorder.cut().min(self.end)
+            let change = self
+                .changes_ahead
+                .front()
+                .map_or(u64::MAX, |change| change.at);
+            self.recorder.cut().min(self.end).min(change)
         }
     }
 
@@ -370,6 +403,7 @@ impl<'p, C: Clock, N: Net, S: Script> Worker<'p, C, N, S> {
     /// Moves everything that is due at `now` into the ready queue: pauses, deadlines, arrivals.
     #[inline]
     fn start_due(&mut self, now: u64) {
+        self.look_at_changes();
         if self.timers.next().is_some_and(|at| at <= now) {
             self.fire_timers(now);
         }
@@ -392,7 +426,9 @@ impl<'p, C: Clock, N: Net, S: Script> Worker<'p, C, N, S> {
                 Kind::Due => {
                     let shard = &mut self.shards[timer.who.shard as usize];
                     let user = &shard.users[timer.who.user as usize];
-                    if user.phase == Phase::Pausing && !self.is_closing {
+                    // A user who left in a pause and came again left a timer of that pause behind.
+                    let is_due = user.phase == Phase::Pausing && user.ready == timer.at;
+                    if is_due && !self.is_closing {
                         shard.pausing -= 1;
                         self.step_user(timer.who, Event::Due, now);
                     }

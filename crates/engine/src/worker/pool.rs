@@ -5,8 +5,6 @@ use std::collections::VecDeque;
 use loadlens_plan::arrival::Part;
 use loadlens_plan::{Connection, Reuse};
 
-use super::shard::count_of;
-
 /// Connections of one stream on one thread.
 #[derive(Debug)]
 pub struct Pool {
@@ -34,7 +32,7 @@ impl Pool {
     pub fn new(connection: &Connection, part: Part, places: u32, users: Option<usize>) -> Self {
         let shared = connection
             .pool
-            .map(|pool| (count_of(u64::from(pool), part) as u32).max(1));
+            .map(|pool| (part.count_of(u64::from(pool)) as u32).max(1));
         let most = shared.unwrap_or(places);
         Pool {
             requests_per_connection: match connection.reuse {
@@ -55,7 +53,7 @@ impl Pool {
 
     /// A number for a new connection, unique in the stream.
     pub fn next_number(&mut self) -> u32 {
-        let number = self.part.index + self.part.of * self.begun;
+        let number = self.part.number(self.begun);
         self.begun += 1;
         number as u32
     }

@@ -41,6 +41,11 @@ impl Store {
         }
     }
 
+    /// Allows so many bytes more.
+    pub fn widen(&mut self, bytes: usize) {
+        self.bound += bytes;
+    }
+
     /// The bytes of a buffer.
     pub fn bytes(&self, buffer: u32) -> &[u8] {
         &self.buffers[buffer as usize]

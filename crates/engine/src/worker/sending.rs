@@ -245,6 +245,7 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
             seq: user.seq,
             user: user.number,
             unix_ns: self.settings.t0_unix_ns + now,
+            t0_unix_ns: self.settings.t0_unix_ns,
             records: match &shard.feed_cursors {
                 Some(feed_cursors) => feed_cursors.records_of(shard.program, who.user),
                 None => Records::default(),

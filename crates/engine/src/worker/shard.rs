@@ -6,6 +6,7 @@ use loadlens_base::Random;
 use loadlens_http::cookies::{Jar, Site};
 use loadlens_http::known::KnownHead;
 use loadlens_plan::arrival::rates::Rates;
+use loadlens_plan::arrival::tempo::Tempo;
 use loadlens_plan::arrival::timetable::Timetable;
 use loadlens_plan::arrival::{Intensity, Part, Schedule};
 use loadlens_plan::program::{Judging, StreamProgram, Values};
@@ -34,7 +35,7 @@ const FEEDS: u64 = 8;
 /// One arrival of an open stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// Due time.
+    /// Due time; in a schedule that was not changed yet, the planned one.
     pub due: u64,
     /// Index of its scenario.
     pub scenario: usize,
@@ -63,7 +64,12 @@ pub struct Open {
     head: Arrivals,
     /// Arrivals that start.
     tail: Arrivals,
+    /// Due times of both, after all changes of the rate.
+    tempo: Tempo,
+    planned_rate_per_s: Option<f64>,
     next: Arrival,
+    /// Its planned due time.
+    next_planned: u64,
     /// Arrivals between tail and head: due and not started.
     pub backlog: u64,
     /// Treatment of an arrival when all places are taken.
@@ -120,19 +126,19 @@ pub struct StreamShard<'p> {
     pub active: u32,
     /// Users among them that pause.
     pub pausing: u32,
+    /// Users with this number or a higher one are no longer there.
+    pub present: u32,
+    /// True if a change of the load has let the last user go: there may be users again.
+    pub is_emptied: bool,
     /// True if its end was reported to the others.
     pub has_ended: bool,
-    part: Part,
-}
-
-/// Number of the numbers below `total` that belong to a part.
-pub fn count_of(total: u64, part: Part) -> u64 {
-    total.saturating_sub(part.index).div_ceil(part.of)
+    pub(super) part: Part,
 }
 
 /// Threads that a stream can use: at least 1, at most `threads`.
 pub fn useful_threads(stream: &plan::Stream, share: plan::Share, threads: u32) -> u32 {
-    let here = |total: u64| u32::try_from(total.div_ceil(u64::from(share.of))).unwrap_or(u32::MAX);
+    let machine = Part::new(share, 0, 1);
+    let here = |total: u64| u32::try_from(machine.count_of(total)).unwrap_or(u32::MAX);
     let pooled = stream
         .connection
         .pool
@@ -142,7 +148,8 @@ pub fn useful_threads(stream: &plan::Stream, share: plan::Share, threads: u32) -
             users, requests, ..
         } => here(u64::from(*users).min(requests.unwrap_or(u64::MAX))),
         Workload::Open { max_in_flight, .. } => {
-            let by_rate = peak_per_s(&stream.workload) / f64::from(share.of) / RATE_OF_A_THREAD;
+            let weight = f64::from(share.to - share.from) / f64::from(share.of);
+            let by_rate = peak_per_s(&stream.workload) * weight / RATE_OF_A_THREAD;
             (here((*max_in_flight).into()) / WORTH_SPLITTING).min(by_rate.ceil() as u32)
         }
     };
@@ -172,12 +179,12 @@ fn closed_users(
     ramp_ns: u64,
     iterations: Option<u64>,
     timetable: Option<&Timetable>,
-    part: Part,
+    part: &Part,
 ) -> Vec<User> {
-    let ours = count_of(u64::from(all), part);
+    let ours = part.count_of(u64::from(all));
     (0..ours)
         .filter_map(|j| {
-            let number = part.index + j * part.of;
+            let number = part.number(j);
             let mut user = User::new(number as u32, iterations);
             let begin = (u128::from(ramp_ns) * u128::from(number) / u128::from(all)) as u64;
             user.due = match timetable {
@@ -196,7 +203,7 @@ impl Open {
         program: &StreamProgram,
         seed: u64,
         mix: Random,
-        part: Part,
+        part: &Part,
     ) -> Option<Open> {
         let Workload::Open {
             rate_per_s,
@@ -223,10 +230,13 @@ impl Open {
         Some(Open {
             head,
             tail,
+            tempo: Tempo::default(),
+            planned_rate_per_s: *rate_per_s,
             next,
+            next_planned: next.due,
             backlog: 0,
             overflow: *overflow,
-            places: (count_of(u64::from(*max_in_flight), part) as u32).max(1),
+            places: (part.count_of(u64::from(*max_in_flight)) as u32).max(1),
             is_dry: false,
             free: Vec::new(),
         })
@@ -243,7 +253,7 @@ impl<'p> StreamShard<'p> {
         part: Part,
     ) -> Option<StreamShard<'p>> {
         let stream = &plan.streams[index];
-        let path = |purpose: u64| [index as u64, purpose, part.index];
+        let path = |purpose: u64| [index as u64, purpose, part.first()];
         let mut users = Vec::new();
         let mut open = None;
         let mut timetable = Timetable::new(&stream.workload).map(Box::new);
@@ -256,7 +266,7 @@ impl<'p> StreamShard<'p> {
                 requests,
                 ..
             } => {
-                users = closed_users(*all, *ramp_ns, *iterations, timetable.as_deref(), part);
+                users = closed_users(*all, *ramp_ns, *iterations, timetable.as_deref(), &part);
                 if let Some(timetable) = &mut timetable {
                     timetable.seat(users.iter().map(|user| user.due));
                 }
@@ -265,13 +275,13 @@ impl<'p> StreamShard<'p> {
             Workload::Open { requests, .. } => {
                 let mix = Random::derived(plan.seed, &path(MIX));
                 let seed = Random::derived(plan.seed, &[index as u64, ARRIVALS]).bits();
-                let of_part = Open::new(&stream.workload, program, seed, mix, part)?;
+                let of_part = Open::new(&stream.workload, program, seed, mix, &part)?;
                 let places = of_part.places;
                 open = Some(of_part);
                 (places, None, *requests)
             }
         };
-        let quota = Quota::new(requests.map(|all| count_of(all, part)), part.index, part.of);
+        let quota = Quota::new(requests.map(|all| part.count_of(all)), &part);
         if places == 0 || quota.is_used_up() {
             return None;
         }
@@ -280,7 +290,12 @@ impl<'p> StreamShard<'p> {
             role: stream.role,
             program,
             destination: Destination::new(addresses, plan.duration_ns.is_some()),
-            pool: Pool::new(&stream.connection, part, places, think.map(|_| users.len())),
+            pool: Pool::new(
+                &stream.connection,
+                part.clone(),
+                places,
+                think.map(|_| users.len()),
+            ),
             timeout: stream.timeout_ns,
             known: program
                 .steps
@@ -295,8 +310,8 @@ impl<'p> StreamShard<'p> {
             },
             site: Site::new(&stream.target.authority, stream.target.tls.is_some()),
             judging: Judging::new(program),
-            feed_cursors: FeedCursors::new(program, users.len(), part, |feed| {
-                Random::derived(plan.seed, &[index as u64, FEEDS, part.index, feed])
+            feed_cursors: FeedCursors::new(program, users.len(), &part, |feed| {
+                Random::derived(plan.seed, &[index as u64, FEEDS, part.first(), feed])
             }),
             open_runs: OpenRuns::new(program, users.len()).map(Box::new),
             active: if think.is_some() {
@@ -311,6 +326,11 @@ impl<'p> StreamShard<'p> {
             open,
             quota,
             random: Random::derived(plan.seed, &path(CONTENT)),
+            present: match stream.workload {
+                Workload::Closed { users, .. } => users,
+                Workload::Open { .. } => u32::MAX,
+            },
+            is_emptied: false,
             has_ended: false,
             part,
         })
@@ -324,7 +344,8 @@ impl<'p> StreamShard<'p> {
     /// True if nothing more will come from this shard: all have left, or those who pause have no request left.
     #[inline]
     pub fn is_over(&self) -> bool {
-        (self.active == 0 || (self.active == self.pausing && self.quota.is_used_up()))
+        ((self.active == 0 && !self.is_emptied)
+            || (self.active == self.pausing && self.quota.is_used_up()))
             && self
                 .open
                 .as_ref()
@@ -355,6 +376,8 @@ impl<'p> StreamShard<'p> {
         }
         let arrival = open.next;
         open.next = open.head.next(self.program);
+        open.next_planned = open.next.due;
+        open.next.due = open.tempo.due(open.next.due);
         open.backlog += 1;
         Some(arrival)
     }
@@ -363,7 +386,21 @@ impl<'p> StreamShard<'p> {
     pub fn take_backlog(&mut self) -> Option<Arrival> {
         let open = self.open.as_mut().filter(|open| open.backlog > 0)?;
         open.backlog -= 1;
-        Some(open.tail.next(self.program))
+        let arrival = open.tail.next(self.program);
+        Some(Arrival {
+            due: open.tempo.due(arrival.due),
+            ..arrival
+        })
+    }
+
+    /// Arrivals that are due after `at` come at this rate of the whole.
+    pub fn change_rate(&mut self, at: u64, rate_per_s: f64) {
+        let Some(open) = &mut self.open else { return };
+        let Some(planned) = open.planned_rate_per_s else {
+            return;
+        };
+        open.tempo.change(at, rate_per_s / planned);
+        open.next.due = open.tempo.due(open.next_planned);
     }
 
     /// True if an arrival could start.
@@ -380,26 +417,31 @@ impl<'p> StreamShard<'p> {
             Some(place) => place,
             None if (self.users.len() as u32) < open.places => {
                 let place = self.users.len() as u32;
-                let number = self.part.index + self.part.of * u64::from(place);
-                self.users.push(User::new(number as u32, None));
-                if self.program.slots > 0 {
-                    self.values.push(Values::default());
-                }
-                if let Some(feed_cursors) = &mut self.feed_cursors {
-                    feed_cursors.add_user();
-                }
-                if self.program.cookies != Cookies::Off {
-                    self.jars.push(Jar::default());
-                }
-                if let Some(open_runs) = &mut self.open_runs {
-                    open_runs.add_user();
-                }
+                let number = self.part.number(u64::from(place));
+                self.add_user(User::new(number as u32, None));
                 place
             }
             None => return None,
         };
         self.active += 1;
         Some(place)
+    }
+
+    /// Adds a user or a place.
+    pub(super) fn add_user(&mut self, user: User) {
+        self.users.push(user);
+        if self.program.slots > 0 {
+            self.values.push(Values::default());
+        }
+        if let Some(feed_cursors) = &mut self.feed_cursors {
+            feed_cursors.add_user();
+        }
+        if self.program.cookies != Cookies::Off {
+            self.jars.push(Jar::default());
+        }
+        if let Some(open_runs) = &mut self.open_runs {
+            open_runs.add_user();
+        }
     }
 
     /// A user of a closed stream, or the iteration in a place, has ended.
@@ -414,29 +456,6 @@ impl<'p> StreamShard<'p> {
     pub fn part_from_connection(&mut self, user: u32) {
         if user != NONE {
             self.users[user as usize].connection = NONE;
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use loadlens_plan::Share;
-
-    #[test]
-    fn parts_of_all_threads_of_all_machines_are_the_whole() {
-        for total in [0, 1, 7, 1_001] {
-            let mut sum = 0;
-            for (machine, threads) in [(0, 3), (1, 1), (2, 5)] {
-                let share = Share {
-                    index: machine,
-                    of: 3,
-                };
-                sum += (0..threads)
-                    .map(|thread| count_of(total, Part::new(share, thread, threads)))
-                    .sum::<u64>();
-            }
-            assert_eq!(sum, total);
         }
     }
 }

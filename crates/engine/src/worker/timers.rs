@@ -1,6 +1,7 @@
 //! Moments at which a user is to be looked at: ends of pauses, and deadlines.
 //!
-//! A user has at most one entry of each kind. A deadline's entry is not moved for each request: when
+//! A user has at most one entry of each kind, and one more for each time that a change of the load lets it go in a
+//! pause. A deadline's entry is not moved for each request: when
 //! its time comes the worker looks at the user's real deadline and, if that is later, enters it again.
 //! So a request that ends in time costs no timer operation, and the heap never outgrows the users.
 

@@ -90,13 +90,13 @@ fn the_shares_of_several_machines_use_a_unique_feed_up_together() {
     let (_file, feed) = ids("shares", 100, json!({"pick": "unique"}));
     let mut deleted = 0;
 
-    for (index, threads) in [(0, 1), (1, 2), (2, 1)] {
+    for (from, to, threads) in [(0, 1, 1), (1, 4, 2), (4, 9, 1)] {
         let mut stream = stream("load", origin.port, "/items/{{ids.id}}");
         stream["scenarios"][0]["steps"][0]["method"] = json!("DELETE");
         stream["workload"] = json!({"kind": "closed", "users": 12});
         let mut plan = plan(vec![stream]);
         plan["threads"] = json!(threads);
-        plan["share"] = json!({"index": index, "of": 3});
+        plan["share"] = json!({"from": from, "to": to, "of": 9});
         plan["duration_ns"] = json!(20_000_000_000u64);
         plan["feeds"] = json!([feed]);
         let load = meet(&origin, &plan).0.result["streams"][0].clone();

@@ -3,17 +3,19 @@
 use std::cell::RefCell;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use loadlens_base::Random;
+use loadlens_engine::run::result::{Conclusion, Ends};
 use loadlens_engine::worker::shard::StreamShard;
-use loadlens_engine::worker::{Control, Settings, Worker, WorkerEnd};
+use loadlens_engine::worker::{Change, Control, Level, Settings, Worker, WorkerEnd, CHANGE_AHEAD};
 use loadlens_plan::arrival::Part;
-use loadlens_plan::program::Program;
+use loadlens_plan::program::{Program, StreamProgram};
 use loadlens_plan::{Plan, Role, Share, Stream};
 use loadlens_record::collector::{Collected, Collector, Live, ThreadEnds};
-use loadlens_record::files::{Names, StreamNames};
+use loadlens_record::files::{Files, Names, StreamNames};
 use loadlens_record::grid::Grid;
 use loadlens_record::interval::{IntervalSet, Shape};
 use loadlens_record::recorder::{Recorder, RowLogs, StreamProgress, SETS};
@@ -21,10 +23,11 @@ use loadlens_record::ring::ring;
 use loadlens_record::rows::{
     row_log, ConnectionRow, RowSource, SampleRow, Thinning, CONNECTION_BYTES, SAMPLE_BYTES,
 };
+use loadlens_record::sums::Begin;
 use parking_lot::Mutex;
 use serde_json::Value;
 
-use crate::plans::{draw_addresses, draw_nature, draw_plan, world, Draws};
+use crate::plans::{draw_addresses, draw_changes, draw_nature, draw_plan, level, world, Draws};
 use crate::world::{Sim, World};
 use crate::MS;
 
@@ -39,14 +42,26 @@ pub struct Told {
     pub world: World,
 }
 
+/// Workers that are collected together, into the files of a folder.
+pub struct Machine {
+    pub folder: PathBuf,
+    pub workers: usize,
+}
+
 /// End of one history.
 pub struct History {
     pub plan: Plan,
+    /// Of all workers; where there are several machines, of the first.
     pub collected: Collected,
+    pub conclusion: Conclusion,
     pub workers: Vec<Told>,
     pub may_spin: bool,
     /// Time at which an early end was requested.
     pub stopped_at: Option<u64>,
+    /// Changes of the load of the first stream.
+    pub changes: Vec<Change>,
+    /// End of the measured part.
+    pub end: u64,
 }
 
 impl History {
@@ -64,6 +79,15 @@ impl History {
         hasher.finish()
     }
 
+    /// The most users that the first stream had, given those of its plan.
+    pub fn most_users(&self, planned: u32) -> u32 {
+        let users = self.changes.iter().map(|change| match change.new {
+            Level::Users(users) => users,
+            Level::RatePerS(_) => 0,
+        });
+        users.max().unwrap_or(0).max(planned)
+    }
+
     pub fn rows(&self) -> impl Iterator<Item = &SampleRow> {
         self.workers.iter().flat_map(|told| &told.rows)
     }
@@ -78,8 +102,12 @@ pub struct Setting {
     pub collects_every: u64,
     pub may_spin: bool,
     pub stop_at: Option<u64>,
+    /// Changes of the load of the first stream, each with the time at which it is asked for.
+    pub changes: Vec<(u64, Level)>,
     /// Bound of what each worker keeps of answers and requests.
     pub store_bytes: usize,
+    /// Machines in the order of their workers; empty: all are on one, which writes no files.
+    pub machines: Vec<Machine>,
 }
 
 impl Setting {
@@ -91,7 +119,9 @@ impl Setting {
             collects_every: 50,
             may_spin: false,
             stop_at: None,
+            changes: Vec::new(),
             store_bytes: 1 << 20,
+            machines: Vec::new(),
         }
     }
 
@@ -102,9 +132,11 @@ impl Setting {
         let nature = draw_nature(random);
         let addresses = draw_addresses(random);
         let workers = Draws(random).of(&[1, 1, 1, 1, 2, 3]);
+        let changes = draw_changes(&mut Random::derived(seed, &[2]), &plan);
         let mut draws = Draws(random);
         Setting {
             plan,
+            changes,
             worlds: (0..workers)
                 .map(|worker| world(seed, worker, nature, &addresses))
                 .collect(),
@@ -112,6 +144,7 @@ impl Setting {
             may_spin: draws.of(&[true, false]),
             stop_at: draws.of(&[None, None, None, Some(7 * MS), Some(70 * MS)]),
             store_bytes: 1 << 20,
+            machines: Vec::new(),
         }
     }
 
@@ -148,22 +181,37 @@ impl Setting {
             let worker = Worker::new(clock, net, shards, recording.recorder, control, settings);
             workers.push((sim, worker));
         }
-        let live = Arc::new(Mutex::new(Live::default()));
-        let collector = Collector::new(names(&program), ends, None, live);
-        let collector = Rc::new(RefCell::new(collector));
+        let collectors = collectors(&self.machines, &plan, &program, ends);
+        let collectors = Rc::new(RefCell::new(collectors));
         for (sim, _) in &workers {
-            let (collector, every, mut count) = (collector.clone(), self.collects_every, 0);
+            let (collectors, every, mut count) = (collectors.clone(), self.collects_every, 0);
             sim.0.borrow_mut().at_wait = Some(Box::new(move || {
                 count += 1;
                 if count % every == 0 {
-                    collector.borrow_mut().collect();
+                    let mut collectors = collectors.borrow_mut();
+                    collectors.iter_mut().for_each(Collector::collect);
                 }
             }));
         }
 
-        let (ended, stopped_at) = take_turns(workers, &control, self.stop_at);
+        let planned = level(&plan.streams[0].workload);
+        let (ended, stopped_at) =
+            take_turns(workers, &control, self.stop_at, (planned, self.changes));
 
-        let collected = Rc::into_inner(collector).unwrap().into_inner().finish();
+        let collectors = Rc::into_inner(collectors).unwrap().into_inner();
+        let mut of_machines = Vec::new();
+        let mut left = &ended[..];
+        for (at, collector) in collectors.into_iter().enumerate() {
+            let count = self.machines.get(at).map_or(left.len(), |own| own.workers);
+            let (own, others) = left.split_at(count);
+            left = others;
+            of_machines.push(conclude(
+                collector,
+                own.iter().map(|(_, end)| end),
+                &control,
+            ));
+        }
+        let (collected, conclusion) = of_machines.swap_remove(0);
         let workers =
             ended
                 .into_iter()
@@ -178,8 +226,11 @@ impl Setting {
             workers: workers.collect(),
             plan,
             collected,
+            conclusion,
             may_spin: self.may_spin,
             stopped_at,
+            changes: control.changes_from(0),
+            end: control.end(),
         }
     }
 }
@@ -190,21 +241,38 @@ fn take_turns(
     workers: Vec<(Sim, Worker<'_, Sim, Sim>)>,
     control: &Control,
     mut stop_at: Option<u64>,
+    (planned, changes): (Option<Level>, Vec<(u64, Level)>),
 ) -> (Vec<(World, WorkerEnd)>, Option<u64>) {
     let mut stopped_at = None;
+    let mut changes = changes.into_iter().peekable();
     let mut left: Vec<_> = workers.into_iter().enumerate().collect();
     left.iter_mut().for_each(|(_, (_, worker))| worker.begin());
     let mut ended = Vec::new();
     while let Some(at) = (0..left.len()).min_by_key(|at| left[*at].1 .0 .0.borrow().now) {
-        let (_, (sim, worker)) = &mut left[at];
-        let now = sim.0.borrow().now;
-        assert!(sim.0.borrow().calls < 5_000_000, "the run does not end");
+        let now = left[at].1 .0 .0.borrow().now;
+        let calls = left[at].1 .0 .0.borrow().calls;
+        assert!(calls < 5_000_000, "the run does not end");
         if stop_at.is_some_and(|stop| stop <= now) {
             // As `Run::stop` does.
             (stop_at, stopped_at) = (None, Some(now));
             control.stop(now + 25 * MS);
         }
-        if !worker.turn() {
+        while let Some((_, new)) = changes.next_if(|(at, _)| *at <= now) {
+            // As `Run::change` does; a thread that was frozen in its turn has lived ahead of the others.
+            let clocks = left.iter().map(|(_, (sim, _))| sim.0.borrow().now);
+            let latest_clock = clocks.max().unwrap_or(now);
+            let changed = control.change(|before| {
+                let latest = before.last().map(|change| change.new);
+                Ok::<Change, ()>(Change {
+                    at: latest_clock + CHANGE_AHEAD,
+                    stream: 0,
+                    old: latest.or(planned).ok_or(())?,
+                    new,
+                })
+            });
+            changed.expect("the load has a level");
+        }
+        if !left[at].1 .1.turn() {
             let (number, (sim, worker)) = left.remove(at);
             let (end, _) = worker.finish();
             sim.0.borrow_mut().at_wait = None;
@@ -218,9 +286,53 @@ fn take_turns(
     )
 }
 
-fn names(program: &Program) -> Names {
-    let of_stream = |stream: &loadlens_plan::program::StreamProgram| StreamNames {
-        name: String::new(),
+/// A collector for each machine.
+fn collectors(
+    machines: &[Machine],
+    plan: &Plan,
+    program: &Program,
+    mut ends: Vec<ThreadEnds>,
+) -> Vec<Collector> {
+    let collector = |ends, files| {
+        let live = Arc::new(Mutex::new(Live::default()));
+        Collector::new(names(plan, program), ends, files, live)
+    };
+    if machines.is_empty() {
+        return vec![collector(ends, None)];
+    }
+    let of_machine = |machine: &Machine| {
+        let (shape, threads) = (Shape::of(program), machine.workers as u32);
+        let files = Files::create(&machine.folder, Some(Begin { shape, threads })).unwrap();
+        collector(ends.drain(..machine.workers).collect(), Some(files))
+    };
+    machines.iter().map(of_machine).collect()
+}
+
+/// Ends a collector as the supervisor of a run does.
+fn conclude<'e>(
+    collector: Collector,
+    ends: impl Iterator<Item = &'e WorkerEnd>,
+    control: &Control,
+) -> (Collected, Conclusion) {
+    let (collected, files) = collector.finish();
+    let mut changes = control.changes_from(0);
+    changes.retain(|change| change.at < control.end());
+    let conclusion = Conclusion {
+        ends: Ends::of(ends),
+        is_stopped: control.is_stopped(),
+        changes,
+        ..Conclusion::default()
+    };
+    if let Some(mut files) = files {
+        files.end(&conclusion);
+        assert_eq!(files.faults(), [""; 0]);
+    }
+    (collected, conclusion)
+}
+
+fn names(plan: &Plan, program: &Program) -> Names {
+    let of_stream = |(planned, stream): (&Stream, &StreamProgram)| StreamNames {
+        name: planned.name.clone(),
         steps: stream.steps.iter().map(|step| step.name.clone()).collect(),
         groups: stream
             .groups
@@ -233,8 +345,9 @@ fn names(program: &Program) -> Names {
             .map(|step| step.checks().len())
             .collect(),
     };
+    let streams = plan.streams.iter().zip(&program.streams);
     Names {
-        streams: program.streams.iter().map(of_stream).collect(),
+        streams: streams.map(of_stream).collect(),
     }
 }
 

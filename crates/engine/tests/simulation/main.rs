@@ -10,6 +10,7 @@ mod laws;
 #[allow(dead_code)] // only whether a request is valid is asked here
 #[path = "../../../http/tests/literal/request.rs"]
 mod literal;
+mod merged;
 mod plans;
 mod scripted;
 mod shaped;
@@ -119,6 +120,17 @@ fn every_history_obeys_the_law_of_counting_and_ends_in_time() {
             .map(|outcome| outcome.name())
             .collect();
         assert_eq!(missing, ["resolve", "tls", "own_memory", "tls_timeout"]);
+    }
+}
+
+/// A thread at the planned end while another was still to end its load before it, one that was frozen over the end, and
+/// one that woke behind it for a time-out.
+const ENDED_TWICE: [u64; 7] = [2975, 13_073, 21_568, 24_769, 25_151, 26_670, 73_357];
+
+#[test]
+fn all_threads_end_at_one_moment_in_the_histories_in_which_they_once_did_not() {
+    for seed in ENDED_TWICE {
+        check(&Setting::drawn(seed).live());
     }
 }
 

@@ -1,6 +1,8 @@
 //! Choices of a seed: the load, and the world that it meets.
 
 use loadlens_base::Random;
+use loadlens_engine::worker::Level;
+use loadlens_plan::Workload;
 use serde_json::{json, Value};
 
 use crate::world::{Listens, Nature, World};
@@ -192,6 +194,43 @@ pub fn draw_plan(random: &mut Random) -> Value {
         "schema_version": 1, "seed": draws.of(&[1, 2, 3]), "warmup_ns": draws.of(&[0, 13 * MS]),
         "duration_ns": duration, "drain_ns": draws.of(&[0, 1, 15 * MS]), "streams": streams,
     })
+}
+
+/// The level of a load that can be changed while it runs.
+pub fn level(workload: &Workload) -> Option<Level> {
+    match workload {
+        Workload::Open { rate_per_s, .. } => rate_per_s.map(Level::RatePerS),
+        Workload::Closed {
+            users,
+            pace: None,
+            profile: None,
+            iterations: None,
+            requests: None,
+            ..
+        } => Some(Level::Users(*users)),
+        Workload::Closed { .. } => None,
+    }
+}
+
+/// Draws changes of the load: none, or up to four, some of them before others have taken effect.
+pub fn draw_changes(random: &mut Random, plan: &Value) -> Vec<(u64, Level)> {
+    let workload: Workload =
+        serde_json::from_value(plan["streams"][0]["workload"].clone()).unwrap();
+    let draws = &mut Draws(random);
+    let Some(level) = level(&workload) else {
+        return Vec::new();
+    };
+    let count = draws.of(&[0, 1, 2, 4]);
+    let mut at = 0;
+    let change = |_| {
+        at += draws.of(&[0, 3 * MS, 20 * MS, 100 * MS]);
+        let new = match level {
+            Level::RatePerS(_) => Level::RatePerS(draws.of(&[20.0, 700.0, 3000.0, 9000.0])),
+            Level::Users(_) => Level::Users(draws.of(&[1, 2, 4, 9, 15])),
+        };
+        (at, new)
+    };
+    (0..count).map(change).collect()
 }
 
 /// Draws the world of a seed.

@@ -1,5 +1,7 @@
 //! Settings with which an origin starts.
 
+use std::net::Ipv4Addr;
+
 use strum::{EnumString, VariantNames};
 
 use crate::tls::TlsConfig;
@@ -7,8 +9,10 @@ use crate::tls::TlsConfig;
 /// Settings of an origin; the default is a healthy one on a free port.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Port on loopback; 0: a free one.
+    /// Port; 0: a free one.
     pub port: u16,
+    /// Address that it serves on; counts are always on loopback.
+    pub address: Ipv4Addr,
     /// Threads that serve; connections are dealt to them in turn.
     pub threads: usize,
     /// Thread i is kept on processor `cpus[i % len]`; empty: anywhere.
@@ -33,6 +37,7 @@ impl Default for Config {
     fn default() -> Config {
         Config {
             port: 0,
+            address: Ipv4Addr::LOCALHOST,
             threads: 1,
             cpus: Vec::new(),
             root: None,

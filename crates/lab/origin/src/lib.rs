@@ -24,7 +24,7 @@ mod route;
 pub mod tls;
 mod worker;
 
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::SocketAddrV4;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::Arc;
@@ -39,7 +39,7 @@ use crate::worker::{watch, Shared, ThreadShared, Worker};
 
 /// A running origin; it is gone when this is dropped.
 pub struct Origin {
-    /// The port that it serves on (127.0.0.1).
+    /// The port that it serves on.
     pub port: u16,
     /// Port on which its counts are read.
     pub control_port: u16,
@@ -62,7 +62,7 @@ impl Origin {
     /// Starts one.
     pub fn start(config: Config) -> std::io::Result<Origin> {
         let count = config.threads.max(1);
-        let (listener, port) = sys::bind(SocketAddrV4::new(Ipv4Addr::LOCALHOST, config.port))?;
+        let (listener, port) = sys::bind(SocketAddrV4::new(config.address, config.port))?;
         if config.admission != Admission::Refuse {
             sys::listen(listener.as_raw_fd(), config.backlog)?;
         }

@@ -9,6 +9,7 @@
 )]
 
 use std::io::Write;
+use std::net::Ipv4Addr;
 use std::os::fd::AsRawFd;
 use std::process::ExitCode;
 use std::str::FromStr;
@@ -20,9 +21,10 @@ use loadlens_sys as sys;
 use strum::VariantNames;
 
 const HELP: &str = "\
-Serve known behaviour over HTTP/1.1 on 127.0.0.1, and keep counts of it.
+Serve known behaviour over HTTP/1.1, and keep counts of it.
 
-  loadlens-origin [--port 0] [--threads 1] [--cpus 0,1] [--root TARGET] [--log-rows 0] [--books FILE]
+  loadlens-origin [--address 127.0.0.1] [--port 0] [--threads 1] [--cpus 0,1] [--root TARGET] [--log-rows 0]
+                  [--books FILE]
                   [--admission accept|refuse|hold|close|reset|greet] [--backlog 4096] [--max-connections N]
                   [--tls [--tls-certificate good|expired|wrong-name|self-signed] [--tls-versions 1.2|1.3|both]
                    [--tls-handshake whole|stall|close|reset] [--tls-client-certificate] [--tls-alpn NAME,NAME]
@@ -110,6 +112,7 @@ impl Options {
         let config = &mut self.config;
         match word {
             "--port" => config.port = number(&value()?)?,
+            "--address" => config.address = address(&value()?)?,
             "--threads" => config.threads = number(&value()?)?,
             "--cpus" => config.cpus = value()?.split(',').map(number).collect::<Result<_, _>>()?,
             "--root" | "--behaviour" => config.root = Some(target(value()?)?),
@@ -172,6 +175,11 @@ fn choice<T: FromStr + VariantNames>(name: &str) -> Result<T, String> {
 
 fn number<T: FromStr>(text: &str) -> Result<T, String> {
     text.parse().map_err(|_| format!("not a number: {text}"))
+}
+
+fn address(text: &str) -> Result<Ipv4Addr, String> {
+    text.parse()
+        .map_err(|_| format!("not an IPv4 address: {text}"))
 }
 
 fn target(text: String) -> Result<String, String> {

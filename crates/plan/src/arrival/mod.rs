@@ -4,54 +4,31 @@
 //! parts of a schedule together are exactly the whole, however it is split.
 //!
 //! A rate that changes stands in `rates`, due times from a file in `replay`, users who come and go in `presence`, and what
-//! is due for them in `timetable`.
+//! is due for them in `timetable`; a rate that is changed while it runs in `tempo`.
 
+mod part;
 pub mod presence;
 pub mod rates;
 pub mod replay;
+pub mod tempo;
 pub mod timetable;
 
 use std::sync::Arc;
 
+pub use part::{Numbers, Part};
 use rates::{Cursor, Rates};
 
 use loadlens_base::units::SECOND;
 use loadlens_base::Random;
 
-use crate::{Arrivals, Share, Think};
-
-/// Arrivals `index`, `index + of`, `index + 2 of` ... of a schedule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part {
-    /// The first arrival that is ours, from 0.
-    pub index: u64,
-    /// The distance to the next; at least 1.
-    pub of: u64,
-}
-
-impl Part {
-    /// The whole schedule.
-    pub const WHOLE: Part = Part { index: 0, of: 1 };
-
-    /// The arrivals of thread `thread` of `threads` on the machine that has `share`.
-    ///
-    /// Machines may have different numbers of threads.
-    pub fn new(share: Share, thread: u32, threads: u32) -> Self {
-        let machines = u64::from(share.of);
-        Part {
-            index: u64::from(share.index) + machines * u64::from(thread),
-            of: machines * u64::from(threads),
-        }
-    }
-}
+use crate::{Arrivals, Think};
 
 /// The due times of one part of an arrival process, nanoseconds since its start, rising, without end.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     law: Law,
-    /// Number of this thread's next arrival in the whole schedule.
-    next: u64,
-    of: u64,
+    /// Numbers of this thread's arrivals in the whole schedule.
+    numbers: Numbers,
 }
 
 #[derive(Clone, Debug)]
@@ -93,7 +70,7 @@ impl Schedule {
     ///
     /// Of a rate that changes, arrival k of a constant schedule is due at the moment after which the rate's integral is
     /// above k; Poisson: after which it is above the sum of k + 1 draws of mean 1. A replay has no law of its own.
-    pub fn of(seed: u64, intensity: Intensity, arrivals: Arrivals, part: Part) -> Self {
+    pub fn of(seed: u64, intensity: Intensity, arrivals: Arrivals, part: &Part) -> Self {
         let law = match intensity {
             Intensity::Constant(rate) => return Schedule::new(seed, rate, arrivals, part),
             Intensity::Shaped(rates) => Law::Shaped {
@@ -107,8 +84,7 @@ impl Schedule {
         };
         Schedule {
             law,
-            next: part.index,
-            of: part.of,
+            numbers: part.numbers(),
         }
     }
 
@@ -116,7 +92,7 @@ impl Schedule {
     ///
     /// Constant: arrival k is due at k / rate, rounded to the nanosecond, the first at 0; so [0, T) holds exactly
     /// rate x T arrivals where that is whole. Poisson: the first arrival comes after one gap.
-    pub fn new(seed: u64, rate_per_s: f64, arrivals: Arrivals, part: Part) -> Self {
+    pub fn new(seed: u64, rate_per_s: f64, arrivals: Arrivals, part: &Part) -> Self {
         let law = match arrivals {
             Arrivals::Constant => Law::Constant(Grid::new(rate_per_s)),
             Arrivals::Poisson => Law::Poisson {
@@ -128,8 +104,7 @@ impl Schedule {
         };
         Schedule {
             law,
-            next: part.index,
-            of: part.of,
+            numbers: part.numbers(),
         }
     }
 }
@@ -139,8 +114,7 @@ impl Iterator for Schedule {
 
     /// None: there is no further arrival.
     fn next(&mut self) -> Option<u64> {
-        let number = self.next;
-        self.next = number.saturating_add(self.of);
+        let number = self.numbers.advance();
         Some(match &mut self.law {
             Law::Constant(grid) => grid.due_ns(number),
             Law::Poisson {
@@ -256,9 +230,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{Profile, Segment};
+    use crate::{Profile, Segment, Share};
 
-    fn due_before(rate_per_s: f64, arrivals: Arrivals, part: Part, seconds: u64) -> Vec<u64> {
+    fn due_before(rate_per_s: f64, arrivals: Arrivals, part: &Part, seconds: u64) -> Vec<u64> {
         Schedule::new(1, rate_per_s, arrivals, part)
             .take_while(|due| *due < seconds * SECOND)
             .collect()
@@ -275,7 +249,7 @@ mod tests {
             (250.25, 4, 1001),
         ] {
             assert_eq!(
-                due_before(rate, Arrivals::Constant, Part::WHOLE, seconds).len(),
+                due_before(rate, Arrivals::Constant, &Part::whole(), seconds).len(),
                 expected,
                 "{rate}"
             );
@@ -285,7 +259,7 @@ mod tests {
     #[test]
     fn a_constant_due_time_is_k_over_rate_rounded_with_no_drift() {
         // Hand count: at 3/s the points are 0, 333333333.3, 666666666.7, 1 s.
-        let thirds = due_before(3.0, Arrivals::Constant, Part::WHOLE, 2);
+        let thirds = due_before(3.0, Arrivals::Constant, &Part::whole(), 2);
         assert_eq!(
             thirds,
             [
@@ -314,7 +288,7 @@ mod tests {
     #[test]
     fn poisson_gaps_have_mean_and_coefficient_of_variation_of_an_exponential() {
         let n = 100_000;
-        let due: Vec<u64> = Schedule::new(7, 5000.0, Arrivals::Poisson, Part::WHOLE)
+        let due: Vec<u64> = Schedule::new(7, 5000.0, Arrivals::Poisson, &Part::whole())
             .take(n + 1)
             .collect();
 
@@ -334,7 +308,7 @@ mod tests {
 
     #[test]
     fn poisson_gaps_do_not_depend_on_each_other() {
-        let due: Vec<u64> = Schedule::new(9, 1000.0, Arrivals::Poisson, Part::WHOLE)
+        let due: Vec<u64> = Schedule::new(9, 1000.0, Arrivals::Poisson, &Part::whole())
             .take(100_001)
             .collect();
         let gaps: Vec<f64> = due
@@ -349,7 +323,11 @@ mod tests {
 
     #[test]
     fn machines_with_different_numbers_of_threads_share_one_schedule() {
-        let share = |index| Share { index, of: 2 };
+        let share = |from| Share {
+            from,
+            to: from + 1,
+            of: 2,
+        };
         let mut parts: Vec<u64> = [
             (share(0), 0, 3),
             (share(0), 1, 3),
@@ -361,19 +339,22 @@ mod tests {
             due_before(
                 99.0,
                 Arrivals::Poisson,
-                Part::new(share, thread, threads),
+                &Part::new(share, thread, threads),
                 20,
             )
         })
         .collect();
         parts.sort_unstable();
 
-        assert_eq!(parts, due_before(99.0, Arrivals::Poisson, Part::WHOLE, 20));
+        assert_eq!(
+            parts,
+            due_before(99.0, Arrivals::Poisson, &Part::whole(), 20)
+        );
     }
 
     #[test]
     fn another_seed_gives_another_poisson_schedule() {
-        let first = |seed| Schedule::new(seed, 10.0, Arrivals::Poisson, Part::WHOLE).next();
+        let first = |seed| Schedule::new(seed, 10.0, Arrivals::Poisson, &Part::whole()).next();
 
         assert_eq!(first(1), first(1));
         assert_ne!(first(1), first(2));
@@ -424,8 +405,8 @@ mod tests {
             };
             for repeats in [false, true] {
                 let profile = shaped(&[level], repeats);
-                let constant = Schedule::new(1, rate, Arrivals::Constant, Part::WHOLE);
-                let of_profile = Schedule::of(1, profile, Arrivals::Constant, Part::WHOLE);
+                let constant = Schedule::new(1, rate, Arrivals::Constant, &Part::whole());
+                let of_profile = Schedule::of(1, profile, Arrivals::Constant, &Part::whole());
 
                 let (expected, found): (Vec<u64>, Vec<u64>) =
                     constant.zip(of_profile).take(5000).unzip();
@@ -455,7 +436,7 @@ mod tests {
         for seed in 0..seeds {
             let profile = shaped(&[up, down], false);
             let due: Vec<u64> =
-                Schedule::of(seed, profile, Arrivals::Poisson, Part::WHOLE).collect();
+                Schedule::of(seed, profile, Arrivals::Poisson, &Part::whole()).collect();
             let before = |ns: u64| due.partition_point(|due| *due < ns) as f64;
             let marks = [0, SECOND / 2, SECOND, 2 * SECOND].map(before);
             for at in 0..3 {
@@ -485,13 +466,13 @@ mod tests {
     #[test]
     fn a_replay_is_the_file_and_ends_with_it() {
         let times: Arc<[u64]> = [0, 5, 5, 9].into();
-        let replay = |part| {
+        let replay = |part: &Part| {
             let intensity = Intensity::Replay(times.clone());
             Schedule::of(1, intensity, Arrivals::Constant, part).collect::<Vec<_>>()
         };
 
-        assert_eq!(replay(Part::WHOLE), [0, 5, 5, 9]);
-        assert_eq!(replay(Part { index: 1, of: 3 }), [5]);
+        assert_eq!(replay(&Part::whole()), [0, 5, 5, 9]);
+        assert_eq!(replay(&Part::new(Share::default(), 1, 3)), [5]);
     }
 
     fn segments() -> impl Strategy<Value = Vec<Segment>> {
@@ -531,14 +512,14 @@ mod tests {
 
         #[test]
         fn the_parts_of_a_shaped_schedule_are_the_whole(
-            segments in segments(), repeats: bool, is_poisson: bool, of in 1u64..9, seed: u64,
+            segments in segments(), repeats: bool, is_poisson: bool, of in 1u32..9, seed: u64,
         ) {
             let law = if is_poisson { Arrivals::Poisson } else { Arrivals::Constant };
-            let whole: Vec<u64> = Schedule::of(seed, shaped(&segments, repeats), law, Part::WHOLE).take(400).collect();
+            let whole: Vec<u64> = Schedule::of(seed, shaped(&segments, repeats), law, &Part::whole()).take(400).collect();
 
             prop_assert!(whole.windows(2).all(|pair| pair[0] <= pair[1]));
             for index in 0..of {
-                let part = Schedule::of(seed, shaped(&segments, repeats), law, Part { index, of });
+                let part = Schedule::of(seed, shaped(&segments, repeats), law, &Part::new(Share::default(), index, of));
                 let expected: Vec<u64> = whole.iter().copied().skip(index as usize).step_by(of as usize).collect();
                 prop_assert_eq!(part.take(expected.len()).collect::<Vec<_>>(), expected);
             }
@@ -548,7 +529,7 @@ mod tests {
         fn as_many_arrivals_come_before_a_moment_as_the_integral_says(
             segments in segments(), repeats: bool, at in 1u64..20 * SECOND,
         ) {
-            let schedule = Schedule::of(1, shaped(&segments, repeats), Arrivals::Constant, Part::WHOLE);
+            let schedule = Schedule::of(1, shaped(&segments, repeats), Arrivals::Constant, &Part::whole());
             let expected = integral(&segments, repeats, at);
 
             // Arrival k comes where the integral is k, so [0, T) holds the integral up to T, rounded up.
@@ -564,17 +545,17 @@ mod tests {
         #[test]
         fn the_parts_of_a_schedule_are_the_whole(
             rate in 1.0f64..5000.0,
-            of in 1u64..9,
+            of in 1u32..9,
             seed: u64,
             is_poisson: bool,
         ) {
             let law = if is_poisson { Arrivals::Poisson } else { Arrivals::Constant };
             let n = 400usize;
-            let whole: Vec<u64> = Schedule::new(seed, rate, law, Part::WHOLE).take(n).collect();
+            let whole: Vec<u64> = Schedule::new(seed, rate, law, &Part::whole()).take(n).collect();
 
             prop_assert!(whole.windows(2).all(|pair| pair[0] <= pair[1]));
             for index in 0..of {
-                let part = Schedule::new(seed, rate, law, Part { index, of });
+                let part = Schedule::new(seed, rate, law, &Part::new(Share::default(), index, of));
                 let expected: Vec<u64> = whole.iter().copied().skip(index as usize).step_by(of as usize).collect();
                 prop_assert_eq!(part.take(expected.len()).collect::<Vec<_>>(), expected);
             }
@@ -582,7 +563,7 @@ mod tests {
 
         #[test]
         fn a_constant_schedule_has_rate_times_duration_arrivals(rate in 1u64..20_000, seconds in 1u64..4) {
-            let due = due_before(rate as f64, Arrivals::Constant, Part::WHOLE, seconds);
+            let due = due_before(rate as f64, Arrivals::Constant, &Part::whole(), seconds);
             prop_assert_eq!(due.len() as u64, rate * seconds);
         }
     }

@@ -1,6 +1,7 @@
 //! Count of passes and failures of each check of a stream on one thread, with their times.
 
 use loadlens_base::units::seconds;
+use serde::{Deserialize, Serialize};
 
 use super::pattern::Tool;
 use super::StreamProgram;
@@ -18,7 +19,7 @@ pub(super) enum Verdict {
 }
 
 /// The way an answer failed a check. Never holds head or body bytes of the answer: they may be secret.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub enum CheckFailure {
     /// This status is not expected.
     Status(u16),
@@ -52,7 +53,7 @@ impl CheckFailure {
 }
 
 /// One failure of a check.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub struct CheckNote {
     /// Time at which the answer was complete.
     pub at: u64,
@@ -65,7 +66,7 @@ pub struct CheckNote {
 /// Verdicts of one check on all answers.
 ///
 /// The law: passed + failed + not judged are the whole answers of the step.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct CheckTally {
     /// Answers that passed.
     pub passed: u64,

@@ -63,6 +63,11 @@ impl Program {
         compile::program(plan)
     }
 
+    /// Compiles a plan of which nothing is sent here: the environment is not read.
+    pub fn unsent(plan: &Plan) -> Result<Program, Vec<Fault>> {
+        compile::unsent(plan)
+    }
+
     /// Compiles a plan of one step whose requests come from somewhere else than its text.
     pub fn compile_with(
         plan: &Plan,

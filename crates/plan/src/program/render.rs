@@ -5,7 +5,7 @@ use std::io::Write;
 use std::time::{Duration, SystemTime};
 
 use loadlens_base::units::SECOND;
-use loadlens_base::Random;
+use loadlens_base::{split_mix, Random};
 use loadlens_http::request::{is_target, is_value_byte, push_component};
 
 use super::json::push_escaped;
@@ -24,6 +24,8 @@ pub struct RenderContext<'a> {
     pub user: u32,
     /// Wall clock time.
     pub unix_ns: u64,
+    /// Wall clock time at which the run began.
+    pub t0_unix_ns: u64,
     /// The records of its feeds that the iteration was given.
     pub records: Records<'a>,
 }
@@ -322,6 +324,7 @@ impl Made {
                 let is_true = context.random.below(2) == 1;
                 out.extend_from_slice(if is_true { b"true" } else { b"false" });
             }
+            Made::Traceparent { key } => push_traceparent(out, key, context),
         }
     }
 
@@ -338,6 +341,7 @@ impl Made {
             Made::Timestamp(Instant::Iso) => 24,
             Made::Sequence | Made::Bool => 5,
             Made::User => 3,
+            Made::Traceparent { .. } => 55,
         }
     }
 }
@@ -399,6 +403,16 @@ fn push_hex(out: &mut Vec<u8>, digits: u16, random: &mut Random) {
         }
         left -= left.min(16);
     }
+}
+
+/// W3C Trace Context, level 1, sampled. The ids follow from the plan's seed (in `key`), the start of the run, and the
+/// number of the request, so that its row in the record leads to its trace (docs/reference/record.md).
+fn push_traceparent(out: &mut Vec<u8>, key: u64, context: &RenderContext) {
+    let of_run = split_mix(key ^ context.t0_unix_ns);
+    let high = split_mix(of_run ^ context.seq);
+    let low = split_mix(of_run ^ !context.seq);
+    // Writing into a vector cannot fail.
+    let _ = write!(out, "00-{high:016x}{low:016x}-{:016x}-01", split_mix(high));
 }
 
 /// RFC 3339 in UTC with milliseconds.

@@ -32,6 +32,8 @@ pub(super) enum Made {
     Hex { digits: u16 },
     /// `true` or `false`.
     Bool,
+    /// A header of W3C Trace Context; `key` is of the stream.
+    Traceparent { key: u64 },
 }
 
 /// Content of a `{{...}}`.
@@ -73,8 +75,8 @@ pub(super) struct Known<'a> {
 
 /// Everything that may stand between braces, for messages.
 const FORMS: &str =
-    "uuid, int LOW HIGH, float LOW HIGH, bool, word N, hex N, choice A B ..., timestamp [ms|us|ns|iso], sequence, user, env NAME";
-const WORDS: [&str; 12] = [
+    "uuid, int LOW HIGH, float LOW HIGH, bool, word N, hex N, choice A B ..., timestamp [ms|us|ns|iso], sequence, user, traceparent, env NAME";
+const WORDS: [&str; 13] = [
     "bool",
     "hex",
     "raw",
@@ -86,6 +88,7 @@ const WORDS: [&str; 12] = [
     "choice",
     "timestamp",
     "sequence",
+    "traceparent",
     "env",
 ];
 const MAX_LETTERS: u16 = 4096;
@@ -221,6 +224,7 @@ fn made(words: &[&str]) -> Option<Result<Made, String>> {
         ["sequence"] => Ok(Made::Sequence),
         ["user"] => Ok(Made::User),
         ["bool"] => Ok(Made::Bool),
+        ["traceparent"] => Ok(Made::Traceparent { key: 0 }), // the compiler knows the stream
         ["hex", digits] => length(digits, "digits", "hex 16").map(|digits| Made::Hex { digits }),
         ["word", letters] => {
             length(letters, "letters", "word 12").map(|letters| Made::Word { letters })
@@ -237,7 +241,9 @@ fn made(words: &[&str]) -> Option<Result<Made, String>> {
             (Ok(low), Ok(high)) if low > high => fault("LOW is above HIGH"),
             _ => fault("LOW and HIGH are numbers, as in {{float 0 1.5}}"),
         },
-        ["uuid" | "sequence" | "user" | "bool", ..] => fault("takes nothing after its name"),
+        ["uuid" | "sequence" | "user" | "bool" | "traceparent", ..] => {
+            fault("takes nothing after its name")
+        }
         ["int" | "float", ..] => fault("needs LOW and HIGH, as in {{int 1 100}}"),
         ["word", ..] => fault("needs a number of letters, as in {{word 12}}"),
         ["hex", ..] => fault("needs a number of digits, as in {{hex 16}}"),

@@ -10,7 +10,8 @@ use loadlens_http::request::is_value_byte;
 
 use crate::program;
 use crate::{
-    Cookies, Plan, RecordTo, Reuse, Role, Scenario, Stream, Target, Think, Workload, SCHEMA_VERSION,
+    Cookies, Plan, RecordTo, Reuse, Role, Scenario, Share, Stream, Target, Think, Workload,
+    SCHEMA_VERSION,
 };
 
 use workload::check_workload;
@@ -21,6 +22,8 @@ const MAX_STREAMS: usize = 255;
 /// The step of a sample is two bytes in the record.
 const MAX_STEPS: usize = 65_535;
 const MAX_THREADS: u32 = 1024;
+/// Parts that a load is divided into, at most.
+const MAX_PARTS: u32 = 10_000;
 /// 292 years: due times are kept as signed nanoseconds.
 const MAX_NS: u64 = i64::MAX as u64;
 
@@ -34,6 +37,21 @@ impl Plan {
     }
 }
 
+fn check_share(share: Share, faults: &mut Faults<'_>) {
+    let Share { from, to, of } = share;
+    if !(1..=MAX_PARTS).contains(&of) {
+        let what = format_args!("{of} parts are not from 1 to {MAX_PARTS}");
+        faults.add("share.of", what);
+    } else if to > of {
+        faults.add("share.to", format_args!("{to} is above share.of, {of}"));
+    } else if from >= to {
+        faults.add(
+            "share.from",
+            format_args!("{from} is not below share.to, {to}"),
+        );
+    }
+}
+
 /// Adds the faults of everything but templates, headers, bodies and checks.
 pub(crate) fn structure(plan: &Plan, faults: &mut Vec<Fault>) {
     let mut faults = Faults::new(faults, "");
@@ -43,12 +61,7 @@ pub(crate) fn structure(plan: &Plan, faults: &mut Vec<Fault>) {
         "schema_version",
         format_args!("{version} is not the version of this engine, {SCHEMA_VERSION}"),
     );
-    faults.want(share.of > 0, "share.of", "0 parts: at least 1");
-    faults.want(
-        share.of == 0 || share.index < share.of,
-        "share.index",
-        format_args!("{} is not below share.of, {}", share.index, share.of),
-    );
+    check_share(share, &mut faults);
     if let Some(threads) = plan.threads.filter(|n| !(1..=MAX_THREADS).contains(n)) {
         let what = format_args!("{threads} is not from 1 to {MAX_THREADS}");
         faults.add("threads", what);

@@ -35,12 +35,17 @@ fn each_bad_value_is_one_fault_at_its_place() {
         ("/schema_version".to_owned(), json!(2), "schema_version"),
         (
             "/share".to_owned(),
-            json!({"index": 2, "of": 2}),
-            "share.index",
+            json!({"from": 2, "to": 2, "of": 2}),
+            "share.from",
         ),
         (
             "/share".to_owned(),
-            json!({"index": 0, "of": 0}),
+            json!({"from": 1, "to": 3, "of": 2}),
+            "share.to",
+        ),
+        (
+            "/share".to_owned(),
+            json!({"from": 0, "to": 0, "of": 0}),
             "share.of",
         ),
         ("/threads".to_owned(), json!(0), "threads"),

@@ -4,6 +4,60 @@ use derive_more::AddAssign;
 use serde::Serialize;
 use serde_json::{json, Value};
 
+use loadlens_base::Class;
+use loadlens_plan::program::Program;
+use loadlens_record::collector::Books;
+use loadlens_record::interval::CLASSES;
+
+use crate::worker::Unfinished;
+
+/// Requests of one step, from what was counted and what was left open.
+pub(super) fn of_step(step: usize, books: &Books, unfinished: &[Unfinished]) -> Requests {
+    let tally = &books.steps[step];
+    let class = |class: Class| books.step_classes[step * CLASSES + class as usize];
+    let left = unfinished.get(step).copied().unwrap_or_default();
+    Requests {
+        due: tally.due,
+        issued: tally.issued,
+        ok: class(Class::Ok),
+        unexpected_status: class(Class::UnexpectedStatus),
+        check_failed: class(Class::CheckFailed),
+        failed: tally.failed,
+        in_flight: left.in_flight,
+        dropped: tally.dropped,
+        waiting: left.waiting,
+        skipped: tally.skipped,
+    }
+}
+
+/// Requests that must be open by step, if the law of counting holds; 0 where less is left.
+pub(in crate::run) fn left_open(books: &Books) -> Vec<Unfinished> {
+    let of_step = |step| {
+        let counted = of_step(step, books, &[]);
+        Unfinished {
+            waiting: counted.due.saturating_sub(counted.issued + counted.dropped),
+            in_flight: counted
+                .issued
+                .saturating_sub(counted.answered() + counted.failed),
+        }
+    };
+    (0..books.steps.len()).map(of_step).collect()
+}
+
+/// Requests of all steps of a stream.
+pub(super) fn of_stream(
+    program: &Program,
+    stream: usize,
+    books: &Books,
+    unfinished: &[Unfinished],
+) -> Requests {
+    let mut sum = Requests::default();
+    for step in program.streams[stream].all_steps() {
+        sum += of_step(step, books, unfinished);
+    }
+    sum
+}
+
 /// `requests` of a stream or step.
 #[derive(AddAssign, Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Requests {

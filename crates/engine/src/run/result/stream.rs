@@ -1,26 +1,22 @@
 //! Result of one stream: its requests, its times, its steps, its errors and its connections.
 
-use std::collections::BTreeMap;
-
 use serde_json::{json, Map, Value};
 
 use loadlens_base::units::{nanos, seconds};
-use loadlens_base::{Class, Outcome};
+use loadlens_base::Outcome;
 use loadlens_estimate::{Distribution, Quantity};
-use loadlens_plan::program::{CheckNote, CheckTally, GroupProgram, StepProgram};
+use loadlens_plan::program::{CheckNote, GroupProgram, StepProgram};
 use loadlens_plan::{Profile, Role, Stream, Workload};
 use loadlens_record::collector::TimesSeries;
 use loadlens_record::files::{failures, statuses};
 use loadlens_record::grid::Phase;
-use loadlens_record::interval::CLASSES;
 use loadlens_record::merge::StreamSum;
-use loadlens_record::recorder::{size_class, AnswerNote, ErrorLog, ErrorNote, ANSWERS_EACH};
 use loadlens_record::series::Late;
 
 use crate::run::layout;
-use crate::worker::Unfinished;
 
-use super::requests::Requests;
+use super::ends::{Answer, Failure};
+use super::requests::{self, Requests};
 use super::Material;
 
 /// Beyond what the edges explain, Little's law may miss by this: the clock's grain.
@@ -60,39 +56,28 @@ fn without_tokens(text: &str) -> String {
 
 impl Material<'_> {
     fn requests_of_step(&self, step: usize) -> Requests {
-        let tally = &self.collected.steps[step];
-        let class = |class: Class| self.collected.step_classes[step * CLASSES + class as usize];
-        let left = |count: fn(&Unfinished) -> u64| {
-            self.ends
-                .iter()
-                .map(|end| count(&end.unfinished[step]))
-                .sum()
-        };
-        Requests {
-            due: tally.due,
-            issued: tally.issued,
-            ok: class(Class::Ok),
-            unexpected_status: class(Class::UnexpectedStatus),
-            check_failed: class(Class::CheckFailed),
-            failed: tally.failed,
-            in_flight: left(|left| left.in_flight),
-            dropped: tally.dropped,
-            waiting: left(|left| left.waiting),
-            skipped: tally.skipped,
+        let unfinished = &self.conclusion.ends.unfinished;
+        requests::of_step(step, &self.collected.books, unfinished)
+    }
+
+    /// The law of counting of a stream, and whether it holds: on each machine and in sum.
+    fn law(&self, index: usize, requests: &Requests) -> (bool, String) {
+        let on_machines = self.broken.iter().filter(|(stream, _)| *stream == index);
+        let on_machines: Vec<&str> = on_machines.map(|(_, law)| law.as_str()).collect();
+        if on_machines.is_empty() {
+            (requests.law_holds(), requests.law())
+        } else {
+            (false, on_machines.join("; "))
         }
     }
 
     pub(super) fn stream(&self, index: usize) -> Value {
         let stream = &self.plan.streams[index];
-        let mut requests = Requests::default();
-        for step in self.program.streams[index].all_steps() {
-            requests += self.requests_of_step(step);
-        }
-        let mut whole = StreamSum::default();
-        self.collected
-            .phases
-            .iter()
-            .for_each(|phase| whole.add_later(&phase[index].sum));
+        let ends = &self.conclusion.ends;
+        let (books, program) = (&self.collected.books, self.program);
+        let requests = requests::of_stream(program, index, books, &ends.unfinished);
+        let (law_holds, law) = self.law(index, &requests);
+        let whole = super::whole(self.collected, index);
         let series = &self.collected.streams[index];
         let kind = match stream.workload {
             Workload::Closed { .. } => "closed",
@@ -107,8 +92,8 @@ impl Material<'_> {
             "requests": requests.to_json(),
             "in_warmup": self.in_phase(Phase::Warmup, index),
             "after_end": self.in_phase(Phase::Drain, index),
-            "law_holds": requests.law_holds(),
-            "law": requests.law(),
+            "law_holds": law_holds,
+            "law": law,
             "status": statuses(&whole),
             "errors": self.errors(index, &whole),
             "failing_answers": self.failing_answers(index),
@@ -119,7 +104,7 @@ impl Material<'_> {
             "failed_time_s": series.failed.distribution(Late::Counted),
             "lag_s": series.lag.distribution(Late::Counted),
             "phases_s": {
-                "resolve": self.started.targets[index].took_ns.map(seconds),
+                "resolve": self.conclusion.resolve_ns.get(index).copied().flatten().map(seconds),
                 "connect": series.connect.distribution(Late::Counted),
                 "tls": series.tls.distribution(Late::Counted),
                 "first_byte": series.whole.first_byte.distribution(Late::Counted),
@@ -186,6 +171,7 @@ impl Material<'_> {
         let all_ended = in_flight.sum::<u64>() == 0 && later.failed.iter().sum::<u64>() == 0;
         let leaves_out = self.plan.warmup_ns > 0
             && self.is_level(stream)
+            && self.conclusion.changes.is_empty()
             && measured.failed[Outcome::Timeout.code() as usize] == 0
             && series.response.edge_is_cut(all_ended);
         let late = if leaves_out {
@@ -201,18 +187,11 @@ impl Material<'_> {
         let Some(tls) = &self.plan.streams[index].target.tls else {
             return Value::Null;
         };
-        let mut sessions: BTreeMap<String, u64> = BTreeMap::new();
-        for agreed in self.ends.iter().flat_map(|end| &end.negotiated) {
-            if usize::from(agreed.stream) == index {
-                let name = format!("{} {}", agreed.version, agreed.suite);
-                *sessions.entry(name).or_default() += agreed.sessions;
-            }
-        }
         json!({
             "verified": !tls.insecure,
             "full": whole.flows.full_handshakes,
             "resumed": whole.flows.resumed_handshakes,
-            "sessions": sessions,
+            "sessions": self.conclusion.ends.sessions.get(index).cloned().unwrap_or_default(),
         })
     }
 
@@ -272,11 +251,9 @@ impl Material<'_> {
     /// Results of each check of a step, over all threads.
     fn checks(&self, stream: usize, step: &StepProgram) -> Vec<Value> {
         let of_check = |(number, name): (usize, &String)| {
-            let mut sum = CheckTally::default();
-            self.ends
-                .iter()
-                .filter_map(|end| end.checks[stream].get(step.first_check() + number))
-                .for_each(|tally| sum.merge(tally));
+            let tallies = self.conclusion.ends.checks.get(stream);
+            let sum = tallies.and_then(|tallies| tallies.get(step.first_check() + number));
+            let sum = sum.cloned().unwrap_or_default();
             let at = |ns: u64| (sum.failed > 0).then_some(seconds(ns));
             let sample = |note: &CheckNote| {
                 format!(
@@ -302,10 +279,9 @@ impl Material<'_> {
     /// Use of each feed of the stream, all threads together.
     pub(super) fn feeds(&self, index: usize) -> Vec<Value> {
         let used = |feed: usize| {
-            let of_stream = self.ends.iter().flat_map(|end| &end.feeds);
-            of_stream
-                .filter(|(stream, _)| usize::from(*stream) == index)
-                .map(move |(_, used)| used[feed])
+            let of_stream = self.conclusion.ends.feeds.get(index);
+            let used = of_stream.and_then(|of_stream| of_stream.get(feed));
+            used.copied().unwrap_or_default()
         };
         let feeds = self.program.streams[index].feeds.iter().enumerate();
         feeds
@@ -315,8 +291,8 @@ impl Material<'_> {
                     "pick": feed.pick,
                     "end": feed.end,
                     "records": feed.records,
-                    "iterations": used(at).map(|used| used.iterations).sum::<u64>(),
-                    "is_used_up": used(at).any(|used| used.is_used_up),
+                    "iterations": used(at).iterations,
+                    "is_used_up": used(at).is_used_up,
                 })
             })
             .collect()
@@ -329,92 +305,73 @@ impl Material<'_> {
             .filter(|outcome| counts.contains_key(outcome.name()));
         classes
             .map(|outcome| {
-                let logs = || {
-                    self.ends
-                        .iter()
-                        .map(move |end| &end.leftover.errors[index][outcome.code() as usize])
-                };
-                let first = logs().map(|log| log.first).min().unwrap_or(u64::MAX);
-                let last = logs().map(|log| log.last).max().unwrap_or(0);
+                let of_stream = self.conclusion.ends.errors.get(index);
+                let errors = of_stream.and_then(|all| all.get(outcome.code() as usize));
+                let errors = errors.cloned().unwrap_or_default();
                 let content = json!({
                     "count": counts[outcome.name()],
-                    "first_s": seconds(first),
-                    "last_s": seconds(last),
-                    "samples": self.samples(logs().collect()),
+                    "first_s": seconds(errors.first),
+                    "last_s": seconds(errors.last),
+                    "samples": self.samples(&errors.samples),
                 });
                 (outcome.name().to_owned(), content)
             })
             .collect()
     }
 
+    /// Names of the steps of all streams.
+    fn step_names(&self) -> Vec<&str> {
+        let steps = self.program.streams.iter().flat_map(|stream| &stream.steps);
+        steps.map(|step| step.name.as_str()).collect()
+    }
+
     /// Beginnings of failing answers, the earliest of each status first.
     fn failing_answers(&self, index: usize) -> Vec<Value> {
-        let logs = self.ends.iter().map(|end| &end.leftover.answers[index]);
-        let mut notes: Vec<(&AnswerNote, &[u8])> = logs
-            .flat_map(|log| log.notes.iter().map(|note| (note, &*log.bytes)))
-            .collect();
-        notes.sort_by_key(|(note, _)| (note.status, note.at));
-        let steps = self.program.streams.iter().flat_map(|stream| &stream.steps);
-        let steps: Vec<&str> = steps.map(|step| step.name.as_str()).collect();
-        let content = |(note, bytes): (&AnswerNote, &[u8])| {
-            let (from, between, end) = note.place;
+        let steps = self.step_names();
+        let answers = self.conclusion.ends.failing.get(index);
+        let content = |answer: &Answer| {
             json!({
-                "status": note.status,
-                "step": steps[note.step as usize],
-                "at_s": seconds(note.at),
-                "head": without_cookies(&String::from_utf8_lossy(&bytes[from..between])),
-                "body": String::from_utf8_lossy(&bytes[between..end]),
+                "status": answer.status,
+                "step": steps[answer.step as usize],
+                "at_s": seconds(answer.at),
+                "head": without_cookies(&String::from_utf8_lossy(&answer.head)),
+                "body": String::from_utf8_lossy(&answer.body),
             })
         };
-        notes
-            .chunk_by(|(one, _), (next, _)| one.status == next.status)
-            .flat_map(|alike| alike.iter().take(ANSWERS_EACH))
-            .map(|&note| content(note))
-            .collect()
+        answers.into_iter().flatten().map(content).collect()
     }
 
     /// Beginnings of answers as expected, the earliest of each step and size first.
     fn usual_answers(&self, index: usize) -> Vec<Value> {
-        let logs = self.ends.iter().map(|end| &end.leftover.usual[index]);
-        let mut notes: Vec<(&AnswerNote, &[u8])> = logs
-            .flat_map(|log| log.notes.iter().map(|note| (note, &*log.bytes)))
-            .collect();
-        notes.sort_by_key(|(note, _)| (note.step, size_class(note.body_bytes), note.at));
-        notes.dedup_by_key(|(note, _)| (note.step, size_class(note.body_bytes)));
-        let steps = self.program.streams.iter().flat_map(|stream| &stream.steps);
-        let steps: Vec<&str> = steps.map(|step| step.name.as_str()).collect();
-        let content = |(note, bytes): (&AnswerNote, &[u8])| {
-            let (_, from, end) = note.place;
+        let steps = self.step_names();
+        let answers = self.conclusion.ends.usual.get(index);
+        let content = |answer: &Answer| {
             json!({
-                "status": note.status,
-                "step": steps[note.step as usize],
-                "at_s": seconds(note.at),
-                "body_bytes": note.body_bytes,
-                "body": without_tokens(&String::from_utf8_lossy(&bytes[from..end])),
+                "status": answer.status,
+                "step": steps[answer.step as usize],
+                "at_s": seconds(answer.at),
+                "body_bytes": answer.body_bytes,
+                "body": without_tokens(&String::from_utf8_lossy(&answer.body)),
             })
         };
-        notes.into_iter().map(content).collect()
+        answers.into_iter().flatten().map(content).collect()
     }
 
-    fn samples(&self, logs: Vec<&ErrorLog>) -> Vec<String> {
-        let mut notes: Vec<&ErrorNote> = logs.into_iter().flat_map(|log| &log.samples).collect();
-        notes.sort_by_key(|note| note.at);
-        notes.truncate(loadlens_record::recorder::ERROR_SAMPLES);
-        let steps = self.program.streams.iter().flat_map(|stream| &stream.steps);
-        let steps: Vec<&str> = steps.map(|step| step.name.as_str()).collect();
-        let text = |note: &ErrorNote| {
-            let (at_s, step) = (seconds(note.at), steps[note.step as usize]);
-            let system = if note.os_error == 0 {
+    fn samples(&self, failures: &[Failure]) -> Vec<String> {
+        let steps = self.step_names();
+        let text = |failure: &Failure| {
+            let (at_s, step) = (seconds(failure.at), steps[failure.step as usize]);
+            let system = if failure.os_error == 0 {
                 String::new()
             } else {
-                format!(" (os error {})", note.os_error)
+                format!(" (os error {})", failure.os_error)
             };
             format!(
                 "{at_s:.3} s, step {step}, user {}: {}{system}",
-                note.user, note.why
+                failure.user, failure.why
             )
         };
-        notes.into_iter().map(text).collect()
+        failures.iter().map(text).collect()
     }
 
     /// Throughput times mean time against the integral of what was in flight. They differ by what was in flight

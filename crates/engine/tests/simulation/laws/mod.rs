@@ -1,10 +1,11 @@
 //! Laws that hold after every history, whatever happened in it.
 //!
-//! Counts and sums are compared with the rows (`counts`), rows with the world's own books (`books`); where times are
+//! Counts and sums are compared with the rows (`counts`), rows with the world's own books (`books`), due times with the changes of the load (`changes`); where times are
 //! compared, the world's are exact. Here is what a run promises: its bounds, its phases, its end, and turns of users who
 //! share connections.
 
 mod books;
+mod changes;
 mod counts;
 
 use loadlens_base::Outcome;
@@ -16,6 +17,7 @@ use crate::history::{History, Told};
 use crate::{LONGEST_FREEZE, MS};
 
 use books::{check_books, check_connections, check_first_on_connection, check_links, check_times};
+use changes::check_changes;
 use counts::{check_counts, check_groups, check_lag, check_parts, check_steps, check_sums};
 
 fn is_answer(row: &SampleRow) -> bool {
@@ -49,6 +51,7 @@ pub fn check(history: &History) {
     check_phases(history);
     check_end(history);
     check_pool(history);
+    check_changes(history);
 }
 
 /// Users who share connections get them in the order in which their requests were due.
@@ -100,7 +103,13 @@ fn check_bounds(history: &History) {
         assert_eq!(told.end.buffers_lost, 0, "buffers were not given back");
         let leftover = &told.end.leftover;
         assert_eq!((leftover.lost_samples, leftover.lost_connections), (0, 0));
-        let most: u32 = plan.streams.iter().map(most_connections).sum();
+        let more = match plan.streams[0].workload {
+            Workload::Closed { users, .. } if plan.streams[0].connection.pool.is_none() => {
+                history.most_users(users) - users
+            }
+            _ => 0,
+        };
+        let most = plan.streams.iter().map(most_connections).sum::<u32>() + more;
         assert!(
             world.most_open <= most as usize,
             "{} connections at once, {most} allowed",
@@ -187,10 +196,21 @@ fn check_end(history: &History) {
     let of_load = history.rows().filter(|row| row.stream == 0);
     let last = of_load.map(|row| row.done_ns as u64).max();
     // Where one thread has made a cut already, no end lies before the moment at which it did: it may have been frozen
-    // over the cut itself.
+    // over the cut itself. Nor does one lie before what a thread without load has counted, which is a turn ahead at
+    // most, and as long as it was frozen.
     let has_cut = |last: u64| has_cut(last.saturating_sub(LONGEST_FREEZE));
+    let is_ahead = |last: u64| {
+        let worlds = history.workers.iter().map(|told| &told.world);
+        end <= last
+            + MS
+            + worlds
+                .map(|world| world.frozen_within(last, end))
+                .max()
+                .unwrap_or(0)
+    };
     assert!(
-        last == Some(end - 1) || (!is_alone && last.is_some_and(has_cut)),
+        last == Some(end - 1)
+            || (!is_alone && last.is_some_and(|last| has_cut(last) || is_ahead(last))),
         "the last answer came at {last:?}, and {end} is the end"
     );
 }
@@ -228,6 +248,7 @@ fn check_pool(history: &History) {
     };
     let measured_end = (plan.warmup_ns + plan.duration_ns.unwrap()) as i64;
     let end = measured_end as u64;
+    let users = history.changes.last().map_or(*users, |_| 1);
     if told
         .world
         .frozen_within(end.saturating_sub(2 * MS), end + MS)
@@ -244,7 +265,7 @@ fn check_pool(history: &History) {
     if of_load().any(waits) {
         let busy = of_load().filter(is_busy).count();
         assert!(
-            busy >= pool.min(*users) as usize,
+            busy >= pool.min(users) as usize,
             "{busy} of {pool} connections are busy while a user waits"
         );
     }

@@ -10,7 +10,7 @@ mod segments;
 use std::env::VarError;
 use std::sync::Arc;
 
-use loadlens_base::{Fault, Faults};
+use loadlens_base::{split_mix, Fault, Faults};
 
 use super::check::Need;
 use super::feeds::{FeedProgram, Feeds};
@@ -26,15 +26,26 @@ use crate::{Cookies, Plan, Role, Scenario, Stream, Workload};
 enum World {
     /// Files and environment are read.
     Read,
+    /// Files are read; values of the environment are left out, as nothing is sent.
+    Files,
     /// Only the plan itself is judged.
     Unread,
 }
 
 /// Compiles a plan, or gives all its faults.
 pub(super) fn program(plan: &Plan) -> Result<Program, Vec<Fault>> {
+    compile(plan, World::Read)
+}
+
+/// The same without values of the environment: to name and judge what others sent.
+pub(super) fn unsent(plan: &Plan) -> Result<Program, Vec<Fault>> {
+    compile(plan, World::Files)
+}
+
+fn compile(plan: &Plan, world: World) -> Result<Program, Vec<Fault>> {
     let mut faults = Vec::new();
     validate::structure(plan, &mut faults);
-    let streams = streams(plan, World::Read, &mut faults);
+    let streams = streams(plan, world, &mut faults);
     if faults.is_empty() {
         Ok(Program { streams })
     } else {
@@ -53,7 +64,8 @@ fn streams(plan: &Plan, world: World, faults: &mut Vec<Fault>) -> Vec<StreamProg
     for (index, stream) in plan.streams.iter().enumerate() {
         let at = format!("streams[{index}]");
         feeds.begin_stream(index, stream);
-        let program = stream_program(stream, &at, world, &mut feeds, faults);
+        let trace_key = split_mix(split_mix(plan.seed) ^ index as u64);
+        let program = stream_program((stream, trace_key), &at, world, &mut feeds, faults);
         let has_end =
             plan.duration_ns.is_some() || validate::ends_by_itself(stream) || feeds.end_the_load();
         if stream.role == Role::Load && !has_end {
@@ -62,7 +74,7 @@ fn streams(plan: &Plan, world: World, faults: &mut Vec<Fault>) -> Vec<StreamProg
         }
         streams.push((program, feeds.end_stream()));
     }
-    let tables = feeds.tables(world == World::Read, faults);
+    let tables = feeds.tables(world != World::Unread, faults);
     let (mut steps, mut groups, mut checks) = (0, 0, 0);
     let with_tables = |(mut program, used): (StreamProgram, Vec<usize>)| {
         (program.first_step, program.first_group, program.first_check) = (steps, groups, checks);
@@ -79,7 +91,7 @@ fn streams(plan: &Plan, world: World, faults: &mut Vec<Fault>) -> Vec<StreamProg
 }
 
 fn stream_program(
-    stream: &Stream,
+    (stream, trace_key): (&Stream, u64),
     at: &str,
     world: World,
     feeds: &mut Feeds<'_>,
@@ -110,6 +122,7 @@ fn stream_program(
             feeds,
             at: place,
             stream,
+            trace_key,
         };
         steps.extend(compiler.steps(scenario));
         slots = slots.max(compiler.names.len() as u16);
@@ -191,6 +204,7 @@ struct Compiler<'a, 'p> {
     feeds: &'a mut Feeds<'p>,
     at: String,
     stream: &'a Stream,
+    trace_key: u64,
 }
 
 impl Compiler<'_, '_> {
@@ -220,7 +234,7 @@ impl Compiler<'_, '_> {
     }
 
     fn environment(&mut self, at: &str, name: &str) -> Option<String> {
-        if self.world == World::Unread {
+        if self.world != World::Read {
             return None;
         }
         let what = match std::env::var(name) {

@@ -53,6 +53,9 @@ impl Compiler<'_, '_> {
             Piece::Slot(slot) => slot,
         };
         match slot {
+            Slot::Made(Made::Traceparent { .. }) => Segment::Made(Made::Traceparent {
+                key: self.trace_key,
+            }),
             Slot::Made(made) => Segment::Made(made),
             Slot::Raw(slot) => self.raw(at, *slot, place, false),
             slot @ (Slot::Extracted(_) | Slot::Field { .. }) => Segment::Given {

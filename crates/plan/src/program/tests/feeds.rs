@@ -64,6 +64,7 @@ fn request(stream: &StreamProgram, values: &Values, record: u32) -> Result<Strin
         seq: 0,
         user: 0,
         unix_ns: 0,
+        t0_unix_ns: 0,
         records: Records::new(&stream.feeds, &at),
     };
     let mut out = Vec::new();

@@ -28,7 +28,7 @@ fn any_template() -> impl Strategy<Value = String> {
         Just("{{float -1 1}}".to_owned()),
         Just("{{word 7}}".to_owned()),
         Just("{{choice a b/c d%20}}".to_owned()),
-        Just("{{timestamp}}{{sequence}}".to_owned()),
+        Just("{{timestamp}}{{sequence}}{{traceparent}}".to_owned()),
         Just("{{timestamp iso}}{{timestamp us}}{{bool}}{{user}}".to_owned()),
         Just("{{hex 21}}{{choice \"a b\" \"\u{e9}\"}}".to_owned()),
         Just("{{feed.x}}".to_owned()),
@@ -91,7 +91,7 @@ proptest! {
         let mut random = Random::new(seed);
         let first = vec![0; stream.feeds.len()];
         let records = Records::new(&stream.feeds, &first);
-        let mut context = RenderContext { random: &mut random, seq: seed, user: seed as u32, unix_ns: seed, records };
+        let mut context = RenderContext { random: &mut random, seq: seed, user: seed as u32, unix_ns: seed, t0_unix_ns: seed, records };
         let mut out = Vec::new();
 
         if let Err(fault) = stream.steps[1].render(&values, &mut context, &mut out) {
@@ -132,7 +132,7 @@ proptest! {
         let at = vec![0; stream.feeds.len()];
         let once = || {
             let records = Records::new(&stream.feeds, &at);
-            let mut context = RenderContext { random: &mut Random::new(seed), seq: 1, user: 2, unix_ns: 3, records };
+            let mut context = RenderContext { random: &mut Random::new(seed), seq: 1, user: 2, unix_ns: 3, t0_unix_ns: 3, records };
             let mut out = Vec::new();
             stream.steps[1].render(&values, &mut context, &mut out).unwrap();
             out

@@ -44,6 +44,7 @@ fn rendered(step: &StepProgram, values: &Values, random: &mut Random) -> String 
         user: 5,
         records: Records::default(),
         unix_ns: 1_700_000_000_999_999_999,
+        t0_unix_ns: 0,
     };
     step.render(values, &mut context, &mut out).unwrap();
     String::from_utf8(out).unwrap()

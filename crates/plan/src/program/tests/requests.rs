@@ -124,6 +124,18 @@ fn moments_digits_users_and_truth_values_are_written_as_documented() {
 }
 
 #[test]
+fn the_ids_of_a_trace_follow_from_seed_start_stream_and_number() {
+    let stream = compiled(json!([{"name": "a", "method": "GET", "path": "/",
+        "headers": [["traceparent", "{{traceparent}}"]]}]));
+
+    let request = rendered(&stream.steps[0], &Values::default(), &mut Random::new(1));
+
+    // By the formula of docs/reference/record.md in Python, for seed 1, start 0, stream 0, request 41.
+    let expected = "traceparent: 00-ec5c95bca8df2cf2e9f085c7d16c60d7-c50c2dfba524d489-01\r\n";
+    assert!(request.contains(expected), "{request}");
+}
+
+#[test]
 fn days_are_those_of_the_calendar() {
     let stream = compiled(json!([{"name": "a", "method": "POST", "path": "/",
         "body": {"kind": "text", "text": "{{timestamp iso}}"}}]));
@@ -139,6 +151,7 @@ fn days_are_those_of_the_calendar() {
             seq: 0,
             user: 0,
             unix_ns: unix_s * 1_000_000_000,
+            t0_unix_ns: 0,
             records: Records::default(),
         };
         let mut out = Vec::new();
@@ -264,6 +277,7 @@ fn a_value_that_would_end_a_header_is_refused_and_nothing_is_sent() {
         seq: 0,
         user: 0,
         unix_ns: 0,
+        t0_unix_ns: 0,
         records: Records::default(),
     };
     let mut out = b"before".to_vec();
