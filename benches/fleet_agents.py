@@ -1,0 +1,117 @@
+"""Agents without an engine: what a fleet of many nodes costs the machine that directs.
+
+    python -m benches.fleet_agents TCP://SCHEDULER NUMBER
+
+runs so many Dask workers in this process until its standard input is closed. Each has its own connections.
+`SimulatedAgent` stands for `loadlens.fleet.agent.Agent`: it answers as an engine's process would, and ends as
+that does where no beat comes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from typing import Any, Final
+
+from distributed import Worker
+
+from loadlens.fleet.child import EXIT_AFTER_S
+from loadlens.fleet.messages import Do, Is
+from loadlens.fleet.progress import BAD, COUNTS
+
+AT_ONCE: Final = 20  # workers that start at a time
+LOAD_S: Final = 10.0  # of every load
+BINS: Final = 40  # of a histogram of the last second
+SECOND: Final = {
+    "seconds": 1.0,
+    "rps": 0.0,
+    "p50_s": 0.001,
+    "p99_s": 0.01,
+    "histogram": [(1e-4 * 1.12**number, 10) for number in range(BINS)],
+    **dict.fromkeys(BAD, 0),
+}
+SO_FAR: Final = {"rps": 0.0, "p50_s": 0.001, "p99_s": 0.01, **dict.fromkeys(BAD, 0)}
+STREAM: Final = {"name": "load", **dict.fromkeys(COUNTS, 0), "last": SECOND, "so_far": SO_FAR}
+
+
+class SimulatedAgent:
+    """The calls of an `Agent` on a node, and the answers of the engine's process behind it."""
+
+    def __init__(self) -> None:
+        self._heard_s: float | None = None  # None: there is no process
+        self._at_s: float | None = None  # of the start
+        self._reasons: list[str] = []
+        self._is_ended = False
+
+    def folder(self) -> str:
+        """Return a folder that is never used."""
+        return "/simulated"
+
+    async def clock(self) -> tuple[int, int]:
+        """Read the clock twice, as `Agent.clock`."""
+        return time.monotonic_ns(), time.monotonic_ns()
+
+    def start_child(self) -> None:
+        """Begin a life of the process."""
+        self._heard_s = time.monotonic()
+
+    async def beat(self, *messages: Mapping[str, Any]) -> dict[str, Any]:
+        """Answer messages as the process would."""
+        now_s = time.monotonic()
+        if self._heard_s is None or now_s - self._heard_s > EXIT_AFTER_S:
+            return {"said": [], "fault": "the engine's process heard no beat"}
+        self._heard_s = now_s
+        answers: list[dict[str, Any]] = []
+        for message in messages:
+            match message["do"]:
+                case Do.PREPARE:
+                    answers.append({"is": Is.PREPARED, "notes": []})
+                case Do.START:
+                    self._at_s = message["at_ns"] / 1e9
+                    answers.append({"is": Is.ARMED})
+                case Do.STOP:
+                    self._reasons.append(message["why"])
+                case Do.BEAT:
+                    answers.append({"is": Is.ALIVE} if self._at_s is None else self._progress(now_s))
+        if self._at_s is not None and not self._is_ended:
+            self._is_ended = bool(self._reasons) or now_s > self._at_s + LOAD_S
+            if self._is_ended:
+                answers.append(self._progress(now_s) | {"is": Is.ENDED, "reasons": self._reasons})
+        return {"said": [json.dumps(each) for each in answers], "fault": None}
+
+    def _progress(self, now_s: float) -> dict[str, Any]:
+        elapsed_s = max(now_s - (self._at_s or now_s), 0.0)
+        generator = {"busy": 0.1, "lag_p99_s": 1e-4}
+        shown = {"phase": "measure", "elapsed_s": elapsed_s, "total_s": LOAD_S, "t0_monotonic_ns": 1}
+        return {"is": Is.PROGRESS, "progress": {**shown, "streams": [STREAM], "generator": generator}}
+
+    def lacking(self, _: list[str]) -> list[str]:
+        """Have every file."""
+        return []
+
+    def close(self) -> None:
+        """End the process."""
+        self._heard_s = None
+
+
+async def serve(address: str, count: int) -> None:
+    """Run workers until standard input is closed."""
+    with tempfile.TemporaryDirectory() as folder:
+        workers = [
+            Worker(address, nthreads=1, name=f"node{number:04}", local_directory=folder, memory_limit=0)
+            for number in range(count)
+        ]
+        for first in range(0, count, AT_ONCE):
+            await asyncio.gather(*workers[first : first + AT_ONCE])
+        print("ready", flush=True)
+        await asyncio.to_thread(sys.stdin.read)
+        for first in range(0, count, AT_ONCE):
+            await asyncio.gather(*(worker.close() for worker in workers[first : first + AT_ONCE]))
+
+
+if __name__ == "__main__":
+    asyncio.run(serve(sys.argv[1], int(sys.argv[2])))

@@ -1,0 +1,1 @@
+"""Fleets of machines, from the command line."""

@@ -1,0 +1,59 @@
+"""The place of a fleet as it is written: read without loading Dask, so that a mistake costs nothing."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from loadlens.errors import UsageError
+
+MOST_LOCAL: Final = 64
+FORMS: Final = "tcp://HOST:8786, tls://HOST:8786, a scheduler's JSON file, ssh:HOST,HOST or local:4"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A scheduler that runs, or a cluster to make: workers on this machine, or on others over SSH."""
+
+    scheduler: str = ""  # its address; empty: a cluster is made
+    local: int = 0  # workers on this machine
+    hosts: tuple[str, ...] = ()  # over SSH
+
+    @property
+    def nodes(self) -> int:
+        """Nodes that it has at least."""
+        return self.local or len(self.hosts) or 1
+
+
+def place_of(where: str) -> Place:
+    """Return the place that `where` names.
+
+    Args:
+        where: `tcp://…`, `tls://…`, a scheduler's JSON file, `ssh:HOST,HOST` or `local:NUMBER`.
+
+    Raises:
+        UsageError: It names none.
+    """
+    kind, _, rest = where.partition(":")
+    if kind in ("tcp", "tls"):
+        return Place(scheduler=where)
+    if kind == "local":
+        if not re.fullmatch("[0-9]{1,3}", rest) or not 1 <= int(rest) <= MOST_LOCAL:
+            raise UsageError(f"local:{rest} is no number of nodes", hint=f"local:4, at most {MOST_LOCAL}")
+        return Place(local=int(rest))
+    if kind == "ssh":
+        hosts = tuple(host for host in rest.split(",") if host)
+        if not hosts or any(host.startswith("-") for host in hosts):
+            raise UsageError(f"{where} names no hosts", hint="ssh:HOST,HOST")
+        return Place(hosts=hosts)
+    if where.endswith(".json"):
+        try:
+            return Place(scheduler=str(json.loads(Path(where).read_text())["address"]))
+        except (OSError, ValueError, KeyError, TypeError):
+            raise UsageError(
+                f"{where} is no file of a scheduler", hint="dask scheduler --scheduler-file FILE"
+            ) from None
+    raise UsageError(f"a fleet is not named like this: {where}", hint=FORMS)

@@ -1,0 +1,112 @@
+"""Conditions for a node: the same Loadlens, reached with the right certificate."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import dask
+import pytest
+from benches.measuring import ROOT, Origin
+from distributed import Security
+
+from loadlens import __version__
+from loadlens.errors import UsageError
+from loadlens.fleet.cluster import connect
+from loadlens.fleet.trial import run_trial
+from loadlens.model.workload import Open
+from tests.end_to_end.fleets import Tls, cluster, plan_of
+from tests.end_to_end.hitting import settled_books
+
+
+def test_nodes_are_named_and_described(tmp_path: Path) -> None:
+    with cluster(tmp_path, "gen2", "gen1") as nodes, connect(str(nodes.file), nodes=2) as fleet:
+        assert [node.name for node in fleet.nodes] == ["gen1", "gen2"]
+        assert all(node.address.startswith("tcp://127.0.0.1:") for node in fleet.nodes)
+
+
+def test_a_node_with_another_loadlens_is_refused_by_name(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    shutil.copytree(ROOT / "python" / "loadlens", other / "loadlens")
+    init = other / "loadlens" / "__init__.py"
+    init.write_text(init.read_text().replace(f'"{__version__}"', '"0.0.9"'))
+
+    with cluster(tmp_path, "gen1") as nodes:
+        nodes.workers["gen2"] = nodes.worker("gen2", python_path=other)
+        with pytest.raises(UsageError) as refused, connect(str(nodes.file), nodes=2):
+            pass
+
+    assert f"node gen2 has Loadlens 0.0.9, and here is {__version__}" in str(refused.value)
+    assert refused.value.hint == f"pip install 'loadlens=={__version__}' there"
+
+
+def test_a_node_with_another_engine_is_refused_by_name(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    shutil.copytree(ROOT / "python" / "loadlens", other / "loadlens")
+    with open(next((other / "loadlens").glob("_engine*.so")), "ab") as engine:
+        engine.write(b"\0")
+
+    with cluster(tmp_path, "gen1") as nodes:
+        nodes.workers["gen2"] = nodes.worker("gen2", python_path=other)
+        with pytest.raises(UsageError) as refused, connect(str(nodes.file), nodes=2):
+            pass
+
+    assert "node gen2 has another compiled engine" in str(refused.value)
+
+
+def test_a_service_that_is_no_scheduler_is_named(server: Origin) -> None:
+    address = f"tcp://127.0.0.1:{server.port}"
+
+    with pytest.raises(UsageError) as refused, connect(address):
+        pass
+
+    assert f"no scheduler answers at {address}" in str(refused.value)
+
+
+@pytest.fixture(scope="module")
+def tls(tmp_path_factory: pytest.TempPathFactory) -> tuple[Tls, Tls]:
+    """Return two sets of certificates that do not trust each other."""
+    folder = tmp_path_factory.mktemp("tls")
+    return made(folder / "ours"), made(folder / "others")
+
+
+def made(folder: Path) -> Tls:
+    folder.mkdir()
+    made = Security.temporary()
+    for name, text in (
+        ("ca", made.tls_ca_file),
+        ("cert", made.tls_client_cert),
+        ("key", made.tls_client_key),
+    ):
+        (folder / f"{name}.pem").write_text(text)
+    return Tls(folder)
+
+
+def test_a_fleet_with_certificates_carries_a_load(
+    tls: tuple[Tls, Tls], tmp_path: Path, server: Origin
+) -> None:
+    ours, _ = tls
+    server.new_books()
+
+    with cluster(tmp_path, "gen1", "gen2", tls=ours) as nodes, dask.config.set(ours.settings()):
+        assert nodes.address.startswith("tls://")
+        with connect(nodes.address, nodes=2) as fleet:
+            result = run_trial(fleet, plan_of(server, Open(200.0), seconds=1.0))
+
+    assert result["streams"][0]["requests"]["ok"] == settled_books(server)["answered"]
+    assert result["streams"][0]["requests"]["due"] == 200
+
+
+def test_a_certificate_of_others_is_refused_in_a_line(tls: tuple[Tls, Tls], tmp_path: Path) -> None:
+    ours, others = tls
+
+    with (
+        cluster(tmp_path, "gen1", tls=ours) as nodes,
+        dask.config.set(others.settings()),
+        pytest.raises(UsageError) as refused,
+        connect(nodes.address),
+    ):
+        pass
+
+    assert str(refused.value).startswith(f"no scheduler answers at {nodes.address}")
+    assert "certificate" in str(refused.value).lower()
