@@ -1,6 +1,7 @@
-"""The display of a search: what runs now, each level's rate, the provisional answer, the budget left.
+"""The display of a search: the load that runs, the levels so far, the provisional answer, the budget left.
 
-On a terminal a view that is drawn in place; elsewhere lines, one at least every ten seconds.
+On a terminal the first screen of its page within 80 x 24, drawn in place; elsewhere lines, one at least every
+ten seconds.
 """
 
 from __future__ import annotations
@@ -9,18 +10,28 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final, TextIO
+from pathlib import Path
+from typing import TextIO
 
-from loadlens.live.run_view import EIGHTHS, PER_SECOND, EventView, RunState, now_words
+from loadlens.live.followed import Followed
+from loadlens.live.run_view import (
+    EIGHTHS,
+    EventView,
+    LinePrinter,
+    RunState,
+    cases_lines,
+    progress_words,
+    seconds_lines,
+)
+from loadlens.live.screen import Size, in_one_row, stacked
 from loadlens.model.study import Case
 from loadlens.model.trial import TrialStatus
 from loadlens.model.workload import Closed
-from loadlens.present import numbers, words
+from loadlens.present import words
 from loadlens.run import progress as events
 
 BAR_WIDTH = 30
-MOST_LEVELS = 6  # of the levels so far, the last ones
-LINE_EVERY_S: Final = 9.0  # off a terminal; events come some ten times per second
+MOST_DISCOVERED = 2
 
 
 @dataclass(slots=True)
@@ -31,8 +42,6 @@ class SearchState:
     budget_s: float
     began: float
     run: RunState = field(default_factory=RunState)
-    trials: int = 0
-    levels: dict[str, str] = field(default_factory=dict)  # name of a level -> its rate
     discovered: list[str] = field(default_factory=list)
     provisional: str = ""
 
@@ -40,30 +49,26 @@ class SearchState:
         """Learn from one event."""
         self.run.take(event, at)
         match event:
-            case events.TrialStarted():
-                self.trials += 1
             case events.Found(text):
                 self.discovered.append(text)
             case events.Provisional(text):
                 self.provisional = text
-            case events.TrialEnded() if event.throughput_rps is not None and _is_level(event.planned.case):
-                rate = f"{numbers.value(event.throughput_rps, PER_SECOND)}/s"
-                is_valid = event.status is TrialStatus.COMPLETE
-                self.levels[step_name(event.planned.case)] = rate if is_valid else event.status.value
 
 
-def explain_view(title: str, budget_s: float) -> EventView:
+def explain_view(title: str, budget_s: float, record: Path) -> EventView:
     """The view of a search that may take some seconds."""
-    state = SearchState(title, budget_s, time.monotonic())
-    return EventView(state.take, partial(lines, state), time.monotonic)
+    state, followed = SearchState(title, budget_s, time.monotonic()), Followed(record)
+    return EventView(followed, state.take, partial(lines, state, followed), time.monotonic)
 
 
-def lines(state: SearchState, at: float) -> list[str]:
+def lines(state: SearchState, followed: Followed, at: float, size: Size) -> list[str]:
     """The picture of one moment.
 
     Args:
-        state: What is known.
+        state: What is known from events.
+        followed: What is known from the record.
         at: Seconds on the clock of its beginning.
+        size: Of the terminal.
     """
     used = max(0.0, at - state.began)
     eighths = round(min(1.0, used / state.budget_s) * BAR_WIDTH * 8)
@@ -72,50 +77,37 @@ def lines(state: SearchState, at: float) -> list[str]:
         words.plain(state.title),
         f"{used:.0f} of {state.budget_s:.0f} s ▕{bar:<{BAR_WIDTH}}▏",
     ]
-    if state.run.trial is not None:
-        drawn.append(f"  trial {state.trials}: {step_name(state.run.trial.planned.case)}")
-    drawn.append(f"  now    {words.plain(now_words(state.run))}")
-    if state.levels:
-        shown = list(state.levels.items())[-MOST_LEVELS:]
-        drawn.append(f"  so far {' · '.join(f'{name} {rate}' for name, rate in shown)}")
-    drawn += [f"  {words.plain(text)}" for text in state.discovered]
+    now = words.plain(progress_words(state.run, followed))
+    trial = state.run.trial
+    drawn.append(f"  now    {now if trial is None else f'{step_name(trial.planned.case)}: {now}'}")
+    drawn += seconds_lines(followed)
+    below = [in_one_row(f"  {words.plain(text)}", size) for text in state.discovered[-MOST_DISCOVERED:]]
     if state.provisional:
-        drawn.append(f"  provisional: {words.plain(state.provisional)}")
-    drawn += [f"  note   ▲ {words.plain(warning)}" for warning in state.run.warnings[-1:]]
+        below.append(f"  so far {words.plain(state.provisional)}")
+    below += [in_one_row(f"  note   ▲ {words.plain(text)}", size) for text in state.run.warnings[-1:]]
     ending = "ending this trial in order; Ctrl-C again ends at once" if state.run.stopping else ""
-    drawn.append(f"  {ending or 'Ctrl-C gives the answer so far'}")
-    return drawn
+    below.append(f"  {ending or 'Ctrl-C gives the answer so far'}")
+    return stacked(drawn, partial(cases_lines, followed), below, size)
 
 
-class SearchPrinter:
-    """Prints the lines of a search, and what runs now when none came for some seconds; a `Progress`.
+def search_printer(
+    budget_s: float,
+    record: Path,
+    out: TextIO | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> LinePrinter:
+    """Lines of a search, for logs."""
+    state, began = RunState(), clock()
 
-    Args:
-        budget_s: Of the search.
-        out: Where to print; stderr by default.
-        clock: Seconds.
-    """
+    def place(at: float) -> str:
+        trial = "" if state.trial is None else step_name(state.trial.planned.case)
+        return f"{at - began:.0f} of {budget_s:.0f} s: {trial}"
 
-    def __init__(
-        self, budget_s: float, out: TextIO | None = None, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._printer = events.PlainPrinter(out)
-        self._state = SearchState("", budget_s, clock())
-        self._clock = clock
-        self._printed = clock()
+    return LinePrinter(Followed(record), state, place, _line_of, out=out, clock=clock)
 
-    def tell(self, event: events.Event) -> None:
-        """Print the line of an event; of a load that runs, one line every few seconds."""
-        at = self._clock()
-        self._state.take(event, at)
-        line = _ended_line(event) if isinstance(event, events.TrialEnded) else events.line_of(event)
-        if line is None and at - self._printed >= LINE_EVERY_S and self._state.run.trial is not None:
-            used = f"{at - self._state.began:.0f} of {self._state.budget_s:.0f} s"
-            name = step_name(self._state.run.trial.planned.case)
-            line = f"{used}: {name}: {words.plain(now_words(self._state.run))}"
-        if line is not None:
-            self._printer.print_line(line)
-            self._printed = at
+
+def _line_of(event: events.Event) -> str | None:
+    return _ended_line(event) if isinstance(event, events.TrialEnded) else events.line_of(event)
 
 
 def _ended_line(event: events.TrialEnded) -> str | None:
@@ -135,7 +127,3 @@ def step_name(case: Case) -> str:
         return case.name.rpartition("=")[2]
     also = {"dense": ", frequent probes", "stacks": ", sampling stacks"}.get(case.purpose, "")
     return words.plain(f"{users}{also}")
-
-
-def _is_level(case: Case) -> bool:
-    return case.purpose == "load"

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from loadlens.live.screen import Place
+from loadlens.live.screen import Place, health, sparkline
 from loadlens.present import numbers, words
 from loadlens.present.numbers import Scale
 
@@ -50,7 +50,8 @@ class HitView(Place):
         """Print one caution about the load, above the live view."""
         line = f"{words.GLYPHS['caution']} {words.plain(words_)}"
         if self.console is None:
-            print(line.encode(sys.stderr.encoding or "ascii", "replace").decode(), file=sys.stderr)
+            encoding = sys.stderr.encoding or "ascii"
+            print(line.encode(encoding, "replace").decode(encoding), file=sys.stderr)
         else:
             self.console.print(line, highlight=False, markup=False)
 
@@ -91,7 +92,7 @@ def frame(title: str, progress: Progress, seconds: tuple[Mapping[str, Any], ...]
     """
     from rich.text import Text
 
-    stream = progress["streams"][0]
+    stream, own = progress["streams"][0], progress["generator"]
     last, so_far = stream["last"], stream["so_far"]
     scale = numbers.scale("s", [last["p50_s"], so_far["p50_s"]])
 
@@ -133,28 +134,12 @@ def frame(title: str, progress: Progress, seconds: tuple[Mapping[str, Any], ...]
         ),
         line("in flight", numbers.count(stream["in_flight"]), ""),
         *_strip(seconds, scale),
-        _health(progress),
+        f" {health(own['busy'] or 0.0, own['lag_p99_s'])}   Ctrl-C stops and reports",
     ]
     text = Text("\n".join(entry[:width] for entry in lines), no_wrap=True, end="")
     text.highlight_regex(r"(?m)^ ●", "loadlens.ok")
     text.highlight_regex(r"(?m)^ ▲", "loadlens.caution")
     return text
-
-
-def sparkline(values: list[float | None], *, from_zero: bool = False) -> str:
-    """Bars of equal width, scaled to the largest; a dot where nothing was measured."""
-    drawn = [value for value in values if value is not None]
-    if not drawn:
-        return "·" * len(values)
-    top = max(drawn)
-    bottom = 0.0 if from_zero else min(drawn) / 2
-    span = top - bottom
-    return "".join(
-        "·"
-        if value is None
-        else words.BLOCKS[round((len(words.BLOCKS) - 1) * (value - bottom) / span) if span > 0 else 0]
-        for value in values
-    )
 
 
 def _heading(title: str, progress: Progress, width: int) -> str:
@@ -191,12 +176,3 @@ def _strip(seconds: tuple[Mapping[str, Any], ...], scale: Scale) -> list[str]:
         drawn = "".join("·" if not n else words.BLOCKS[min(7, math.ceil(7 * n / top))] for n in bins)
         rows.append(f"   {name:<11}{drawn}")
     return rows
-
-
-def _health(progress: Progress) -> str:
-    busy, late = progress["generator"]["busy"] or 0.0, progress["generator"]["lag_p99_s"]
-    text = f"busy {100 * busy:.0f} %" + (
-        "" if late is None else f", late {numbers.with_unit(late, 's')} at p99"
-    )
-    verdict = "▲ generator is near its limit" if busy >= 0.95 else "● generator keeps up"
-    return f" {verdict}: {text}   Ctrl-C stops and reports"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
-from loadlens.present import terminal, words
+from loadlens.present import numbers, terminal, words
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -14,6 +14,14 @@ if TYPE_CHECKING:
 
 
 LABEL: Final = 7  # columns of "now    ", "note   "
+NEAR_LIMIT: Final = 0.95  # busy share of a thread of the generator
+
+
+class Size(NamedTuple):
+    """Room for a picture."""
+
+    columns: int = 79
+    rows: int = 23
 
 
 class Place:
@@ -49,17 +57,72 @@ class Place:
         if self._live is not None:
             self._live.update(picture, refresh=True)
 
+    @property
+    def size(self) -> Size:
+        """Room on the terminal: a column is left free, so that no line wraps, and a row for the cursor."""
+        if self._live is None:
+            return Size()
+        return Size(self._live.console.width - 1, self._live.console.height - 1)
+
     def draw_lines(self, lines: Iterable[str]) -> None:
         """Draw lines, wrapped at the width of the terminal, with the glyphs of states in their colours."""
         from rich.text import Text
 
         if self._live is None:
             return
-        wrapped = terminal.fitted(lines, self._live.console.width - 1, indent=LABEL)
+        wrapped = terminal.fitted(lines, self.size.columns, indent=LABEL)
         text = Text("\n".join(wrapped), no_wrap=True, end="")
         for state, glyph in words.GLYPHS.items():
             text.highlight_regex(glyph, f"loadlens.{state}")
         self.draw(text)
+
+
+def sparkline(values: Sequence[float | None], *, from_zero: bool = False) -> str:
+    """Bars of equal width, scaled to the largest; a dot where nothing was measured."""
+    drawn = [value for value in values if value is not None]
+    if not drawn:
+        return "·" * len(values)
+    top = max(drawn)
+    bottom = 0.0 if from_zero else min(drawn) / 2
+    span = top - bottom
+    return "".join(
+        "·"
+        if value is None
+        else words.BLOCKS[round((len(words.BLOCKS) - 1) * (value - bottom) / span) if span > 0 else 0]
+        for value in values
+    )
+
+
+def health(busy: float, late_s: float | None) -> str:
+    """Return whether the generator keeps up, with its busiest thread and its lateness.
+
+    Args:
+        busy: Share of time of the busiest thread.
+        late_s: 99th percentile of lateness; none: nothing was due.
+    """
+    late = "" if late_s is None else f", late {numbers.with_unit(late_s, 's')} at p99"
+    verdict = "▲ generator is near its limit" if busy >= NEAR_LIMIT else "● generator keeps up"
+    return f"{verdict}: busy {100 * busy:.0f} %{late}"
+
+
+def stacked(
+    above: Iterable[str], middle: Callable[[int], Sequence[str]], below: Iterable[str], size: Size
+) -> list[str]:
+    """Return lines above and below, wrapped, and between them what fits into the rows that are left.
+
+    Args:
+        above: First lines.
+        middle: Lines for a number of rows.
+        below: Last lines; where there is too little room for all, the first lines stay.
+        size: Of the terminal.
+    """
+    first, last = (list(terminal.fitted(lines, size.columns, indent=LABEL)) for lines in (above, below))
+    return [*first, *middle(max(0, size.rows - len(first) - len(last))), *last][: size.rows]
+
+
+def in_one_row(line: str, size: Size) -> str:
+    """Return a line without what is too long for a row."""
+    return line if len(line) <= size.columns else f"{line[: size.columns - 2]}.."
 
 
 def _opened() -> Live:

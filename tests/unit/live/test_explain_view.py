@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import io
 from dataclasses import replace
+from pathlib import Path
 
-from loadlens.live.explain_view import LINE_EVERY_S, SearchPrinter, SearchState, lines
+from loadlens.live.explain_view import SearchState, search_printer
+from loadlens.live.explain_view import lines as lines_of
+from loadlens.live.run_view import LINE_EVERY_S
+from loadlens.live.screen import Size
 from loadlens.model.study import PlannedTrial, Purpose
 from loadlens.model.trial import TrialStatus
 from loadlens.model.workload import Closed
 from loadlens.run import progress as events
 from loadlens.run.time_left import Remaining
+from tests.unit.live.test_run_view import NOWHERE
 from tests.unit.live.test_run_view import planned as planned_of_study
 
 LEFT = Remaining(50.0, 50.0, 50.0)
+
+
+def lines(state: SearchState, at: float) -> list[str]:
+    """The picture without a record."""
+    return lines_of(state, NOWHERE, at, Size())
 
 
 def after(*received: events.Event) -> SearchState:
@@ -39,28 +49,21 @@ def test_the_budget_is_a_bar() -> None:
     assert shown[1] == f"45 of 90 s ▕{'█' * 15}{' ' * 15}▏"
 
 
-def test_levels_so_far_stand_beside_what_runs_now() -> None:
+def test_the_level_stands_beside_what_it_does_now() -> None:
     shown = lines(
-        after(
-            ended(1, 88.0),
-            ended(2, 99.6),
-            events.TrialStarted(planned(4), 3, 3, 1, LEFT),
-            events.Step("starting services"),
-        ),
-        110.0,
+        after(events.TrialStarted(planned(4), 3, 3, 1, LEFT), events.Step("starting services")), 110.0
     )
 
-    assert shown[2] == "  trial 1: 4 users"
-    assert shown[3] == "  now    starting services"
-    assert shown[4] == "  so far 1 user 88.0/s · 2 users 99.6/s"
+    assert shown[2] == "  now    4 users: starting services"
     assert shown[-1] == "  Ctrl-C gives the answer so far"
 
 
-def test_discoveries_and_the_last_provisional_answer_are_shown_whole() -> None:
+def test_the_last_provisional_answer_is_shown_whole_and_discoveries_in_a_row_each() -> None:
     long = "12 /s with 1 user, mean 80 ms, the service uses 0.97 of 2 cores. The capacity is not reached yet"
     shown = lines(
         after(
             events.Found("found process 7 (app) (off: --no-pid)"),
+            events.Found(f"found {'a probe ' * 20}"),
             events.Provisional("one request alone takes 80 ms"),
             events.Provisional(long),
         ),
@@ -68,33 +71,24 @@ def test_discoveries_and_the_last_provisional_answer_are_shown_whole() -> None:
     )
 
     assert shown[3] == "  found process 7 (app) (off: --no-pid)"
-    assert shown[4] == f"  provisional: {long}"
+    assert (len(shown[4]), shown[4][-2:]) == (79, "..")
+    assert " ".join(line.strip() for line in shown[5:7]) == f"so far {long}"
     assert not any("alone" in line for line in shown)
-
-
-def test_a_level_that_was_ended_early_shows_no_rate() -> None:
-    shown = lines(after(ended(8, 12.0, TrialStatus.ABORTED)), 110.0)
-
-    assert shown[3] == "  so far 8 users aborted"
 
 
 def test_a_budget_that_is_passed_leaves_the_bar_full() -> None:
     assert lines(after(), 300.0)[1] == f"200 of 90 s ▕{'█' * 30}▏"
 
 
-def test_single_requests_and_frequent_probes_are_no_levels() -> None:
-    look = events.TrialEnded(planned(1, "look"), 1, 1, 1, TrialStatus.COMPLETE, (), 50.0, 0, False, LEFT)
-    dense = events.TrialStarted(planned(1, "dense"), 2, 2, 1, LEFT)
+def test_a_trial_that_is_no_level_says_what_it_is_for() -> None:
+    shown = lines(after(events.TrialStarted(planned(1, "dense"), 2, 2, 1, LEFT)), 110.0)
 
-    shown = lines(after(look, dense), 110.0)
-
-    assert not any(line.startswith("  so far") for line in shown)
-    assert shown[2] == "  trial 1: 1 user, frequent probes"
+    assert shown[2] == "  now    1 user, frequent probes: starting"
 
 
 def test_a_load_off_a_terminal_gives_a_line_after_some_seconds_of_silence() -> None:
     out, now = io.StringIO(), [0.0]
-    printer = SearchPrinter(90.0, out, lambda: now[0])
+    printer = search_printer(90.0, Path("/nowhere"), out, lambda: now[0])
     stream = {
         "last": {"rps": 12.0, "p99_s": None},
         "so_far": {"failed": 0, "unexpected_status": 0, "check_failed": 0},
@@ -113,7 +107,7 @@ def test_a_load_off_a_terminal_gives_a_line_after_some_seconds_of_silence() -> N
 
 def test_a_valid_level_off_a_terminal_gives_only_its_provisional_line() -> None:
     out = io.StringIO()
-    printer = SearchPrinter(90.0, out, lambda: 0.0)
+    printer = search_printer(90.0, Path("/nowhere"), out, lambda: 0.0)
 
     printer.tell(ended(4, 12.0))
     printer.tell(events.Provisional("12 /s with 4 users"))

@@ -5,7 +5,10 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from loadlens.live.run_view import RunState, lines
+from loadlens.live.followed import Followed
+from loadlens.live.run_view import RunState
+from loadlens.live.run_view import lines as lines_of
+from loadlens.live.screen import Size
 from loadlens.model.study import Case, PlannedTrial
 from loadlens.model.topology import Entry
 from loadlens.model.trial import TrialStatus
@@ -13,6 +16,7 @@ from loadlens.model.workload import Closed, Connection
 from loadlens.run import progress as events
 from loadlens.run.time_left import Remaining
 
+NOWHERE = Followed(Path("/nowhere"))
 NOON = time.mktime((2026, 1, 1, 12, 0, 0, 0, 0, -1))
 
 
@@ -37,6 +41,11 @@ def planned(name: str = "alone workers=2 users=10") -> PlannedTrial:
         trials=3,
     )
     return PlannedTrial(case, block=1, position=23, seed=1)
+
+
+def lines(state: RunState, at: float) -> list[str]:
+    """The picture without a record."""
+    return lines_of(state, NOWHERE, at, Size())
 
 
 def state_after(*received: events.Event) -> RunState:
@@ -100,4 +109,4 @@ def test_answers_that_were_not_as_expected_are_shown_for_what_they_are() -> None
     shown = lines(state_after(trial(Remaining(2880, 2700, 3120)), load), NOON)
 
     expected = "9.10 /s   p99 1.31 s   unexpected status 3   check failed 1,200   failed 0"
-    assert f"  now    12 of 20 s   {expected}" in shown
+    assert f"now    12 of 20 s   {expected}" in " ".join(line.strip() for line in shown)
