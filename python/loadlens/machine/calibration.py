@@ -71,6 +71,10 @@ class Calibration:
         """The ceiling that a load on so many engine threads is compared with."""
         return self.one_thread if threads <= 1 else self.all_threads
 
+    def most_per_s(self, threads: int) -> float:
+        """Requests per second at which so many cores do nothing but send; no load goes beyond it."""
+        return threads / min(self.one_thread.cpu_per_request_s, self.all_threads.cpu_per_request_s)
+
 
 def fingerprint() -> str:
     """Names the machine in its present state, and this version of the generator."""

@@ -8,7 +8,7 @@ import os
 import re
 import socket
 import sys
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -84,6 +84,33 @@ def listening_on(addresses: Collection[Address], port: int) -> Listening:
     return Listening(processes, True, hidden, None if processes else forwarder)
 
 
+def listening_for(caller: int, address: Address, port: int) -> tuple[Process, ...]:
+    """Return the processes that listen where a process is connected to; empty: none is seen on this machine.
+
+    The address is one of the caller's network: its loopback may be that of a container.
+    """
+    net = _PROC / str(caller) / "net"
+    if not _is_own_network(caller) and (address.is_loopback or _has_address(net, str(address))):
+        return holders_of({each.inode: each.user for each in _at(_sockets(net), [address], port)})
+    seen = listening_on({address}, port)
+    return (*seen.processes, *(head for user in seen.hidden_users for head in _only_head(user)))
+
+
+def holders_of(users: Mapping[str, int]) -> tuple[Process, ...]:
+    """Return the processes that hold sockets, without those whose ancestor holds one too.
+
+    A socket whose process is not visible belongs to the one process of its owner that started all others of
+    his, if there is one.
+
+    Args:
+        users: Owner by inode.
+    """
+    holders = _holders(_all_pids(), users)
+    visible = {inode for held in holders.values() for inode in held}
+    hidden = {user for inode, user in users.items() if inode not in visible}
+    return (*_heads(holders), *(head for user in sorted(hidden) for head in _only_head(user)))
+
+
 def is_on_this_machine(address: Address) -> bool:
     """True for an address of this machine, or of a network namespace on it that is visible: a container."""
     return _is_own(address) or _members_of(str(address), _all_pids()) != []
@@ -113,11 +140,13 @@ def with_descendants(pids: Sequence[int]) -> set[int]:
     return family
 
 
-def sockets_of(pid: int) -> set[str] | None:
-    """Inodes of a process's sockets; none: we may not look."""
+def sockets_of(pid: int, first: int = 0) -> set[str] | None:
+    """Inodes of a process's sockets, from a descriptor on; none: we may not look."""
     inodes = set()
     try:
         for entry in (_PROC / str(pid) / "fd").iterdir():
+            if int(entry.name) < first:
+                continue
             try:
                 target = str(entry.readlink())
             except OSError:
@@ -142,10 +171,10 @@ def _sockets(folder: Path) -> Iterator[Socket]:
             fields = line.split()
             if fields[3] == _LISTEN:
                 address, _, port = fields[1].rpartition(":")
-                yield Socket(fields[9], _address(address), int(port, 16), int(fields[7]))
+                yield Socket(fields[9], address_of(address), int(port, 16), int(fields[7]))
 
 
-def _address(text: str) -> Address:
+def address_of(text: str) -> Address:
     """Read an address as the kernel prints it: words of 32 bits in the machine's byte order."""
     raw = bytes.fromhex(text)
     if sys.byteorder == "little":
@@ -172,7 +201,28 @@ def _heads(holders: Iterable[int]) -> tuple[Process, ...]:
     """Return processes without those whose ancestor is among them, and without ancestors of this program."""
     own_line = set(_ancestors(os.getpid()))
     kept = {pid for pid in holders if pid not in own_line}
-    return tuple(Process(pid, _name(pid)) for pid in sorted(kept) if kept.isdisjoint(_ancestors(pid)))
+    return tuple(Process(pid, name_of(pid)) for pid in sorted(kept) if kept.isdisjoint(_ancestors(pid)))
+
+
+def _only_head(user: int) -> tuple[Process, ...]:
+    """Return the process of a user that started all others of that user; empty if there are several."""
+    own = []
+    for pid in _all_pids():
+        try:
+            if (_PROC / str(pid)).stat().st_uid == user:
+                own.append(pid)
+        except OSError:
+            continue  # it ended
+    heads = _heads(own)
+    return heads if len(heads) == 1 else ()
+
+
+def _is_own_network(pid: int) -> bool:
+    """False for a process in another network namespace; true where that is not visible."""
+    try:
+        return os.readlink(_PROC / str(pid) / "ns" / "net") == os.readlink(_PROC / "self" / "ns" / "net")
+    except OSError:
+        return True
 
 
 def _elsewhere(addresses: Iterable[Address], port: int) -> Listening:
@@ -259,7 +309,7 @@ def _ancestors(pid: int) -> Iterator[int]:
         parent = _parent(str(parent))
 
 
-def _name(pid: int) -> str:
+def name_of(pid: int) -> str:
     """Return the name of a program, of an interpreter with the file that it runs: `python3 app.py`."""
     try:
         words = (_PROC / str(pid) / "cmdline").read_text(errors="replace").split("\0")

@@ -4,8 +4,22 @@
 The layout is docs/reference/record.md.
 """
 
+from loadlens.record.follow import (
+    FollowedEvents,
+    FollowedTrial,
+    PlanOfRun,
+    Reading,
+    bad_samples,
+    block_of,
+    interrupt_writer,
+    live_trial,
+    read_plan_of_run,
+    sealed_readings,
+    sealed_trial,
+    writer_of,
+)
 from loadlens.record.histogram_log import IntervalHistogram
-from loadlens.record.layout import REPORT_HTML, REPORT_MARKDOWN, SCHEMA_VERSION
+from loadlens.record.layout import REPORT_HTML, REPORT_MARKDOWN, SCHEMA_VERSION, run_id, trial_folders
 from loadlens.record.reader import (
     RunRecord,
     TrialRecord,
@@ -13,8 +27,10 @@ from loadlens.record.reader import (
     latest_run,
     open_run,
     open_trial,
+    records_in,
     runs_of,
 )
+from loadlens.record.traces import Trace
 from loadlens.record.writer import (
     Moment,
     RunWriter,
@@ -23,6 +39,7 @@ from loadlens.record.writer import (
     create_run,
     differences,
     new_run_path,
+    report_headline,
     resume_run,
     write_report,
 )
@@ -31,21 +48,38 @@ __all__ = [
     "REPORT_HTML",
     "REPORT_MARKDOWN",
     "SCHEMA_VERSION",
+    "FollowedEvents",
+    "FollowedTrial",
     "IntervalHistogram",
     "Moment",
+    "PlanOfRun",
+    "Reading",
     "RunRecord",
     "RunWriter",
+    "Trace",
     "TrialEnd",
     "TrialRecord",
     "TrialWriter",
+    "bad_samples",
+    "block_of",
     "create_run",
     "differences",
+    "interrupt_writer",
     "is_record",
     "latest_run",
+    "live_trial",
     "new_run_path",
     "open_run",
     "open_trial",
+    "read_plan_of_run",
+    "records_in",
+    "report_headline",
     "resume_run",
+    "run_id",
     "runs_of",
+    "sealed_readings",
+    "sealed_trial",
+    "trial_folders",
     "write_report",
+    "writer_of",
 ]

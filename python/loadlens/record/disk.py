@@ -172,6 +172,15 @@ def read_lines(path: Path, *, checked: bool = False) -> Lines:
     return Lines(tuple(rows), tuple(damage))
 
 
+def checked_row(line: bytes) -> dict[str, Any] | None:
+    """Return the object in a line of `append_checked_line`; None if it is damaged."""
+    try:
+        row = parse_json(line)
+    except (ValueError, RecursionError):
+        return None
+    return row if isinstance(row, dict) and row.pop("crc", None) == _crc_of(row) else None
+
+
 def append_checked_line(path: Path, row: Mapping[str, Any]) -> None:
     """Append one object as a line whose last key, `crc`, is the CRC-32 of the object's text."""
     text = as_json(row)

@@ -23,6 +23,7 @@ def study_as_plain(study: Study, trials: Sequence[PlannedTrial]) -> dict[str, An
         for field in fields(study)
         if field.name not in ("text", "folder", "cases")
         and (field.name != "hide" or study.hide)
+        and (field.name != "fleet" or study.fleet)
         and (field.name != "samples" or study.samples != KEPT_ROWS)
     }
     return {

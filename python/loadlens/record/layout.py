@@ -11,7 +11,9 @@ from typing import Any
 from loadlens.errors import RecordError
 
 SCHEMA_VERSION = 1
-TRIAL_VERSION = 2  # of trial.json if another program made the load: readers of 1 do not expect null counts
+DRIVEN_VERSION = 2  # of trial.json if another program made the load: readers of 1 do not expect null counts
+CHANGED_VERSION = 3  # of trial.json if the load was changed while it ran: readers of 2 would use its figures
+TRIAL_VERSION = 4  # of trial.json if several machines made the load: readers of 3 would find no rows
 
 STUDY = "study.yaml"
 EFFECTIVE = "effective.yaml"
@@ -25,6 +27,7 @@ REPORT_MARKDOWN = "report.md"
 TRIAL = "trial.json"
 PLAN = "plan.json"
 LIVE = "live"
+NODES = "nodes"  # a folder for each machine of a fleet
 LOGS = "logs"
 START = "start.json"
 UNSEALED = "unsealed.txt"  # why the trial could not be sealed
@@ -79,6 +82,18 @@ def prediction_name(slug: str) -> str:
 def trial_folder_name(block: int, attempt: int) -> str:
     """Return the name of a trial's folder: `block-2`, or `block-2.2` for the second attempt."""
     return f"block-{block}" if attempt == 1 else f"block-{block}.{attempt}"
+
+
+def trial_folders(run: Path) -> list[Path]:
+    """Return the folders of a run's trials, sealed or not; a run that does not exist yet has none."""
+    folders = (run / TRIALS).glob("*/*")
+    return sorted(path for path in folders if parse_trial_folder_name(path.name) and path.is_dir())
+
+
+def nodes_in(folder: Path) -> list[str]:
+    """Return the names of the machines whose files a trial, or its live folder, holds."""
+    nodes = folder / NODES
+    return sorted(path.name for path in nodes.iterdir() if path.is_dir()) if nodes.is_dir() else []
 
 
 def parse_trial_folder_name(name: str) -> tuple[int, int] | None:

@@ -28,6 +28,7 @@ from loadlens.record import (
     readings,
     sample_rows,
 )
+from loadlens.record.traces import Trace, trace_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -69,18 +70,21 @@ class TrialRecord:
         return self.path.name
 
     @cached_property
+    def nodes(self) -> tuple[str, ...]:
+        """Names of the machines whose rows it has, in the order of their threads; empty: one machine."""
+        there = layout.nodes_in(self.path if self.is_sealed else self.path / layout.LIVE)
+        order = [] if self.result is None else [node.name for node in self.result.nodes]
+        return tuple(sorted(there, key=lambda name: order.index(name) if name in order else len(order)))
+
+    @cached_property
     def plan(self) -> Plan:
         """The plan that the engine ran."""
-        path = self._checked(layout.PLAN)
-        content = disk.read_json(path)
-        layout.version_of(content, path)
-        try:
-            return Plan.from_json(content)
-        except (Unreadable, KeyError, TypeError, AttributeError) as fault:
-            raise RecordError(f"damaged: {type(fault).__name__} {fault}", where=str(path)) from None
+        return read_plan(self._checked(layout.PLAN))
 
     def samples(self, columns: Sequence[str] = ()) -> pl.DataFrame:
         """Return one row per request, columns as in docs/reference/record.md, in the engine's order.
+
+        Rows that several machines sent come machine by machine, with the name of each in the column `node`.
 
         Args:
             columns: Columns to read; all by default.
@@ -89,15 +93,37 @@ class TrialRecord:
 
     def sample_parts(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """Return the same rows in frames of bounded size."""
+        form = sample_rows.SAMPLE
         as_written = self._as_written(layout.SAMPLES_BIN)
-        if as_written is None:
-            return sample_rows.parquet_parts(
-                self._checked(layout.SAMPLES), sample_rows.schema(sample_rows.SAMPLE), columns
+        if as_written is not None:
+            for node, part in sample_rows.live_parts(as_written, form):
+                yield _of_node(part, node).select(columns)
+            return
+        own = [name for name in columns if name != sample_rows.NODE]
+        for node, path in self._sealed(layout.SAMPLES).items():
+            for part in sample_rows.parquet_parts(path, sample_rows.schema(form), own):
+                yield _of_node(part, node).select(columns)
+
+    def traces(self, rows: pl.DataFrame) -> list[Trace | None]:
+        """Return the trace of each row of `samples`; None for a request that was sent without one."""
+        plan, t0_unix_ns = self.plan, self.t0_unix_ns
+        if t0_unix_ns is None:
+            return [None] * len(rows)
+        traced = [
+            [step.is_traced for scenario in stream.scenarios for step in scenario.steps]
+            for stream in plan.streams
+        ]
+        if not any(map(any, traced)):
+            return [None] * len(rows)
+        nodes = () if self.result is None else self.result.nodes
+        begins = {node.name: node.t0_unix_ns or t0_unix_ns for node in nodes}
+        sent_by = rows[sample_rows.NODE].to_list() if sample_rows.NODE in rows.columns else [""] * len(rows)
+        return [
+            trace_of(plan.seed, begins.get(node, t0_unix_ns), stream, seq) if traced[stream][step] else None
+            for (stream, step, seq), node in zip(
+                rows.select("stream", "step", "seq").iter_rows(), sent_by, strict=True
             )
-        return (
-            sample_rows.frame(part, sample_rows.SAMPLE).select(columns)
-            for part in sample_rows.thinned_alike(as_written, sample_rows.SAMPLE)
-        )
+        ]
 
     def connections(self) -> pl.DataFrame:
         """Return one row per connection."""
@@ -105,10 +131,17 @@ class TrialRecord:
 
     def readings(self) -> pl.DataFrame:
         """Return one row per monitor reading: time_ns, source, metric, labels (JSON text), unit, value."""
-        as_written = self._as_written(layout.READINGS_JSONL)
-        if as_written is None:
+        name = layout.READINGS_JSONL
+        if self.is_sealed and name not in self.digests:
             return sample_rows.read_parquet(self._checked(layout.READINGS), readings.schema())
+        as_written = self._checked(name) if self.is_sealed else self.path / layout.LIVE / name
         return readings.read_live(as_written, self.t0_monotonic_ns)
+
+    def table_file(self, table: str) -> Path | None:
+        """Return the Parquet file of `samples`, `connections` or `readings`; None without a single one."""
+        sealed = {"samples": layout.SAMPLES, "connections": layout.CONNECTIONS, "readings": layout.READINGS}
+        name = sealed[table]
+        return self._checked(name) if name in self.digests else None
 
     def answers(self) -> dict[str, Any]:
         """Return the answers of a Prometheus server (docs/reference/record.md); empty without queries."""
@@ -170,19 +203,38 @@ class TrialRecord:
     def _table(
         self, sealed: str, live: str, form: sample_rows.RowFormat, columns: Sequence[str] = ()
     ) -> pl.DataFrame:
-        as_written = self._as_written(live)
-        if as_written is None:
-            return sample_rows.read_parquet(
-                self._checked(sealed), sample_rows.schema(form), form.added, columns
-            )
-        rows = sample_rows.read_live(as_written, form)
-        return rows.select(columns) if columns else rows
+        import polars as pl
 
-    def _as_written(self, name: str) -> Path | None:
-        """Return the live file, or its sealed copy in a trial without Parquet; None if there is Parquet."""
+        as_written = self._as_written(live)
+        if as_written is not None:
+            parts = [_of_node(part, node) for node, part in sample_rows.live_parts(as_written, form)]
+        else:
+            own = [name for name in columns if name != sample_rows.NODE]
+            parts = [
+                _of_node(sample_rows.read_parquet(path, sample_rows.schema(form), form.added, own), node)
+                for node, path in self._sealed(sealed).items()
+            ]
+        schema = sample_rows.schema(form)
+        rows = pl.concat(parts) if parts else _of_node(pl.DataFrame(schema=schema), "")
+        shown = columns or [*schema, *([sample_rows.NODE] if self.nodes else [])]
+        return rows.select(shown)
+
+    def _as_written(self, name: str) -> dict[str, Path] | None:
+        """Return the live files by machine, or their sealed copies in a trial without Parquet; else None."""
         if not self.is_sealed:
-            return self.path / layout.LIVE / name
-        return self._checked(name) if name in self.digests else None
+            live = self.path / layout.LIVE
+            return {node: live / place / name for node, place in self._places()}
+        names = {node: str(place / name) for node, place in self._places()}
+        there = {node: self._checked(each) for node, each in names.items() if each in self.digests}
+        return there or None
+
+    def _sealed(self, name: str) -> dict[str, Path]:
+        """Return the sealed files of this name by machine."""
+        return {node: self._checked(str(place / name)) for node, place in self._places()}
+
+    def _places(self) -> list[tuple[str, Path]]:
+        """Return the machines with their folders below that of the trial; one without a name has none."""
+        return [(name, Path(layout.NODES, name)) for name in self.nodes] or [("", Path())]
 
     def _text_file(self, name: str) -> Path | None:
         """Return the sealed file, its digest checked, or the live one; None if the trial never wrote it."""
@@ -199,12 +251,33 @@ class TrialRecord:
         return path
 
 
+def _of_node(rows: pl.DataFrame, node: str) -> pl.DataFrame:
+    """Return rows with the machine that sent them; "" is the only one."""
+    import polars as pl
+
+    return rows.with_columns(pl.lit(node, pl.String).alias(sample_rows.NODE))
+
+
+def read_plan(path: Path) -> Plan:
+    """Return the plan in a file.
+
+    Raises:
+        RecordError: It is missing or damaged.
+    """
+    content = disk.read_json(path)
+    layout.version_of(content, path)
+    try:
+        return Plan.from_json(content)
+    except (Unreadable, KeyError, TypeError, AttributeError) as fault:
+        raise RecordError(f"damaged: {type(fault).__name__} {fault}", where=str(path)) from None
+
+
 def _result_of(content: Mapping[str, Any]) -> EngineResult | None:
     """Return the result of the load; raise ValueError if it is damaged, or version and content disagree."""
     engine = content["engine"]
     if engine is not None and not isinstance(engine, Mapping):
         raise ValueError("`engine` is no object")
-    is_driven = content.get("schema_version", layout.SCHEMA_VERSION) >= layout.TRIAL_VERSION
+    is_driven = content.get("schema_version", layout.SCHEMA_VERSION) == layout.DRIVEN_VERSION
     if is_driven != (engine is not None and engine.get("driver") is not None):
         raise ValueError("a trial of version 2, and no other, says which program made its load")
     return None if engine is None else EngineResult.from_json(engine)
@@ -495,6 +568,17 @@ def open_trial(folder: Path) -> TrialRecord:
         RecordError: It is not sealed, damaged, or newer than this Loadlens reads.
     """
     return TrialRecord(folder, _read_header(folder / layout.TRIAL), sealed=True)
+
+
+def records_in(folder: Path, most: int) -> list[Path]:
+    """Return the records in a folder, at most so many, the one with the last event first."""
+    changed: list[tuple[int, Path]] = []
+    for events in folder.glob(f"*/{layout.EVENTS}"):
+        try:
+            changed.append((events.stat().st_mtime_ns, events.parent))
+        except OSError:
+            continue  # removed meanwhile
+    return [path for _, path in sorted(changed, reverse=True)[:most]]
 
 
 def latest_run(runs: Path, study_name: str) -> Path | None:

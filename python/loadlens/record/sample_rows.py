@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loadlens.errors import RecordError
-from loadlens.record import disk, layout
+from loadlens.record import disk, layout, parquet_sizes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 CHUNK_HEAD = struct.Struct("<4sIII")  # magic, rows, CRC-32 of the payload, zero
 ROWS_A_CHUNK = 1 << 14
 ROWS_A_PART = 1 << 18  # about two row groups, as polars writes them
+NODE = "node"  # a column that rows get when they are read: the machine that sent them
 MOST_STREAMS = 256  # a row's stream is a byte
 MAX_CHUNK_ROWS = 1 << 24  # 1 GiB of samples: more is not a chunk that the engine writes
 # numpy type -> code of `struct`, name in Polars
@@ -136,18 +137,33 @@ def chunks(path: Path, form: RowFormat) -> Iterator[np.ndarray[Any, Any]]:
         yield np.frombuffer(payload, dtype=np.dtype(list(form.of_version(version))))
 
 
-def thinned_alike(path: Path, form: RowFormat) -> Iterator[np.ndarray[Any, Any]]:
+def thinning(paths: Iterable[Path], form: RowFormat) -> np.ndarray[Any, np.dtype[np.uint64]]:
+    """Return how far live files of one table are thinned: the largest `thinned` of each stream."""
+    import numpy as np
+
+    zeros = np.zeros(MOST_STREAMS, dtype=np.uint64)  # by stream
+    for path in paths:
+        for rows in chunks(path, form):
+            if "thinned" in (rows.dtype.names or ()) and rows["thinned"].any():
+                np.maximum.at(zeros, rows["stream"], rows["thinned"].astype(np.uint64))
+    return zeros
+
+
+def thinned_alike(
+    path: Path, form: RowFormat, zeros: np.ndarray[Any, np.dtype[np.uint64]]
+) -> Iterator[np.ndarray[Any, Any]]:
     """Yield the rows of a live file, chunk by chunk, so that those of a stream stand for as many each.
 
     Engine threads thin their rows ever more and leave what they wrote before. Of each stream those rows are
     kept whose hash ends in as many zero bits as `thinned` says at most.
+
+    Args:
+        path: The file.
+        form: Of its rows.
+        zeros: As `thinning` returns them for all files of the table.
     """
     import numpy as np
 
-    zeros = np.zeros(MOST_STREAMS, dtype=np.uint64)  # by stream
-    for rows in chunks(path, form):
-        if "thinned" in (rows.dtype.names or ()) and rows["thinned"].any():
-            np.maximum.at(zeros, rows["stream"], rows["thinned"].astype(np.uint64))
     for rows in chunks(path, form):
         if zeros.any():
             own = zeros[rows["stream"]]
@@ -221,17 +237,25 @@ def frame(rows: np.ndarray[Any, Any], form: RowFormat) -> pl.DataFrame:
     return pl.DataFrame(columns, schema=schema(form))
 
 
-def read_live(path: Path, form: RowFormat) -> pl.DataFrame:
-    """Return the rows of a live file up to its last whole chunk, thinned alike."""
-    import polars as pl
+def live_parts(paths: Mapping[str, Path], form: RowFormat) -> Iterator[tuple[str, pl.DataFrame]]:
+    """Yield the rows of live files of one table up to their last whole chunks, each with the file's key."""
+    zeros = thinning(paths.values(), form)
+    for key, path in paths.items():
+        for rows in thinned_alike(path, form, zeros):
+            yield key, frame(rows, form)
 
-    parts = [frame(rows, form) for rows in thinned_alike(path, form)]
-    return pl.concat(parts) if parts else pl.DataFrame(schema=schema(form))
 
+def seal(paths: Iterable[tuple[Path, Path]], form: RowFormat) -> None:
+    """Write live files of one table as Parquet, thinned alike, with a few chunks in memory at a time.
 
-def seal(live: Path, sealed: Path, form: RowFormat) -> None:
-    """Write the rows of a live file as Parquet, thinned alike, with a few chunks in memory at a time."""
-    write_parquet(sealed, (frame(rows, form) for rows in thinned_alike(live, form)), schema(form))
+    Args:
+        paths: The live file and the sealed one of each machine.
+        form: Of their rows.
+    """
+    pairs = list(paths)
+    zeros = thinning([live for live, _ in pairs], form)
+    for live, sealed in pairs:
+        write_parquet(sealed, (frame(rows, form) for rows in thinned_alike(live, form, zeros)), schema(form))
 
 
 def write_parquet(path: Path, parts: Iterator[pl.DataFrame], columns: dict[str, Any]) -> None:
@@ -263,10 +287,10 @@ def parquet_parts(path: Path, columns: dict[str, Any], only: Sequence[str]) -> I
 
     _refuse_missing(columns, _names(path), path)
     with _undamaged(path):
-        size = pl.scan_parquet(path).select(pl.len()).collect().item()
+        size = pl.scan_parquet(path, glob=False).select(pl.len()).collect().item()
     for begin in range(0, size, ROWS_A_PART):
         with _undamaged(path):
-            part = pl.scan_parquet(path).select(only).slice(begin, ROWS_A_PART).collect()
+            part = pl.scan_parquet(path, glob=False).select(only).slice(begin, ROWS_A_PART).collect()
         yield part
 
 
@@ -289,19 +313,20 @@ def read_parquet(
     there = _names(path)
     wanted = [name for name in only or columns if name in there]
     with _undamaged(path):
-        table = pl.read_parquet(path, columns=wanted, memory_map=False)
+        table = pl.read_parquet(path, columns=wanted, memory_map=False, glob=False)
     lacking = [pl.lit(value, columns[name]).alias(name) for name, value in added if name not in there]
     _refuse_missing(columns, [*there, *(name for name, _ in added)], path)
     return table.with_columns(lacking).select(list(only or columns))
 
 
 def _names(path: Path) -> list[str]:
-    """Return the names of the columns of a sealed table, after a check of its version."""
+    """Return the names of the columns of a sealed table, after a check of its sizes and its version."""
     import polars as pl
 
     if not path.is_file():
         raise RecordError("the file is missing", where=str(path))
     with _undamaged(path):
+        parquet_sizes.check(path)
         version = pl.read_parquet_metadata(path).get(layout.PARQUET_VERSION_KEY, "")
         layout.refuse_newer(int(version) if version.isdecimal() else version, path)
         return list(pl.read_parquet_schema(path))
@@ -320,5 +345,5 @@ def _undamaged(path: Path) -> Iterator[None]:
     with disk.touching("read", path):
         try:
             yield
-        except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as fault:
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError) as fault:
             raise RecordError(f"damaged: not Parquet ({fault})", where=str(path)) from fault

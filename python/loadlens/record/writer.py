@@ -174,9 +174,12 @@ class TrialWriter:
     def _seal(self, end: TrialEnd) -> None:
         _to_its_end(self._write_tables, end.t0_monotonic_ns)
         version = layout.SCHEMA_VERSION
-        self._copy_with_head(layout.INTERVALS, layout.HLOG_VERSION_LINE.format(version=version) + "\n")
         counters_head = {"schema_version": version, "file": "counters"}
-        self._copy_with_head(layout.COUNTERS, disk.as_json(counters_head) + "\n")
+        for live, kept in {(self.live, self.path), *self._machines()}:
+            _copy_with_head(
+                live, kept, layout.INTERVALS, layout.HLOG_VERSION_LINE.format(version=version) + "\n"
+            )
+            _copy_with_head(live, kept, layout.COUNTERS, disk.as_json(counters_head) + "\n")
         digests = {}
         for path in sorted(p for p in self.path.rglob("*") if p.is_file() and self.live not in p.parents):
             disk.sync(path)
@@ -185,9 +188,9 @@ class TrialWriter:
                 "bytes": path.stat().st_size,
             }
         disk.sync(self.path)
-        is_driven = end.engine is not None and end.engine.get("driver") is not None
+        engine = end.engine or {}
         content = {
-            "schema_version": layout.TRIAL_VERSION if is_driven else layout.SCHEMA_VERSION,
+            "schema_version": _trial_version(engine),
             **self._identity,
             **self._hiding.content(json.loads(json.dumps(asdict(end), allow_nan=False))),
             "digests": digests,
@@ -198,34 +201,59 @@ class TrialWriter:
         disk.remove_tree(self.live)
 
     def _write_tables(self, t0_monotonic_ns: int | None) -> None:
+        machines = self._machines()
         if not sample_rows.can_write_parquet():
-            for name in (layout.SAMPLES_BIN, layout.CONNECTIONS_BIN, layout.READINGS_JSONL):
-                self._copy(name)
+            _copy(self.live, self.path, layout.READINGS_JSONL)
+            for live, kept in machines:
+                _copy(live, kept, layout.SAMPLES_BIN)
+                _copy(live, kept, layout.CONNECTIONS_BIN)
             return
-        sample_rows.seal(self.live / layout.SAMPLES_BIN, self.path / layout.SAMPLES, sample_rows.SAMPLE)
-        sample_rows.seal(
-            self.live / layout.CONNECTIONS_BIN, self.path / layout.CONNECTIONS, sample_rows.CONNECTION
-        )
+        for name, sealed, form in (
+            (layout.SAMPLES_BIN, layout.SAMPLES, sample_rows.SAMPLE),
+            (layout.CONNECTIONS_BIN, layout.CONNECTIONS, sample_rows.CONNECTION),
+        ):
+            sample_rows.seal([(live / name, kept / sealed) for live, kept in machines], form)
         read = readings.batches(self.readings, t0_monotonic_ns)
         sample_rows.write_parquet(self.path / layout.READINGS, read, readings.schema())
 
-    def _copy(self, name: str) -> None:
-        """Copy a live file as it is; one that was never begun holds no rows."""
-        source, target = self.live / name, self.path / name
-        with disk.touching("write", target):
-            if source.is_file():
-                shutil.copyfile(source, target)
-            else:
-                target.touch()
+    def _machines(self) -> list[tuple[Path, Path]]:
+        """Return the live folder, and the one to keep, of each machine that made the load."""
+        pairs = [
+            (self.live / layout.NODES / name, self.path / layout.NODES / name)
+            for name in layout.nodes_in(self.live)
+        ]
+        for _, kept in pairs:
+            with disk.touching("make the folder", kept):
+                kept.mkdir(parents=True, exist_ok=True)
+        return pairs or [(self.live, self.path)]
 
-    def _copy_with_head(self, name: str, head: str) -> None:
-        """Copy a live text file up to its last whole line, after a first line with the version."""
-        source, target = self.live / name, self.path / name
-        with disk.touching("write", target), target.open("wb") as out:
-            out.write(head.encode())
-            if source.is_file():
-                with source.open("rb") as lines:
-                    out.writelines(line for line in lines if line.endswith(b"\n"))
+
+def _trial_version(engine: Mapping[str, Any]) -> int:
+    if engine.get("nodes"):
+        return layout.TRIAL_VERSION
+    if engine.get("load_changes"):
+        return layout.CHANGED_VERSION
+    return layout.DRIVEN_VERSION if engine.get("driver") is not None else layout.SCHEMA_VERSION
+
+
+def _copy(live: Path, kept: Path, name: str) -> None:
+    """Copy a live file as it is; one that was never begun holds no rows."""
+    source, target = live / name, kept / name
+    with disk.touching("write", target):
+        if source.is_file():
+            shutil.copyfile(source, target)
+        else:
+            target.touch()
+
+
+def _copy_with_head(live: Path, kept: Path, name: str, head: str) -> None:
+    """Copy a live text file up to its last whole line, after a first line with the version."""
+    source, target = live / name, kept / name
+    with disk.touching("write", target), target.open("wb") as out:
+        out.write(head.encode())
+        if source.is_file():
+            with source.open("rb") as lines:
+                out.writelines(line for line in lines if line.endswith(b"\n"))
 
 
 class RunWriter:
@@ -325,6 +353,15 @@ def write_report(run: Path, name: str, content: str) -> Path:
         path.parent.mkdir(exist_ok=True)
     disk.write_whole(path, content.encode())
     return path
+
+
+def report_headline(run: Path) -> str | None:
+    """Return the answer of a run: the first line of its report; none: it has no report."""
+    try:
+        with (run / layout.REPORT_MARKDOWN).open(encoding="utf-8") as report:
+            return report.readline().removeprefix("#").strip() or None
+    except (OSError, UnicodeDecodeError):
+        return None
 
 
 def new_run_path(runs: Path, study_name: str) -> Path:

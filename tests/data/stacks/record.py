@@ -18,7 +18,8 @@ from pathlib import Path
 
 from loadlens.model.readings import Labels, StacksMetrics
 from loadlens.signals.collect.monitor import Row
-from loadlens.signals.collect.stacks import EVERY_S, Root, Roots, StacksMonitor
+from loadlens.signals.collect.scene import Root
+from loadlens.signals.collect.stacks import EVERY_S, Roots, StacksMonitor
 
 HERE = Path(__file__).parent
 PYTHON = os.environ.get("PYTHON", sys.executable)  # that the services run on

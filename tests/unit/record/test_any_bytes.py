@@ -6,6 +6,8 @@ replays; `LOADLENS_INPUTS=n` looks at more.
 
 from __future__ import annotations
 
+import json
+import math
 import os
 import random
 import shutil
@@ -19,7 +21,9 @@ import pytest
 from loadlens import engine
 from loadlens.errors import RecordError
 from loadlens.record import disk, histogram_log, open_run, readings, sample_rows
-from loadlens.signals.collect import scrape
+from loadlens.signals.collect import jvm, scrape
+from loadlens.signals.collect.monitor import Row
+from tests.unit.signals.collect.test_jvm import COUNTERS, OWN, file_of
 
 RECORD = Path(__file__).parents[2] / "data" / "records" / "version-1"
 SEALED = RECORD / "trials" / "alone-users-1" / "block-1"
@@ -83,10 +87,13 @@ def check_place(fault: Exception | None, place: str, seed: int) -> None:
 
 
 READERS: dict[str, tuple[Path, Callable[[Path], object]]] = {
-    "samples": (LIVE / "samples.bin", lambda path: sample_rows.read_live(path, sample_rows.SAMPLE)),
+    "samples": (
+        LIVE / "samples.bin",
+        lambda path: list(sample_rows.live_parts({"": path}, sample_rows.SAMPLE)),
+    ),
     "connections": (
         LIVE / "connections.bin",
-        lambda path: sample_rows.read_live(path, sample_rows.CONNECTION),
+        lambda path: list(sample_rows.live_parts({"": path}, sample_rows.CONNECTION)),
     ),
     "readings": (LIVE / "readings.jsonl", lambda path: readings.read_live(path, None)),
     "counters": (LIVE / "counters.jsonl", disk.read_lines),
@@ -111,6 +118,23 @@ def test_any_file_of_a_record_is_read_or_its_damage_named(tmp_path: Path, reader
     for seed in inputs(250):
         path.write_bytes(mutated(seed, content))
         check_place(fault_of(lambda: read(path), seed), str(path), seed)
+
+
+def test_a_page_that_states_another_number_of_values_is_refused(tmp_path: Path) -> None:
+    """Polars aborts the process on one below zero; such a file can be made to pass its digest."""
+    kept, read = READERS["parquet"]
+    content = kept.read_bytes()
+    path = tmp_path / kept.name
+    begin = b"\x2c\x15"  # of DataPageHeader, the field 5: a struct; in it the field 1: a number of 32 bits
+    heads = [at for at in range(len(content)) if content.startswith(begin + b"\x3c", at)]
+
+    for at in heads:
+        for count in (b"\x01", b"\x7f", b"\x3e", b"\x00"):  # -1, -64, 31, 0 in place of 30, in zigzag
+            path.write_bytes(content[: at + 2] + count + content[at + 3 :])
+            with pytest.raises(RecordError, match="damaged: not Parquet"):
+                read(path)
+
+    assert len(heads) == len(sample_rows.SAMPLE.fields)
 
 
 def read_all(run: Path, seed: int) -> None:
@@ -206,3 +230,31 @@ def test_any_exposition_gives_rows_or_a_scrape_that_is_missed_and_says_why(
 
     assert read > 100 or len(inputs(1)) == 1
     assert missed > 100 or len(inputs(1)) == 1
+
+
+def test_any_counters_of_a_jvm_give_readings_or_are_refused() -> None:
+    content = {end: file_of(COUNTERS, end) for end in "<>"}
+    words = [
+        *WORDS,
+        b"\xff" * 4,
+        b"\0" * 4,
+        b"\x7f\xff\xff\xff",
+        b"\x80\0\0\0",
+        b"J",
+        b"sun.gc.collector.0.time",
+    ]
+    read = refused = 0
+
+    for seed in inputs(3_000):
+        changed = mutated(seed, content["<>"[seed % 2]], words)
+        rows: list[Row] = []
+        fault = fault_of(lambda: rows.extend(jvm.rows(jvm.parse(changed), OWN)), seed)  # noqa: B023
+        assert len(rows) < 100, f"LOADLENS_SEED={seed}"
+        for row in rows:
+            assert json.loads(row.labels)["pid"] == "4711", f"LOADLENS_SEED={seed}"
+            assert row.value is None or 0 <= row.value < math.inf, f"LOADLENS_SEED={seed}"
+        read += fault is None
+        refused += fault is not None
+
+    assert read > 100 or len(inputs(1)) == 1
+    assert refused > 100 or len(inputs(1)) == 1

@@ -413,12 +413,12 @@ def test_a_changed_study_is_refused_by_the_name_of_what_changed(run: Path) -> No
 def test_a_newer_record_is_refused_by_name(run: Path) -> None:
     path = next((run / "trials").glob("*/*")) / "trial.json"
     content = json.loads(path.read_text())
-    content["schema_version"] = 3
+    content["schema_version"] = 5
     del content["self_sha256"]
     content["self_sha256"] = disk.digest_of_bytes(disk.as_json(content).encode())
     path.write_text(json.dumps(content))
 
-    with pytest.raises(RecordError, match="schema version 3 is newer than 2") as fault:
+    with pytest.raises(RecordError, match="schema version 5 is newer than 4") as fault:
         open_run(run)
     assert str(path) in str(fault.value)
 

@@ -24,10 +24,13 @@ MONITORS = {  # names only: a monitor that is not asked for is not imported
     "server_times": "loadlens.signals.collect.server_times:ServerTimesMonitor",
     "balancer": "loadlens.signals.collect.balancer:BalancerMonitor",
     "postgres": "loadlens.signals.collect.postgres:PostgresMonitor",
+    "backends": "loadlens.signals.collect.backends:BackendsMonitor",
     "node": "loadlens.signals.collect.node:NodeMonitor",
     "beam": "loadlens.signals.collect.beam:BeamMonitor",
+    "jvm": "loadlens.signals.collect.jvm:JvmMonitor",
     "tcp": "loadlens.signals.collect.tcp:TcpMonitor",
     "stacks": STACKS,
+    "otlp": "loadlens.signals.collect.otlp:OtlpMonitor",  # last: it waits for what is on its way
 }
 
 

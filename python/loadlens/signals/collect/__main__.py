@@ -85,6 +85,7 @@ class Loop:
         signal.signal(signal.SIGTERM, lambda *_: None)  # a handler, so that the pipe is written
         for number in (signal.SIGINT, signal.SIGHUP):  # meant for the lab
             signal.signal(number, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT,))  # by which `perf` is ended
 
     def run(self, on_first: Callable[[], None]) -> None:
         """Tick until the lab ends the process."""

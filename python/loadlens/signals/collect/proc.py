@@ -9,6 +9,7 @@ last tick costs one small read and yields no row.
 from __future__ import annotations
 
 import os
+import resource
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from stat import S_ISREG
@@ -257,6 +258,7 @@ def _read_process(
         ProcMetrics.threads_blocked, text, sum(thread.is_blocked for thread in process.threads.values())
     )
     yield reading(ProcMetrics.descriptors, text, _count_descriptors(process.path))
+    yield reading(ProcMetrics.descriptor_limit, text, _read_descriptor_limit(process.pid))
     yield reading(ProcMetrics.voluntary_switches, text, done.voluntary)
     yield reading(ProcMetrics.involuntary_switches, text, done.involuntary)
     yield reading(ProcMetrics.run_s, text, done.run_ns / 1e9)
@@ -386,6 +388,15 @@ def _count_descriptors(path: str) -> int | None:
         return os.stat(f"{path}/fd").st_size or len(os.listdir(f"{path}/fd"))
     except OSError:
         return None
+
+
+def _read_descriptor_limit(pid: int) -> int | None:
+    """Descriptors that a process may have; none where we may not look, or where they are unlimited."""
+    try:
+        limit = resource.prlimit(pid, resource.RLIMIT_NOFILE)[0]
+    except OSError:
+        return None
+    return None if limit == resource.RLIM_INFINITY else limit
 
 
 def _read_pss(path: str) -> int | None:

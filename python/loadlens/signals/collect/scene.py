@@ -14,6 +14,7 @@ from loadlens.model.topology import Service
 GENERATOR = "(generator)"
 KEEPER = "(keeper)"
 DRIVER = "(driver)"  # a program of others that makes the load in the generator's place
+NODE = "(node)"  # engines of a fleet on this machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +31,21 @@ class Running:
     samples: str = ""  # folder with samples of its runtime
     defined: Service | None = None  # as the study says; none: a part of the lab
     is_here: bool = True  # on this machine
+    is_called: bool = False  # by a service, and none of the services: its code is of no interest
 
     @property
     def is_tree(self) -> bool:
         """True if all that it starts belongs to it."""
-        return self.defined is not None or self.service == DRIVER
+        return self.defined is not None or self.service in (DRIVER, NODE)
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """A process that is watched with all that it started, and the replica that it belongs to."""
+
+    service: str
+    replica: int
+    pid: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +58,7 @@ class Scene:
     databases: Mapping[str, str] = field(
         default_factory=dict
     )  # service -> postgresql://user@host:port/database
+    otlp: tuple[str, int] | None = None  # address and port that services send their spans to
     samples_stacks: bool = False  # the trial is there for the stacks of its threads, and for no figure
 
     @property

@@ -1,15 +1,18 @@
 """Stacks of the threads of the services, at moments of a trial that gives no figures.
 
 Of each thread the kernel says whether it runs, and what it waits for; a reader of its language says in which
-code. Each different stack is written once, and each sample refers to it.
+code. Without one the kernel also says where the connection leads that a thread waits for. Each different
+stack is written once, and each sample refers to it.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
+import statistics
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final
@@ -18,7 +21,7 @@ from loadlens.machine.listening_sockets import with_descendants
 from loadlens.model.readings import StacksMetrics
 from loadlens.model.stacks import Frame, Stack, Wait
 from loadlens.signals.collect.monitor import NO_LABELS, Monitor, Row, labels, reading
-from loadlens.signals.collect.scene import Scene
+from loadlens.signals.collect.scene import Root, Scene
 from loadlens.signals.collect.threads import (
     NOT_PERMITTED,
     NotRead,
@@ -26,6 +29,7 @@ from loadlens.signals.collect.threads import (
     Profiler,
     Reader,
     Threads,
+    beam_frames,
     go_frames,
     jvm_frames,
     native_frames,
@@ -37,6 +41,10 @@ from loadlens.signals.collect.threads.waits import State
 
 EVERY_S: Final = 0.05
 MOST_CORES: Final = 0.5  # that the sampling may use: beyond it, moments are left out
+MOST_TAKEN: Final = 0.02  # cores of a service that its answers may take: beyond it, it is asked less often
+RAREST_S: Final = 0.1  # between two moments, so that a trial has enough of them
+FIRST_ASKED: Final = 8  # moments, without load, by which the cost of an answer is known
+HALF_NS: Final = round(EVERY_S * 5e8)  # of a tick, which may come early
 LOOK_AGAIN_S: Final = 0.5  # for processes that a service has started
 GIVE_UP_AFTER: Final = 3  # failures of a process without a success
 MOST_THREADS: Final = 500  # of a process, at one moment
@@ -44,17 +52,13 @@ MOST_LINES: Final = 1000  # of source
 LONGEST_LINE: Final = 200
 NOTHING: Final = Threads()
 NO_PROFILE: Final = Profile()
-READERS: Final = (python_frames.reader_of, jvm_frames.reader_of, go_frames.reader_of)  # for each language
+READERS: Final = (  # for each language
+    python_frames.reader_of,
+    jvm_frames.reader_of,
+    beam_frames.reader_of,
+    go_frames.reader_of,
+)
 PROFILERS: Final = (node_frames.profiler_of, native_frames.profiler_of)
-
-
-@dataclass(frozen=True, slots=True)
-class Root:
-    """A process whose threads are sampled, with those of all that it started."""
-
-    service: str
-    replica: int
-    pid: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +72,18 @@ class Roots:
 def wanted(scene: Scene) -> Roots | None:
     """The processes of the services, in a trial that is there for their stacks."""
     roots = tuple(
-        Root(p.service, p.replica, p.pid) for p in scene.replicas if p.pid is not None and p.is_here
+        Root(p.service, p.replica, p.pid)
+        for p in scene.replicas
+        if p.pid is not None and p.is_here and not p.is_called
     )
     return Roots(roots) if scene.samples_stacks and roots else None
 
 
 def may_read(pids: Sequence[int]) -> bool:
-    """False if no process, nor any that it started, is known to run code of a language that is read."""
+    """False if no process, nor any that it started, is known to run code of a language that is read.
+
+    Then their threads are sampled all the same, without frames.
+    """
     return any(not _may_look(pid) or _reader_of(pid) or _profiler_of(pid) for pid in with_descendants(pids))
 
 
@@ -96,6 +105,28 @@ class _Moment:
     states: Mapping[int, State]
 
 
+class Pause:
+    """Time between two samples of a process that answers itself, by the CPU time that an answer takes.
+
+    The cost is measured at the first moments, which are without load: a median, other work included.
+    """
+
+    def __init__(self) -> None:
+        self._cpu_s: list[float] = []
+        self._due_ns = 0
+
+    def is_over(self, now_ns: int, cpu_s: Callable[[], float]) -> bool:
+        """Return true if a process is to be sampled now."""
+        if len(self._cpu_s) < FIRST_ASKED:
+            self._cpu_s.append(cpu_s())
+            return True
+        if now_ns < self._due_ns:
+            return False
+        each_s = statistics.median(after - before for before, after in itertools.pairwise(self._cpu_s))
+        self._due_ns = now_ns + round(min(RAREST_S, each_s / MOST_TAKEN) * 1e9) - HALF_NS
+        return True
+
+
 class _Process:
     """A process with a reader or a profiler of its language, if there is one."""
 
@@ -114,6 +145,7 @@ class _Process:
         self.profiler = None if self.reader is not None else _profiler_of(pid)
         self._sources = self.profiler
         self.moments: list[_Moment] = []  # that wait for the profiler
+        self.pause = Pause()
         self._was_read = False
         self._begin()
 
@@ -134,11 +166,26 @@ class _Process:
             self.failures[str(fault)] += 1
             return NO_PROFILE
 
+    def close(self) -> None:
+        """End the reader, or the profiler if it still runs."""
+        self.profile()
+        if self.reader is not None:
+            self.reader.close()
+
     def sources(self, frame: Frame) -> Iterator[Path]:
         """Yield where the source of a frame may be."""
         for each in (self.reader, self._sources):
             if each is not None:
                 yield from each.sources(frame)
+
+    @property
+    def is_asked(self) -> bool:
+        """True if the process itself answers where its threads are."""
+        return self.reader is not None and self.reader.is_asked
+
+    def cpu_s(self) -> float:
+        """Return the CPU time of its threads that are there."""
+        return waits.cpu_s(self.pid)
 
     def name_of(self, tid: int) -> str:
         """Return the name that a thread has for the system."""
@@ -180,19 +227,21 @@ class StacksMonitor(Monitor):
         self._spent_s = _cpu_s()
 
     def close(self) -> None:
-        """End the profilers that still run."""
+        """End the readers, and the profilers that still run."""
         for process in self._sampled.values():
-            process.profile()
+            process.close()
 
     def tick(self, now_ns: int, *, last: bool) -> Iterable[Row]:
         """Sample every thread once, unless the sampling takes too much; at the end, what is said once."""
         if not last and self._cores(now_ns) <= MOST_CORES:
             self._look(now_ns)
             for process in self._processes.values():
-                yield from self._sample(process)
+                if not process.is_asked or process.pause.is_over(now_ns, process.cpu_s):
+                    yield from self._sample(process)
         if last:
             for process in self._sampled.values():
                 yield from self._profiled(process)
+                process.close()  # only now is known what its programs took
         yield from self._new_stacks()
         if last:
             yield from self._failures()
@@ -223,6 +272,8 @@ class StacksMonitor(Monitor):
         before = {} if process.reader is None else _states(process.pid)
         threads = process.read()
         after = {} if threads.is_all else _states(process.pid)
+        if process.reader is None:
+            after = waits.with_other_ends(process.pid, after)  # at once: a connection may be for one call
         time_ns = time.monotonic_ns()
         if process.profiler is not None:
             process.moments.append(_Moment(time_ns, after))
@@ -260,6 +311,7 @@ class StacksMonitor(Monitor):
             tid=tid,
             thread=threads.names.get(tid) or process.name_of(tid),
             wait=wait,
+            to=states[-1].to if states else "",
             stack=self._stacks.setdefault(stack, len(self._stacks) + 1) if stack else "",
         )
         return reading(StacksMetrics.thread_sample, own, int(is_running), time_ns)

@@ -9,7 +9,6 @@ does for ports, which are counted as often as that costs as much again.
 from __future__ import annotations
 
 import ipaddress
-import os
 import socket
 import struct
 import time
@@ -20,6 +19,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar, Final, NamedTuple
 
+from loadlens.machine import sock_diag
 from loadlens.model.readings import MonitorMetrics, TcpMetrics
 from loadlens.signals.collect import kernel_numbers
 from loadlens.signals.collect.monitor import NO_LABELS, Monitor, Row, labels, reading
@@ -45,17 +45,12 @@ _FULLEST: Final = 3  # addresses whose ports are reported
 _TIME_WAIT_S: Final = 60.0  # TCP_TIMEWAIT_LEN of linux/tcp.h
 _REUSE_AFTER_MS: Final = 1_000  # before Linux 6.14, which has a setting for it
 
-# linux/netlink.h, linux/sock_diag.h, linux/inet_diag.h
-_SOCK_DIAG: Final = 4
-_BY_FAMILY: Final = 20
-_REQUEST_DUMP: Final = 0x301
-_ERROR, _DONE = 2, 3
+# linux/inet_diag.h
 _BYTECODE: Final = 1
 _MEMORY: Final = 7  # attribute with the socket's memory figures
 _DROPS: Final = 8  # place among them
 _INFO: Final = 2  # attribute with tcp_info
 _JUMP, _PORT_FROM, _PORT_TO, _PORT_IS = 1, 2, 3, 11
-_HEADER: Final = struct.Struct("=IHHII")
 _QUERY: Final = struct.Struct("=BBBBI48s")
 _QUEUES: Final = struct.Struct("=II")
 _ATTRIBUTE: Final = struct.Struct("=HH")
@@ -266,28 +261,9 @@ def _dump(code: bytes, *, states: int, attributes: int = 0) -> Iterator[bytes]:
         OSError: The kernel does not answer such questions, or not us.
     """
     attribute = _ATTRIBUTE.pack(_ATTRIBUTE.size + len(code), _BYTECODE) + code
-    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _SOCK_DIAG) as link:
-        link.settimeout(2.0)
-        for family in (socket.AF_INET, socket.AF_INET6):
-            body = _QUERY.pack(family, socket.IPPROTO_TCP, attributes, 0, states, bytes(48)) + attribute
-            link.send(_HEADER.pack(_HEADER.size + len(body), _BY_FAMILY, _REQUEST_DUMP, 1, 0) + body)
-            yield from _answers(link)
-
-
-def _answers(link: socket.socket) -> Iterator[bytes]:
-    while True:
-        received = link.recv(1 << 17)
-        at = 0
-        while at + _HEADER.size <= len(received):
-            length, kind, *_ = _HEADER.unpack_from(received, at)
-            body = received[at + _HEADER.size : at + length]
-            if kind == _DONE:
-                return
-            if kind == _ERROR:
-                number = -struct.unpack_from("=i", body)[0]
-                raise OSError(number, os.strerror(number))
-            yield body
-            at += (length + 3) & ~3
+    families = (socket.AF_INET, socket.AF_INET6)
+    heads = (_QUERY.pack(each, socket.IPPROTO_TCP, attributes, 0, states, bytes(48)) for each in families)
+    return sock_diag.dump(*(head + attribute for head in heads))
 
 
 def _bytecode(ports: Sequence[int]) -> bytes:
@@ -380,14 +356,7 @@ def _talk(message: bytes) -> _Talk | None:
 
 
 def _attribute(message: bytes, wanted: int) -> bytes:
-    """An attribute's content; empty where the kernel did not send it."""
-    at = _ATTRIBUTES_AT
-    while at + _ATTRIBUTE.size <= len(message):
-        length, kind = _ATTRIBUTE.unpack_from(message, at)
-        if kind == wanted:
-            return message[at + _ATTRIBUTE.size : at + length]
-        at += max(4, (length + 3) & ~3)
-    return b""
+    return sock_diag.attribute(message, wanted, _ATTRIBUTES_AT)
 
 
 def _numbers(path: Path) -> list[int]:

@@ -1,4 +1,4 @@
-"""Metrics of a JVM that were scraped, recognised by the names that libraries give them.
+"""Metrics of a JVM: what it exports, by the names that libraries give it, and what the monitor `jvm` reads.
 
 Micrometer's names (Spring Boot, Quarkus, Micronaut) and those of Prometheus' own client for Java, before and
 since its version 1. Pools of request threads are Tomcat's, of database connections Hikari's: Spring's own.
@@ -6,15 +6,16 @@ since its version 1. Pools of request threads are Tomcat's, of database connecti
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from loadlens.signals.read.trial_series import Series, total
+from loadlens.model.readings import JvmMetrics, Labels, Metric
+from loadlens.signals.read.trial_series import Readings, Series, total
 
-SOURCE: Final = "jvm"
+SOURCE: Final = JvmMetrics.collections.monitor
 NAMES: Final[Mapping[str, str]] = {  # as exported -> what it is
     "jvm_memory_used_bytes": "memory_bytes",
     "jvm_memory_bytes_used": "memory_bytes",
@@ -43,6 +44,70 @@ NAMES: Final[Mapping[str, str]] = {  # as exported -> what it is
     "hikaricp_connections_acquire_seconds_count": "pool_acquired",
     "hikaricp_connections_timeout_total": "pool_timeouts",
 }
+MONITORED: Final[Mapping[Metric, str]] = {
+    JvmMetrics.heap_bytes: "memory_bytes",
+    JvmMetrics.heap_most_bytes: "memory_most_bytes",
+    JvmMetrics.old_generation_most_bytes: "old_most_bytes",
+    JvmMetrics.collection_s: "gc_pause_s",
+    JvmMetrics.collections: "gc_pauses",
+    JvmMetrics.at_safepoint_s: "safepoint_s",
+    JvmMetrics.compiling_s: "compile_s",
+    JvmMetrics.live_threads: "threads",
+}
+_OF_STOPS: Final = ("gc_pause_s", "gc_pauses")
+_PLACE: Final = ("service", "replica", "pid", "process")  # labels that name no collector and no pool
+_OLD: Final = ("old", "tenured")  # in the name of a pool
+
+
+def series_of(readings: Readings, service: str | None = None) -> Iterator[tuple[str, Series]]:
+    """Yield the series of JVMs with what they are, of one service or of all.
+
+    The time of collections comes from the monitor where it reads the JVM: a page that is asked for during a
+    stop arrives after it. Else what a replica exports comes first, and the monitor fills in the rest. Of
+    several JVMs that a replica started, the monitor's are those of the one that collected longest.
+    """
+    chosen = _busiest(readings)
+    exported: set[tuple[str, str, str]] = set()
+    for name, what in NAMES.items():
+        for series in readings.exported(name, service):
+            own = (series.labels.service, series.labels.replica)
+            if what in _OF_STOPS and own in chosen:
+                continue
+            exported.add((what, *own))
+            yield what, series
+    for metric, what in MONITORED.items():
+        for series in readings.of(metric):
+            own = (series.labels.service, series.labels.replica)
+            is_wanted = service is None or own[0] == service
+            if is_wanted and chosen.get(own) == series.labels.pid and (what, *own) not in exported:
+                yield what, series
+
+
+def _busiest(readings: Readings) -> Mapping[tuple[str, str], str]:
+    """Return the pid of each replica's JVM that grew most in time of collections."""
+    took: dict[tuple[str, str], dict[str, float]] = {}
+    for series in readings.of(JvmMetrics.collection_s):
+        by_pid = took.setdefault((series.labels.service, series.labels.replica), {})
+        by_pid[series.labels.pid] = by_pid.get(series.labels.pid, 0.0) + float(
+            series.values[-1] - series.values[0]
+        )
+    return {own: max(by_pid, key=lambda pid: by_pid[pid]) for own, by_pid in took.items()}
+
+
+def is_alongside(labels: Labels) -> bool:
+    """Return true for a collector that works alongside the service, such as `ZGC Cycles`: that is no stop."""
+    words = _collector(labels)
+    return ("cycle" in words or "concurrent" in words) and "pause" not in words
+
+
+def is_full(labels: Labels) -> bool:
+    """Return true for collections of the whole heap, in the words of JVMs and of V8."""
+    words = _collector(labels)
+    return any(word in words for word in ("full", "major", "marksweep", "oldgeneration"))
+
+
+def _collector(labels: Labels) -> str:
+    return " ".join(value for name, value in labels.items() if name not in _PLACE).lower().replace(" ", "")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,6 +122,41 @@ class Jvm:
         A series that begins later, as counters do with what they first count, was zero before.
         """
         return self._added(self._each(what))
+
+    def stopped_s(self, is_wanted: Callable[[Labels], bool] = lambda _: True) -> Series | None:
+        """Time for which collections stopped all threads, of all collectors or of some.
+
+        Where a collector counts what it does alongside the service as well, it is no more than all stops.
+        """
+        parts = [s for s in self._each("gc_pause_s") if not is_alongside(s.labels) and is_wanted(s.labels)]
+        added, stops = self._added(parts), self.total("safepoint_s")
+        if added is None or stops is None:
+            return added
+        return Series(added.seconds, np.minimum(added.values, stops.at(added.seconds)))
+
+    def pauses(self) -> Series | None:
+        """Number of collections that stopped all threads."""
+        return self._added([s for s in self._each("gc_pauses") if not is_alongside(s.labels)])
+
+    def kept(self, begin: float, end: float) -> tuple[float, float] | None:
+        """Return bytes that stay in use over the measured part, and how many there may be; none: not known.
+
+        The lowest reading of the old generation, where that is known; else of the whole heap.
+        """
+        whole = self.heap_limit_bytes()
+        for pool, used in self.heap_pools():
+            if any(word in pool.lower() for word in _OLD):
+                most = self._old_most_bytes(pool) or whole
+                inside = used.between(begin, end).values
+                return (float(inside.min()), most) if inside.size and most else None
+        heap = self.heap()
+        inside = np.array([]) if heap is None else heap.between(begin, end).values
+        return (float(inside.min()), whole) if inside.size and whole else None
+
+    def _old_most_bytes(self, pool: str) -> float | None:
+        own = [s for s in self._each("memory_most_bytes") if s.labels.id == pool]
+        bounds = [float(s.values[-1]) for s in (*self._each("old_most_bytes"), *own)]
+        return max(bounds, default=0.0) if max(bounds, default=0.0) > 0 else None
 
     def heap(self) -> Series | None:
         """Bytes in use in all pools of the heap."""
@@ -98,3 +198,12 @@ class Jvm:
     def _added(self, parts: Sequence[Series]) -> Series | None:
         every = [series.seconds for group in self.series.values() for series in group]
         return total(parts, np.unique(np.concatenate(every))) if parts else None
+
+
+def jvm_of(readings: Readings, service: str, replica: str | None = None) -> Jvm:
+    """Return the series of a service, or of one of its replicas."""
+    by_what: dict[str, list[Series]] = {}
+    for what, series in series_of(readings, service):
+        if replica is None or series.labels.replica == replica:
+            by_what.setdefault(what, []).append(series)
+    return Jvm(by_what)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from loadlens.model.readings import CgroupMetrics, HostMetrics, NodeMetrics, ProcMetrics
 from loadlens.model.shapes import MemoryBound
-from loadlens.signals.read.jvm_metrics import NAMES, Jvm
+from loadlens.signals.read.jvm_metrics import jvm_of
 from loadlens.signals.read.resources import Process
 from loadlens.signals.read.trial_series import Readings, Series, added, total
 
@@ -51,15 +51,8 @@ def read(readings: Readings, begin: float, end: float, processes: Sequence[Proce
 
 def _heap(readings: Readings, service: str) -> Series | None:
     """Return the heap in use of all processes of a service whose runtime reports it."""
-    jvm = _jvm(readings, service).heap()
+    jvm = jvm_of(readings, service).heap()
     return jvm if jvm is not None else total(readings.of(NodeMetrics.heap_used_bytes, service=service))
-
-
-def _jvm(readings: Readings, service: str) -> Jvm:
-    series: dict[str, list[Series]] = {}
-    for exported, what in NAMES.items():
-        series.setdefault(what, []).extend(readings.exported(exported, service))
-    return Jvm({what: every for what, every in series.items() if every})
 
 
 def _bounds(
@@ -81,7 +74,7 @@ def _bounds(
         limit = sum(float(group.values[-1]) for group in groups)
         yield MemoryBound("control group", limit, limit - float(resident.values[-1]))
     node = readings.of(NodeMetrics.heap_limit_bytes, service=service)
-    most = _jvm(readings, service).heap_limit_bytes() or sum(float(each.values[-1]) for each in node)
+    most = jvm_of(readings, service).heap_limit_bytes() or sum(float(each.values[-1]) for each in node)
     if most and heap is not None and heap.values.size:
         yield MemoryBound("heap", most, most - float(heap.values[-1]))
     whole = readings.one(HostMetrics.memory_total_bytes)

@@ -93,12 +93,12 @@ def other_labels(labels: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
 
 def is_accumulated(metric: str) -> bool:
     """Return true for the name of a counter, a part of a histogram, a size or a time: of no places."""
-    return metric.endswith((*_SUFFIXES, "_count")) or bool(_OTHER & set(_words(metric)))
+    return metric.endswith((*_SUFFIXES, "_count")) or bool(_OTHER & set(words_of(metric)))
 
 
 def seconds_per_unit(metric: str) -> float | None:
     """Return the seconds in the unit of a metric of times, by a word of its name; none for others."""
-    words = set(_words(metric))
+    words = set(words_of(metric))
     return next((factor for word, factor in _OF_TIME.items() if word in words), None)
 
 
@@ -108,7 +108,7 @@ def _meaning(metric: str, state: str) -> Meaning | None:
         return _KNOWN[metric]
     if metric.startswith(_NOT_PLACES) or metric.endswith(_SUFFIXES):
         return None
-    words = _words(f"{metric} {state}")
+    words = words_of(f"{metric} {state}")
     if _OTHER & set(words):
         return None
     role = _role(words)
@@ -118,7 +118,8 @@ def _meaning(metric: str, state: str) -> Meaning | None:
     return Meaning(role, kind, _stem(words))
 
 
-def _words(name: str) -> tuple[str, ...]:
+def words_of(name: str) -> tuple[str, ...]:
+    """Return the words of a metric's name, in lower case."""
     parted = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name)
     return tuple(word for word in re.split(r"[^a-z0-9]+", parted.lower()) if word)
 

@@ -5,7 +5,7 @@ Counters are cumulative: what counts is the difference between the readings at t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -99,6 +99,28 @@ class Resources:
     def services(self) -> tuple[Process, ...]:
         """Processes of the services under test."""
         return tuple(process for process in self.processes if not process.is_lab)
+
+
+def read_throughout(
+    processes: Sequence[Process], called: Collection[str], begin: float, end: float
+) -> tuple[Process, ...]:
+    """Return processes without those of some services that were not there all the time, or may not be read.
+
+    What is added up over processes is not known where one of them was not read. That one of a database ended,
+    or belongs to another user, shall not hide what the service itself did.
+
+    Args:
+        processes: Of the services, and of what they call.
+        called: Services of those that are left out.
+        begin: Of the measured part, seconds since t0.
+        end: Of it.
+    """
+
+    def is_read(process: Process) -> bool:
+        written = process.series.get(ProcMetrics.write_bytes)
+        return written is not None and bool(written.seconds[0] <= begin and written.seconds[-1] >= end)
+
+    return tuple(each for each in processes if each.service not in called or is_read(each))
 
 
 def read(readings: Readings, begin: float, end: float, *, is_driven: bool = False) -> Resources:

@@ -13,6 +13,7 @@ import numpy as np
 
 from loadlens.estimate.interval import Interval, Measured
 from loadlens.model.readings import (
+    BackendsMetrics,
     BalancerMetrics,
     BeamMetrics,
     CgroupMetrics,
@@ -28,12 +29,13 @@ from loadlens.signals.read.trial_series import (
     NOT_READ,
     Readings,
     Series,
+    counted_at,
     level,
     mean_or_point,
     total,
 )
 
-SOURCES = ("node", "beam", "tcp", "cgroup", "postgres", "balancer", "monitor", "scrape")
+SOURCES = ("node", "beam", "jvm", "tcp", "cgroup", "postgres", "backends", "balancer", "monitor", "scrape")
 MIB = 1024.0**2
 PERCENT = 100.0
 MS = 1000.0
@@ -124,6 +126,7 @@ _OF_A_PART: Mapping[str, tuple[str, ...]] = {  # labels in which the parts of a 
     "tcp": ("service", "replica", "port"),
     "cgroup": ("service", "replica"),
     "postgres": ("service",),
+    "backends": ("service", "process"),
     "balancer": ("service",),
 }
 _ACTIVITY: Mapping[str, Metric] = {
@@ -149,9 +152,7 @@ def _series_of(source: str, readings: Readings) -> Iterator[tuple[str, Series]]:
     if source != jvm_metrics.SOURCE:
         yield from readings.monitored(source)
         return
-    for exported, metric in jvm_metrics.NAMES.items():
-        for series in readings.exported(exported):
-            yield metric, series
+    yield from jvm_metrics.series_of(readings)
 
 
 def _named(source: str, parts: Sequence[_Part]) -> list[_Part]:
@@ -340,7 +341,7 @@ def _tcp(part: _Part, begin: float, end: float) -> Iterator[Line]:
         state = series.labels.state
         if series.values.any():
             panel = "TCP connections, established" if state == "established" else ""
-            counts = _counted_at(moments, [series])
+            counts = _counted(moments, [series])
             yield from span.level(f"connections, {state.replace('_', ' ')}", "", counts, panel)
 
 
@@ -372,9 +373,9 @@ def _postgres(part: _Part, begin: float, end: float) -> Iterator[Line]:
     moments = part.one(PostgresMetrics.max_connections)
     for state, group in sorted(by_state.items()):
         panel = "database connections, active" if state == "active" else ""
-        yield from span.level(f"connections, {state}", "", _counted_at(moments, group), panel)
+        yield from span.level(f"connections, {state}", "", _counted(moments, group), panel)
     for wait, group in sorted(waits.items()):
-        yield from span.level(f"active, waiting for {wait}", "", _counted_at(moments, group))
+        yield from span.level(f"active, waiting for {wait}", "", _counted(moments, group))
     locks = part.one(PostgresMetrics.locks_waited_for)
     yield from span.level("locks waited for", "", locks, "locks waited for")
     yield from span.highest("longest wait for a lock", PostgresMetrics.longest_lock_wait_s)
@@ -395,16 +396,23 @@ def _postgres(part: _Part, begin: float, end: float) -> Iterator[Line]:
     yield from span.level("size of the database", "bytes", PostgresMetrics.database_bytes)
 
 
-def _counted_at(moments: Series | None, parts: Sequence[Series]) -> Series | None:
-    """Counts by group added up; at a moment without a row there was none."""
-    if moments is None:
-        return None
-    total = np.zeros(moments.seconds.size)
-    for part in parts:
-        place = np.searchsorted(moments.seconds, part.seconds)
-        fits = (place < total.size) & (moments.seconds[np.minimum(place, total.size - 1)] == part.seconds)
-        np.add.at(total, place[fits], part.values[fits])
-    return Series(moments.seconds, total)
+def _counted(moments: Series | None, parts: Sequence[Series]) -> Series | None:
+    return None if moments is None else counted_at(moments, parts)
+
+
+def _titles(part: _Part, begin: float, end: float) -> Iterator[Line]:
+    span = _Span(part, begin, end)
+    every = part.one(BackendsMetrics.backends_in_all)
+    if every is None:
+        return
+    yield from span.level("connections", "", every)
+    by_state: dict[str, list[Series]] = {}
+    for series in part.each(BackendsMetrics.backends):
+        state, command = series.labels.state, series.labels.kind
+        named = {"waiting": f"waiting for a lock, {command}", "active": f"at work, {command}"}
+        by_state.setdefault(named.get(state, state), []).append(series)
+    for text, group in sorted(by_state.items()):
+        yield from span.level(f"connections {text}", "", counted_at(every, group))
 
 
 def _jvm(part: _Part, begin: float, end: float) -> Iterator[Line]:
@@ -414,7 +422,7 @@ def _jvm(part: _Part, begin: float, end: float) -> Iterator[Line]:
     for pool, used in jvm.heap_pools():
         yield from span.level(f"heap, {pool}", "bytes", used)
     yield from span.level("memory outside the heap", "bytes", jvm.outside_the_heap())
-    paused_s, pauses = jvm.total("gc_pause_s"), jvm.total("gc_pauses")
+    paused_s, pauses = jvm.stopped_s(), jvm.pauses()
     panel = "stopped by the collector, %"
     yield from span.rate("stopped by the collector", "share", paused_s, panel, 1 / PERCENT)
     yield from span.rate("collections", "1/s", pauses)
@@ -445,6 +453,7 @@ _MAKERS: Mapping[str, Callable[[_Part, float, float], Iterator[Line]]] = {
     jvm_metrics.SOURCE: _jvm,
     "cgroup": _cgroup,
     "postgres": _postgres,
+    "backends": _titles,
     "tcp": _tcp,
 }
 

@@ -41,6 +41,7 @@ def read(table: pl.DataFrame, *, load: float, is_closed: bool, begin_s: float, e
             is_running=value > 0,
             wait=cast("Wait", labels.wait),
             stack=stacks.get(labels.stack, ()),
+            to=labels.to,
         )
         for time_ns, labels, value in _rows(table, StacksMetrics.thread_sample)
     )

@@ -10,7 +10,7 @@ import numpy as np
 
 from loadlens.estimate import within_trial
 from loadlens.estimate.interval import Floats, Insufficient, Interval, Measured
-from loadlens.model.readings import METRICS, Labels, Metric
+from loadlens.model.readings import METRICS, Labels, Metric, OtlpMetrics
 
 if TYPE_CHECKING:
     import polars as pl
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 NOT_READ: Final = Insufficient("not read in the measured part")
 SCRAPE: Final = "scrape"  # the monitor whose metrics have the names that services export
 MOST_SERIES: Final = 20_000  # of a monitor in one trial
+_NO_SERIES: Final = (OtlpMetrics.span.name, OtlpMetrics.log_line.name)  # a row each has labels of its own
 MOST_NAMED: Final = 3  # metrics that are left out
 
 
@@ -81,6 +82,16 @@ def total(parts: Sequence[Series], moments: Floats | None = None) -> Series | No
     if moments is None:
         moments = np.unique(np.concatenate([part.seconds for part in parts]))
     return Series(moments, np.sum([part.at(moments) for part in parts], axis=0))
+
+
+def counted_at(moments: Series, parts: Sequence[Series]) -> Series:
+    """Return counts by group added up; at a moment without a row there was none."""
+    total = np.zeros(moments.seconds.size)
+    for part in parts:
+        place = np.searchsorted(moments.seconds, part.seconds)
+        fits = (place < total.size) & (moments.seconds[np.minimum(place, total.size - 1)] == part.seconds)
+        np.add.at(total, place[fits], part.values[fits])
+    return Series(moments.seconds, total)
 
 
 def moments_around(moments: Floats, begin: float, end: float) -> Floats:
@@ -191,7 +202,10 @@ class Readings:
         if not self.table.is_empty():
             is_bucket = pl.col("metric").str.ends_with("_bucket")
             rows = self.table.filter(
-                (pl.col("source") == monitor) & pl.col("value").is_not_null() & ~is_bucket
+                (pl.col("source") == monitor)
+                & pl.col("value").is_not_null()
+                & ~is_bucket
+                & ~((pl.col("source") == OtlpMetrics.span.monitor) & pl.col("metric").is_in(_NO_SERIES))
             )
             rows, self._left_out[monitor] = bounded(rows, monitor)
             groups = rows.sort("time_ns", maintain_order=True).group_by(

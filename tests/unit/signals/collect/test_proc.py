@@ -173,10 +173,12 @@ def test_memory_descriptors_threads_and_io_agree_with_psutil() -> None:
         process = psutil.Process(resting.pid)
         memory, io = process.memory_full_info(), process.io_counters()
         threads, descriptors = process.num_threads(), process.num_fds()
+        allowed, _ = process.rlimit(psutil.RLIMIT_NOFILE)
         resting.kill()
 
     assert value(rows, "threads", service="api") == threads == 3
     assert value(rows, "descriptors", service="api") == descriptors
+    assert value(rows, "descriptor_limit", service="api") == allowed
     assert value(rows, "read_bytes", service="api") == io.read_bytes
     assert value(rows, "write_bytes", service="api") == io.write_bytes
     assert value(rows, "rss_bytes", service="api") == pytest.approx(memory.rss, rel=0.05)

@@ -17,6 +17,7 @@ SHARED = {
     "kernel_numbers",
     "launch",
     "monitor",
+    "otlp_messages",
     "runtime_samples",
     "scene",
     "tail",

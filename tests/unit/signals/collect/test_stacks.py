@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -11,12 +14,18 @@ from pathlib import Path
 import pytest
 
 from loadlens.model.readings import METRICS, Labels, StacksMetrics
-from loadlens.model.stacks import Frame, Wait
+from loadlens.model.stacks import CLIENT, Frame, Wait
 from loadlens.model.topology import Service
 from loadlens.signals.collect.monitor import Row
-from loadlens.signals.collect.scene import Running, Scene
-from loadlens.signals.collect.stacks import Root, Roots, StacksMonitor, may_read, wanted
-from loadlens.signals.collect.threads import python_frames
+from loadlens.signals.collect.scene import Root, Running, Scene
+from loadlens.signals.collect.stacks import (
+    Pause,
+    Roots,
+    StacksMonitor,
+    may_read,
+    wanted,
+)
+from loadlens.signals.collect.threads import python_frames, waits
 from tests.unit.signals.collect.test_monitor import read, unlisted, values
 
 SCRIPT = """\
@@ -225,6 +234,38 @@ def test_a_process_of_another_user_is_said_to_be_out_of_reach(
     assert "lock" in {each.wait for each in labels_of(rows, "thread_sample")}
 
 
+def test_a_thread_waits_for_what_it_called_or_for_a_client_that_called() -> None:
+    ours: dict[str, int] = {}  # threads of this process, with their numbers
+
+    def receive(name: str, connection: socket.socket) -> None:
+        ours[name] = threading.get_native_id()
+        connection.recv(1)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        with socket.create_connection(("127.0.0.1", port)) as caller, listening.accept()[0] as called:
+            threads = [
+                threading.Thread(target=receive, args=each)
+                for each in (("calls", caller), ("serves", called))
+            ]
+            for thread in threads:
+                thread.start()
+            ends = time.monotonic() + 10
+            known: dict[str, str] = {}
+            while len(known) < 2 and time.monotonic() < ends:
+                time.sleep(0.01)
+                states = {tid: waits.state_of(os.getpid(), tid) for tid in ours.values()}
+                there = {tid: state for tid, state in states.items() if state is not None}
+                seen = waits.with_other_ends(os.getpid(), there)
+                known = {name: seen[tid].to for name, tid in ours.items() if tid in seen and seen[tid].to}
+            caller.send(b"x")
+            called.send(b"x")
+            for thread in threads:
+                thread.join()
+
+    assert known == {"calls": f"127.0.0.1:{port}", "serves": CLIENT}
+
+
 def test_only_a_trial_for_stacks_wants_them() -> None:
     process = Running("app", 1, 7, defined=Service("app"))
     elsewhere = Running("far", 1, 8, defined=Service("far"), is_here=False)
@@ -265,9 +306,7 @@ def test_own_code_is_neither_installed_nor_of_the_standard_library(
         (["sh", "-c", f"{sys.executable} -c 'import time; time.sleep(60)' & wait"], True),
     ],
 )
-def test_a_service_without_a_process_in_a_language_that_is_read_is_not_sampled(
-    command: list[str], is_read: bool
-) -> None:
+def test_no_code_is_read_where_no_process_runs_a_language_that_is(command: list[str], is_read: bool) -> None:
     process = subprocess.Popen(command, start_new_session=True)
     try:
         ends = time.monotonic() + 10
@@ -278,3 +317,22 @@ def test_a_service_without_a_process_in_a_language_that_is_read_is_not_sampled(
     finally:
         subprocess.run(["kill", "-9", "--", f"-{process.pid}"], check=False)
         process.wait()
+
+
+@pytest.mark.parametrize(
+    ("answer_s", "moments"),
+    [
+        (0.0005, 40),  # 0.01 of a core at 20 per second
+        (0.002, 8 + 16),  # every 100 ms at 2 %, after the first 8
+        (0.1, 8 + 16),  # never more than 100 ms apart
+    ],
+)
+def test_a_process_that_answers_itself_is_asked_at_most_for_2_percent_of_a_core(
+    answer_s: float, moments: int
+) -> None:
+    pause, asked = Pause(), 0
+
+    for tick in range(40):  # 2 s
+        asked += pause.is_over(tick * 50_000_000, lambda: asked * answer_s)  # noqa: B023
+
+    assert asked == moments

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from loadlens.machine import sock_diag
 from loadlens.model.readings import METRICS
 from loadlens.signals.collect import tcp
 from loadlens.signals.collect.tcp import Port, Ports, TcpMonitor
@@ -161,7 +162,7 @@ def test_a_kernel_that_does_not_tell_is_named_once_and_the_rest_goes_on(
     opened: ExitStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monitor = monitor_of(listening(opened, 1))
-    monkeypatch.setattr(tcp, "_BY_FAMILY", 77)  # a question that it does not know
+    monkeypatch.setattr(sock_diag, "_BY_FAMILY", 77)  # a question that it does not know
 
     first, second = read(monitor), read(monitor)
 

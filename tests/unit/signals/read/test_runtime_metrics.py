@@ -131,6 +131,21 @@ def test_a_state_without_a_row_has_no_connection_at_that_moment() -> None:
     assert [mean(waiting), waiting.highest] == pytest.approx([4 / 5, 2])
 
 
+def test_titles_show_how_many_wait_for_a_lock_by_command() -> None:
+    own = {"service": "db", "process": "store"}
+    rows = series("backends", "backends_in_all", own, [4] * 7)
+    rows += series("backends", "backends", {**own, "state": "idle", "kind": ""}, [3, 3, 3, 1, 1, 3, 3])
+    rows += [(3.0, "backends", "backends", {**own, "state": "waiting", "kind": "UPDATE"}, 2.0)]
+    rows += [(4.0, "backends", "backends", {**own, "state": "waiting", "kind": "UPDATE"}, 1.0)]
+
+    metrics = runtime_metrics.read(table(rows), BEGIN, END)
+
+    waiting = line(metrics, "db", "connections waiting for a lock, UPDATE")
+    assert [mean(waiting), waiting.highest] == pytest.approx([(2 + 1) / 5, 2])
+    assert mean(line(metrics, "db", "connections idle")) == pytest.approx((3 + 1 + 1 + 3 + 3) / 5)
+    assert mean(line(metrics, "db", "connections")) == 4
+
+
 def test_blocks_from_the_cache_are_a_share_of_all_that_were_asked_for() -> None:
     rows = series("postgres", "blocks_hit", {"service": "db"}, [0, 0, 1000, 1100, 1200, 1300, 1390])
     rows += series("postgres", "blocks_read", {"service": "db"}, [0, 0, 500, 500, 505, 510, 510])
@@ -270,6 +285,26 @@ def test_a_jvm_is_known_by_the_names_of_either_client(collections: str, threads:
 
     assert mean(line(metrics, "app", "stopped by the collector")) == pytest.approx(0.2)
     assert mean(line(metrics, "app", "threads")) == 9
+
+
+def test_a_jvm_that_exports_nothing_is_read_from_the_monitor() -> None:
+    own = {**JVM, "pid": "7"}
+    full = {**own, "kind": "full", "name": "Serial full collection pauses"}
+    rows = series("jvm", "collection_s", full, [0, 0, 1.0, 1.5, 2.0, 2.5, 3.0])
+    rows += series("jvm", "collections", full, [0, 0, 4, 6, 8, 10, 12])
+    rows += series("jvm", "heap_bytes", {**own, "area": "heap", "id": "eden"}, [1, 2, 3, 4, 5, 6, 7])
+    rows += series("jvm", "heap_bytes", {**own, "area": "heap", "id": "old"}, [50] * 7)
+    rows += series("jvm", "compiling_s", own, [0, 0, 0, 1, 2, 2, 2])
+    rows += series("jvm", "live_threads", own, [20] * 7)
+
+    metrics = runtime_metrics.read(table(rows), BEGIN, END)
+
+    assert mean(line(metrics, "app", "stopped by the collector")) == pytest.approx(0.5)
+    assert mean(line(metrics, "app", "a collection, mean")) == pytest.approx(0.25)
+    assert line(metrics, "app", "heap in use").highest == 57
+    assert line(metrics, "app", "heap, old").highest == 50
+    assert mean(line(metrics, "app", "compiling")) == pytest.approx(0.5)
+    assert mean(line(metrics, "app", "threads")) == 20
 
 
 def test_the_pool_of_connections_shows_those_in_use_and_the_wait_of_others() -> None:

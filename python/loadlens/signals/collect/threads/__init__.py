@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Protocol
+from typing import ClassVar, Final, Protocol
 
 from loadlens.model.stacks import Frame, Stack, Wait
 
@@ -36,11 +36,16 @@ class Threads:
 class Reader(Protocol):
     """Reads the threads of one process."""
 
+    is_asked: ClassVar[bool]  # the process itself answers, which takes CPU time from it
+
     def read(self) -> Threads:
         """Return the frames of every thread; raise NotRead if they cannot be read."""
 
     def sources(self, frame: Frame) -> Iterator[Path]:
         """Yield where the source of a frame may be, as this machine sees it."""
+
+    def close(self) -> None:
+        """End what runs or is open for the reading; it may be called again."""
 
 
 @dataclass(frozen=True, slots=True)

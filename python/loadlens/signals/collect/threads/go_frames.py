@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 from urllib.parse import unquote
 
 from loadlens.machine import listening_sockets
@@ -53,6 +53,8 @@ _WITHOUT_FRAME: Final = ("chan send", "chan receive", "select")  # of the langua
 class GoReader:
     """Reads the goroutines of one Go process."""
 
+    is_asked: ClassVar = True
+
     def __init__(self, pid: int, port: int) -> None:
         self._pid = pid
         self._port = port
@@ -74,6 +76,10 @@ class GoReader:
             yield Path(f"/proc/{self._pid}/root") / frame.file.lstrip("/")
         else:  # built with -trimpath: the module's name and a path in it
             yield Path(f"/proc/{self._pid}/cwd") / frame.file.partition("/")[2]
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._link.close()
 
 
 def reader_of(pid: int) -> GoReader | None:

@@ -15,7 +15,7 @@ import time
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
 from loadlens.model.stacks import Frame, Stack, Wait
 from loadlens.signals.collect.threads import NOT_PERMITTED, NotRead, Threads
@@ -38,6 +38,8 @@ _ATTACH: Final = b"1\0threaddump\0\0\0\0"  # version of the protocol, command, t
 class JvmReader:
     """Reads the threads of one JVM."""
 
+    is_asked: ClassVar = True
+
     def __init__(self, pid: int) -> None:
         self._pid = pid
         self._own = own_package(_command(pid), Path(f"/proc/{pid}/cwd"))
@@ -56,6 +58,9 @@ class JvmReader:
         """Yield where the source of a frame may be, as this machine sees it."""
         for folder in _SOURCES:
             yield Path(f"/proc/{self._pid}/cwd") / folder / frame.file
+
+    def close(self) -> None:
+        """Nothing stays open."""
 
 
 def reader_of(pid: int) -> JvmReader | None:

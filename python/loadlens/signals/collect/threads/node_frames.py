@@ -20,7 +20,7 @@ from loadlens.model.plain import Unreadable, read
 from loadlens.model.stacks import MAIN, Frame, Stack
 from loadlens.signals.collect.threads import NotRead, Profile, node_inspector
 
-INTERVAL_US: Final = 5_000
+INTERVAL_US: Final = 10_000
 AT_MOST_MS: Final = 120_000  # then a profile that is not ended is dropped
 WORKERS_MS: Final = 1_000  # that their profiles may take
 _PROGRAM: Final = Path(__file__).with_name("node_profile.js")

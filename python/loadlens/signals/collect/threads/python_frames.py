@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Final
+from typing import ClassVar, Final
 
 from loadlens.model.plain import Unreadable, read
 from loadlens.model.stacks import Frame, Stack, Wait
@@ -43,6 +43,8 @@ class _Thread:
 
 class PythonReader:
     """Reads the threads of one Python process."""
+
+    is_asked: ClassVar = False
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
@@ -79,6 +81,9 @@ class PythonReader:
             if frame.file.startswith("/")
             else (process / "cwd" / frame.file)
         )
+
+    def close(self) -> None:
+        """Nothing stays open."""
 
 
 def reader_of(pid: int) -> PythonReader | None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import platform
 import stat
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Final
 
-from loadlens.model.stacks import Wait
+from loadlens.machine import peers
+from loadlens.model.stacks import CLIENT, Wait
 
 # Numbers of system calls on each processor, by what they wait for.
 _CALLS: Final[dict[str, dict[Wait, tuple[int, ...]]]] = {
@@ -61,6 +63,8 @@ class State:
     is_running: bool  # or ready to
     wait: Wait
     has_timeout: bool = False  # a lock that is waited for at most for some time
+    descriptor: int | None = None  # of the socket that it waits for
+    to: str = ""  # the other end of the connection that it waits for; empty: not known
 
 
 def state_of(pid: int, tid: int) -> State | None:
@@ -88,13 +92,49 @@ def state_of(pid: int, tid: int) -> State | None:
     return _by_call(pid, number, [int(word, 16) for word in call[1:7]], path)
 
 
+def with_other_ends(pid: int, states: Mapping[int, State]) -> dict[int, State]:
+    """Return the states of a process's threads with the other ends of connections that they wait for."""
+    inodes = {
+        tid: inode
+        for tid, state in states.items()
+        if state.wait == "socket" and (inode := _inode(pid, state.descriptor))
+    }
+    ends = peers.other_ends(pid, inodes.values()) if inodes else {}
+    by_thread = {tid: ends[inode] for tid, inode in inodes.items() if inode in ends}
+    return {
+        tid: replace(state, to=by_thread[tid] or CLIENT) if tid in by_thread else state
+        for tid, state in states.items()
+    }
+
+
+def _inode(pid: int, descriptor: int | None) -> str:
+    """Return the inode of a descriptor that is a socket; empty: it is none, or not visible."""
+    try:
+        target = os.readlink(f"/proc/{pid}/fd/{descriptor}")
+    except OSError:
+        return ""
+    return target.removeprefix("socket:[").removesuffix("]") if target.startswith("socket:[") else ""
+
+
+def cpu_s(pid: int) -> float:
+    """Return the CPU time of the threads of a process that are there; 0 if it ended."""
+    spent_ns = 0
+    try:
+        for tid in os.listdir(f"/proc/{pid}/task"):
+            spent_ns += int(_read(f"/proc/{pid}/task/{tid}/schedstat").split()[0])
+    except OSError:
+        pass
+    return spent_ns / 1e9
+
+
 def _by_call(pid: int, number: int, arguments: list[int], path: str) -> State:
     for wait, numbers in _CALLS.get(_MACHINE, {}).items():
         if number in numbers:
             has_timeout = wait == "lock" and arguments[_FUTEX_TIMEOUT] != 0
-            return State(is_running=False, wait=wait, has_timeout=has_timeout)
+            descriptor = arguments[0] if wait == "socket" else None
+            return State(is_running=False, wait=wait, has_timeout=has_timeout, descriptor=descriptor)
     if number in _ON_DESCRIPTOR.get(_MACHINE, ()):
-        return State(is_running=False, wait=_of_descriptor(pid, arguments[0]))
+        return State(is_running=False, wait=_of_descriptor(pid, arguments[0]), descriptor=arguments[0])
     if number in _ON_SEVERAL.get(_MACHINE, ()):
         return State(is_running=False, wait="socket")
     return State(is_running=False, wait=_by_function(path))

@@ -1,0 +1,67 @@
+"""A service that traces itself with OpenTelemetry's own SDK: each flaw is found, its twin is not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from loadlens.diagnose import assess
+from loadlens.measure.whole_run import facts
+from loadlens.model.facts import Curve, Facts
+from loadlens.model.finding import Estimate
+from loadlens.record import open_run
+from tests.end_to_end.running import run_or_resume
+
+STUDY = Path(__file__).parent / "traced" / "study.yaml"
+OF_SPANS = {"calls.one-by-one", "calls.wait-before", "downstream.slow"}
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory: pytest.TempPathFactory) -> Facts:
+    """All paths of the service under one user and under twelve."""
+    record = tmp_path_factory.mktemp("traced") / "record"
+    run_or_resume(STUDY, record)
+    return facts(open_run(record))
+
+
+def curve_of(seen: Facts, path: str) -> Curve:
+    return next(curve for curve in seen.curves if curve.label == f"path={path}")
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("rows", {"calls.one-by-one"}),
+        ("join", set()),
+        ("narrow", {"calls.wait-before"}),
+        ("wide", set()),
+        ("crowded", {"downstream.slow"}),
+        ("roomy", set()),
+    ],
+)
+def test_a_flaw_is_found_by_its_spans_and_its_twin_is_silent(
+    seen: Facts, path: str, expected: set[str]
+) -> None:
+    verdict = assess(replace(seen, curves=(curve_of(seen, path),)))
+
+    assert {finding.rule for finding in verdict.findings} & OF_SPANS == expected
+
+
+def test_own_times_of_spans_add_up_to_the_time_of_the_request(seen: Facts) -> None:
+    for curve in seen.curves:
+        for step in curve.steps:
+            (kind,) = (kind for kind in step.spans if not kind.name.endswith("/ready"))
+            own_s = [part.own.point for part in kind.parts if isinstance(part.own, Estimate)]
+            assert isinstance(kind.time, Estimate)
+            assert sum(own_s) == pytest.approx(kind.time.point)
+
+
+def test_a_request_lasts_as_long_for_its_client_as_its_span_and_the_way(seen: Facts) -> None:
+    for curve in seen.curves:
+        first = curve.steps[0]
+        (kind,) = (kind for kind in first.spans if not kind.name.endswith("/ready"))
+        assert isinstance(kind.time, Estimate)
+        assert isinstance(first.response.mean, Estimate)
+        assert kind.time.point <= first.response.mean.point * 1.05  # spans that came late are left out
