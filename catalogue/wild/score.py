@@ -28,7 +28,7 @@ SHOWN: Final = ("probable", "strong", "confirmed")
 RIGHT: Final[Mapping[str, frozenset[str]]] = {
     kind: frozenset(rules.split())
     for kind, rules in {
-        "event-loop-blocked": "eventloop.blocked loop.multipass",
+        "event-loop-blocked": "eventloop.blocked eventloop.waits loop.multipass",
         "gil": "cpu.one-core",
         "cpu": "cpu.saturated cpu.one-core",
         "thread-pool": "threads.pool-limit outside.handler-wait",
@@ -43,10 +43,10 @@ RIGHT: Final[Mapping[str, frozenset[str]]] = {
         "shedding": "requests.in-flight-limit shed.overload",
         "memory-leak": "drift.leak",
         "data-growth": "drift.data-growth drift.leak",
-        "gc": "pause.periodic pause.aperiodic memory.pressure",
+        "gc": "gc.stops pause.periodic pause.aperiodic memory.pressure",
         "logging": "logging.per-request",
         "disk": "disk.bound",
-        "descriptors": "ports.exhausted accept.drops",
+        "descriptors": "descriptors.exhausted ports.exhausted accept.drops",
         "accept-queue": "accept.drops",
         "keepalive": "http.keepalive-limit http.no-reuse",
         "tcp-delay": "tcp.timer-mode",

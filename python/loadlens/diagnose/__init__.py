@@ -47,6 +47,9 @@ def _modules(*names: str) -> tuple[Any, ...]:
 
 RULES: tuple[Rule, ...] = _modules(
     "measurement.gen_bottleneck",
+    "fleet.node_limit",
+    "fleet.paths_differ",
+    "fleet.node_slow_one",
     "capacity_limits.retrograde_throughput",
     "measurement.load_underdriven",
     "processor.colocation_contention",
@@ -64,6 +67,7 @@ RULES: tuple[Rule, ...] = _modules(
     "measurement.quantile_insufficient",
     "capacity_limits.saturation_plateau",
     "processor.eventloop_blocked",
+    "waiting.eventloop_waits",
     "waiting.db_lock",
     "waiting.db_lock_timeouts",
     "waiting.db_pool_timeouts",
@@ -73,8 +77,8 @@ RULES: tuple[Rule, ...] = _modules(
     "overload.ratelimit_active",
     "overload.requests_in_flight_limit",
     "overload.shed_overload",
-    "network.accept_drops",
     "network.ports_exhausted",
+    "overload.descriptors_exhausted",
     "network.fairness_starvation",
     "overload.answers_changed",
     "overload.timeouts_cliff",
@@ -85,6 +89,7 @@ RULES: tuple[Rule, ...] = _modules(
     "replicas.part_full",
     "memory_and_disk.disk_bound",
     "memory_and_disk.memory_pressure",
+    "memory_and_disk.gc_stops",
     "memory_and_disk.logging_per_request",
     "network.network_bound",
     "processor.scaling_workers",
@@ -95,12 +100,16 @@ RULES: tuple[Rule, ...] = _modules(
     "waiting.db_pool",
     "waiting.threads_pool_limit",
     "waiting.outside_handler_wait",
+    "waiting.calls_wait_before",
+    "waiting.downstream_slow",
+    "latency.calls_one_by_one",
 )
 AFTER: tuple[LaterRule, ...] = _modules(  # in this order; the last one looks at all others
     "processor.loop_multipass",
     "processor.hol_correlation",
     "processor.cpu_saturated",
     "processor.cpu_one_core",
+    "network.accept_drops",
     "latency.pause_aperiodic",
     "latency.mixture_slow_path",
     "waiting.downstream_serialised",
@@ -167,11 +176,11 @@ def fold(findings: list[Finding]) -> list[Finding]:
 
     A finding that is itself a cause of others is not folded if it holds on a curve on which the other does
     not. Only a suspicion is folded under a suspicion: it must not hide what was shown. What a rule folded
-    itself stays where it is, and explains nothing.
+    itself stays where it is, and explains only what nothing else does.
     """
     explains = {page.ID: page.EXPLAINS for page in PAGES}
-    free = [f for f in findings if f.explained_by is None and f.explains_others]
-    causes = sorted(free, key=lambda f: (-f.grade, -f.impact))
+    able = [f for f in findings if f.explains_others]
+    causes = sorted(able, key=lambda f: (f.explained_by is not None, -f.grade, -f.impact))
     folded = []
     for finding in findings:
         cause = next(
@@ -179,6 +188,7 @@ def fold(findings: list[Finding]) -> list[Finding]:
                 f.rule
                 for f in causes
                 if finding.rule in explains.get(f.rule, ())
+                and finding.rule != f.explained_by
                 and f.grade >= min(finding.grade, Grade.PROBABLE)
                 and (_covers(f, finding) if explains.get(finding.rule) else _overlap(f, finding))
             ),

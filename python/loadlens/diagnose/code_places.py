@@ -58,6 +58,8 @@ _HELP: Final = {
     "not permitted": "run with sudo, or once: sudo sysctl kernel.yama.ptrace_scope=0; in a container: "
     "--cap-add SYS_PTRACE",
     "py-spy is not installed": "pip install 'loadlens[lab]'",
+    "erl is not installed": "sudo apt install erlang-base",
+    "its BEAM node has no name": "start it with ERL_AFLAGS='-sname NAME' in its environment",
     "perf is not installed": "sudo apt install linux-perf, of Ubuntu linux-tools-generic",
     "perf is not permitted": "run with sudo, or once: sudo sysctl kernel.perf_event_paranoid=2; in a "
     "container: --cap-add PERFMON",
@@ -117,11 +119,13 @@ def _majority(samples: Sequence[At], of_samples: int) -> Sequence[At]:
     return there if is_enough and binomial_at_least(count, of_samples, MOST) <= CHANCE else ()
 
 
-def _first(samples: Sequence[At]) -> Sequence[At]:
-    """Return the samples of the place that holds most, if it holds more than half of them."""
+def _first(samples: Sequence[At], fewest: int) -> Sequence[At]:
+    """Return the samples of the place that holds most, if it holds more than half, and enough of them."""
     by_place = Counter(at.place for at in samples)
     place, count = by_place.most_common(1)[0] if by_place else (None, 0)
-    return [at for at in samples if at.place == place] if count > max(FEWEST, MOST * len(samples)) else ()
+    return (
+        [at for at in samples if at.place == place] if count >= fewest and count > MOST * len(samples) else ()
+    )
 
 
 def _wait_of(there: Sequence[At]) -> Wait | None:
@@ -170,12 +174,12 @@ class _Level:
 
     def _of_line(self, line: thread_places.Line) -> Iterator[CodePlace]:
         """Yield where most of those wait that wait for the same, and where most are that may have it."""
-        waiting = _first(line.waiting)
+        waiting = _first(line.waiting, FEWEST)
         if waiting:
             yield self._place("works", waiting, len(self._work), line)
-            others = _first(line.others)
+            others = _first(line.others, FEWEST_MOMENTS)  # a lock has one holder at a moment
             if others:
-                yield self._place("holds", others, len(line.others))
+                yield self._place("holds", others, len(line.others), past=line.are_past)
 
     def at_work(self) -> tuple[ThreadSample, ...]:
         """Return the samples of threads at work, and of others on a CPU whose code was read."""
@@ -187,8 +191,8 @@ class _Level:
         for failure in self._stacks.failures:
             if failure.why in _HELP:
                 return f"the code of {failure.process} was not read ({failure.why}): {_HELP[failure.why]}"
-        running = [s for s in self._loaded if s.is_running]
         was_read = {s.pid for s in self._stacks.samples if s.stack}
+        running = [s for s in self._loaded if s.is_running or not was_read]  # all, where nothing was read
         unread = Counter(s.process for s in running if s.pid not in was_read)
         if unread and unread.total() > UNREAD * len(running):
             name = unread.most_common(1)[0][0]
@@ -231,7 +235,13 @@ class _Level:
     # --- words --------------------------------------------------------------------------------------------
 
     def _place(
-        self, kind: Kind, there: Sequence[At], of_samples: int, queue: thread_places.Line | None = None
+        self,
+        kind: Kind,
+        there: Sequence[At],
+        of_samples: int,
+        queue: thread_places.Line | None = None,
+        *,
+        past: bool = False,
     ) -> CodePlace:
         lines = Counter(at.own.line for at in there)
         line, count = lines.most_common(1)[0]
@@ -248,7 +258,8 @@ class _Level:
         if caller:
             where += f" (from {caller})" if call else f", called from {caller}"
         text = (
-            f"{self._who(kind, there, of_samples, queue)} {where} ({len(there):,} of {of_samples:,} samples)"
+            f"{self._who(kind, there, of_samples, queue, past)} {where} "
+            f"({len(there):,} of {of_samples:,} samples)"
         )
         return CodePlace(
             kind=kind,
@@ -264,7 +275,14 @@ class _Level:
             text=text,
         )
 
-    def _who(self, kind: Kind, there: Sequence[At], of_samples: int, queue: thread_places.Line | None) -> str:
+    def _who(
+        self,
+        kind: Kind,
+        there: Sequence[At],
+        of_samples: int,
+        queue: thread_places.Line | None,
+        past: bool,
+    ) -> str:
         """Return which threads are at a place and what they do: `7.9 of 8 threads at work sleep`."""
         share = len(there) / of_samples
         if kind == "computes":
@@ -274,6 +292,8 @@ class _Level:
         if queue is not None and queue.kind != "lock":
             singular, plural = (f"{verb} for {_THINGS[queue.kind]}" for verb in ("waits", "wait"))
         threads = self._at_work() * of_samples / len(self._work)
+        if past:
+            return f"the one thread that is past it {singular}"
         others = "other " if kind == "holds" else ""
         if round(threads) > 1:
             return f"{share * threads:.2g} of {threads:.2g} {others}threads at work {plural}"

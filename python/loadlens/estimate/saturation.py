@@ -170,12 +170,18 @@ def fit_hinge(users: Floats, throughput: Floats) -> Hinge | Insufficient:
 
 
 def _last_gain(steps: Sequence[Step], means: Floats) -> float:
-    """Gain of throughput per doubling of the load, from the last step back to about half of its load."""
+    """Gain of throughput per doubling of the load, from the last step back to about half of its load.
+
+    Where that step brought less than the plateau before it, the gain is over that plateau: after a dip the
+    last step only comes back to it.
+    """
     half = steps[-1].load / 2
     below = [i for i, step in enumerate(steps[:-1]) if step.load <= half * 1.01]
     reference = below[-1] if below else len(steps) - 2
     doublings = math.log2(steps[-1].load / steps[reference].load)
-    return float((means[-1] / means[reference]) ** (1 / doublings) - 1)
+    most = float(means[: reference + 1].max())
+    before = most if means[reference] < (1 - ON_PLATEAU) * most else means[reference]
+    return float((means[-1] / before) ** (1 / doublings) - 1)
 
 
 @dataclass(frozen=True, slots=True)

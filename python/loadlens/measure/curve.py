@@ -269,7 +269,8 @@ def cores_of(curve: Curve, step: Step) -> float:
     """Cores that the services may use: their CPU sets, and the quotas of their control groups together."""
     quotas = [quota.cores for quota in step.quotas]
     limits = [cores for cores in quotas if cores is not None]
-    is_known = bool(limits) and len(limits) == len(quotas)
+    is_every = {process.service for process in step.processes} <= {quota.service for quota in step.quotas}
+    is_known = bool(limits) and len(limits) == len(quotas) and is_every
     return min(curve.cores_allotted, sum(limits)) if is_known else curve.cores_allotted
 
 

@@ -15,16 +15,16 @@ from loadlens.estimate.interval_counts import IntervalCounts, pooled
 from loadlens.measure import figures, quality
 from loadlens.measure.case import CaseMeasures
 from loadlens.measure.metrics import figure_of, inside
-from loadlens.measure.requests import shapes
+from loadlens.measure.requests import failures, shapes
 from loadlens.measure.requests.answer_sizes import together
-from loadlens.measure.requests.failures import Failure
 from loadlens.measure.requests.queue_seen import ahead_of
 from loadlens.measure.requests.samples import Rows
 from loadlens.measure.requests.stuck import stuck
-from loadlens.measure.services import gauges, handler_times, label_splits
+from loadlens.measure.services import gauges, handler_times, label_splits, span_times
 from loadlens.measure.services.cpu_per_request import cpu_time
 from loadlens.measure.services.host_context import (
     balances_of,
+    collectors_of,
     kernel_of,
     memory_of,
     quotas_of,
@@ -39,13 +39,12 @@ from loadlens.measure.services.watched import (
     refusals_of,
 )
 from loadlens.measure.source import factor_names
-from loadlens.measure.trial import StreamMeasures
+from loadlens.measure.trial import StreamMeasures, TrialMeasures
 from loadlens.model.facts import Curve, FailureMode, ProbeWatch, RequestClass, Step, Times
 from loadlens.model.finding import Estimate, Figure, NotMeasured, Undecided
 from loadlens.model.shapes import AnswerSize
+from loadlens.model.trial import TrialStatus
 from loadlens.signals.read import log_lines
-
-PILE = 0.10  # around the median
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +108,33 @@ def gather(cases: Sequence[CaseMeasures]) -> tuple[CurveCases, ...]:
             )
         )
     return tuple(curves)
+
+
+def before_collapse(cases: Sequence[CaseMeasures]) -> tuple[CaseMeasures, ...]:
+    """Leave out trials of a service that broke down under another load and did not recover.
+
+    Such a trial repeats a level that was served before, and is lost. It shows the state that the other
+    load left behind, and nothing of the level. Only a search has such trials: studies reset their services.
+    """
+    if not any(case.purpose == "look" for case in cases):
+        return tuple(cases)
+    broke = [(t.source.began_unix_ns, case) for case in cases for t in case.trials if _is_lost(t)]
+
+    def stands(trial: TrialMeasures, case: CaseMeasures) -> bool:
+        began = trial.source.began_unix_ns
+        served = [t.source.began_unix_ns for t in case.trials if not _is_lost(t)]
+        last = max((at for at in served if at < began), default=None)
+        is_after = last is not None and any(last < at < began for at, other in broke if other is not case)
+        return not (is_after and _is_lost(trial))
+
+    return tuple(CaseMeasures(case.plan, tuple(t for t in case.trials if stands(t, case))) for case in cases)
+
+
+def _is_lost(trial: TrialMeasures) -> bool:
+    """True if it was ended because of failures, or no more requests succeeded than failed."""
+    if trial.load is None or not trial.is_usable:
+        return trial.source.status is TrialStatus.ABORTED
+    return float(trial.load.not_ok.sum()) >= float(trial.load.ok.sum())
 
 
 def load_factor(cases: Sequence[CaseMeasures]) -> str | None:
@@ -226,7 +252,9 @@ def _step(case: CaseMeasures, idle: Mapping[str, float | None], work_s: float) -
         generator=generator_of(case),
         little=_little(case),
         steady=_steady(case),
-        log_signs=log_lines.signs(_service_logs(case), _failing_answers(case)),
+        log_signs=log_lines.signs(
+            failures.logs_of(trial.source for trial in case.usable if trial.failures), _failing_answers(case)
+        ),
         driver="" if case.external is None else case.external.name,
         statuses=_statuses(case),
         stuck=stuck(case),
@@ -239,16 +267,19 @@ def _step(case: CaseMeasures, idle: Mapping[str, float | None], work_s: float) -
         balances=balances_of(case),
         storage=storage_of(case),
         memory=memory_of(case),
+        collectors=collectors_of(case),
         received=received_of(case),
         quality=quality.of(case),
         standstills=shapes.standstills(case),
         spared=shapes.spared(case),
+        spacing=shapes.spacing(case),
         places=gauges.places_of(case),
         numbers=gauges.numbers_of(case),
         answer_bytes=_answer_bytes(case),
         steal_mean=float(np.mean(stolen)) if stolen else None,
         others_mean=float(np.mean(others)) if others else None,
-        splits=label_splits.splits_of(case),
+        splits=(*label_splits.splits_of(case), *span_times.splits_of(case)),
+        spans=span_times.requests_of(case),
     )
 
 
@@ -307,18 +338,7 @@ def _inside(case: CaseMeasures, path: str) -> Figure:
     written = inside(case, path)
     if not isinstance(written, NotMeasured):
         return written
-    return handler_times.mean_time(case, path) or written
-
-
-def _service_logs(case: CaseMeasures) -> list[str]:
-    """Logs of the trials that had failures; nothing is looked for in the others."""
-    logs = []
-    for trial in case.usable:
-        if trial.failures:
-            started = (process.service for process in trial.source.services)
-            names = dict.fromkeys((*started, *trial.source.placement.services))
-            logs += [trial.source.log(name) for name in names]
-    return logs
+    return handler_times.mean_time(case, path) or span_times.mean_time(case, path) or written
 
 
 def _failing_answers(case: CaseMeasures) -> Iterator[tuple[str, int]]:
@@ -413,34 +433,17 @@ def _is_late(stream: StreamMeasures) -> bool:
 
 def failure_modes(case: CaseMeasures) -> tuple[FailureMode, ...]:
     """The ways in which requests of the load failed, most frequent first."""
-    merged: dict[tuple[str, str, int], list[Failure]] = {}
     load = case.reference
     assert load is not None
-    for trial in case.usable:
-        for failure in trial.failures:
-            if failure.stream == load.plan.name:
-                merged.setdefault((failure.step, failure.outcome, failure.status), []).append(failure)
-    return tuple(
-        sorted((_mode(case, load, key, parts) for key, parts in merged.items()), key=lambda mode: -mode.count)
+    own = (each for trial in case.usable for each in trial.failures if each.stream == load.plan.name)
+    modes = (
+        failures.mode_of(alike, _success_s(case, load, step))
+        for (step, _, _), alike in failures.by_way(own).items()
     )
+    return tuple(sorted(modes, key=lambda mode: -mode.count))
 
 
-def _mode(
-    case: CaseMeasures, load: StreamMeasures, key: tuple[str, str, int], parts: Sequence[Failure]
-) -> FailureMode:
-    step, outcome, status = key
-    kept = [part.seconds for part in parts if part.seconds is not None]
-    times = np.concatenate(kept) if len(kept) == len(parts) else np.zeros(0)
-    median = float(np.median(times)) if times.size else None
+def _success_s(case: CaseMeasures, load: StreamMeasures, step: str) -> float | None:
     index = next(s.index for s in load.plan.steps if s.name == step)
     success = case.quantile(0.5, index)
-    return FailureMode(
-        label=step,
-        outcome=outcome,
-        status=status,
-        count=sum(part.count for part in parts),
-        median_s=median,
-        pile=None if median is None else float((np.abs(times - median) <= PILE * median).mean()),
-        success_median_s=success.point if isinstance(success, Estimate) else None,
-        rows=None if len(kept) == len(parts) else sum(part.rows or part.count for part in parts),
-    )
+    return success.point if isinstance(success, Estimate) else None

@@ -8,9 +8,12 @@ from loadlens.measure.case import CaseMeasures
 from loadlens.measure.curve import generator_in_time, stood_still
 from loadlens.measure.external_report import does_not, driver_of
 from loadlens.measure.thresholds import FULL_CORES, OTHERS_MATTER
+from loadlens.measure.trial import TrialMeasures
 from loadlens.model.facts import Curve, Gate, Step
 from loadlens.model.report import AccountingRow
-from loadlens.present.numbers import percent
+from loadlens.model.result import EngineResult
+from loadlens.present.numbers import percent, with_unit
+from loadlens.present.words import plural
 
 MOST_NAMED = 3
 
@@ -23,6 +26,7 @@ def gates_of(
     return (
         _counting(cases),
         _generator(steps),
+        *_nodes(cases),
         _little(steps),
         _steady(steps),
         _accounting(rows),
@@ -73,6 +77,29 @@ def _generator(steps: Sequence[Step]) -> Gate:
     busiest = max((step.generator.busy or 0.0) for step in recorded)
     rest = f"; {others} say" if others else ""
     return Gate("generator", True, f"the generator kept up, busy {percent(busiest)} at most{rest}")
+
+
+def _nodes(cases: Sequence[CaseMeasures]) -> list[Gate]:
+    """Judge the machines of a fleet: there to the end, together at the start, on clocks that are known."""
+    fleets = _fleets([trial for case in cases for trial in case.usable])
+    fleets = fleets or _fleets([trial for case in cases for trial in case.trials])  # all are invalid
+    if not fleets:
+        return []
+    faults = [fault for result in fleets for fault in result.node_faults]
+    if faults:
+        more = f" and {len(faults) - 1} more" if len(faults) > 1 else ""
+        return [Gate("nodes", False, f"{faults[0]}{more}")]
+    nodes = [node for result in fleets for node in result.nodes]
+    late_s = max(node.start_late_ns or 0 for node in nodes) / 1e9
+    error_s = max(node.clock_error_ns for node in nodes) / 1e9
+    count = plural(max(len(result.nodes) for result in fleets), "node")
+    text = f"{count} began within {with_unit(late_s, 's')}, on clocks known to {with_unit(error_s, 's')}"
+    return [Gate("nodes", True, text)]
+
+
+def _fleets(trials: Sequence[TrialMeasures]) -> list[EngineResult]:
+    results = [trial.source.result for trial in trials]
+    return [result for result in results if result is not None and result.nodes]
 
 
 def _little(steps: Sequence[Step]) -> Gate:

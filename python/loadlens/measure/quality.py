@@ -14,6 +14,7 @@ from loadlens.estimate.interval import Interval
 from loadlens.estimate.interval_counts import IntervalCounts
 from loadlens.estimate.steady_state import Steadiness
 from loadlens.measure.case import CaseMeasures
+from loadlens.measure.nodes import nodes_of
 from loadlens.measure.trial import LAG, StreamMeasures, TrialMeasures
 from loadlens.model.finding import Estimate
 from loadlens.model.quality import (
@@ -51,6 +52,7 @@ def of(case: CaseMeasures) -> Quality:
         quantiles=tuple(_quantiles(case)),
         omission=_omission(case),
         called_failed=_called_failed(case),
+        nodes=nodes_of(case),
     )
 
 

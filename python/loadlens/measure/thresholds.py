@@ -10,6 +10,7 @@ from typing import Final
 
 # --- how full is full -------------------------------------------------------------------------------------
 
+LOOP_HELD: Final = 0.7  # of the moments at which an event loop is in a request
 SATURATED: Final = 0.85  # of a resource in use: a queue takes 6.7 times its idle time there
 IDLE_CPU: Final = 0.7  # of the cores, at most: computing adds little waiting of its own up to there
 FULL_CORES: Final = 0.9  # of cores that generator and service share: beyond, they take them from each other
@@ -32,4 +33,5 @@ PAGED_IN: Final = 0.01  # pages from storage for a request: more, and requests w
 
 UNCOUPLED: Final = 0.2  # wait of a probe over that of the load: 0.09 where cores are shared, 1 in one line
 ONE_HOLDER: Final = 1.5  # holders on average: two are a pool
+SAMPLED_HOLDER: Final = 0.75  # of sampled moments: if SATURATED is true, one in eight times 13 show less
 WAITERS: Final = 0.5  # on average: a line before a resource at nine tenths of its capacity holds more

@@ -26,7 +26,7 @@ from loadlens.estimate.steady_state import Steadiness, steadiness
 from loadlens.measure.external_report import NO_RESPONSE, ExternalReport
 from loadlens.measure.requests import connections as connected
 from loadlens.measure.requests import failures, log_rows, received, refused, samples, standstill
-from loadlens.measure.services import gauges, label_splits
+from loadlens.measure.services import backend_places, gauges, label_splits, span_times
 from loadlens.measure.source import (
     HistogramRow,
     StepPlan,
@@ -43,6 +43,7 @@ from loadlens.model.study import Window
 from loadlens.model.trial import TrialStatus
 from loadlens.signals.read import (
     balancer_log,
+    collectors,
     fields,
     memory,
     quotas,
@@ -192,7 +193,9 @@ class StreamMeasures:
 
         Requests that take a twentieth of the measured part are cut off at its edges in bursts; the mean in
         flight over the mean service time is the same rate and has no such edges. Only where all requests
-        succeed: the time of the others is not in the mean. Relative errors are added in squares.
+        succeed: the time of the others is not in the mean. Nor is that of requests that outlast the measured
+        part, so where it differs from the count by more than all that are in flight, none was cut off by
+        chance, and the count stands. Relative errors are added in squares.
         """
         mean, flying = self.all_steps().service_mean, self.in_flight
         if self.not_ok.any() or not isinstance(mean, Interval) or not isinstance(flying, Interval):
@@ -200,6 +203,8 @@ class StreamMeasures:
         if mean.point <= LONG * self.grid.seconds or flying.point <= 0:
             return None
         point = flying.point / mean.point
+        if abs(point * self.grid.seconds - float(self.ok.sum())) > flying.point:
+            return None
 
         def off(of_flying: float | None, of_mean: float | None) -> float | None:
             if of_flying is None or of_mean is None:
@@ -245,6 +250,7 @@ class TrialMeasures:
     spreads: tuple[balancer_log.Spread, ...] = ()  # of requests over replicas
     storage: storage.Storage | None = None
     memory: memory.Memory | None = None
+    collectors: tuple[collectors.Collector, ...] = ()
     received: received.Received | None = None  # none: the engine counted no bytes
     connected: connected.Connected | None = None  # none: no connections were recorded
     refused: tuple[refused.Refused, ...] = ()
@@ -254,6 +260,7 @@ class TrialMeasures:
     places: tuple[gauges.GaugePlace, ...] = ()  # held by requests, as services report
     numbers: tuple[gauges.Reading, ...] = ()  # whole numbers that services export
     splits: tuple[label_splits.SplitReading, ...] = ()  # services' own metrics by the values of a label
+    spans: tuple[span_times.RequestReading, ...] = ()  # services' own traces
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -351,9 +358,10 @@ def _measure(source: TrialSource, window: Window) -> TrialMeasures:
         else received.read(counters, load.plan.name, *(load.phases[kind] for kind in STEP_PHASES)),
         rows=samples.read(source, plans, counters, grid.edges_s),
         thinned=0 if load is None else log_rows.thinning(source, load.plan.index),
-        places=gauges.read(readings, begin, end),
+        places=(*gauges.read(readings, begin, end), *backend_places.read(readings, begin, end)),
         numbers=gauges.read_numbers(readings, begin, end),
         splits=label_splits.read(readings, begin, end),
+        spans=span_times.read(readings.table, begin, end),
     )
     return with_readings(measures, readings, begin, end)
 
@@ -362,17 +370,20 @@ def with_readings(measures: TrialMeasures, readings: Readings, begin: float, end
     """Return a trial with the monitors' readings over its measured part [begin, end], seconds since t0."""
     source = measures.source
     used = resources.read(readings, begin, end, is_driven=measures.external is not None)
+    called = [name for name, placed in source.placement.services.items() if placed.is_called]
+    watched = resources.read_throughout(used.services, called, begin, end)
     return replace(
         measures,
         resources=used,
         served=server_log.read(readings),
         runtime=runtime_metrics.read(readings, begin, end),
-        signals=fields.read(readings, used.services, begin, end),
+        signals=fields.read(readings, watched, begin, end),
         ports=sockets.read(readings, [stream.target for stream in source.plan.streams]),
         quotas=quotas.read(readings, begin, end, used.services, source.placement),
         spreads=balancer_log.read(readings, begin, end, used.services, source.entry),
-        storage=storage.read(readings, begin, end, used.services),
-        memory=memory.read(readings, begin, end, used.services),
+        storage=storage.read(readings, begin, end, watched),
+        memory=memory.read(readings, begin, end, watched),
+        collectors=collectors.read(readings, begin, end, used.services),
     )
 
 

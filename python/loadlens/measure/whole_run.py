@@ -11,11 +11,12 @@ from dataclasses import dataclass, replace
 
 from loadlens.measure import accounting, external_trial, memory_release
 from loadlens.measure.case import CaseMeasures
-from loadlens.measure.curves import CurveCases, asked_calmly, curve_of, gather
+from loadlens.measure.curves import CurveCases, asked_calmly, before_collapse, curve_of, gather
 from loadlens.measure.gates import gates_of
 from loadlens.measure.requests import growth, slow_paths
+from loadlens.measure.requests.ended_levels import ended_levels
 from loadlens.measure.requests.served_at_once import failed_at_once
-from loadlens.measure.services import thread_places
+from loadlens.measure.services import event_loops, thread_places
 from loadlens.measure.source import RunSource, TrialSource, environment_of, streams_of, study_of
 from loadlens.measure.trial import TrialMeasures, measure
 from loadlens.model.facts import Curve, Facts
@@ -65,7 +66,7 @@ def measured(record: RunSource, measure_trial: MeasureTrial | None = None) -> Me
         if plan.slug not in apart
     )
     cores = environment_of(record).cores
-    groups = gather(cases)
+    groups = gather(before_collapse(cases))
     looks = [case for group in groups if group.purpose == "dense" for case in group.cases]
     curves = tuple(
         _with_shapes(curve_of(group, cores), group, looks, cases) for group in groups if group.is_curve
@@ -114,7 +115,9 @@ def _with_thread_places(curve: Curve, sampled: Sequence[StackSamples]) -> Curve:
     if not (curve.is_closed and curve.steps and sampled and sampled[-1].load == curve.steps[-1].load):
         return curve
     top = curve.steps[-1]
-    top = replace(top, places=(*top.places, *thread_places.places_of(sampled[-1])))
+    places = (*top.places, *thread_places.places_of(sampled[-1]))
+    loops, crowd = event_loops.loops_of(sampled[-1]), thread_places.crowd_of(sampled[-1])
+    top = replace(top, places=places, loops=loops, crowd=crowd)
     return replace(curve, steps=(*curve.steps[:-1], top))
 
 
@@ -122,13 +125,17 @@ def _with_shapes(
     curve: Curve, group: CurveCases, looks: Sequence[CaseMeasures], everything: Sequence[CaseMeasures]
 ) -> Curve:
     """Return a curve with the findings on its single requests and on growth; `looks` have dense probes."""
+    outside = group.cases[0].plan.outside
+    called = () if outside is None else [peer.name for peer in outside.peers]
+    levels = [case for case in everything if _is_level(case, group)]
     return replace(
         curve,
         slow_paths=slow_paths.slow_paths(group.cases, looks),
         timer_piles=slow_paths.timer_piles(group.cases, looks),
-        memory=growth.memory_growth(group.cases, everything),
+        memory=growth.memory_growth(group.cases, everything, called),
         slowdowns=growth.slowdowns(group.cases, everything),
-        failed=failed_at_once([case for case in everything if _is_level(case, group)]),
+        failed=failed_at_once(levels),
+        ended=ended_levels(levels, group.cases),
     )
 
 

@@ -84,6 +84,7 @@ class Reach:
     at_least: float | None = None  # what was reached, where the capacity is undecided
     knee_users: float | None = None
     bounded_by: str = ""  # what kept clients from asking more: then capacity and knee are lower bounds
+    others_come: bool = False  # cheaper answers came too: what was reached is the rate of the usual ones
 
     @property
     def is_short(self) -> bool:
@@ -115,15 +116,17 @@ def explanation(record: RunRecord, *, is_kept: bool = True) -> Explanation:
     if curve is not None and curve.steps:
         requests = [kind.request for step in curve.steps for kind in step.classes]
     entry = study.cases[0].entry if study.cases else None
+    rates = None if end.rates is None else judged_rates.answer(record, end.rates)
     rungs = [_rung(curve, step) for curve in facts.curves for step in curve.steps]
     rungs += _ended_early(record, study)
     curves = list(dict.fromkeys(rung.curve for rung in rungs))
+    quoted = _quotes(record)
     failing = next((rung for rung in rungs if rung.ended_early and end.because in FAILING), None)
     return Explanation(
         target=(entry and (entry.url or entry.service)) or study.name,
         requests=tuple(dict.fromkeys(requests)),
         tier=tier,
-        sentence=_sentence(root, verdict.findings, reach, end),
+        sentence=_sentence(root, verdict.findings, reach, end, next(iter(quoted), "")),
         limit=None if root is None or root.rule == healthy.ID else root.rule,
         grade=None if root is None else root.grade.word,
         capacity=reach.capacity,
@@ -146,7 +149,9 @@ def explanation(record: RunRecord, *, is_kept: bool = True) -> Explanation:
         used_s=end.used_s,
         seed=study.seed,
         record=str(record.path) if is_kept else None,
-        objectives=objectives.rows(
+        objectives=(rates.row,)
+        if rates is not None
+        else objectives.rows(
             end.objectives,
             curve,
             reach.capacity,
@@ -154,8 +159,8 @@ def explanation(record: RunRecord, *, is_kept: bool = True) -> Explanation:
             is_failing=end.because in FAILING,
             failing=failing,
         ),
-        quotes=_quotes(record),
-        rates=None if end.rates is None else judged_rates.answer(record, end.rates),
+        quotes=quoted,
+        rates=rates,
         code=code_evidence(diagnosed.stacks, verdict.findings, is_full=isinstance(reach.capacity, Estimate)),
     )
 
@@ -204,7 +209,7 @@ def reach_of(curve: Curve | None, *, probe_is_load: bool = False) -> Reach:
     )
     capacity = capacity_of(curve)
     if isinstance(capacity, Insufficient):
-        return Reach(Undecided("capacity", "1/s", capacity.reason), reached)
+        return Reach(Undecided("capacity", "1/s", capacity.reason), reached, others_come=bool(others))
     saturation = capacity.saturation
     if saturation.verdict == "underdriven":
         return Reach(Undecided("capacity", "1/s", f"{NOT_REACHED}: {saturation.reason}"), reached)
@@ -221,7 +226,9 @@ def _tier(facts: Facts, study: PlannedStudy) -> Tier:
 # --- the sentence ----------------------------------------------------------------------------------------
 
 
-def _sentence(root: Finding | None, findings: Sequence[Finding], reach: Reach, end: SearchEnd) -> str:
+def _sentence(
+    root: Finding | None, findings: Sequence[Finding], reach: Reach, end: SearchEnd, quoted: str
+) -> str:
     capacity = reach.capacity
     healthy_below = next((f for f in findings if f.rule == healthy.ID), None)
     # A search for a limit says first that none was reached.
@@ -229,7 +236,10 @@ def _sentence(root: Finding | None, findings: Sequence[Finding], reach: Reach, e
     suspected = None if in_vain else next(iter(limits_of(findings)), None)
     if root is not None and not in_vain:
         failed = f" The load was ended: {end.words}." if end.because in (*FAILING, "fails_beyond") else ""
-        return f"{root.statement} ({root.grade.word}).{failed}"
+        usual = ""
+        if reach.others_come and reach.at_least:
+            usual = f" At most {numbers.with_unit(reach.at_least, '1/s')} of the usual answers came."
+        return f"{root.statement} ({root.grade.word}).{usual}{failed}"
     failing = {
         "harm": "too many requests failed and the load was ended",
         "fails_alone": "requests fail without any load",
@@ -238,7 +248,8 @@ def _sentence(root: Finding | None, findings: Sequence[Finding], reach: Reach, e
         "broken": "a level of load could not be measured",
     }
     if end.because in failing:
-        text = f"Undecided, {failing[end.because]}: {end.words}"
+        quote = f" ({quoted})" if quoted else ""
+        text = f"Undecided, {failing[end.because]}: {end.words}{quote}"
     elif suspected is not None and not (end.because and reach.is_short):
         return f"Undecided; suspected, not shown: {suspected.statement}."
     elif isinstance(capacity, Estimate):
@@ -279,7 +290,7 @@ def _others(curve: Curve | None, end: SearchEnd) -> str:
     if probe is None or not isinstance(now, Estimate):
         return ""
     at = words.users(top.load) if curve.is_closed else f"{top.load:g} requests/s"
-    who = "one more request of the same" if end.probe_is_load else probe.request
+    who = "one more request of the same" if end.probe_is_load else words.probe(probe.label, probe.request)
     text = f"{who} takes {shown(now)} at {at}"
     before = None if light is None else light.response.mean
     if first is top or not isinstance(before, Estimate):
@@ -370,7 +381,10 @@ def _left_open(finding: Finding, tier: Tier) -> list[Unknown]:
     """Return rivals that could not be excluded, signals that were missing, and the rule's own unknowns."""
     seen_from = 0 if tier == "A" else 1
     rivals = [
-        Unknown(f"{finding.rule}: {c.rival}: {c.text}", DECIDED_BY.get(c.rival, ("", ""))[seen_from])
+        Unknown(
+            f"{finding.rule}: {c.text if c.text.startswith(c.rival) else f'{c.rival}: {c.text}'}",
+            DECIDED_BY.get(c.rival, ("", ""))[seen_from],
+        )
         for c in finding.counter
         if c.ruled_out is None
     ]

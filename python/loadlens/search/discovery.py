@@ -22,16 +22,24 @@ from loadlens.errors import TestbedError
 from loadlens.machine import listening_sockets
 from loadlens.machine.listening_sockets import Listening, Process
 from loadlens.model.search import Aim
-from loadlens.model.topology import Scrape
-from loadlens.model.workload import Step
+from loadlens.model.topology import Peer, Scrape
+from loadlens.model.workload import MISSING_PAGE, Step
 from loadlens.present import numbers, words
 from loadlens.search.step_cases import Baseline
 
-# An application that is mounted at /metrics answers there with a redirect to /metrics/.
-METRICS_PATHS: Final = ("/metrics", "/metrics/", "/actuator/prometheus")
+METRICS_PATHS: Final = (
+    "/metrics",
+    "/metrics/",  # an application that is mounted at /metrics answers there with a redirect to here
+    "/actuator/prometheus",  # Spring Boot
+    "/prometheus",  # Micronaut, and by hand with Micrometer
+    "/q/metrics",  # Quarkus
+    "/management/prometheus",  # JHipster
+    "/observe/metrics",  # Helidon SE
+)
 HEALTH_PATHS: Final = ("/health", "/healthz", "/ready", "/livez")
 NO_SUCH_PATH: Final = "/loadlens-no-such-path"
 METRICS_WITHIN_S: Final = 2.0
+ALL_METRICS_WITHIN_S: Final = 3.0  # a service that is slow to answer keeps time for the cheap requests
 CHEAP_WITHIN_S: Final = 1.0  # what takes longer is not cheap
 REDIRECT_WITHIN_S: Final = 3.0
 ALL_WITHIN_S: Final = 5.0  # discovery gives up the rest afterwards
@@ -111,7 +119,10 @@ def discover(aim: Aim) -> Discovered:
     if aim.find.metrics:
         path, series = questions.metrics()
         if path is None:
-            missing.append(f"no metrics in the Prometheus text format at {METRICS_PATHS[0]}")
+            missing.append(
+                f"no metrics in the Prometheus text format at {METRICS_PATHS[0]} or "
+                f"{words.plural(len(METRICS_PATHS) - 1, 'other usual path')} (--metrics URL)"
+            )
         else:
             aim = replace(aim, outside=replace(aim.outside, scrape=Scrape(path=path, tls=aim.tls)))
             parts.append(f"metrics at {path} ({words.plural(series, 'metric')})")
@@ -135,6 +146,25 @@ def with_probe(discovered: Discovered, baseline: Baseline) -> Discovered:
         f"{numbers.with_unit(baseline.alone_s, 's')}"
     )
     return replace(discovered, parts=(*discovered.parts, text), flags=(*discovered.flags, "--no-probe"))
+
+
+def with_peers(discovered: Discovered, called: Sequence[Process]) -> Discovered:
+    """Add the processes that the service calls."""
+    if not called:
+        return discovered
+    names = [process.name for process in called]
+    taken = {discovered.aim.outside.name, *(name for name in names if names.count(name) > 1)}
+    peers = tuple(
+        Peer(f"{each.name} {each.pid}" if each.name in taken else each.name, each.pid) for each in called
+    )
+    outside = replace(discovered.aim.outside, peers=peers)
+    text = f"calls {_processes_text(called).partition(' ')[2]}"
+    return replace(
+        discovered,
+        aim=replace(discovered.aim, outside=outside),
+        parts=(*discovered.parts, text),
+        flags=(*discovered.flags, "--no-peers"),
+    )
 
 
 def lines(discovered: Discovered) -> Iterator[str]:
@@ -194,8 +224,9 @@ class _Questions:
 
     def metrics(self) -> tuple[str | None, int]:
         """Return the path of metrics in the Prometheus text format, and the number of their names."""
+        until = time.monotonic() + ALL_METRICS_WITHIN_S
         for path in METRICS_PATHS:
-            left_s = self._left_s(METRICS_WITHIN_S)
+            left_s = self._left_s(min(METRICS_WITHIN_S, until - time.monotonic()))
             if left_s is None:
                 break
             self.requests += 1
@@ -220,7 +251,7 @@ class _Questions:
             if status is not None and 200 <= status <= 299:
                 yield Step(path, "GET", path, load.headers)
         if self._status("GET", NO_SUCH_PATH) == 404:
-            yield Step(NO_SUCH_PATH, "GET", NO_SUCH_PATH, load.headers, expect=(404,))
+            yield Step(MISSING_PAGE, "GET", NO_SUCH_PATH, load.headers, expect=(404,))
         if load.method == "GET" and "{{" not in load.path:
             status = self._status("HEAD", load.path)
             if status is not None and 200 <= status <= 299:

@@ -6,13 +6,16 @@ the engine's result of each trial, `answer` reads the record afterwards.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Collection, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 from loadlens.errors import ExitCode, TestbedError
+from loadlens.machine.peers import Peers
 from loadlens.model.finding import Estimate
 from loadlens.model.rates import RateTrial
 from loadlens.model.result import StreamResult
@@ -23,13 +26,14 @@ from loadlens.model.trial import TrialStatus
 from loadlens.present import failure_text as reasons
 from loadlens.present import numbers, words
 from loadlens.record import open_run
+from loadlens.run.engine_trial import MakeLoad
 from loadlens.run.growing_record import growing_record
 from loadlens.run.interrupts import Interrupts, Stopped
 from loadlens.run.progress import Found, Progress, Provisional, Silent, Step, TrialStarted
 from loadlens.run.time_left import Remaining
 from loadlens.run.trial_runner import TrialOutcome, TrialRunner
 from loadlens.search import pid_check, provisional, rates, step_cases
-from loadlens.search.discovery import Discovered, discover, lines, refuse_redirects, with_probe
+from loadlens.search.discovery import Discovered, discover, lines, refuse_redirects, with_peers, with_probe
 from loadlens.search.guard import Guard
 from loadlens.search.judged_rates import judged_rate
 from loadlens.search.ladder import (
@@ -69,6 +73,7 @@ def explore(
     interrupts: Interrupts | None = None,
     cache: Path | None = None,
     clock: Callable[[], float] = time.monotonic,
+    make_load: MakeLoad | None = None,
 ) -> Explored:
     """Find a ladder of loads within the budget, and leave its record.
 
@@ -80,6 +85,7 @@ def explore(
         interrupts: Source of requests for an early end; none: Ctrl-C and SIGTERM, during this call.
         cache: Of built environments; none: the user's.
         clock: Seconds; the budget counts from now.
+        make_load: Makes the loads elsewhere; none: our engine on this machine.
 
     Raises:
         PlanError: The engine will refuse the requests.
@@ -90,9 +96,16 @@ def explore(
     if interrupts is None:
         with Interrupts() as own:
             return explore(
-                aim, out, is_kept=is_kept, progress=progress, interrupts=own, cache=cache, clock=clock
+                aim,
+                out,
+                is_kept=is_kept,
+                progress=progress,
+                interrupts=own,
+                cache=cache,
+                clock=clock,
+                make_load=make_load,
             )
-    return _explore(aim, out, is_kept, progress or Silent(), interrupts, cache, clock, clock())
+    return _explore(aim, out, is_kept, progress or Silent(), interrupts, cache, clock, clock(), make_load)
 
 
 def _explore(
@@ -104,6 +117,7 @@ def _explore(
     cache: Path | None,
     clock: Callable[[], float],
     began: float,
+    make_load: MakeLoad | None,
 ) -> Explored:
     look = step_cases.case_of(aim, Next("look", 1, 0.0, LOOK_S), None)
     wrong_pid = pid_check.caution(aim.outside.pids, aim.outside.port)
@@ -116,13 +130,14 @@ def _explore(
         warnings=(*aim.cautions, *([] if wrong_pid is None else [wrong_pid])),
         cache=cache,
         watch_every_s=WATCH_EVERY_S,
+        make_load=make_load,
     ) as growing:
         writer = growing.runner.writer
         search = _Search(aim, is_kept, growing.runner, clock, began, Judge(writer.path))
         stop = search.go()
         end = _end(search, stop, clock() - began, growing.warnings)
         writer.event(step_cases.EVENT, **asdict(end))
-        writer.event("ended", complete=search.complete)
+        writer.event("stopped" if interrupts.is_set else "ended", complete=search.complete)
     return Explored(writer.path, stop, interrupts.code if interrupts.is_set else None)
 
 
@@ -147,6 +162,7 @@ class _Search:
     missing: str = ""  # that could not be observed, besides what was not discovered
     rate_trials: list[RateTrial] = field(default_factory=list)
     rates_end: step_cases.RatesEnd | None = None
+    peers: Peers | None = None  # none: not looked for
 
     def go(self) -> Stop:
         """Run trials until the ladder stops, or an early end is requested; then sample stacks."""
@@ -159,8 +175,10 @@ class _Search:
             is_certain = provisional.is_certain(self.judgements)
             is_settled = provisional.is_settled(self.judgements)
             kept_s = 0.0
-            if self._reads_code():
-                kept_s = kept_for_stacks_s(self.seen, self.aim.bounds, is_kept=self.is_kept)
+            reads_code = self._reads_code()
+            if reads_code is not None:
+                is_kept = self.is_kept and reads_code
+                kept_s = kept_for_stacks_s(self.seen, self.aim.bounds, is_kept=is_kept)
             kept_s += self._kept_for_rates_s()
             decision = decide(
                 self.seen,
@@ -189,6 +207,9 @@ class _Search:
             self.discovered = discover(self.aim)
             self.aim = self.discovered.aim
             self.discovery_requests += self.discovered.requests
+            outside = self.aim.outside
+            if self.aim.find.peers and outside.is_here and self.aim.pattern is None:
+                self.peers = Peers(outside.pids or self.runner.started, apart=os.getpid())
 
     def _reads_code(self) -> bool | None:
         """Return whether the code of the service can be sampled; `None` if no process of it is known."""
@@ -200,14 +221,15 @@ class _Search:
         last = self.judgements[-1] if self.judgements else None
         has_limit = last is not None and (last.cause is not None or isinstance(last.capacity, Estimate))
         is_read = self._reads_code()
-        if is_read is False and has_limit:
-            self.missing = f"the line of code: {LANGUAGES}"
-        if not is_read or not (has_limit or self.is_kept):
+        # Threads without frames still show what they wait for; nothing about them is drawn in a report.
+        is_kept = self.is_kept and is_read is True
+        if is_read is None or not (has_limit or is_kept):
             return
-        for number, level in enumerate(stacks_levels(self.seen, self.aim.bounds, is_kept=self.is_kept)):
+        for number, level in enumerate(stacks_levels(self.seen, self.aim.bounds, is_kept=is_kept)):
             wanted = fitted(level, self.seen, self._left_s() - self._kept_for_rates_s())
             if wanted is None and number == 0:
-                self.missing = "the line of code: no time was left to sample the threads (a longer --budget)"
+                no_time = "no time was left to sample the threads (a longer --budget)"
+                self.missing = f"the line of code: {no_time if is_read else LANGUAGES}"
             if wanted is None or self.runner.interrupts.is_set:
                 return
             self._one(wanted)
@@ -254,7 +276,7 @@ class _Search:
         assert self.baseline is not None
         rate = float(f"{wanted.rate_per_s:.3g}")
         case = step_cases.case_at_rate(self.aim, rate, rates.WARMUP_S, measured_s, self.baseline)
-        self._run(self._join_case(case), Guard(self.aim.bounds))
+        self._run(self._join_case(case), Guard(self.aim.bounds, self._success_s()))
         if self.runner.interrupts.is_set:
             return
         run = open_run(self.runner.writer.path)
@@ -269,16 +291,18 @@ class _Search:
         return self.aim.bounds.budget_s - (self.clock() - self.began)
 
     def _one(self, wanted: Next) -> None:
-        guard = Guard(self.aim.bounds)
+        guard = Guard(self.aim.bounds, self._success_s())
         began = self.clock()
-        done = self._run(self._join(wanted), guard)
+        done = self._run(self._join(wanted), guard, self.peers if wanted.kind == "look" else None)
         if wanted.kind == "look" and done.result is not None:
             load = done.result.streams[0]
             self._refuse_without_connection(load)
             alone_s = {step.name: step.response_time_s.typical_s for step in load.steps}
             self.baseline = step_cases.choose(self.aim, alone_s)
             if self.discovered is not None:
-                self.discovered = with_probe(self.discovered, self.baseline)
+                called = () if self.peers is None else tuple(self.peers.processes.values())
+                self.discovered = with_probe(with_peers(self.discovered, called), self.baseline)
+                self.aim = self.discovered.aim
                 for line in lines(self.discovered):
                     self.runner.progress.tell(Found(line))
             if self.baseline.alone_s:
@@ -293,12 +317,21 @@ class _Search:
         candidates = {step.name for step in self.aim.candidates}
         self.seen.append(_outcome(wanted, done, guard, self.clock() - began, candidates))
 
-    def _run(self, planned: PlannedTrial, guard: Guard) -> TrialOutcome:
-        """Run a trial; raise TestbedError if its service does not start, except for stacks and rates."""
+    def _success_s(self) -> float:
+        """Return the longest mean response time of successes so far; 0: none succeeded."""
+        return max((trial.mean_s for trial in self.seen if trial.mean_s is not None), default=0.0)
+
+    def _run(self, planned: PlannedTrial, guard: Guard, peers: Peers | None = None) -> TrialOutcome:
+        """Run a trial, and look for peers meanwhile.
+
+        Raises:
+            TestbedError: Its service does not start, and it is not one for stacks or rates.
+        """
         number = planned.position
         attempt = self.runner.writer.next_attempt(planned)
         self.runner.progress.tell(TrialStarted(planned, number, number, attempt, self._remaining()))
-        done = self.runner.run(planned, guard=guard)
+        with nullcontext() if peers is None else peers.looking():
+            done = self.runner.run(planned, guard=guard)
         if not done.came_up and done.fault is not None and planned.case.purpose not in ("stacks", "rate"):
             raise TestbedError(done.fault.message, where=done.fault.where, hint=done.fault.hint)
         self.complete += done.status is TrialStatus.COMPLETE

@@ -20,6 +20,7 @@ CHANCE: Final = 3.0  # standard deviations of a Poisson count
 WINDOW_S: Final = 1.0  # users who wait for each other ask in bursts
 FEWEST_FAILURES: Final = 20
 HARM_NOW: Final = 0.5  # of what ended in the last second
+TIMES_KNOWN: Final = 2.0  # the time of a success at lower loads: how long the first one may take
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +46,18 @@ class _Progress:
 
 
 class Guard:
-    """Checks the running load; one for each trial."""
+    """Checks the running load; one for each trial.
 
-    def __init__(self, bounds: Bounds) -> None:
+    Args:
+        bounds: Of the search.
+        success_s: Mean response time of successes at lower loads, the longest; 0: not known. Failures may
+            come sooner than any success can, so a load that has just begun is not judged by them.
+    """
+
+    def __init__(self, bounds: Bounds, success_s: float = 0.0) -> None:
         self._cap = bounds.rate_cap_per_s
+        self._patience_s = max(WINDOW_S, TIMES_KNOWN * success_s)
+        self._succeeded_s = 0.0  # when successes were last seen; at first the begin of the load
         self._issued: deque[tuple[float, int]] = deque([(0.0, 0)])
         self.tripped: Literal["rate", "harm"] | None = None
 
@@ -61,7 +70,7 @@ class Guard:
         if rate > OVER * self._cap + CHANCE * math.sqrt(self._cap):
             self.tripped = "rate"
             return f"{rate:,.0f} requests were sent a second, at most {self._cap:,.0f} are allowed"
-        words = _harm(now.streams[0].last)
+        words = self._harm(now.elapsed_s, now.streams[0].last)
         if words is not None:
             self.tripped = "harm"
         return words
@@ -75,17 +84,21 @@ class Guard:
         then, before = self._issued[0]
         return (issued - before) / max(WINDOW_S, now - then)
 
+    def _harm(self, now_s: float, last: _LastSecond) -> str | None:
+        """Return what is wrong: half of the last second's requests failed, or none succeeded for long.
 
-def _harm(last: _LastSecond) -> str | None:
-    """Return what is wrong with the last second: half of its requests failed, or none succeeded.
-
-    Refusals count as unexpected answers here; a service that refuses still serves some.
-    """
-    ok = last.rps * last.seconds
-    unexpected = last.unexpected_status + last.check_failed
-    ended = ok + last.failed + unexpected
-    if last.failed >= max(FEWEST_FAILURES, HARM_NOW * ended):
-        return f"{last.failed} of {ended:.0f} requests came to nothing within a second"
-    if not ok and unexpected + last.failed >= FEWEST_FAILURES:
-        return f"not one of {ended:.0f} requests succeeded within a second"
-    return None
+        Refusals count as unexpected answers here; a service that refuses still serves some.
+        """
+        ok = last.rps * last.seconds
+        if ok:
+            self._succeeded_s = now_s
+        if now_s < self._patience_s:
+            return None
+        unexpected = last.unexpected_status + last.check_failed
+        ended = ok + last.failed + unexpected
+        if last.failed >= max(FEWEST_FAILURES, HARM_NOW * ended):
+            return f"{last.failed} of {ended:.0f} requests came to nothing within a second"
+        is_overdue = now_s - self._succeeded_s >= self._patience_s
+        if not ok and is_overdue and unexpected + last.failed >= FEWEST_FAILURES:
+            return f"not one of {ended:.0f} requests succeeded within a second"
+        return None

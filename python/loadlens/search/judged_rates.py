@@ -28,7 +28,7 @@ def answer(record: RunRecord, end: RatesEnd) -> RateAnswer:
     seen = [
         judged_rate(record, trial, end.objectives, is_fresh=trial.position in end.fresh)
         for trial in record.trials
-        if trial.case.slug in slugs and trial.status is not TrialStatus.ABORTED
+        if trial.case.slug in slugs and trial.status not in (TrialStatus.ABORTED, TrialStatus.EXPLORATORY)
     ]
     span = end.span or rates.Range(0.0, is_capacity=False, cap_per_s=0.0)
     return rates.answer_of(seen, end.objectives, span, end=end.end)

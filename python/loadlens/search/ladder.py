@@ -5,10 +5,12 @@ until throughput stops growing and the last level lies well beyond the knee (see
 As long as throughput grows in proportion to the users and the findings are settled, every other level is
 left out; it is measured after all if the level above it falls behind. Until the answer is certain (see
 `provisional.py`), the remaining time narrows it: two more trials at the highest level (an interval needs
-three), then two more at the knee. One light load with frequent probes follows in any case, and with what is
-left one more level, at 3.6 times the knee or beyond: a service may collapse there. A fall there is
-repeated; failures there leave the capacity as it is. The light load's time is reserved from eight users on:
-with fewer users a pause shows only if it delays several probes. Any obstacle ends the climb and is named.
+three), then two more at the knee. Where a level does clearly less than the best, the best is measured again
+at once: less from the same load is a fall with time. One light load with frequent probes follows in any
+case, and with what is left one more level, at 3.6 times the knee or beyond: a service may collapse there. A
+fall is repeated; failures there leave the capacity as it is. The light load's time is reserved from eight
+users on: with fewer users a pause shows only if it delays several probes. Any obstacle ends the climb and is
+named.
 
 When requests fail at a level, the search backs off: to a level between it and the highest one that was
 served, then to repeats of the highest one that was served, and to the frequent probes. A service that fails
@@ -70,6 +72,8 @@ LEAST_TOP: Final = 8  # users: cheap, and behaviour just past saturation separat
 RATE_CAP_MARGIN: Final = 4.0  # users pause unless one user stays below the rate cap by this factor
 FAR: Final = 4  # times the users of the last level, where no level between would show anything
 PROPORTIONAL: Final = 0.95  # of growth in proportion to the users: they hardly wait for each other
+CLEAR_FALL: Final = 2 * load.RETROGRADE_MARGIN  # below the best level, which is then measured again
+DEEP_FALL: Final = 0.5  # of the best level, measured twice: no outlier
 NARROW: Final = 1.5  # times the users: levels that are nearer to each other say nothing new
 MOST_HARMFUL: Final = 3  # levels at which requests fail
 OUTRUN: Final = 2.0  # times the requests of a user at any lower level: these answers are others
@@ -212,6 +216,9 @@ def _after_levels(
         between = Next("climb", skipped, *_lengths(skipped, seen, bounds), pause)
         if _affordable(between, seen, room_s):
             return between
+    control = _control(levels, seen, pause)
+    if control is not None and _affordable(control, seen, room_s):
+        return control
     if end is None:
         if is_settled and _may_go_far(seen, levels, bounds):
             far = replace(higher, users=FAR * levels[-1].users)
@@ -485,16 +492,29 @@ def _bound_in_the_way(seen: Sequence[Outcome], levels: Sequence[Level], bounds: 
     return None
 
 
+def _control(levels: Sequence[Level], seen: Sequence[Outcome], pause: float) -> Next | None:
+    """Return the best level again where the highest does clearly less and the best was measured once."""
+    best = _best(levels)
+    is_clear = levels[-1].rate < (1 - CLEAR_FALL) * best.rate
+    return _again(best, seen, pause) if is_clear and len(best.ok_per_s) == 1 else None
+
+
 def _has_just_fallen(levels: Sequence[Level]) -> bool:
     """True if throughput fell at the last level only; another level separates a trend from an outlier."""
     is_first = len(levels) > 2 and not _has_fallen(levels, -2)
-    return is_first and _has_fallen(levels) and len(levels[-1].ok_per_s) == 1
+    best = _best(levels)
+    is_deep = len(best.ok_per_s) > 1 and levels[-1].rate < DEEP_FALL * best.rate
+    return is_first and _has_fallen(levels) and len(levels[-1].ok_per_s) == 1 and not is_deep
 
 
 def _has_fallen(levels: Sequence[Level], place: int = -1) -> bool:
     """True if a level, the highest by default, does less than the best."""
-    best = max(level.rate for level in levels)
-    return levels[place].rate < (1 - load.RETROGRADE_MARGIN) * best
+    return levels[place].rate < (1 - load.RETROGRADE_MARGIN) * _best(levels).rate
+
+
+def _best(levels: Sequence[Level]) -> Level:
+    """Return the level with the highest throughput."""
+    return max(levels, key=lambda level: level.rate)
 
 
 def _refuses_at_last(seen: Sequence[Outcome], levels: Sequence[Level], pause: float) -> bool:
@@ -522,14 +542,15 @@ def _worth_repeating(levels: Sequence[Level], end: Stop) -> Iterator[Level]:
     if end.because != "saturated":
         return
     top, knee = levels[-1], _knee(levels)
+    if _has_fallen(levels) and len(top.ok_per_s) == 1:
+        yield top
     yield from (level for level in levels if len(level.ok_per_s) == TRIALS - 1)
     yield from (level for level in dict.fromkeys((top, knee)) if len(level.ok_per_s) == 1)
 
 
 def _knee(levels: Sequence[Level]) -> Level:
     """Return the lowest level on the plateau, or the level before it if that is the highest."""
-    best = max(level.rate for level in levels)
-    on_plateau = [level for level in levels if level.rate >= (1 - load.ON_PLATEAU) * best]
+    on_plateau = [level for level in levels if level.rate >= (1 - load.ON_PLATEAU) * _best(levels).rate]
     return on_plateau[0] if on_plateau[0] is not levels[-1] or len(levels) < 2 else levels[-2]
 
 

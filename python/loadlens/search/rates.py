@@ -28,6 +28,7 @@ BELOW: Final = 0.9  # of a rate that was not confirmed
 FIRST, MORE, LESS = 0.6, 1.5, 0.5  # of the ceiling; of the rate before, while only one side is known
 AT_CEILING: Final = 0.97
 LEAST_SHARE: Final = 0.01  # of the ceiling, below which no rate is tried
+LIGHT_SHARE: Final = 0.1  # of the ceiling: in an M/M/1 lower rates save at most a tenth
 WARMUP_S: Final = 1.0
 SHORTEST_S, TRIALS_AT_LEAST = 4.0, 11  # measured part; trials that the time must allow
 FAILURES: Final = Objective(UNSUCCESSFUL, None, below=0.01)  # where none bounds failures
@@ -238,13 +239,15 @@ def answer_of(
     asked = tuple(_asked(objective) for objective in objectives)
     all_asked = words.listed(asked)
     low = bracket.met
+    lowest = min((trial.rate_per_s for trial in seen), default=math.inf)
+    is_missed = bracket.missed == lowest and lowest <= LIGHT_SHARE * span.ceiling_per_s
     fresh = 0 if low is None else fresh_of(seen, low)
     is_confirmed = fresh >= FRESH
     high = bracket.missed
     if high is None and span.is_capacity and bracket.obstacle is None:
         high = span.ceiling_per_s
     if low is None:
-        sentence = _without_a_rate(seen, bracket, all_asked, end)
+        sentence = _without_a_rate(seen, all_asked, end, is_missed=is_missed)
     elif not is_confirmed:
         sentence = (
             f"Undecided: {_rate(low)} met {all_asked} once, and {end or 'the budget ended'} before "
@@ -260,8 +263,9 @@ def answer_of(
         low_per_s=low if is_confirmed else None,
         high_per_s=high,
         confirmed_by=fresh,
-        next=_next(seen, bracket, is_confirmed=is_confirmed),
+        next=_next(seen, bracket, is_confirmed=is_confirmed, is_missed=is_missed),
         trials=tuple(seen),
+        is_missed=is_missed,
     )
 
 
@@ -292,17 +296,24 @@ def _above(bracket: Bracket, span: Range) -> str:
     return f" {_rate(bracket.missed)} do not; {unclear}, not clearly."
 
 
-def _without_a_rate(seen: Sequence[RateTrial], bracket: Bracket, asked: str, end: str) -> str:
+def _without_a_rate(seen: Sequence[RateTrial], asked: str, end: str, *, is_missed: bool) -> str:
     if not seen:
         return f"Undecided: no rate was tried: {end or 'no time was left'}."
-    lowest = min(seen, key=lambda trial: trial.rate_per_s)
-    if bracket.missed == lowest.rate_per_s:
+    lowest = min(seen, key=lambda trial: (trial.rate_per_s, trial.is_met))
+    if is_missed:
         return f"No rate meets {asked}: missed already at {_rate(lowest.rate_per_s)}: {lowest.words}."
-    return f"Undecided: no rate was seen to meet {asked}; at {_rate(lowest.rate_per_s)}: {lowest.words}."
+    tried = [trial for trial in seen if trial.rate_per_s == lowest.rate_per_s]
+    met = sum(trial.is_met for trial in tried)
+    mixed = f", {met} of {len(tried)} did, and one did not" if met else ""
+    at = f"at {_rate(lowest.rate_per_s)}, the lowest tried{mixed}"
+    return f"Undecided: no rate met {asked} in every trial; {at}: {lowest.words}."
 
 
-def _next(seen: Sequence[RateTrial], bracket: Bracket, *, is_confirmed: bool) -> str:
+def _next(seen: Sequence[RateTrial], bracket: Bracket, *, is_confirmed: bool, is_missed: bool) -> str:
     """Return the time that would halve the bracket, or confirm a rate."""
+    if bracket.met is None and seen and not is_missed:
+        each_s = max(trial.took_s for trial in seen)
+        return f"about {numbers.with_unit((1 + FRESH) * each_s, 's')} more would try and confirm a lower rate"
     if bracket.met is None or (is_confirmed and (bracket.obstacle is None or bracket.is_narrow)):
         return ""
     each_s = max(trial.took_s for trial in seen)

@@ -210,6 +210,7 @@ def study_of(aim: Aim, cases: Sequence[Case]) -> Study:
         cases=tuple(cases),
         order_by="listed",
         seed=aim.seed,
+        samples=aim.samples,
         hide=aim.hide,
     )
 

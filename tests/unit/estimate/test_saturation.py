@@ -99,6 +99,25 @@ def test_a_plateau_needs_load_beyond_the_knee_even_if_the_last_doubling_gave_not
     assert "1.0 times the knee" in result.reason
 
 
+def test_a_step_that_only_comes_back_from_a_dip_brought_no_gain_over_the_plateau() -> None:
+    """88 over the 84 of a quarter of the users is 5 % for a doubling, whatever half of them brought."""
+    rates = {1: 3.1, 4: 12.4, 16: 48.2, 32: 84.0, 64: 71.1, 128: 88.1}
+
+    seen = outcome([Step(users, np.array([rate])) for users, rate in rates.items()], alone_s=0.325)
+
+    assert seen.gain_per_doubling == pytest.approx(88.1 / 84.0 - 1)
+    assert seen.verdict == "saturated"
+
+
+def test_a_step_within_the_noise_of_the_plateau_is_compared_as_it_is() -> None:
+    rates = {1: 3.1, 16: 48.2, 32: 84.0, 64: 80.0, 128: 96.0}  # 80 lies within 5 % of 84
+
+    seen = outcome([Step(users, np.array([rate])) for users, rate in rates.items()], alone_s=0.325)
+
+    assert seen.gain_per_doubling == pytest.approx(96.0 / 80.0 - 1)
+    assert seen.verdict == "underdriven"
+
+
 def test_no_knee_lies_below_one_user() -> None:
     steps = [Step(n, np.array([100.0] * 3)) for n in (1, 2, 4)]
 

@@ -133,6 +133,16 @@ def test_the_rate_of_short_requests_is_counted() -> None:
     assert load.rate_by_little == float(load.ok.sum()) / load.grid.seconds
 
 
+def test_requests_that_outlast_the_trial_leave_the_rate_to_the_count() -> None:
+    """Two users answered every 0.75 s, and 18 that wait: 2.7/s, not 20 in flight by 0.6 s each."""
+    load = measure(record(lambda load, _: services.starving(load), users=(20,), trials=1).trials[0]).load
+
+    assert load is not None
+    assert load.rate_by_little == pytest.approx(2 / 0.75, rel=0.05)
+    assert isinstance(load.throughput, Interval)
+    assert load.throughput.point == load.rate_by_little
+
+
 @pytest.mark.parametrize("metric", METRICS)
 def test_every_metric_of_a_study_is_answered(metric: str) -> None:
     run = record(lambda load, _: services.blocking_loop(load), users=(20,), trials=1)

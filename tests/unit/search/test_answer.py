@@ -16,6 +16,7 @@ from loadlens.model.explanation import Explanation
 from loadlens.model.facts import Curve, Facts, Gate
 from loadlens.model.finding import Estimate, NotMeasured, Undecided
 from loadlens.model.search import Bounds
+from loadlens.model.shapes import AnswerSize
 from loadlens.present import numbers
 from loadlens.search import answer
 from loadlens.whatif import diagnosis, remedies
@@ -247,6 +248,23 @@ def test_the_limit_comes_first_with_its_number_and_grade(monkeypatch: pytest.Mon
     )
 
 
+def test_the_rate_of_the_usual_answers_follows_a_limit_that_others_hide(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    page, busy = AnswerSize(36, 60, 2_048, 2_048, 0.08), AnswerSize(6, 240, 12, 12, 0.001)
+    steps = build.step(1, 12.5, 0.08), build.step(20, 100, 0.08)
+    sizes: tuple[tuple[AnswerSize, ...], ...] = ((page,), (page, busy))
+    seen = [
+        replace(step, classes=(replace(step.classes[0], answers=answers),))
+        for step, answers in zip(steps, sizes, strict=True)
+    ]
+
+    answered = explained(build.facts(build.curve(*seen, think=0.0)), monkeypatch)
+
+    assert answered.limit == "answers.changed"
+    assert answered.sentence.endswith("At most 20.0 /s of the usual answers came.")  # 60 of 300 at 100 /s
+
+
 def test_what_a_remedy_brings_is_said_with_its_interval_and_what_is_taken_for_granted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -357,6 +375,17 @@ def test_requests_that_fail_are_the_answer_when_they_ended_it(monkeypatch: pytes
     assert answered.sentence == (
         "Undecided, too many requests failed and the load was ended: 40 % of the requests of 16 users fail; "
         "160 /s were reached."
+    )
+
+
+def test_failures_without_a_cause_are_quoted_in_the_first_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answer, "_quotes", lambda _: ('503, 151 answers: "no seat"', '500, 1 answer: "no"'))
+
+    answered = explained(build.facts(growing()), monkeypatch, because="refused", words="all are refused")
+
+    assert '"no seat"' in answered.sentence
+    assert answered.sentence.startswith(
+        'Undecided, every request is refused: all are refused (503, 151 answers: "no seat")'
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.server
 import os
+import socket
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -17,13 +18,15 @@ from loadlens.machine.listening_sockets import Listening, Process
 from loadlens.model.search import Aim, Bounds, Find
 from loadlens.model.topology import Outside
 from loadlens.model.workload import Step
-from loadlens.search import step_cases
+from loadlens.present import words
+from loadlens.search import discovery, step_cases
 from loadlens.search.discovery import (
     NO_SUCH_PATH,
     Discovered,
     discover,
     lines,
     refuse_redirects,
+    with_peers,
     with_probe,
 )
 
@@ -149,13 +152,22 @@ def test_process_metrics_and_cheap_requests_of_a_service_are_found() -> None:
     assert discovered.missing == ()
 
 
+def test_a_page_that_does_not_exist_is_called_so_and_not_by_its_path() -> None:
+    with service({}) as (aim, _):
+        (probe, *_) = discover(aim).aim.candidates
+
+    assert probe.path == NO_SUCH_PATH
+    assert words.probe(probe.name, "GET /any") == "a missing page (404)"
+    assert words.probe("/healthz", "GET /healthz") == "GET /healthz"
+
+
 def test_each_path_is_asked_once_with_a_method_that_changes_nothing_and_counted() -> None:
     with service({}) as (aim, received):
         discovered = discover(aim)
 
     assert sorted(received) == sorted(set(received))
     assert {request.partition(" ")[0] for request in received} == {"GET", "HEAD"}
-    assert discovered.requests == len(received) == 9
+    assert discovered.requests == len(received) == 13  # 7 places of metrics, 4 of health, no such path, HEAD
     assert not any("/work" in request for request in received if request.startswith("GET"))
 
 
@@ -166,12 +178,31 @@ def test_a_service_that_is_posted_to_gets_no_head_of_that_url() -> None:
     assert not any(request.startswith("HEAD") for request in received)
 
 
-def test_metrics_of_an_application_that_is_mounted_there_are_found() -> None:
-    with service({"/metrics/": METRICS}) as (aim, _):
+@pytest.mark.parametrize(
+    "path",
+    ["/metrics/", "/prometheus", "/q/metrics", "/actuator/prometheus", "/management/prometheus"],
+)
+def test_metrics_are_found_where_frameworks_put_them(path: str) -> None:
+    with service({path: METRICS}) as (aim, _):
         discovered = discover(aim)
 
     assert discovered.aim.outside.scrape is not None
-    assert discovered.aim.outside.scrape.path == "/metrics/"
+    assert discovered.aim.outside.scrape.path == path
+
+
+def test_a_service_that_does_not_answer_is_left_in_time_for_the_cheap_requests(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(discovery, "METRICS_WITHIN_S", 0.1)
+    monkeypatch.setattr(discovery, "ALL_METRICS_WITHIN_S", 0.15)
+    monkeypatch.setattr(discovery, "ALL_WITHIN_S", 0.5)
+    monkeypatch.setattr(discovery, "CHEAP_WITHIN_S", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        discovered = discover(aim_at(silent.getsockname()[1]))
+
+    assert discovered.aim.outside.scrape is None
+    assert discovered.requests < 9  # two places of metrics, and some of the six requests that may be cheap
+    assert discovered.requests > 2
 
 
 def test_a_page_that_answers_every_path_is_neither_metrics_nor_a_missing_path() -> None:
@@ -218,6 +249,23 @@ def test_a_process_that_is_not_watched_is_said_with_the_reason(
 
     assert discovered.aim.outside.pids == ()
     assert words in discovered.missing[0]
+
+
+def test_what_the_service_calls_is_named_and_has_names_of_its_own() -> None:
+    discovered = Discovered(aim_at(8080), ("process 7 (app)",), (), ("--no-pid",))
+    called = (Process(8, "cache"), Process(9, "cache"), Process(10, "service"), Process(11, "db"))
+
+    seen = with_peers(discovered, called)
+
+    assert with_peers(discovered, ()) == discovered
+    assert seen.parts[1:] == ("calls 8 (cache), 9 (cache), 10 (service), 11 (db)",)
+    assert seen.flags == ("--no-pid", "--no-peers")
+    assert [(peer.name, peer.pid) for peer in seen.aim.outside.peers] == [
+        ("cache 8", 8),
+        ("cache 9", 9),
+        ("service 10", 10),
+        ("db", 11),
+    ]
 
 
 def test_what_was_found_is_one_line_with_its_flags_and_the_rest_another() -> None:

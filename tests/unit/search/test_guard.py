@@ -72,6 +72,36 @@ def test_a_second_without_one_success_ends_it() -> None:
     assert reasons == "not one of 60 requests succeeded within a second"
 
 
+def test_refusals_that_come_before_a_success_can_do_not_end_it() -> None:
+    """24 of 32 users are refused after 0.2 s, the others served after 0.4 s, all again and again."""
+    guard = Guard(BOUNDS, success_s=0.4)
+
+    reasons = [guard(progress(0.2 + t / 10, 32, rps=0.0, seconds=0.2, unexpected_status=24)) for t in (0, 1)]
+    reasons += [guard(progress(0.5 + t / 10, 90, rps=8.0, unexpected_status=72)) for t in range(20)]
+
+    assert reasons == [None] * 22
+
+
+def test_successes_get_twice_the_time_that_they_took_before_and_no_more() -> None:
+    guard = Guard(BOUNDS, success_s=3.0)
+
+    def seen(t: int, rps: float) -> str | None:
+        return guard(progress(t / 10, 60, rps=rps, unexpected_status=60))
+
+    assert [seen(t, 0.0) for t in range(1, 60)] == [None] * 59
+    assert seen(60, 4.0) is None
+    assert [seen(t, 0.0) for t in range(61, 120)] == [None] * 59
+    assert seen(120, 0.0) == "not one of 60 requests succeeded within a second"
+
+
+def test_resets_at_the_begin_are_held_against_successes_that_need_longer() -> None:
+    guard = Guard(BOUNDS, success_s=1.0)
+
+    assert guard(progress(0.2, 80, rps=0.0, seconds=0.2, failed=25)) is None
+    assert guard(progress(2.0, 105, rps=55.0, failed=25)) is None
+    assert guard(progress(2.1, 150, rps=40.0, failed=40)) is not None
+
+
 def test_refusals_beside_successes_do_not_end_it() -> None:
     assert Guard(BOUNDS)(progress(1.0, 90, rps=5.0, unexpected_status=85)) is None
 

@@ -469,6 +469,24 @@ def test_a_service_that_fails_well_beyond_its_knee_keeps_its_capacity_and_says_s
     assert capacity.capacity == pytest.approx(160.0)
 
 
+def test_a_deep_fall_is_held_against_the_best_level_and_then_against_itself() -> None:
+    # 160/s with 8 users, an eighth of that from 16 on: with load, or because time has passed?
+    def collapsing(users: int, pause_s: float) -> Answer:
+        well = pool(8, 0.05)(users, pause_s)
+        return well if users < 16 else Answer(20.0, users / 20.0)
+
+    climbed = [
+        trial.users
+        for trial in search(collapsing, replace(BOUNDS, budget_s=400.0)).seen
+        if trial.kind == "climb"
+    ]
+
+    fallen = climbed.index(16)
+    assert climbed[fallen + 1] == 8, "the best level again"
+    assert climbed[fallen + 2] == 16
+    assert max(climbed) == 16, "and no level that may do harm"
+
+
 def test_a_service_that_does_less_well_beyond_its_knee_is_seen_twice() -> None:
     # 160/s up to 20 users, half of that from 32 on: one such level alone could be an outlier.
     def collapsing(users: int, pause_s: float) -> Answer:

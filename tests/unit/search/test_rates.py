@@ -97,6 +97,21 @@ def test_a_bound_that_nothing_meets_is_missed_at_the_lowest_rate() -> None:
 
     assert answer.low_per_s is None
     assert answer.sentence.startswith("No rate meets p99 of response time < 50.0 ms: missed already at ")
+    assert answer.row.state == "bad"
+
+
+def test_a_search_that_ends_above_light_loads_does_not_say_that_no_rate_meets_a_bound() -> None:
+    seen = [trial(300.0, 0.02, spread=0.1), trial(300.0, 0.2, spread=0.1), trial(480.0, 0.2, spread=0.1)]
+    one_rate = rates.answer_of([seen[1]], [P99_BELOW], MM1.span())
+    two_trials = rates.answer_of(seen, [P99_BELOW], MM1.span())
+
+    # half of the capacity was tried: half of it may be enough
+    assert one_rate.sentence.startswith(
+        "Undecided: no rate met p99 of response time < 50.0 ms in every trial"
+    )
+    assert "at 300 /s, the lowest tried, 1 of 2 did, and one did not: p99" in two_trials.sentence
+    assert "would try and confirm a lower rate" in two_trials.next
+    assert {one_rate.row.state, two_trials.row.state} == {"unknown"}
 
 
 def test_a_bound_that_everything_meets_ends_at_the_capacity() -> None:

@@ -89,7 +89,8 @@ def by_labels(full: Full) -> Part | None:
     return _most_waited_for(
         part
         for split in full.top.splits
-        if (part := _by_label(full, split)) is not None
+        if not split.is_of_steps
+        and (part := _by_label(full, split)) is not None
         and not _is_step(full, split, part)
         and not _is_of_client(full.top.classes, part.rate, part.now_s)
     )

@@ -15,8 +15,8 @@ from loadlens.diagnose import grading
 from loadlens.diagnose.observe.waits import MOSTLY, Full
 from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.measure import figures
-from loadlens.measure.thresholds import ONE_HOLDER, SATURATED, WAITERS
-from loadlens.model.facts import ConcurrencyLimit, Gauge, Step
+from loadlens.measure.thresholds import ONE_HOLDER, SAMPLED_HOLDER, SATURATED, WAITERS
+from loadlens.model.facts import ConcurrencyLimit, EndedLevel, Gauge, Step
 from loadlens.model.finding import Counter, Estimate
 from loadlens.present import numbers, words
 from loadlens.present.numbers import percent, with_unit
@@ -115,16 +115,21 @@ def has_waiters(limit: ConcurrencyLimit) -> bool | None:
     return None if waiting is None else waiting > WAITERS
 
 
+def least_held(lock: ConcurrencyLimit) -> float:
+    """Return the mean number of holders from which a lock is one that limits."""
+    return SAMPLED_HOLDER if lock.seen_in == "stacks" else SATURATED
+
+
 def is_line(full: Full, limit: ConcurrencyLimit) -> bool:
     """Return true for a pool or a lock that is full, with a line before it."""
     if limit.kind in ("threads", "requests") or has_waiters(limit) is not True:
         return False
     if limit.kind == "lock":
-        return SATURATED <= (point(limit.held) or 0.0) <= ONE_HOLDER or limit.held_is_at_most
+        return least_held(limit) <= (point(limit.held) or 0.0) <= ONE_HOLDER or limit.held_is_at_most
     return is_taken_up(full, limit) is True
 
 
-def within(step: Step, outer: ConcurrencyLimit) -> ConcurrencyLimit | None:
+def within(step: Step | EndedLevel, outer: ConcurrencyLimit) -> ConcurrencyLimit | None:
     """Return a pool or lock at which nearly all holders of the outer limit are; none: there is none."""
     held = point(outer.held)
     if held is None or held <= 0:

@@ -10,7 +10,7 @@ from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Lacking, Nothing
 from loadlens.diagnose.observe import limits, waits
 from loadlens.measure.thresholds import ONE_HOLDER, SATURATED
-from loadlens.model.facts import ConcurrencyLimit, Curve, Facts, FailureMode, LogSign, Step
+from loadlens.model.facts import ConcurrencyLimit, Curve, EndedLevel, Facts, FailureMode, LogSign, Step
 from loadlens.model.finding import Estimate
 from loadlens.present import numbers
 
@@ -29,10 +29,10 @@ PILE_SIGNAL = "errors.pile"
 
 @dataclass(frozen=True, slots=True)
 class ServerErrors:
-    """The server errors of one curve at its highest load that has any."""
+    """The server errors of one curve at its highest load with any, or at a level that they ended."""
 
     curve: Curve
-    step: Step
+    step: Step | EndedLevel
     mode: FailureMode  # the most frequent
     count: int
     share: float
@@ -40,6 +40,11 @@ class ServerErrors:
     kind: Kind  # of what they may have waited for
     sign: LogSign | None  # that says so
     place: ConcurrencyLimit | None  # with a line before it, as its gauges say
+
+    @property
+    def is_lost(self) -> bool:
+        """True if the same load was served before, and nothing is any more."""
+        return isinstance(self.step, EndedLevel) and self.step.is_lost
 
     @property
     def usual_s(self) -> float | None:
@@ -102,7 +107,10 @@ def observe(facts: Facts, kind: Kind) -> Sequence[ServerErrors] | Lacking | Noth
 
 
 def _errors(curve: Curve, kind: Kind) -> ServerErrors | None:
-    for step in reversed(curve.steps):
+    # A level that gives figures comes first; of those that were ended, one that does not recover.
+    ended = sorted(curve.ended, key=lambda level: (level.is_lost, _server_errors(level) / level.issued))
+    levels: list[Step | EndedLevel] = [*reversed(curve.steps), *reversed(ended)]
+    for step in levels:
         modes = [mode for mode in step.failures if mode.status >= SERVER_ERROR]
         if not modes or not step.issued:
             continue
@@ -121,6 +129,10 @@ def _errors(curve: Curve, kind: Kind) -> ServerErrors | None:
             next((places for places in step.places if places.kind == kind and is_line(places)), None),
         )
     return None
+
+
+def _server_errors(level: EndedLevel) -> int:
+    return sum(mode.count for mode in level.failures if mode.status >= SERVER_ERROR)
 
 
 def is_line(places: ConcurrencyLimit) -> bool:
@@ -155,6 +167,17 @@ def signals_of(errors: ServerErrors) -> list[grading.Signal]:
         signals.append(_time(errors, mode.median_s))
     if place is not None:
         signals.append(limits.waiting_signal(place, f"{errors.kind}.waiters"))
+    if isinstance(errors.step, EndedLevel) and errors.step.is_lost:
+        lost = errors.step
+        signals.append(
+            grading.stated(
+                "errors.stay",
+                True,
+                text=f"it does not recover: all {lost.issued:,} requests of {lost.load:g} users fail, where "
+                f"{lost.served_before:,} were served before",
+                chip="does not recover",
+            )
+        )
     if sign is not None:
         passed = True if sign.count >= SPOKEN_FOR * errors.count else None
         signals.append(grading.stated("server.log", passed, text=sign.text, chip=sign.chip))
@@ -196,7 +219,7 @@ def _rise(errors: ServerErrors) -> grading.Signal:
     here = f"{numbers.percent(share)} at {errors.step.load:g} users"
     if before is None:
         steps = errors.curve.steps
-        is_over = errors.step is steps[0] and errors.step is not steps[-1]
+        is_over = errors.step is steps[0] and len(steps) > 1
         text = f"{here}, none at higher loads" if is_over else f"{here}, at the lowest load not known"
         return grading.stated("errors.rise", False if is_over else None, text=text)
     text = f"{numbers.percent(before)} at the lowest load, {here}"

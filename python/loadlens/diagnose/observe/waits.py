@@ -13,7 +13,7 @@ from loadlens.diagnose.driver import Lacking, Nothing
 from loadlens.estimate import mixtures, probes
 from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.measure import figures
-from loadlens.measure.curve import Capacity, capacity_of
+from loadlens.measure.curve import Capacity, capacity_of, requests_wait, used_by_others
 from loadlens.measure.thresholds import FULL_CORES, IDLE_CPU, SATURATED, THROTTLED
 from loadlens.model.facts import Curve, Facts, FailureMode, ProbeWatch, RequestClass, Step, Times
 from loadlens.model.finding import Counter, Estimate, Figure
@@ -29,6 +29,8 @@ MOST_FAILED = 0.01
 FAST = 0.5  # of the time of a success
 REFUSALS = (429, 503)
 ERROR = 400  # and above
+SELDOM = 0.25  # of the time that requests are under way: they wait for something else most of the time
+AS_MUCH = 0.8  # of what others use at the heaviest load: they do not work for the service
 RISES = 2.0  # times the share at the lowest load: errors that were there before make no plateau
 LARGE_BYTES = 16 * 1024  # an answer takes 1.3 ms on a link of 100 Mbit/s
 
@@ -251,7 +253,7 @@ def cpu_signal(facts: Facts, curve: Curve, step: Step) -> grading.Signal:
             text = f"its quota stops it in {percent(quota.throttled.point)} of the periods"
             return grading.stated("cpu.room", False, text=f"{text} (limit {percent(THROTTLED)})")
     if step.processes:
-        return _of_processes(curve, step)
+        return _of_processes(facts, curve, step)
     host = step.host_cpu
     if not curve.is_here or not isinstance(host, Estimate):
         return grading.stated("cpu.room", None, text="the CPU of the service was not read: name its process")
@@ -265,7 +267,7 @@ def cpu_signal(facts: Facts, curve: Curve, step: Step) -> grading.Signal:
     )
 
 
-def _of_processes(curve: Curve, step: Step) -> grading.Signal:
+def _of_processes(facts: Facts, curve: Curve, step: Step) -> grading.Signal:
     unread = [process for process in step.processes if not isinstance(process.cpu, Estimate)]
     wanted, loop, masked = 0.0, 0.0, 0.0
     for process in step.processes:
@@ -284,12 +286,23 @@ def _of_processes(curve: Curve, step: Step) -> grading.Signal:
         text = f"one thread computes {percent(min(1.0, loop))} of the time (limit {percent(SATURATED)})"
     passed = share <= IDLE_CPU and loop < SATURATED
     if passed and unread:  # what was not read is not zero
-        text = f"the CPU of {len(unread)} of {len(step.processes)} processes was not read"
-        return grading.stated("cpu.room", None, text=text)
+        count = f"{len(unread)} of {len(step.processes)} processes"
+        rest = _used_by_the_rest(curve, step)
+        if rest is None or rest >= SATURATED or (wanted + rest) / curve.cores_allotted > IDLE_CPU:
+            return grading.stated("cpu.room", None, text=f"the CPU of {count} was not read")
+        text += f"; {count} were not read, they and other programs use {rest:.2f} of {facts.cores}"
     if passed and masked:  # a loop with helpers, or an interpreter that lets one thread compute
         text = f"a process computes {masked:.2f} cores: one full thread would (limit {SATURATED})"
         return grading.stated("cpu.room", None, text=text)
     return grading.stated("cpu.room", passed, text=text, chip=f"CPU {percent(min(share, 1.0))} used")
+
+
+def _used_by_the_rest(curve: Curve, step: Step) -> float | None:
+    """Return the cores that all but the generator and the processes that were read use; none: not known."""
+    if not curve.is_here or not isinstance(step.host_cpu, Estimate):
+        return None
+    read = sum(process.cpu.point for process in step.processes if isinstance(process.cpu, Estimate))
+    return max(0.0, step.host_cpu.point - (step.generator.cpu_cores or 0.0) - read)
 
 
 def link_signals(step: Step) -> list[grading.Signal]:
@@ -321,7 +334,10 @@ def rivals_at(facts: Facts, curve: Curve, step: Step) -> list[Counter]:
 
 
 def machine_rival(facts: Facts, curve: Curve, step: Step) -> Counter:
-    """Weigh the whole machine as the limit: ruled out if it has room, or the service has cores of its own."""
+    """Weigh the whole machine as the limit: ruled out if it has room, or the service has cores of its own.
+
+    It stays open if others filled it at the lightest load already and requests seldom wait for a core.
+    """
     host = step.host_cpu
     if curve.shares_cores is False:
         return grading.rival("full machine", "generator and service ran on cores of their own", True)
@@ -330,7 +346,15 @@ def machine_rival(facts: Facts, curve: Curve, step: Step) -> Counter:
     text = f"{host.point:.2f} of {facts.cores} cores are used"
     stolen = (step.steal or 0.0) * facts.cores  # not usable here
     text += f", {stolen:.2f} are stolen" if stolen else ""
-    return grading.rival("full machine", text, host.point + stolen < FULL_CORES * facts.cores)
+    if host.point + stolen < FULL_CORES * facts.cores:
+        return grading.rival("full machine", text, True)
+    others, before = used_by_others(curve, step), used_by_others(curve, curve.steps[0])
+    has_room = host.point + stolen - others < FULL_CORES * facts.cores  # without them
+    wait = requests_wait(step)
+    if not has_room or before < AS_MUCH * others or wait is None or wait > SELDOM:
+        return grading.rival("full machine", text, False)
+    text += f", {others:.2f} by others at any load; requests wait for a core {percent(wait)} of the time"
+    return grading.rival("full machine", text, None)
 
 
 def _refusals(curve: Curve, step: Step) -> Counter:

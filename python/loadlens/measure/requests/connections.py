@@ -14,7 +14,7 @@ import numpy as np
 
 from loadlens.estimate import within_trial
 from loadlens.estimate.connection_use import FEWEST_CLOSED, Fairness, fairness
-from loadlens.estimate.interval import Bools, Floats, Insufficient, Interval, Ints
+from loadlens.estimate.interval import Bools, Floats, Insufficient, Interval, Ints, Measured
 from loadlens.measure.requests.log_rows import (
     NOT_KEPT,
     chosen,
@@ -82,7 +82,7 @@ def read(source: TrialSource, stream: int, result: StreamResult | None, edges_s:
     return Connected(
         requests=whole(closed, "requests"),
         age_s=seconds(closed, "closed_ns") - seconds(closed, "established_ns"),
-        connect_s=within_trial.mean(*_one_each(_connect_times(own))),
+        connect_s=connect_mean(own),
         first_s=first,
         other_s=other,
         connects=_number(rows),
@@ -107,16 +107,13 @@ def _is_resent(rows: pl.DataFrame) -> Bools:
     return np.asarray(np.any(again, axis=0) & (whole(rows, "established_ns") >= 0), dtype=np.bool_)
 
 
-def _connect_times(rows: pl.DataFrame) -> Floats:
-    """Seconds until each connection stood; of those that did."""
+def connect_mean(rows: pl.DataFrame) -> Measured:
+    """Return the mean time until a connection stood, in seconds; of those that did."""
     import polars as pl
 
     stood = rows.filter(pl.col("established_ns") >= 0)
-    return seconds(stood, "established_ns") - seconds(stood, "opened_ns")
-
-
-def _one_each(values: Floats) -> tuple[Floats, Floats]:
-    return values, np.ones(values.size)
+    times = seconds(stood, "established_ns") - seconds(stood, "opened_ns")
+    return within_trial.mean(times, np.ones(times.size))
 
 
 def _times(

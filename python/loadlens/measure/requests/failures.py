@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,8 +11,10 @@ import numpy as np
 from loadlens.estimate.interval import Floats
 from loadlens.measure.requests.log_rows import ANSWERED, ended, is_thinned, seconds, stands_for, whole
 from loadlens.measure.source import StreamPlan, TrialSource
+from loadlens.model.facts import FailureMode
 from loadlens.model.result import EngineResult
 from loadlens.model.trial import Outcome
+from loadlens.signals.read import spans
 
 if TYPE_CHECKING:
     pass
@@ -21,6 +23,9 @@ COLUMNS = ("stream", "step", "outcome", "status", "due_ns", "sent_ns", "done_ns"
 OF_AB = ("stream", "step", "outcome", "done_ns", "body_bytes", "thinned")
 NOT_ENDED = {Outcome.IN_FLIGHT, Outcome.WAITING, Outcome.DROPPED}
 NOT_FAILURES = {Outcome.OK, *NOT_ENDED}
+
+
+PILE = 0.10  # around the median
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,6 +41,46 @@ class Failure:
     rows: int | None  # of a thinned log, which the count is from
     first_s: float  # since t0
     last_s: float
+
+
+def by_way(failures: Iterable[Failure]) -> dict[tuple[str, str, int], list[Failure]]:
+    """Return failures by step, outcome and status, those of several trials together."""
+    ways: dict[tuple[str, str, int], list[Failure]] = {}
+    for failure in failures:
+        ways.setdefault((failure.step, failure.outcome, failure.status), []).append(failure)
+    return ways
+
+
+def mode_of(alike: Sequence[Failure], success_s: float | None) -> FailureMode:
+    """Return failures of one way as one.
+
+    Args:
+        alike: At least one, of any number of trials.
+        success_s: Median time of successes of the same step; none: not known.
+    """
+    kept = [part.seconds for part in alike if part.seconds is not None]
+    is_whole = len(kept) == len(alike)
+    times = np.concatenate(kept) if is_whole else np.zeros(0)
+    median = float(np.median(times)) if times.size else None
+    return FailureMode(
+        label=alike[0].step,
+        outcome=alike[0].outcome,
+        status=alike[0].status,
+        count=sum(part.count for part in alike),
+        median_s=median,
+        pile=None if median is None else float((np.abs(times - median) <= PILE * median).mean()),
+        success_median_s=success_s,
+        rows=None if is_whole else sum(part.rows or part.count for part in alike),
+    )
+
+
+def logs_of(sources: Iterable[TrialSource]) -> Iterator[str]:
+    """Yield what the services of trials logged, in files and through OpenTelemetry."""
+    for source in sources:
+        started = (process.service for process in source.services)
+        for name in dict.fromkeys((*started, *source.placement.services)):
+            yield source.log(name)
+        yield spans.log_text(source.readings())
 
 
 def read(source: TrialSource, plans: Sequence[StreamPlan], begin: float, end: float) -> tuple[Failure, ...]:

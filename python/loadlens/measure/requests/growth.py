@@ -7,7 +7,7 @@ parts, and times are compared at the same level of load, so that neither users n
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -84,28 +84,33 @@ class _Grown:
 
 
 def memory_growth(
-    cases: Sequence[CaseMeasures], everything: Sequence[CaseMeasures]
+    cases: Sequence[CaseMeasures], everything: Sequence[CaseMeasures], called: Collection[str] = ()
 ) -> tuple[MemoryGrowth, ...]:
     """Each service of the life with the most requests, the one that grew most first; none without readings.
 
     Args:
         cases: The levels of a curve.
         everything: All cases that the same processes may have met, those levels included.
+        called: Names of what the services call, which are left out: a database fills a cache, and what its
+            processes share counts at each.
     """
     lives = _lives_of(cases, everything)
     if not lives:
         return ()
     longest = max(lives, key=lambda life: sum(_answered(placed.trial) for placed in life))
     names = dict.fromkeys(
-        process.service for placed in longest for process in placed.trial.resources.services
+        process.service
+        for placed in longest
+        for process in placed.trial.resources.services
+        if process.service not in called
     )
     grown = [growth for name in names if (growth := _memory(name, longest)) is not None]
     return tuple(sorted(grown, key=lambda growth: -growth.grown_bytes))
 
 
 def _memory(name: str, life: Sequence[_Placed]) -> MemoryGrowth | None:
-    """Return the growth within the measured parts, put end to end over the requests answered meanwhile."""
-    requests, levels = [0.0], []
+    """Return the growth within the measured parts, put end to end over the requests answered, or the time."""
+    requests, clock, levels = [0.0], [0.0], []
     grown = [0.0]
     seconds, trials = 0.0, 0
     each: list[_Grown] = []
@@ -125,6 +130,7 @@ def _memory(name: str, life: Sequence[_Placed]) -> MemoryGrowth | None:
             continue
         at = np.interp(inside.seconds, counted.seconds, counted.values)
         requests += [requests[-1] + float(step) for step in np.cumsum(np.diff(at))]
+        clock += [clock[-1] + float(step) for step in np.cumsum(np.diff(inside.seconds))]
         grown += [grown[-1] + float(step) for step in np.cumsum(np.diff(inside.values))]
         levels.append(inside.values)
         lasted = float(inside.seconds[-1] - inside.seconds[0])
@@ -133,12 +139,14 @@ def _memory(name: str, life: Sequence[_Placed]) -> MemoryGrowth | None:
         trials += 1
     if not levels:
         return None
-    x, y = np.array(requests), np.array(grown)
+    follows = _grows_with(each)
+    per, unit = ("second", "bytes/s") if follows == "clock" else ("request", "bytes")
+    x, y = np.array(clock if per == "second" else requests), np.array(grown)
     everything = np.concatenate(levels)
     fallen = float((np.maximum.accumulate(everything) - everything).max())
     moved = np.concatenate([[True], np.diff(x) > 0])
     x, y = x[moved], y[moved]
-    per_request, late, pace = _slope(x, y)
+    slope, late, pace = _slope(x, y, f"memory.per-{per}", unit)
     rate = float(x[-1]) / seconds if seconds > 0 else 0.0
     level = float(everything[-1])
     return MemoryGrowth(
@@ -146,14 +154,14 @@ def _memory(name: str, life: Sequence[_Placed]) -> MemoryGrowth | None:
         trials=trials,
         seconds=seconds,
         readings=int(x.size),
-        requests=round(float(x[-1])),
+        requests=round(requests[-1]),
         begin_bytes=float(everything[0]),
         grown_bytes=float(y[-1]),
         fallen_bytes=fallen,
-        per_request=per_request,
+        slope=slope,
         per_minute=None if pace is None or level <= 0 else 60 * rate * pace / level,
         late=late,
-        follows=_grows_with(each),
+        follows=follows,
         bound=next((bounds[name] for bounds in reversed(_bounds(life)) if name in bounds), None),
         heap=_heap(name, life),
     )
@@ -190,13 +198,12 @@ def _grows_with(each: Sequence[_Grown]) -> str:
     return _better(_squares(grown, requests), _squares(grown, seconds))
 
 
-def _slope(x: Floats, y: Floats) -> tuple[Figure, float | None, float | None]:
-    """Bytes of a request; how the last third of the requests compares with those before; its lower end."""
+def _slope(x: Floats, y: Floats, metric: str, unit: str) -> tuple[Figure, float | None, float | None]:
+    """Bytes of a request or in a second; how the last third compares with those before; its lower end."""
     if x.size < FEWEST_POINTS:
-        few = f"{x.size} readings, needs {FEWEST_POINTS}"
-        return Undecided("memory.per-request", "bytes", few), None, None
+        return Undecided(metric, unit, f"{x.size} readings, needs {FEWEST_POINTS}"), None, None
     whole = slope_of(x, y)
-    figure = estimate("memory.per-request", "bytes", whole, 1, int(x.size))
+    figure = estimate(metric, unit, whole, 1, int(x.size))
     cut = int(np.searchsorted(x, x[-1] * 2 / 3))
     cut = min(max(cut, 2), x.size - 2)
     early = (y[cut] - y[0]) / (x[cut] - x[0])

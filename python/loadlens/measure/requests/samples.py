@@ -7,7 +7,7 @@ where the log kept every one of them. They are gone when a trial was read; `Rows
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ from loadlens.measure.requests.kept import Requests, StepRows, counted, step_row
 from loadlens.measure.requests.log_rows import ANSWERED, is_thinned
 from loadlens.measure.source import StreamPlan, TrialSource
 from loadlens.model.counters import Counters
-from loadlens.model.shapes import Took
+from loadlens.model.shapes import Spacing, Took
 from loadlens.model.trial import Outcome
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ class Rows:
     requests: Callable[[int], Requests]  # the usual ones of a step, read again: not to be kept
     probe_due_s: Floats  # of all probes, ascending
     probe_took_s: Floats
+    spacing: Spacing = field(default_factory=Spacing)  # of successes of the load
 
 
 Read = Rows | Insufficient
@@ -107,6 +108,7 @@ def _read(
         is_cut=is_cut,
         between_s=alive / max(1, in_part.size),
         age_s=_age(in_part, stops),
+        spacing=_spacing(np.sort(of.done_s[of.is_ok(begin, end) & (of.stream == load.index)])),
         steps=steps,
         requests=partial(_again, samples, load, stops, (begin, end)),
         probe_due_s=of.due_s[probes],
@@ -126,6 +128,12 @@ def _again(
     assert of is not None  # it was not when the trial was read
     met = ~spared(of.due_s, of.done_s, stops)
     return _usual(of, of.own(load, step, *part), met)
+
+
+def _spacing(done_s: Floats) -> Spacing:
+    """Count the gaps between answers, ascending, and those shorter than half of the mean gap."""
+    gaps = np.diff(done_s)
+    return Spacing(int((gaps < gaps.mean() / 2).sum()), gaps.size) if gaps.size else Spacing(0, 0)
 
 
 def _age(done_s: Floats, stops: pauses.Pauses) -> float:
@@ -237,25 +245,49 @@ def _stops(
     assert isinstance(gaps, pauses.Pauses)  # it has enough completions
     probes = np.isin(of.stream, [plan.index for plan in plans if plan.is_probe])
     is_told = (gaps.length_s > limit) | _witnessed(of, probes, gaps)
-    inside = is_told & (gaps.begin_s + gaps.length_s > begin) & _held_up(of, gaps)
+    inside = is_told & (gaps.begin_s + gaps.length_s > begin) & _held_up(of, gaps, answered)
     kept = pauses.Pauses(gaps.begin_s[inside], gaps.length_s[inside], limit, None)
     is_cut = tuple(bool(at >= end - 1e-9) for at in kept.begin_s + kept.length_s)
     return kept, is_cut
 
 
-def _held_up(of: _Columns, gaps: pauses.Pauses) -> Bools:
-    """True if several requests that were due in the first half of a gap waited for its end, shape (gaps,)."""
-    return _waited(of, gaps, np.ones(of.due_s.size, dtype=np.bool_)) >= SEVERAL
+def _held_up(of: _Columns, gaps: pauses.Pauses, answered: Bools) -> Bools:
+    """True if several requests due before the middle of a gap waited for its end, shape (gaps,).
+
+    They took longer than usual by half of the gap at least: users who are answered in step leave gaps in
+    which no request takes any longer.
+    """
+    if not gaps.length_s.size:
+        return np.zeros(0, dtype=np.bool_)
+    every = np.ones(of.due_s.size, dtype=np.bool_)
+    return _waited(of, gaps, every, usual_s=_usual_s(of, answered)) >= SEVERAL
 
 
-def _waited(of: _Columns, gaps: pauses.Pauses, which: Bools) -> Ints:
-    """Count the requests that, due in the first half of a gap, waited for its end, shape (gaps,)."""
-    due = of.due_s[which & (of.due_s >= 0)]
-    done = of.done_s[which & (of.due_s >= 0)]
+def _usual_s(of: _Columns, answered: Bools) -> Floats:
+    """Return the lower quartile of the times of the answers like each, shape (requests,); 0: it has none."""
+    usual = np.zeros(of.due_s.size)
+    for stream, step, outcome in np.unique(np.stack([of.stream, of.step, of.outcome])[:, answered], axis=1).T:
+        alike = answered & (of.stream == stream) & (of.step == step) & (of.outcome == outcome)
+        usual[alike] = np.quantile(of.took_s(alike), 0.25)
+    return usual
+
+
+def _waited(of: _Columns, gaps: pauses.Pauses, which: Bools, usual_s: Floats | None = None) -> Ints:
+    """Count the requests that, due before the middle of a gap, waited for its end, shape (gaps,).
+
+    Args:
+        of: All requests.
+        gaps: Of answers.
+        which: Requests that are counted, shape (requests,).
+        usual_s: Of each, beyond which it must have waited for half of the gap, shape (requests,); none: any.
+    """
+    timed = which & (of.due_s >= 0)
+    due, done = of.due_s[timed], of.done_s[timed]
     done = np.where(done < 0, np.inf, done)
+    longer = np.inf if usual_s is None else done - due - usual_s[timed]
     ends = gaps.begin_s + gaps.length_s
     waited = [
-        int(((due < end - length / 2) & (done >= end - CLOSE_S)).sum())
+        int(((due < end - length / 2) & (done >= end - CLOSE_S) & (longer >= length / 2)).sum())
         for end, length in zip(ends, gaps.length_s, strict=True)
     ]
     return np.array(waited, dtype=np.int64)

@@ -13,13 +13,19 @@ from loadlens.measure.requests.log_rows import whole
 from loadlens.measure.requests.samples import Rows
 from loadlens.measure.trial import TrialMeasures
 from loadlens.model.readings import ScrapeMetrics
-from loadlens.model.shapes import SparedRequests, Standstill, StandstillWatch
+from loadlens.model.shapes import Spacing, SparedRequests, Standstill, StandstillWatch
 from loadlens.signals.read.trial_series import SCRAPE
 
 
 def standstills(case: CaseMeasures) -> tuple[StandstillWatch, ...]:
     """Each usable trial whose requests are known one by one."""
     return tuple(_watch(trial, trial.rows) for trial in case.usable if isinstance(trial.rows, Rows))
+
+
+def spacing(case: CaseMeasures) -> Spacing:
+    """Return how close answers of the load came to each other, in all trials whose rows are known."""
+    parts = [trial.rows.spacing for trial in case.usable if isinstance(trial.rows, Rows)]
+    return Spacing(sum(part.close for part in parts), sum(part.gaps for part in parts))
 
 
 def spared(case: CaseMeasures) -> SparedRequests | None:

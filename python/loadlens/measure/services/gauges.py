@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
@@ -53,6 +53,11 @@ class GaugePlace:
     kind: Kind
     gauges: Mapping[Role, Reading]
     held_is_at_most: bool = False
+    seen_in: Literal["gauges", "titles"] = "gauges"
+    service: str = ""  # where it is known, with the program that reports it
+    program: str = ""
+    command: str = ""  # of a database: that waits, or that is at work
+    resting: Reading | None = None  # of those who hold it: in a transaction, and the database waits for them
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +96,7 @@ def places_of(case: CaseMeasures) -> tuple[ConcurrencyLimit, ...]:
         held = _gauge(case, trials, "held")
         if held is None:
             continue
+        resting = [place.resting for place in trials if place.resting is not None]
         limits.append(
             ConcurrencyLimit(
                 trials[0].kind,
@@ -99,6 +105,11 @@ def places_of(case: CaseMeasures) -> tuple[ConcurrencyLimit, ...]:
                 bound=_gauge(case, trials, "bound"),
                 present=_gauge(case, trials, "present"),
                 held_is_at_most=trials[0].held_is_at_most,
+                seen_in=trials[0].seen_in,
+                service=trials[0].service,
+                program=trials[0].program,
+                command=next((place.command for place in trials if place.command), ""),
+                resting=_joined(case, resting) if resting else None,
             )
         )
     return tuple(limits)

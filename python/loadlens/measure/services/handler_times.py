@@ -7,7 +7,6 @@ see.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -15,6 +14,7 @@ import numpy as np
 
 from loadlens.estimate.interval import Floats, Interval
 from loadlens.measure.case import CaseMeasures
+from loadlens.measure.services.path_templates import fits
 from loadlens.measure.services.request_counters import scraped
 from loadlens.measure.trial import TrialMeasures
 from loadlens.model.finding import Figure
@@ -30,7 +30,6 @@ from loadlens.signals.read.trial_series import (
 
 _OF_REQUESTS: Final = frozenset({"http", "request", "requests", "handler", "view", "route"})
 _OF_OTHERS: Final = frozenset({"client", "bytes", "size", "query", "active", "outbound", "connect"})
-_PLACEHOLDER: Final = re.compile(r"^(\{.*\}|:.+|<.*>|\*)$")  # of a path: /orders/{id}
 
 
 def mean_time(case: CaseMeasures, path: str) -> Figure | None:
@@ -88,13 +87,4 @@ def _growth(every: Sequence[Series], where: str, moments: Floats) -> Floats | No
 
 def _is_of(labels: Mapping[str, str], where: str) -> bool:
     """True if any label is the path, or its template."""
-    return any(value.startswith("/") and _fits(value, where) for value in labels.values())
-
-
-def _fits(template: str, where: str) -> bool:
-    wanted, parts = template.strip("/").split("/"), where.strip("/").split("/")
-    return len(wanted) == len(parts) and all(_same(a, b) for a, b in zip(wanted, parts, strict=True))
-
-
-def _same(wanted: str, part: str) -> bool:
-    return wanted == part or _PLACEHOLDER.match(wanted) is not None
+    return any(value.startswith("/") and fits(value, where) for value in labels.values())

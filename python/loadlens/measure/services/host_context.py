@@ -11,6 +11,7 @@ from loadlens.measure.services.filled import filled
 from loadlens.measure.trial import TrialMeasures
 from loadlens.model.facts import (
     BalanceWatch,
+    CollectorWatch,
     KernelWatch,
     MemoryWatch,
     QuotaWatch,
@@ -19,7 +20,7 @@ from loadlens.model.facts import (
     StorageWatch,
 )
 from loadlens.model.readings import TcpMetrics
-from loadlens.signals.read import sockets
+from loadlens.signals.read import collectors, sockets
 from loadlens.signals.read.balancer_log import Spread
 from loadlens.signals.read.quotas import Quota
 from loadlens.signals.read.storage import asleep_over
@@ -42,6 +43,7 @@ def quotas_of(case: CaseMeasures) -> tuple[QuotaWatch, ...]:
             used=case.level_figure("cpu", "cores", [quota.used for quota in own]),
             throttled=case.level_figure("cpu.throttled", "share", [quota.throttled for quota in own]),
             held_back=case.level_figure("cpu.held_back", "cores", [quota.held_back for quota in own]),
+            service=service,
         )
         for (service, replica), own in sorted(by_key.items())
     )
@@ -144,6 +146,29 @@ def memory_of(case: CaseMeasures) -> MemoryWatch | None:
         faults=tuple(faults / completed for faults, completed in rates if completed > 0),
         later=second / first if first + second >= FEWEST_FAULTS and first > 0 else None,
         held=max((memory.held for _, memory, _ in watched if memory.held is not None), default=None),
+    )
+
+
+def collectors_of(case: CaseMeasures) -> tuple[CollectorWatch, ...]:
+    """Return the garbage collectors whose time is known in every trial."""
+    trials = case.usable
+    grouped = collectors.by_replica([trial.collectors for trial in trials])
+    every = {key: own for key, own in grouped.items() if len(own) == len(trials)}
+    names = [service for service, _ in every]
+    return tuple(
+        CollectorWatch(
+            label=f"{service}.{replica}" if names.count(service) > 1 else service,
+            stopped=case.level_figure("collector.stopped", "share", [each.stopped for each in own]),
+            full=case.level_figure(
+                "collector.full", "share", [each.full for each in own if each.full is not None]
+            ),
+            pauses=case.level_figure(
+                "collector.pauses", "1/s", [each.pauses for each in own if each.pauses is not None]
+            ),
+            kept_bytes=min((each.kept_bytes for each in own if each.kept_bytes is not None), default=None),
+            most_bytes=max((each.most_bytes for each in own if each.most_bytes is not None), default=None),
+        )
+        for (service, replica), own in sorted(every.items())
     )
 
 

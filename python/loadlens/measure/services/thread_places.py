@@ -17,7 +17,9 @@ from typing import Final, Literal
 
 import numpy as np
 
-from loadlens.model.facts import ConcurrencyLimit, Gauge
+from loadlens.estimate.distributions import binomial_at_least, chi2_tail
+from loadlens.measure.thresholds import ONE_HOLDER, SAMPLED_HOLDER
+from loadlens.model.facts import ConcurrencyLimit, Crowd, Gauge
 from loadlens.model.finding import Estimate
 from loadlens.model.stacks import MAIN, Frame, StackSamples, ThreadSample, Wait
 
@@ -27,10 +29,14 @@ AT_FRONT: Final = (
     0.5  # of the samples at a place: states are read around the frames, and may be of another one
 )
 COME_AND_GO: Final = 2  # threads seen in all over those at a moment: beyond it, requests bring their own
+CHANCE: Final = 0.025  # that threads which do not wait for each other are past a wait as evenly
+MOST: Final = 0.5  # of the threads at work, from which they are a crowd
+SEVERAL: Final = 2.0  # threads at once
 USUAL: Final = 95  # percentile of a count: one moment in twenty may fall between two holders
 BLOCKED: Final[tuple[Wait, ...]] = ("timer", "socket", "storage", "process")  # work, though no code is read
 STILL: Final[tuple[Wait, ...]] = ("lock", "file lock", "interpreter", "other")  # or just woken, in its place
 QUEUES: Final[tuple[Wait, ...]] = ("lock", "events", "connections")  # where threads wait for work, too
+CALLS: Final[tuple[Wait, ...]] = ("socket", "timer")  # for a lock elsewhere, or for one that is polled
 Kind = Literal["lock", "pool", "unknown"]  # unknown: places, one or several
 
 # Functions of libraries in which a thread waits until it gets one of a limited number of something: the
@@ -38,6 +44,9 @@ Kind = Literal["lock", "pool", "unknown"]  # unknown: places, one or several
 _WAITING: Final[Mapping[Kind, frozenset[tuple[str, str]]]] = {
     "pool": frozenset(
         {
+            ("DBConnection.Holder", "checkout_call"),  # of Elixir
+            ("NimblePool", "checkout!"),
+            ("poolboy", "checkout"),
             ("sqlalchemy.pool.impl", "_do_get"),
             ("psycopg_pool.pool", "getconn"),
             ("psycopg_pool.base", "getconn"),
@@ -62,6 +71,9 @@ _WAITING: Final[Mapping[Kind, frozenset[tuple[str, str]]]] = {
     ),
     "lock": frozenset(
         {
+            ("gen_server", "call"),  # of the BEAM: a process answers one after the other
+            ("gen_statem", "call"),
+            ("GenServer", "call"),
             ("java.util.concurrent.locks.ReentrantLock", "lock"),
             ("java.util.concurrent.locks.ReentrantLock", "tryLock"),
             ("java.util.concurrent.locks.ReentrantReadWriteLock$WriteLock", "lock"),
@@ -93,6 +105,11 @@ class At:
     @property
     def own(self) -> Frame:
         return self.sample.stack[self.depth]
+
+    @property
+    def own_stack(self) -> tuple[Frame, ...]:
+        """Frames of own code, outermost first."""
+        return tuple(frame for frame in self.sample.stack if frame.is_own)
 
     @property
     def line(self) -> tuple[str, int]:
@@ -146,6 +163,7 @@ class Line:
     function: str  # of a library, that waits; empty: none with a frame
     waiting: tuple[At, ...]
     others: tuple[At, ...]  # at moments when some thread waits
+    are_past: bool = False  # the others are further on in the code than those that wait
 
 
 def work_of(stacks: StackSamples) -> Work:
@@ -166,6 +184,11 @@ def line_of(work: Work) -> Line | None:
     """
     loops = {(s.pid, s.tid) for s in work.loaded if s.wait == "events"}
     at_work = [at for at in work.at if at.thread not in loops]
+    return _in_process(at_work) or _behind_a_call(at_work)
+
+
+def _in_process(at_work: Sequence[At]) -> Line | None:
+    """Return the line of what the kernel or the function of a library shows that threads wait for."""
     waits = {id(at): wait for at in at_work if (wait := _waits_for(at)) is not None}
     if not waits:
         return None
@@ -182,6 +205,45 @@ def line_of(work: Work) -> Line | None:
     return Line(kind, function, tuple(waiting), tuple(others))
 
 
+def _behind_a_call(at_work: Sequence[At]) -> Line | None:
+    """Return the line of a lock behind a call: threads wait there, and one at a time is past the call.
+
+    They wait for a socket, or sleep until they try again, as those do that want to write to an embedded
+    database. Threads that are past the call are in the function that made it, or in one that this calls.
+
+    Threads that do not wait for each other would be past it by chance: now none, now several. The index of
+    dispersion (Fisher) of their number at the moments with a wait, against a binomial distribution, says how
+    likely it is that chance is as even.
+    """
+    waits = Counter((at.moment[0], at.place) for at in at_work if at.sample.wait in CALLS)
+    if not waits:
+        return None
+    pid, place = waits.most_common(1)[0][0]
+    own = [at for at in at_work if at.moment[0] == pid]
+    waiting = [at for at in own if at.place == place and not at.sample.is_running]
+    front = Counter(at.own_stack for at in waiting).most_common(1)[0][0]
+    moments = {at.moment for at in waiting}
+    past = [at for at in own if at.moment in moments and _is_past(at.own_stack, front)]
+    held = Counter(at.moment for at in past)
+    threads = len([at for at in own if at.moment in moments]) / len(moments)
+    mean = len(past) / len(moments)
+    if len(moments) < FEWEST_MOMENTS or not SAMPLED_HOLDER <= mean <= ONE_HOLDER or threads <= mean:
+        return None
+    spread = sum((held[moment] - mean) ** 2 for moment in moments) / (mean * (1 - mean / threads))
+    if 1 - chi2_tail(spread, len(moments) - 1) > CHANCE:
+        return None
+    function = Counter(at.call for at in waiting).most_common(1)[0][0]
+    return Line("lock", function, tuple(waiting), tuple(past), are_past=True)
+
+
+def _is_past(stack: tuple[Frame, ...], front: tuple[Frame, ...]) -> bool:
+    """True if own code is further on in the function that led to a call, or in the function that made it."""
+    for frame, other in zip(stack, front, strict=False):
+        if frame != other:
+            return (frame.function, frame.file) == (other.function, other.file) and frame.line > other.line
+    return False
+
+
 def places_of(stacks: StackSamples) -> tuple[ConcurrencyLimit, ...]:
     """Return the threads of a service, and what they wait for in their own process, as places."""
     if not stacks.is_closed:
@@ -189,6 +251,26 @@ def places_of(stacks: StackSamples) -> tuple[ConcurrencyLimit, ...]:
     work = work_of(stacks)
     line = line_of(work)
     return (*_pools(work, stacks), *(() if line is None else _place_of(line, work)))
+
+
+def crowd_of(stacks: StackSamples) -> Crowd | None:
+    """Return the line of own code where most threads at work wait, several at once; none: there is none.
+
+    Event loops are left out: one that waits in a call holds many requests.
+    """
+    work = work_of(stacks)
+    loops = {(s.pid, s.tid) for s in work.loaded if s.wait == "events"}
+    own = [at for at in work.at if at.thread not in loops]
+    waiting = [at for at in own if not at.sample.is_running and at.sample.wait != "interpreter"]
+    if not stacks.is_closed or not waiting:
+        return None
+    line, count = Counter(at.line for at in waiting).most_common(1)[0]
+    there = [at for at in waiting if at.line == line]
+    mean, at_work = (sum(1 / work.moments[at.sample.pid] for at in each) for each in (there, own))
+    is_seen = len({at.sample.time_s for at in there}) >= FEWEST_MOMENTS
+    if not is_seen or mean < SEVERAL or binomial_at_least(count, len(own), MOST) > CHANCE:
+        return None
+    return Crowd(mean, at_work, f"{PurePosixPath(line[0]).name}:{line[1]}")
 
 
 # --- threads ----------------------------------------------------------------------------------------------
@@ -207,7 +289,7 @@ def _pools(work: Work, stacks: StackSamples) -> Iterator[ConcurrencyLimit]:
     for sample in work.loaded:
         is_legible = (sample.pid, sample.time_s) in read_at or sample.pid not in was_read
         if is_legible and (sample.pid, sample.tid) not in loops:
-            pools.setdefault((sample.process, _pool_name(sample)), []).append(sample)
+            pools.setdefault((sample.process, pool_name(sample)), []).append(sample)
     blind = _blocked(stacks, {(s.pid, s.tid) for s in stacks.samples if s.stack and s.pid in was_read})
     for s in work.loaded:
         thread = s.pid, s.tid
@@ -236,7 +318,7 @@ def _functions(sample: ThreadSample) -> tuple[str, ...]:
     return tuple(frame.name for frame in sample.stack)
 
 
-def _pool_name(sample: ThreadSample) -> str:
+def pool_name(sample: ThreadSample) -> str:
     """Name of a thread without numbers: threads of one pool are counted."""
     return re.sub(r"\d+", "", sample.thread)
 
@@ -276,8 +358,8 @@ def _blocked(stacks: StackSamples, legible: set[tuple[int, int]]) -> set[tuple[i
 def _waits_for(at: At) -> tuple[Kind, str] | None:
     """Return what a thread waits for by the library's function, or a lock by the kernel; none: neither."""
     is_elsewhere = at.sample.wait in BLOCKED  # such as opening a connection
-    for frame in reversed(() if is_elsewhere else at.within):
-        for kind, functions in _WAITING.items():
+    for kind, functions in _WAITING.items():
+        for frame in reversed(() if is_elsewhere else at.within):
             if (frame.module, frame.function.rpartition(".")[2]) in functions:
                 return kind, frame.name
     is_bare = not at.within and not at.sample.is_running
@@ -308,8 +390,13 @@ def _common(samples: Sequence[At]) -> str:
     """The line that most of some samples are at: `at book() main.py:36`."""
     own = Counter((at.own.function, at.own.file, at.own.line) for at in samples)
     function, file, number = own.most_common(1)[0][0]
-    named = "" if function == MAIN else f"{function}() "
-    return f"at {named}{PurePosixPath(file).name}:{number}"
+    return f"at {text_of(Frame(function, '', file, number))}"
+
+
+def text_of(frame: Frame) -> str:
+    """Function and line, without the path: `book() main.py:36`."""
+    named = "" if frame.function == MAIN else f"{frame.function}() "
+    return f"{named}{PurePosixPath(frame.file).name}:{frame.line}"
 
 
 # --- counts ------------------------------------------------------------------------------------------------

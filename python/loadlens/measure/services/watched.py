@@ -61,12 +61,16 @@ def processes_of(case: CaseMeasures) -> tuple[ProcessWatch, ...]:
     ranked = [_ranked(trial) for trial in case.usable]
     if not ranked or not any(ranked):
         return ()
+    outside = case.plan.outside
+    called = () if outside is None else [peer.name for peer in outside.peers]
     watches = []
     for key in ranked[0]:
         members = [trial[key] for trial in ranked if key in trial]
         threads = [most for p in members if (most := p.highest(ProcMetrics.threads)) is not None]
         memory = [most for p in members if (most := p.highest(ProcMetrics.rss_bytes)) is not None]
         hot = [p.hot_threads for p in members]
+        opened = [most for p in members if (most := p.highest(ProcMetrics.descriptors)) is not None]
+        allowed = [most for p in members if (most := p.highest(ProcMetrics.descriptor_limit)) is not None]
         second = [p.second_thread for p in members if p.second_thread is not None]
         watches.append(
             ProcessWatch(
@@ -79,6 +83,10 @@ def processes_of(case: CaseMeasures) -> tuple[ProcessWatch, ...]:
                 memory_bytes=max(memory, default=None),
                 second_thread=max(second, default=None) if len(second) == len(members) else None,
                 service=key[0],
+                program=members[0].name,
+                is_called=key[0] in called,
+                descriptors=max(opened, default=None),
+                descriptor_limit=max(allowed, default=None),
             )
         )
     return tuple(watches)

@@ -92,12 +92,13 @@ def test_what_each_request_leaves_is_measured_without_the_threads_of_users() -> 
 
     (growing,) = growth.memory_growth(cases, cases)
 
-    assert isinstance(growing.per_request, Estimate)
-    assert growing.per_request.point == pytest.approx(8_192.0, rel=1e-6)
+    assert isinstance(growing.slope, Estimate)
+    assert growing.slope.point == pytest.approx(8_192.0, rel=1e-6)
     assert growing.requests == 200 * (1 + 2 + 4 + 8 + 16 + 32 * 3 + 1)
     assert growing.grown_bytes == pytest.approx(8_192.0 * growing.requests)
     assert growing.late == pytest.approx(1.0)
     assert growing.follows == "requests"
+    assert growth.memory_growth(cases, cases, called=["s"]) == ()
     assert growing.fallen_bytes == pytest.approx(0.0, abs=31 * 65_536.0)  # threads that ended
     assert type(growing.per_minute) is float  # a record is JSON
     level = BASE + 8_192.0 * growing.requests + 65_536.0
@@ -125,6 +126,10 @@ def test_memory_that_grows_with_the_clock_follows_it() -> None:
     (growing,) = growth.memory_growth(cases, cases)
 
     assert growing.follows == "clock"
+    assert isinstance(growing.slope, Estimate)
+    assert growing.slope.point == pytest.approx(1e6)
+    assert growing.slope.unit == "bytes/s"
+    assert growing.late == pytest.approx(1.0)
 
 
 def test_threads_alone_are_no_growth() -> None:
@@ -155,7 +160,7 @@ def test_few_readings_say_so() -> None:
 
     (growing,) = growth.memory_growth(cases, cases)
 
-    assert isinstance(growing.per_request, Undecided)
+    assert isinstance(growing.slope, Undecided)
 
 
 def test_times_that_grow_with_the_data_are_measured_at_one_level() -> None:

@@ -126,6 +126,34 @@ def test_one_slow_request_beside_quick_probes_is_no_stop() -> None:
     assert read(slow).stops.begin_s.size == 0
 
 
+def in_step(stop: tuple[float, float] = (0.0, 0.0)) -> Rows:
+    """128 users who are answered after 0.2 s, all within 64 ms: nothing for 136 ms; and one that is quick."""
+    quick = (at for at in np.arange(0.03, 11.0, 0.2) if not stop[0] <= at < stop[1])
+    requests = [(at, at + 0.001, 0) for at in quick]
+    for user in range(128):
+        at = user % 64 / 1000
+        while at < 11.0:
+            end = stop[1] + user % 64 / 1000 if stop[0] <= at + 0.2 < stop[1] else at + 0.2
+            requests.append((at, end, 0))
+            at = end
+    return read(requests, StreamPlan(0, "load", False, True, 129.0, 0.0, "keep", 5.0, LOAD.steps))
+
+
+def test_users_who_are_answered_in_step_leave_gaps_that_are_no_stops() -> None:
+    trial = in_step()
+
+    assert trial.stops.shortest_s == pytest.approx(0.05)
+    assert trial.stops.begin_s.size == 0
+
+
+def test_a_stop_of_users_in_step_makes_their_requests_longer() -> None:
+    """Answers that were due from 3.0 on come from 3.2 on; the last one before came at 2.863."""
+    trial = in_step((3.0, 3.2))
+
+    assert trial.stops.begin_s == pytest.approx([2.863])
+    assert trial.stops.length_s == pytest.approx([3.2 - 2.863])
+
+
 def test_a_user_who_is_alone_shows_no_stop() -> None:
     alone = [request for request in served(((3.0, 3.3),)) if request[2] == 0]
 

@@ -53,12 +53,12 @@ OTHERS = [(3.0, 3.5, Outcome.OK), (5.0, 5.1, Outcome.OK), (1.0, 1.1, Outcome.OK)
     ],
 )
 def test_a_request_that_was_open_when_the_load_ended_is_stuck(end: float, outcome: Outcome) -> None:
-    found = watched((2.0, end, outcome), *OTHERS)
+    stuck = watched((2.0, end, outcome), *OTHERS)
 
-    assert found is not None
-    assert (found.counts, found.longest_s) == ((1,), LONGEST_S)
-    assert found.age_s == pytest.approx(end - 2.0)
-    assert found.answered_since == 2
+    assert stuck is not None
+    assert (stuck.counts, stuck.longest_s) == ((1,), LONGEST_S)
+    assert stuck.age_s == pytest.approx(end - 2.0)
+    assert stuck.answered_since == 2
 
 
 @pytest.mark.parametrize(
@@ -72,13 +72,13 @@ def test_a_request_that_was_open_when_the_load_ended_is_stuck(end: float, outcom
     ],
 )
 def test_others_are_not(sent: float, end: float, outcome: Outcome) -> None:
-    found = watched((sent, end, outcome), *OTHERS)
+    stuck = watched((sent, end, outcome), *OTHERS)
 
-    assert found == StuckWatch((0,), 0.0, LONGEST_S, 0)
+    assert stuck == StuckWatch((0,), 0.0, LONGEST_S, 0)
 
 
 def test_each_row_of_a_thinned_log_stands_for_several() -> None:
-    found = watched((2.0, 7.0, Outcome.IN_FLIGHT), *OTHERS, thinned=2)
+    stuck = watched((2.0, 7.0, Outcome.IN_FLIGHT), *OTHERS, thinned=2)
 
-    assert found is not None
-    assert (found.counts, found.answered_since) == ((4,), 8)
+    assert stuck is not None
+    assert (stuck.counts, stuck.answered_since) == ((4,), 8)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import random
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,14 +17,15 @@ import pytest
 from loadlens.diagnose import assess
 from loadlens.diagnose.code_places import code_evidence
 from loadlens.diagnose.observe import limits
-from loadlens.measure.services.thread_places import places_of
+from loadlens.measure.services.thread_places import crowd_of, places_of
 from loadlens.model.facts import ConcurrencyLimit, Facts
 from loadlens.model.finding import Finding, Grade
-from loadlens.model.stacks import Frame, StackSamples, ThreadSample
+from loadlens.model.stacks import Frame, StackSamples, ThreadSample, Wait
 from tests.unit.diagnose.build import curve, facts, probe, process, step
 
 DATA = Path(__file__).parents[3] / "data" / "stacks"
 USERS = 16
+RUNS, MOST_ALARMS = 200, 11  # of 200 with a chance of 0.025 each, 12 or more come once in 200 times
 
 
 def recorded(name: str) -> StackSamples:
@@ -91,11 +94,144 @@ def test_threads_that_compute_wait_for_no_place() -> None:
     assert lines("computing") == []
 
 
+# --- a lock behind a call ----------------------------------------------------------------------------------
+
+MOMENTS = 40
+State = tuple[Wait, tuple[Frame, ...]]  # of a thread at a moment
+HANDLER = Frame("book", "shop", "/app/shop.py", 3, is_own=True)
+CHECK: State = "timer", (HANDLER, Frame("check", "shop", "/app/shop.py", 20, is_own=True))
+QUERY: State = "socket", (replace(HANDLER, line=5), Frame("execute", "driver", "/lib/driver.py", 70))
+POLL: State = "timer", (replace(HANDLER, line=5),)  # a driver that sleeps until it tries again
+LABEL: State = "timer", (replace(HANDLER, line=6), Frame("label", "shop", "/app/shop.py", 30, is_own=True))
+EARLIER: State = "timer", (replace(HANDLER, line=4), *LABEL[1][1:])
+ELSEWHERE: State = "timer", (replace(HANDLER, file="/app/other.py", line=9),)
+
+
+def at_moments(*moments: Sequence[State]) -> StackSamples:
+    """Return what each thread did at each moment, a tenth of a second apart."""
+    samples = tuple(
+        ThreadSample(moment / 10, 7, "service", tid, f"worker-{tid}", False, wait, stack)
+        for moment, threads in enumerate(moments, 1)
+        for tid, (wait, stack) in enumerate(threads)
+    )
+    return StackSamples(USERS, True, 0.0, (len(moments) + 1) / 10, samples, (), (), None)
+
+
+def behind_a_call(stacks: StackSamples) -> list[ConcurrencyLimit]:
+    return [place for place in places_of(stacks) if place.kind == "lock"]
+
+
+def test_a_row_that_one_thread_at_a_time_gets_past_is_a_lock() -> None:
+    threads = [*[CHECK] * 5, *[QUERY] * 10, LABEL]
+
+    (lock,) = behind_a_call(at_moments(*[threads] * MOMENTS))
+
+    assert limits.point(lock.held) == pytest.approx(1)
+    assert limits.point(lock.waiting) == pytest.approx(10)
+    assert lock.waiting is not None
+    assert "driver.execute, at book() shop.py:5" in lock.waiting.name
+    assert "label() shop.py:30" in lock.held.name
+
+
+def test_a_lock_that_is_polled_has_threads_that_sleep_and_one_that_is_past_them() -> None:
+    # at 34 of 40 moments: between two holders it is free until a thread looks again
+    held, free = [*[CHECK] * 5, *[POLL] * 10, LABEL], [*[CHECK] * 5, *[POLL] * 11]
+
+    (lock,) = behind_a_call(at_moments(*[held] * 34, *[free] * 6))
+
+    assert limits.point(lock.held) == pytest.approx(34 / 40)
+    assert limits.point(lock.waiting) == pytest.approx((34 * 10 + 6 * 11) / 40)
+    assert lock.waiting is not None
+    assert "threads waiting at book() shop.py:5" in lock.waiting.name
+
+
+@pytest.mark.parametrize("past", [0, 29])
+def test_a_place_past_a_wait_that_is_often_empty_is_no_lock(past: int) -> None:
+    # 29 of 40 moments are below three quarters
+    inside, outside = [*[POLL] * 15, LABEL], [POLL] * 16
+
+    assert behind_a_call(at_moments(*[inside] * past, *[outside] * (MOMENTS - past))) == []
+
+
+def test_a_lock_that_is_polled_is_the_limit_with_both_lines() -> None:
+    held, free = [*[CHECK] * 3, *[POLL] * 12, LABEL], [*[CHECK] * 3, *[POLL] * 13]
+    stacks = at_moments(*[held] * 11, *[free] * 2)  # 11 of 13 moments: 0.846
+
+    root = next(f for f in diagnosed(stacks, at_once=1, call_s=0.02) if f.explained_by is None)
+    waiting, holding = code_evidence([stacks], [], is_full=True).places
+
+    assert (root.rule, root.grade) == ("db.lock", Grade.PROBABLE)
+    assert "lets 50.0 /s through; 12.2 wait for it" in root.statement  # (11 x 12 + 2 x 13) / 13
+    assert (waiting.function, waiting.line) == ("book", 5)
+    assert (holding.kind, holding.function, holding.line) == ("holds", "label", 30)
+    assert holding.text.startswith(
+        "the one thread that is past it sleeps at label() shop.py:30, called from "
+    )
+    assert "book() shop.py:6" in holding.text
+
+
+@pytest.mark.parametrize("wait", [QUERY, POLL])
+def test_threads_that_do_not_wait_for_each_other_hold_no_lock(wait: State) -> None:
+    # Each of 16 threads is past the wait for a sixteenth of the time: one on average, as with a lock.
+    rng = random.Random(20)
+    alarms = 0
+    for _ in range(RUNS):
+        moments = [rng.choices([LABEL, wait, CHECK], [1, 10, 5], k=USERS) for _ in range(MOMENTS)]
+        alarms += bool(behind_a_call(at_moments(*moments)))
+
+    assert alarms <= MOST_ALARMS
+
+
+@pytest.mark.parametrize("other", [CHECK, EARLIER, ELSEWHERE])
+def test_a_thread_that_is_not_past_the_call_holds_nothing(other: State) -> None:
+    assert behind_a_call(at_moments(*[[*[QUERY] * 15, other]] * MOMENTS)) == []
+
+
+def test_two_that_are_past_a_call_are_no_lock() -> None:
+    assert behind_a_call(at_moments(*[[*[QUERY] * 14, LABEL, LABEL]] * MOMENTS)) == []
+
+
+# --- a crowd -----------------------------------------------------------------------------------------------
+
+
+def test_most_threads_that_wait_at_one_line_are_a_crowd() -> None:
+    crowd = crowd_of(at_moments(*[[*[QUERY] * 12, *[CHECK] * 4]] * MOMENTS))
+
+    assert crowd is not None
+    assert crowd.waiting == pytest.approx(12)
+    assert crowd.at_work == pytest.approx(16)
+    assert crowd.line == "shop.py:5"
+
+
+@pytest.mark.parametrize(
+    "threads",
+    [
+        [*[QUERY] * 8, *[CHECK] * 8],
+        [QUERY],
+        [*[("", QUERY[1])] * 12, *[CHECK] * 4],
+        [*[("events", QUERY[1])] * 16],
+    ],
+    ids=["half and half", "one", "they run", "loops"],
+)
+def test_threads_that_are_here_and_there_or_compute_are_no_crowd(threads: Sequence[State]) -> None:
+    stacks = at_moments(*[threads] * MOMENTS)
+    running = tuple(replace(s, is_running=not s.wait) for s in stacks.samples)
+
+    assert crowd_of(replace(stacks, samples=running)) is None
+
+
+def test_threads_that_are_there_without_load_too_are_no_crowd() -> None:
+    stacks = at_moments(*[[QUERY] * USERS] * MOMENTS)
+    idle = tuple(replace(s, time_s=s.time_s - 100) for s in stacks.samples)
+
+    assert crowd_of(replace(stacks, samples=(*idle, *stacks.samples))) is None
+
+
 # --- what rules make of them -------------------------------------------------------------------------------
 
 
-def diagnosed(name: str, *, at_once: int, call_s: float = 0.05) -> tuple[Finding, ...]:
-    """Return what is found where the stacks of a service go with a curve of its own physics."""
+def diagnosed(stacks: StackSamples, *, at_once: int, call_s: float = 0.05) -> tuple[Finding, ...]:
+    """Return what is found where stacks go with a curve of the service's own physics."""
     rate = at_once / call_s
     levels = [
         replace(
@@ -105,7 +241,7 @@ def diagnosed(name: str, *, at_once: int, call_s: float = 0.05) -> tuple[Finding
         )
         for users in (1, 2, 4, 8, USERS)
     ]
-    levels[-1] = replace(levels[-1], places=places_of(recorded(name)))
+    levels[-1] = replace(levels[-1], places=places_of(stacks))
     built: Facts = facts(curve(*levels, think=0.0))
     return assess(built).findings
 
@@ -125,7 +261,7 @@ def diagnosed(name: str, *, at_once: int, call_s: float = 0.05) -> tuple[Finding
     ],
 )
 def test_the_limit_is_named_and_no_other(name: str, at_once: int, call_s: float, rule: str) -> None:
-    shown = [f for f in diagnosed(name, at_once=at_once, call_s=call_s) if f.explained_by is None]
+    shown = [f for f in diagnosed(recorded(name), at_once=at_once, call_s=call_s) if f.explained_by is None]
 
     assert [f.rule for f in shown if f.grade >= Grade.PROBABLE] == [rule]
     assert shown[0].grade is Grade.PROBABLE  # one trial of stacks is no more
@@ -133,7 +269,7 @@ def test_the_limit_is_named_and_no_other(name: str, at_once: int, call_s: float,
 
 def test_threads_that_wait_for_a_slow_service_are_not_the_limit() -> None:
     # 4 threads, and a service behind that takes one call at a time: throughput says 1 at once, not 4
-    rules = {f.rule for f in diagnosed("few_threads", at_once=1)}
+    rules = {f.rule for f in diagnosed(recorded("few_threads"), at_once=1)}
 
     assert "threads.pool-limit" not in rules
 

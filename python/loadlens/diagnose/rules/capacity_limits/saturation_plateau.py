@@ -12,8 +12,10 @@ the knee (then the rule is silent and says how far to go).
 
 **Thresholds.** 10 % per doubling is four standard deviations of a difference of two 3-trial means at 3 %
 noise. 1.8: a curve bends over about a factor of two around its knee. The knee is known to 2.5 % at best, as
-levels within 5 % of the best count as one plateau. Without a level of one user the CPU time of a request
-stands for its time alone, a lower bound: then the finding is at most probable.
+levels within 5 % of the best count as one plateau. Where samples show that more than half of the threads at
+work wait at one line, beyond chance, the statement names it: what they wait for is not known. Without a level
+of one user the CPU time of a request stands for its time alone, a lower bound: then the finding is at most
+probable.
 
 **Do.** Run at or below the knee, cap what is in flight there, refuse the rest early.
 
@@ -90,10 +92,14 @@ def claim(facts: Facts, closed: ClosedCurve) -> Claim:
 
     def texts(_: Grade) -> Words:
         rate, waiting = most_of(curve, capacity).words, waiting_share(curve, capacity)
+        crowd = top.crowd
         statement = f"Throughput stops at {rate}; beyond {saturation.plateau_from:g} users all further ones "
         statement += "wait"
         if knee is not None:
             statement = f"Throughput stops at {rate} from {words.users(knee)} on; further users only wait"
+        if crowd is not None:
+            where = f"{crowd.waiting:.2g} of {crowd.at_work:.2g} threads wait at {crowd.line}"
+            statement = f"{statement.partition(';')[0]}; {where}"
         explanation = f"At {top.load:g} users {percent(waiting)} of the response time is waiting."
         first = next((step for step in curve.steps if step.load >= saturation.plateau_from), top)
         if first is not top:

@@ -4,10 +4,12 @@
 that allocations trigger, a flush, a lock that every request takes, another tenant of the machine.
 
 **Needs.** Four stretches or more, each of 85 ms or more, in which no stream got an answer although several
-requests waited for one, longer than chance allows and than five times the shortest response. They lie where
-the service had time to spare: at the light load with dense probes, or at levels whose median is at most 1.5
-times that of the lowest and that leave the service 30 % of its cores. Their distances keep no period. Two or
-three of them are a suspicion, a single one is nothing.
+requests waited for one, longer than chance allows and than five times the shortest response. Several requests
+took longer than a quarter of their kind by half of the stretch at least: users who are answered in step leave
+such stretches, too, and none of them waits any longer for it. They lie where the service had time to spare:
+at the light load with dense probes, or at levels whose median is at most 1.5 times that of the lowest and
+that leave the service 30 % of its cores. Their distances keep no period. Two or three of them are a
+suspicion, a single one is nothing.
 
 **Ruled out by.** A cause with a finding of its own that makes such stretches: an event loop that computes, a
 full pool of threads or of connections, a CPU quota, paging, connections that are accepted too slowly. Behind

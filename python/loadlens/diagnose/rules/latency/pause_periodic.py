@@ -4,12 +4,13 @@
 that stops the world, a timer's job, a flush of a buffer. Requests that arrive meanwhile wait for its end, so
 the slowest requests are those that met a pause.
 
-**Needs.** Four stretches or more in which no stream got an answer although several requests waited for one,
-each longer than chance allows (ln(n / 0.001) / rate of the probes and of half of a crowd's answers, or of all
-answers where probes that are not slow otherwise waited together for its end), than five times the shortest
-response and than 50 ms. Their ends keep a period, within trials and from trial to trial of the same
-processes: distances vary by less than 10 % (30 % from eight on), missed beats divided out. At least half of
-the beats that fell into the observed time were seen.
+**Needs.** Four stretches or more in which no stream got an answer although several requests waited for one
+(they took longer than a quarter of their kind, by half of the stretch at least), each longer than chance
+allows (ln(n / 0.001) / rate of the probes and of half of a crowd's answers, or of all answers where probes
+that are not slow otherwise waited together for its end), than five times the shortest response and than 50
+ms. Their ends keep a period, within trials and from trial to trial of the same processes: distances vary by
+less than 10 % (30 % from eight on), missed beats divided out. At least half of the beats that fell into the
+observed time were seen.
 
 **Ruled out by.** The generator's own stalls, which are left out. Stretches that come once per trial at the
 same moment of it: the trial causes them. A period of 0.5, 1, 5, 10, 15, 30 or 60 s may be that of a scrape;

@@ -1,14 +1,14 @@
-"""The service's memory grows with every request.
+"""The service's memory grows with every request, or with every second.
 
-**Means.** Every request leaves memory behind that is never released. The service grows until it reaches its
-bound, and is then killed, or pages.
+**Means.** Every request leaves memory behind that is never released, or something that runs by the clock
+does. The service grows until it reaches its bound, and is then killed, or pages.
 
 **Needs.** Resident memory of all processes of a service, read 30 times or more during measured parts, over
 the trials of one life of the processes. Readings within measured parts are joined end to end, so that
-start-up, new users and idle time between them do not count. Memory grew with the requests: the lower end of
-the slope's interval is above 64 bytes per request and 1 % of the memory per minute; growth is at least 10 %
-and 1 MiB; in the last third of the requests it is at least half as much per request as before; and trials
-with four times the requests grew in proportion to these, not to time.
+start-up, new users and idle time between them do not count. The lower end of the slope's interval is above
+1 % of the memory per minute, and 64 bytes per request; growth is at least 10 % and 1 MiB; in the last third
+it is at least half as fast as before. Trials with four times the requests say which it follows: these, or the
+clock, where all grew as fast whatever they answered; then the slope is one over time.
 
 The forecast is for the highest throughput that was measured without failures: the growth per request times
 this rate, and what is left of the nearest limit (the control group, the heap of a JVM or of Node.js, the free
@@ -17,10 +17,10 @@ limit is known.
 
 **Ruled out by.** Growth that levels off: a cache that has filled, a heap that reached its size. A fall of
 more than half of the growth: a garbage collector releases it. A heap whose peak grows while collections leave
-less than half as much more: it grows towards its size. Growth in proportion to time alone. The finding
-is at most suspected if the service was measured for less than 40 s, if memory has not doubled, or if growth
-in the last third is below 0.8 of that before: the collector may not have run, or a cache may be filling. That
-the level will be bounded one day is never excluded, so the finding is at most probable.
+less than half as much more: it grows towards its size. The finding is at most suspected if the service was
+measured for less than 40 s, if memory has not doubled, or if growth in the last third is below 0.8 of that
+before: the collector may not have run, or a cache may be filling. That the level will be bounded one day is
+never excluded, so the finding is at most probable.
 
 **Thresholds.** 1 % per minute: less does not matter within hours. 64 bytes: pages come and go by more. Half
 as much in the last third: exponential levelling off is far below that by then; constant growth stays near 1.
@@ -51,7 +51,7 @@ from loadlens.model.shapes import MemoryGrowth
 from loadlens.present import numbers
 
 ID = "drift.leak"
-TITLE = "memory grows with every request"
+TITLE = "memory grows and is not given back"
 EXPLAINS: tuple[str, ...] = ()
 
 LEAST_BYTES = 64.0
@@ -70,7 +70,7 @@ def observe(facts: Facts) -> Sequence[tuple[Curve, MemoryGrowth]] | Lacking:
     growths = [(curve, memory) for curve in facts.curves for memory in curve.memory]
     if not growths:
         return Lacking("needs the service's processes: their memory was not read")
-    measured = [growth for growth in growths if isinstance(growth[1].per_request, Estimate)]
+    measured = [growth for growth in growths if isinstance(growth[1].slope, Estimate)]
     if not measured:
         most = max(memory.readings for _, memory in growths)
         return Lacking(f"{most} readings of memory under load, needs {drift.FEWEST_POINTS}")
@@ -78,21 +78,24 @@ def observe(facts: Facts) -> Sequence[tuple[Curve, MemoryGrowth]] | Lacking:
 
 
 def claim(facts: Facts, growth: tuple[Curve, MemoryGrowth]) -> Claim | Nothing:
-    """Check that memory grows fast enough, to the last, and with the requests."""
-    (curve, memory), each = growth, growth[1].per_request
+    """Check that memory grows fast enough, to the last, and with the requests or the clock."""
+    (curve, memory), each = growth, growth[1].slope
+    by_clock = memory.follows == "clock"
+    least = LEAST_GROWN_BYTES / memory.seconds if by_clock else LEAST_BYTES
     # The lower end is known and does not matter; an open one leaves a suspicion.
-    if not isinstance(each, Estimate) or (each.low is not None and each.low < LEAST_BYTES):
-        return Nothing("memory grows too little per request")
+    if not isinstance(each, Estimate) or (each.low is not None and each.low < least):
+        return Nothing("memory grows too little")
     grown = numbers.with_unit(memory.grown_bytes, "bytes")
     share = memory.grown_bytes / memory.begin_bytes if memory.begin_bytes else 0.0
     signals = [
         grading.at_least(
-            "memory.per-request",
+            "memory.per-second" if by_clock else "memory.per-request",
             each,
-            LEAST_BYTES,
-            text=f"{numbers.shown(each)} more with each of {memory.requests:,} requests "
-            f"(limit {LEAST_BYTES:g} B)",
-            chip=f"{numbers.short(each)} per request",
+            least,
+            text=f"{numbers.shown(each)} for {memory.seconds:.0f} s"
+            if by_clock
+            else f"{numbers.shown(each)} more with each of {memory.requests:,} requests (limit {least:g} B)",
+            chip=numbers.short(each) if by_clock else f"{numbers.short(each)} per request",
         ),
         _pace(memory.per_minute),
         grading.stated(
@@ -102,7 +105,7 @@ def claim(facts: Facts, growth: tuple[Curve, MemoryGrowth]) -> Claim | Nothing:
             f"(limit {numbers.percent(LEAST_GROWN)})",
             chip=f"{grown} in {memory.seconds:.0f} s",
         ),
-        _late(memory.late),
+        _late(memory.late, "second" if by_clock else "request"),
         _follows(memory),
     ]
     fallen = numbers.with_unit(memory.fallen_bytes, "bytes")
@@ -115,15 +118,21 @@ def claim(facts: Facts, growth: tuple[Curve, MemoryGrowth]) -> Claim | Nothing:
     ]
 
     def words(grade: Grade) -> Words:
+        pace = numbers.with_unit(each.point, each.unit)
+        statement = f"Memory grows by {pace} per request: {grown} over {memory.requests:,} requests"
+        apart, more = "10,000 requests", numbers.with_unit(1e4 * each.point, "bytes")
+        confirm = "a restart brings the first level back; twice the requests leave twice as much behind"
+        if by_clock:
+            statement = f"Memory grows by {pace}, whatever the load: {grown} in {memory.seconds:.0f} s"
+            apart, more = "a minute", numbers.with_unit(60 * each.point, "bytes")
+            confirm = "a restart brings the first level back; without load it grows as fast"
         return Words(
-            statement=f"Memory grows by {numbers.with_unit(each.point, 'bytes')} per request: {grown} over "
-            f"{memory.requests:,} requests",
+            statement=statement,
             explanation="It grew while the number of users stayed the same, over "
             f"{memory.trials} trials, and does so to the last. {forecast(curve, memory)}",
-            advice="Compare two heap profiles 10,000 requests apart: what is there "
-            f"{numbers.with_unit(1e4 * each.point, 'bytes')} more is kept. Until it is fixed, restart in "
-            "time.",
-            confirm="a restart brings the first level back; twice the requests leave twice as much behind",
+            advice=f"Compare two heap profiles {apart} apart: what is there {more} more is kept. Until it is "
+            "fixed, restart in time.",
+            confirm=confirm,
             impact=memory.grown_bytes / (memory.begin_bytes + memory.grown_bytes),
             scope=f"{memory.label} · {curve.label}",
         )
@@ -136,14 +145,17 @@ def claim(facts: Facts, growth: tuple[Curve, MemoryGrowth]) -> Claim | Nothing:
 
 def forecast(curve: Curve, memory: MemoryGrowth) -> str:
     """Say when the nearest limit is reached at the highest rate that the service withstands."""
-    each, bound = memory.per_request, memory.bound
+    each, bound = memory.slope, memory.bound
     borne = [step for step in curve.steps if figures.point(step.failed) <= BORNE]
     rate = max((figures.point(step.throughput) for step in borne), default=0.0)
     if not isinstance(each, Estimate) or each.low is None or each.low <= 0:
         return "When memory ends is undecided: the interval of its growth includes zero."
-    if rate <= 0:
+    if memory.follows == "clock":
+        rate, begin = 1.0, f"That is {numbers.shown(each)}"
+    elif rate <= 0:
         return "When memory ends is undecided: requests fail at every level."
-    begin = f"At {numbers.with_unit(rate, '1/s')} that is {numbers.shown(_per_second(each, rate))}"
+    else:
+        begin = f"At {numbers.with_unit(rate, '1/s')} that is {numbers.shown(_per_second(each, rate))}"
     if bound is None:
         return f"{begin}. When memory ends is undecided: no limit of it is known."
     limit, left = (numbers.with_unit(part, "bytes") for part in (bound.limit_bytes, bound.left_bytes))
@@ -191,14 +203,14 @@ def _pace(per_minute: float | None) -> grading.Signal:
     )
 
 
-def _late(late: float | None) -> grading.Signal:
+def _late(late: float | None, each: str) -> grading.Signal:
     """Growth to the last as before; between the limits it may level off."""
     if late is None:
         return grading.stated("memory.late", None, text="whether it levels off is not known")
     return grading.stated(
         "memory.late",
         None if STILL_GROWING <= late < AS_BEFORE else late >= AS_BEFORE,
-        text=f"in the last third of the requests {late:.2g} times as much per request as before "
+        text=f"in the last third of the {each}s {late:.2g} times as much per {each} as before "
         f"(limit {STILL_GROWING:g})",
         chip=f"late growth {late:.2g} of before",
     )
@@ -208,12 +220,12 @@ def _follows(memory: MemoryGrowth) -> grading.Signal:
     if memory.follows == "unknown":
         text = "whether it follows the requests or the clock is not known: trials had about as many each"
         return grading.stated("memory.follows", None, text=text)
-    is_by_request = memory.follows == "requests"
+    requests = memory.follows == "requests"
     return grading.stated(
         "memory.follows",
-        is_by_request,
-        text=f"each trial's growth is in proportion to its {'requests' if is_by_request else 'length'}",
-        chip="in step with requests" if is_by_request else "",
+        True,
+        text=f"each trial's growth is in proportion to its {'requests' if requests else 'length'}",
+        chip="in step with requests" if requests else "in step with time",
     )
 
 
@@ -229,8 +241,6 @@ def _silence(facts: Facts, growths: Sequence[tuple[Curve, MemoryGrowth]]) -> str
         return f"{text} and fell by {numbers.with_unit(memory.fallen_bytes, 'bytes')}: it is given back"
     if (rival := grading.against(_heap(memory))) is not None:
         return f"{text}: {rival.text}"
-    if memory.follows == "clock":
-        return f"{text}, in proportion to time and not to these"
     return f"{text}, {numbers.percent(memory.grown_bytes / memory.begin_bytes)} of what it had"
 
 

@@ -14,7 +14,11 @@ again (1, 2, 3, 4, 5, 7 or 15 s).
 
 **Ruled out by.** Packets lost on the way: clients tried again although the kernel dropped nothing at the
 port. Without the kernel's counts this stays open, and the finding is at most suspected. Where waiting to try
-again takes less than 5 % of the response time, a limit of the throughput has another cause.
+again takes less than 5 % of the response time, a limit of the throughput has another cause. Where it takes
+less than a tenth, and users keep their connections, so that all are opened as the load begins, drops are a
+suspicion at most: no service meets as many new clients at one moment. Drops only at
+levels at which the processors are full (`cpu.saturated`): whatever accepts connections waits for a core as
+well, and the finding is folded under that.
 
 **Thresholds.** 3 segments: a restart or a port scan causes one or two drops. 0.02 %: it shows at p99.9 of a
 service that opens a connection for every fifth request. Within 5 % of these times: the kernel's timers are
@@ -29,11 +33,12 @@ keep connections.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from loadlens.diagnose import grading
-from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, on_curve
-from loadlens.measure.curve import FIRST_WAIT_S, completed, waited_to_ask
+from loadlens.diagnose.driver import Answer, Claim, Lacking, Nothing, Words, assessing_after, on_curve
+from loadlens.measure.curve import FIRST_WAIT_S, completed, cores_of, waited_to_ask
+from loadlens.measure.thresholds import SATURATED
 from loadlens.model.facts import Curve, Facts, Step
 from loadlens.model.finding import Counter, Evidence, Finding, Grade
 from loadlens.present import load_text, numbers
@@ -44,7 +49,10 @@ EXPLAINS: tuple[str, ...] = ("saturation.plateau", "tcp.timer-mode")
 
 DROPS = 3.0
 RESENT_SHARE = 0.0002
+FULL_PROCESSORS = "cpu.saturated"
 FEWEST_RESENT = 2
+FIRST_WAVE = 2.0  # connections of each user: those of probes and tries after a drop are among them
+LITTLE = 0.10  # of the response time, with what was waited before it was measured
 MATTERS = 0.05  # of the response time: below, drops are there and bound nothing
 
 
@@ -54,6 +62,7 @@ class Level:
 
     curve: Curve
     step: Step
+    is_full: bool = False  # no level with drops has a core to spare
 
     @property
     def at(self) -> str:
@@ -91,6 +100,13 @@ class Level:
         )
 
     @property
+    def is_first_wave(self) -> bool:
+        """True if users keep the connections that they open as the load begins, and lose little by it."""
+        most = FIRST_WAVE * self.step.load * max(1, len(self.step.throughput_trials))
+        is_kept = self.curve.is_closed and 0 < self.connects <= most
+        return is_kept and (waited_to_ask(self.step) or 0.0) < LITTLE
+
+    @property
     def is_dropping(self) -> bool:
         """True if the kernel counted drops."""
         return self.drops is not None and self.drops > DROPS
@@ -101,7 +117,7 @@ class Level:
         return (self.resent or 0) >= FEWEST_RESENT and self.resent_share >= RESENT_SHARE
 
 
-def observe(facts: Facts) -> Sequence[Level] | Lacking | Nothing:
+def observe(facts: Facts, others: Sequence[Answer]) -> Sequence[Level] | Lacking | Nothing:
     """Return the levels with drops or lost requests for connections, the one with the most drops first."""
     levels = [Level(curve, step) for curve in facts.curves for step in curve.steps]
     levels = [level for level in levels if level.drops is not None or level.resent is not None]
@@ -109,6 +125,10 @@ def observe(facts: Facts) -> Sequence[Level] | Lacking | Nothing:
         return Lacking("needs the kernel's counts at the service's port, or connections one by one")
     struck = [level for level in levels if level.is_dropping or level.is_asked_again]
     if struck:
+        full = [other for other in others if isinstance(other, Finding) and other.rule == FULL_PROCESSORS]
+        curves = {label for other in full if other.grade >= Grade.PROBABLE for label in other.curves}
+        is_full = all(level.curve.label in curves and _uses_all_cores(level) for level in struck)
+        struck = [replace(level, is_full=is_full) for level in struck]
         return sorted(struck, key=lambda level: (level.drops or 0.0, level.resent_share), reverse=True)
     drops = [level.drops for level in levels if level.drops is not None]
     counts = [f"at most {max(drops):,.0f} dropped on a level (limit {DROPS:.0f})"] if drops else []
@@ -116,6 +136,10 @@ def observe(facts: Facts) -> Sequence[Level] | Lacking | Nothing:
         resent = sum(level.resent or 0 for level in levels)
         counts.append(f"{resent:,} of {connects:,} connections stood after 1 s or more")
     return Nothing("; ".join(counts))
+
+
+def _uses_all_cores(level: Level) -> bool:
+    return level.step.server_cores >= SATURATED * cores_of(level.curve, level.step)
 
 
 def are_kept_waiting(curve: Curve, step: Step) -> bool:
@@ -174,7 +198,11 @@ def claim(facts: Facts, level: Level) -> Claim:
 
     # A generator that made connections late would have sent requests late, too.
     rivals = [_losses(level), grading.generator_rival(level.step)]
-    return on_curve(level.curve, signals, rivals, words, evidence=evidence)
+    explained_by = FULL_PROCESSORS if level.is_full else None
+    cap = Grade.SUSPECTED if level.is_first_wave else Grade.STRONG
+    return on_curve(
+        level.curve, signals, rivals, words, explained_by=explained_by, evidence=evidence, cap=cap
+    )
 
 
 def _drops(level: Level) -> grading.Signal:
@@ -231,4 +259,4 @@ def _silence(facts: Facts, levels: Sequence[Level]) -> str:
     return _losses(levels[0]).text
 
 
-assess = assessing(ID, TITLE, observe, claim, choose=_of_all, silence=_silence)
+assess_after = assessing_after(ID, TITLE, observe, claim, choose=_of_all, silence=_silence)

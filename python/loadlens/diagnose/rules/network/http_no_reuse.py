@@ -8,7 +8,8 @@ connection has ended.
 four of five of which the service closed.
 
 **Ruled out by.** A client that is set to close; errors, after which services close (most requests
-failing); closings by the client. That a proxy on the way speaks HTTP/1.0 cannot be seen from here, so the
+failing); closings by the client; dropped connections, where asking for them again takes half of the time to
+connect or more (`accept.drops`). That a proxy on the way speaks HTTP/1.0 cannot be seen from here, so the
 finding is never more than probable.
 
 **Thresholds.** 1.5 requests: between one each and the smallest limit there is, two. 80 %: the connections
@@ -28,9 +29,9 @@ from dataclasses import dataclass
 from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, on_curve
 from loadlens.diagnose.observe import connection_lives
-from loadlens.measure.curve import failed_share
+from loadlens.measure.curve import failed_share, waited_to_ask
 from loadlens.model.facts import ConnectionWatch, Curve, Facts, Step
-from loadlens.model.finding import Estimate, Finding, Grade
+from loadlens.model.finding import Counter, Estimate, Finding, Grade
 from loadlens.present import numbers
 
 ID = "http.no-reuse"
@@ -40,6 +41,7 @@ EXPLAINS: tuple[str, ...] = ()
 MOST_REQUESTS = 1.5  # per connection
 CLOSED_BY_SERVER = 0.80
 FEWEST_OPENED = 10
+MOSTLY = 0.5  # of the time to connect
 FAILING = 0.10  # of the requests: from here on errors may be why, from half on they are
 PORTS = 28_232  # of one address to one other, by default
 REST_S = 60.0  # of a port
@@ -115,6 +117,7 @@ def claim(facts: Facts, level: ShortConnections) -> Claim:
             True if failed < FAILING else None if failed < 0.5 else False,
         ),
         grading.rival("a proxy that speaks HTTP/1.0", "the version of the answers is not recorded", None),
+        _drops(level),
     ]
 
     def words(_: Grade) -> Words:
@@ -145,6 +148,14 @@ def claim(facts: Facts, level: ShortConnections) -> Claim:
         )
 
     return on_curve(level.curve, signals, rivals, words, cap=Grade.PROBABLE)
+
+
+def _drops(level: ShortConnections) -> Counter:
+    """Connections that were dropped: then asking again takes the time, and connecting takes none."""
+    again, connecting = waited_to_ask(level.step) or 0.0, level.connecting or 0.0
+    text = f"asking for them again takes {numbers.percent(again)} of the response time, connecting "
+    text += numbers.percent(connecting)
+    return grading.rival("dropped connections", text, not 0.0 < MOSTLY * connecting <= again)
 
 
 def _of_most_connections(pairs: Sequence[tuple[ShortConnections, Finding]]) -> Finding:

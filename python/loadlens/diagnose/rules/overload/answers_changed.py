@@ -8,9 +8,11 @@ half of the time of the usual ones.
 
 **Needs.** A log of every request. Other answers: at least 5 % of the successes of a class at a level, and 20,
 have bodies of sizes that none of 30 or more answers at the lightest load has, nor a size next to one (sizes
-are compared to a quarter of an octave). The share is also above what the lightest load can have missed. Less
-cost: the median response time falls to half of that at the lightest load or less, by 1 ms or more, intervals
-apart, and a look at the lightest load after all others is as slow again as the first, to 20 %.
+are compared to a quarter of an octave) unless they differ by a tenth and take a tenth of the time. Where the
+lightest level has fewer than 30 answers, the next levels are part of it. The share is also above what the
+lightest load can have missed. Less cost: the median response time falls to half of that at the lightest load
+or less, by 1 ms or more, intervals apart, and a look at the lightest load after all others is as slow again
+as the first, to 20 %.
 
 **Ruled out by.** For answers of other sizes: data that grows, if the look after all others has none of them;
 if it has, the finding says that they changed with time. Without such a look this is not excluded. For less
@@ -20,8 +22,9 @@ where answers follow each other.
 
 **Thresholds.** 5 % and 20 answers: fewer change no figure by more than its interval. 30 answers: of fewer a
 tenth may have been missed. A quarter of an octave, and the next: numbers and dates vary sizes by less than a
-fifth. Half of the time: a queue makes requests slower with load, never faster; what a processor saves while
-it idles is below 1 ms. A fifth of the requests with a timer: these make the median.
+fifth, and make nothing ten times as fast. Half of the time: a queue makes requests slower with load, never
+faster; what a processor saves while it idles is below 1 ms. A fifth of the requests with a timer: these make
+the median.
 
 **Do.** Answer what is turned away with 503 or 429, and compare bodies in tests. Measure a cache cold and
 warm.
@@ -110,6 +113,7 @@ def claim(facts: Facts, change: Change) -> Claim:
 def _replaced(facts: Facts, curve: Curve, other: OtherAnswers) -> Claim:
     share = _share(other)
     light, level = users(other.light.load), users(other.step.load)
+    upto = light if other.upto is other.light else f"{other.light.load:g} to {users(other.upto.load)}"
     seen = sum(size.count for size in other.usual)
     signals = [
         grading.at_least(
@@ -123,8 +127,8 @@ def _replaced(facts: Facts, curve: Curve, other: OtherAnswers) -> Claim:
         grading.stated(
             "answers.light",
             True,
-            text=f"none of {seen:,} answers at {light} is of such a size",
-            chip=f"0 of {seen:,} at {light}",
+            text=f"none of {seen:,} answers at {upto} is of such a size",
+            chip=f"0 of {seen:,} at {upto}",
         ),
     ]
     after = _after(facts.dense, other)
@@ -148,12 +152,19 @@ def _replaced(facts: Facts, curve: Curve, other: OtherAnswers) -> Claim:
         verdict = "The data behind them changed, or they fail for good" if stays else "They answer other work"
         if other.are_cheaper and not stays:
             verdict = "Most likely they turn requests away with the status of success"
+        most = ""
+        if other.are_cheaper and not stays:
+            top = max(other_answers.levels_of(curve), key=lambda each: each.usual_per_s)
+            most = (
+                f" At most {with_unit(top.usual_per_s, '1/s')} of it came, at {users(top.step.load)}, "
+                f"{top.usual_at_once:.2g} under way at once."
+            )
         return Words(
             statement=statement,
             explanation=f"At {light}: {_quoted(other.usual)}; at {level}: {_quoted(other.others)}. These "
             f"take {with_unit(other.others_s, 's')}, the usual ones {with_unit(other.usual_s, 's')}. "
             f"{verdict}. Of {with_unit(rate, '1/s')} at {level}, {with_unit(kept, '1/s')} are the usual "
-            "answer.",
+            f"answer.{most}",
             advice="Look at what was stored or cached meanwhile; begin each measurement with the same data."
             if stays
             else "Answer what is turned away with 503 or 429, so that clients and tests see it; until then "

@@ -60,6 +60,7 @@ TITLE = "a rate limit turns requests away"
 EXPLAINS: tuple[str, ...] = (
     "saturation.plateau",
     "downstream.serialised",
+    "downstream.slow",
 )
 
 TOO_MANY = 429

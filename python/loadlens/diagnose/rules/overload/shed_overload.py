@@ -4,9 +4,9 @@
 fast as before. That is how a service should meet more than it can do: the finding says where that begins.
 
 **Needs.** At least 1 % of the requests answered with 503 at the highest level that is refused some, and at
-most half that share, with 99 % confidence, at the lowest level of the same load; successes that take at
-most 1.5 times as long as at the last level before; and at least 90 % of the most successes a second that
-were seen.
+most half that share, with 99 % confidence, at all levels of the same load below the first that is refused
+1 %, together (at the lowest, where that is refused as many); successes that take at most 1.5 times as long as
+at the last level before; and at least 90 % of the most successes a second that were seen.
 
 **Ruled out by.** Errors of a part that is broken, which strike the same share at every load, or at every
 load from the moment on when it broke: of two levels that are refused some, where the higher is offered half
@@ -28,6 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 import numpy as np
 
@@ -46,8 +47,8 @@ TITLE = "what there is no room for is refused early"
 EXPLAINS: tuple[str, ...] = ("saturation.plateau",)
 
 UNAVAILABLE = 503
-RISES = 0.5  # of the share at the highest level: what the lowest may have
-SURE = 0.99  # confidence that the lowest level has no more
+RISES = 0.5  # of the share at the highest level: what those below may have
+SURE = 0.99  # confidence that the levels below have no more
 SLOWER = 1.5
 KEPT = 0.90  # of the most successes
 DECIDES = 0.05  # of the requests refused: from there on room is scarce
@@ -143,18 +144,21 @@ def claim(facts: Facts, shedding: SheddingCurve) -> Claim:
 
 
 def _rise(shedding: SheddingCurve) -> grading.Signal:
-    lowest = shedding.curve.steps[0]
-    if lowest is shedding.top:
+    steps = shedding.curve.steps
+    if steps[0] is shedding.top:
         text = "one level of this load: whether the refused share grows with it is not known"
         return grading.stated("refused.rise", None, text=text)
-    before, now, answers = _share(lowest), shedding.refused, refusals.answers([lowest], UNAVAILABLE)
+    below = list(takewhile(lambda step: step is not shedding.top and _share(step) < LEAST_REFUSED, steps))
+    light = below or [steps[0]]
+    answers, now = refusals.answers(light, UNAVAILABLE), shedding.refused
+    before, span = answers.share, "" if len(light) == 1 else f"{light[0].load:g} to "
     bound = share(np.array([float(answers.refused)]), np.array([float(answers.count)]), confidence=SURE)
     most = 1.0 if isinstance(bound, Insufficient) or bound.high is None else bound.high
     text = (
-        f"{numbers.percent(before)} (at most {numbers.percent(most)}) at {lowest.load:g}, "
+        f"{numbers.percent(before)} (at most {numbers.percent(most)}) at {span}{light[-1].load:g}, "
         f"{numbers.percent(now)} at {shedding.top.load:g} (limit {numbers.percent(RISES)} of it)"
     )
-    # Few answers at the lowest level may hide the same share there.
+    # Few answers at low levels may hide the same share there.
     passed = False if before > RISES * now else True if most <= RISES * now else None
     chip = f"{numbers.percent(before)} to {numbers.percent(now)}"
     return grading.stated("refused.rise", passed, text=text, chip=chip)

@@ -2,12 +2,13 @@
 
 **Means.** Its processes use all cores that they may use. It completes at most cores / D requests per second,
 D being the CPU time of one request; everything beyond waits for a core, and more threads or processes change
-nothing.
+nothing. What the service calls on this machine is part of it: a program that uses half of the cores or more
+is named, and of a PostgreSQL server the command that most of its processes execute.
 
 **Needs.** Throughput has reached a plateau. At the highest load the service uses at least 85 % of the cores
 that it may use: its CPU set, its quota, else the machine. The CPU time of one request, from all levels
-together, times the plateau accounts for the cores that were there, within what 85 % leaves. Where more
-threads work than there are cores, they wait for one.
+together, times the plateau accounts for the cores that were there, within what 85 % leaves, or an end of its
+interval does. Where more threads work than there are cores, they wait for one.
 
 **Ruled out by.** Processes that wait for storage or a lock: they use no CPU. Answers most of which are
 refusals. Blocked event loops, one for each core, none of which waits for a core: then the loops are full, and
@@ -68,6 +69,7 @@ EXPLAINS: tuple[str, ...] = ("saturation.plateau", "eventloop.blocked")
 
 WAITING_EACH = 0.25  # threads for each core that wait for one
 MOST_REFUSED = 0.5
+MOSTLY = 0.5  # of the cores in use
 MOST_USED = 1 / SATURATED  # of the cores: what the noise of the kernel's counters and of a rate can make of 1
 
 
@@ -98,6 +100,33 @@ class UsedCores:
     def is_crowded(self) -> bool:
         """True if more wants to run than the cores can: loops with a core each do not wait."""
         return self.waited is not None and self.waited >= WAITING_EACH * self.cores
+
+
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """A program behind the service that uses most of the cores."""
+
+    program: str
+    cores: float
+    command: str  # of a database; empty: not known
+    is_database: bool
+
+
+def _behind(seen: UsedCores) -> Behind | None:
+    """Return what uses most of the cores, if the service calls it or it is a database; none otherwise."""
+    used: dict[tuple[str, str], float] = {}
+    for process in seen.step.processes:
+        key = process.service, process.program
+        used[key] = used.get(key, 0.0) + process.cores
+    key, cores = max(used.items(), key=lambda item: item[1], default=(("", ""), 0.0))
+    if cores < MOSTLY * seen.used.point:
+        return None
+    titles = (place for place in seen.step.places if place.seen_in == "titles" and place.kind == "pool")
+    database = next((place for place in titles if (place.service, place.program) == key), None)
+    if database is not None:
+        return Behind(key[1], cores, database.command, True)
+    is_called = any(p.is_called for p in seen.step.processes if (p.service, p.program) == key)
+    return Behind(key[1], cores, "", False) if is_called else None
 
 
 def observe(facts: Facts, others: Sequence[Answer]) -> Sequence[UsedCores] | Lacking:
@@ -136,6 +165,8 @@ def claim(facts: Facts, seen: UsedCores) -> Claim:
     """Hold the cores in use against the work of a request, waiting threads, and what else fills them."""
     curve, step, cores, used = seen.curve, seen.step, seen.cores, seen.used
     low, high = (None if end is None else end / cores for end in (used.low, used.high))
+    behind = _behind(seen)
+    most = "" if behind is None else f", {behind.program} {behind.cores:.2f} of them"
     signals = [
         plateau_signal(seen.capacity.saturation),
         grading.at_least(
@@ -143,7 +174,7 @@ def claim(facts: Facts, seen: UsedCores) -> Claim:
             replace(used, point=seen.share, low=low, high=high),
             SATURATED,
             text=f"the service uses {used.point:.2f} of {cores:g} cores "
-            f"({percent(seen.share)}, limit {percent(SATURATED)})",
+            f"({percent(seen.share)}, limit {percent(SATURATED)}){most}",
             chip=f"{used.point:.2f} of {cores:g} cores used",
         ),
         _work(seen),
@@ -168,22 +199,16 @@ def claim(facts: Facts, seen: UsedCores) -> Claim:
         if seen.is_alike and isinstance(curve.work, Estimate) and curve.work.point > 0:
             work = with_unit(curve.work.point, "s")
             statement = f"{fully} used at {rate}: {work} of CPU per request"
+        if behind is not None:
+            statement += f", {percent(behind.cores / used.point)} of it in {behind.program}"
         queue = ""
         if seen.waited is not None and seen.waited >= WAITING_EACH:
             queue = f", and {seen.waited:.1f} threads wait for one"
-        advice = "Make requests cheaper or add cores; more threads or processes bring nothing."
-        if seen.is_alike and isinstance(curve.work_all, Estimate) and curve.work_all.point > 0:
-            work_s = curve.work_all.point
-            advice = (
-                f"Make a request cheaper than {with_unit(work_s, 's')} of CPU (profile it), or add "
-                f"cores: each brings {with_unit(1 / work_s, '1/s')}; more threads or processes "
-                "bring nothing."
-            )
         return Words(
             statement=statement,
             explanation=f"At {step.load:g} users the service uses {used.point:.2f} of the {cores:g} cores "
             f"that it may use{queue}; {percent(waiting)} of the response time is waiting.",
-            advice=advice,
+            advice=_advice(seen, behind),
             confirm="half of the cores: half of the throughput, within 10 %",
             impact=waiting,
             predictions=_predictions(seen),
@@ -191,6 +216,21 @@ def claim(facts: Facts, seen: UsedCores) -> Claim:
 
     explained_by = eventloop_blocked.ID if seen.loops and not seen.is_crowded else None
     return on_curve(curve, signals, rivals, words, explained_by=explained_by)
+
+
+def _advice(seen: UsedCores, behind: Behind | None) -> str:
+    advice = "Make requests cheaper or add cores; more threads or processes bring nothing."
+    if seen.is_alike and isinstance(seen.curve.work_all, Estimate) and seen.curve.work_all.point > 0:
+        work_s = seen.curve.work_all.point
+        advice = (
+            f"Make a request cheaper than {with_unit(work_s, 's')} of CPU (profile it), or add cores: each "
+            f"brings {with_unit(1 / work_s, '1/s')}; more threads or processes bring nothing."
+        )
+    if behind is None or not behind.is_database:
+        return advice
+    command = f", most of all for {behind.command}" if behind.command else ""
+    causes = "an index may lack (EXPLAIN ANALYZE), or a request makes many queries"
+    return f"Look at what {behind.program} computes{command}: {causes}. {advice}"
 
 
 def _work(seen: UsedCores) -> grading.Signal:
@@ -207,12 +247,15 @@ def _work(seen: UsedCores) -> grading.Signal:
             "out: the requests were not the same at all levels"
         )
         return grading.stated("work.cpu", None, text=text)
+    plateau = bound.utilisation * bound.rate.point
+    is_reached = bound.rate.low is not None and bound.rate.low <= plateau / SATURATED
     text = (
         f"{numbers.shown(work)} of CPU per request: full at {with_unit(bound.rate.point, '1/s')}, "
         f"{with_unit(bound.utilisation * bound.rate.point, '1/s')} came out "
-        f"({numbers.signed_percent(ratio - 1)}, limit {numbers.signed_percent(1 / SATURATED - 1)})"
+        f"({numbers.signed_percent(ratio - 1)}, limit {numbers.signed_percent(1 / SATURATED - 1)}"
+        f"{', which the interval reaches' if is_reached and ratio > 1 / SATURATED else ''})"
     )
-    passed = True if ratio <= 1 / SATURATED else False if ratio >= RULED_OUT else None
+    passed = False if ratio >= RULED_OUT else True if ratio <= 1 / SATURATED or is_reached else None
     chip = f"{with_unit(work.point, 's')} of CPU per request"
     evidence = Evidence("work.cpu", text, chip, work.point, work.low, work.high, None, passed)
     return grading.Signal(evidence, bound.explains is True)

@@ -59,6 +59,7 @@ from loadlens.model.finding import Absent, Counter, Estimate, Finding, Grade
 from loadlens.present import load_text, numbers
 from loadlens.present.numbers import ends, percent, with_unit
 from loadlens.present.words import plural, users
+from loadlens.present.words import probe as probe_in_words
 
 ID = "eventloop.blocked"
 TITLE = "a request's CPU work holds up its whole process"
@@ -346,7 +347,7 @@ def _explanation(loops: BusyLoops) -> str:
     probe, first, curve = loops.probe, loops.curve.steps[0], loops.curve
     light = next((other for other in first.probes if other.label == probe.label), None)
     mean, at = numbers.shown(probe.response.mean), load_text.load_with_unit(curve, loops.step)
-    times = f"{probe.request} takes {mean} at {at}"
+    times = f"{probe_in_words(probe.label, probe.request)} takes {mean} at {at}"
     if light is not None and first is not loops.step:
         times += f", {numbers.short(light.response.mean)} at {first.load:g}"
     if probe.idle_s is not None:

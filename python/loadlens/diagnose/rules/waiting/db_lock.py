@@ -7,11 +7,13 @@ per request), however many users there are.
 **Needs.** A plateau. CPU to spare: computing and waiting for a core take at most 70 % of the cores, and no
 thread is full. Gauges of a lock at the highest load that show a mean of 0.85 to 1.5 holders and of more than
 0.5 waiting requests; a database that reports its activity (sessions that wait for a lock, sessions within a
-transaction) serves as well, and so do samples of threads that wait for a lock while one other works. Half or
-more of all waiting requests, X (R - R1), wait for this lock, or they fill the threads or the pool in front of
-it; otherwise the finding is suspected. Where no name of a gauge says lock, two gauges that behave like one
-full place and like its queue serve as well, if a cheap probe does not wait (`downstream.serialised` says
-which).
+transaction) serves as well. So do samples of threads that wait for a lock, in a call or asleep until they try
+again, while one other at a time works past it; there a mean of 0.75 holders is enough. Titles of the
+processes of a PostgreSQL server serve likewise: they name the command that waits, and show whether the holder
+is idle in its transaction meanwhile. Half or more of all waiting requests, X (R - R1), wait for this lock, or
+they fill the threads or the pool in front of it; otherwise the finding is suspected. Where no name of a gauge
+says lock, two gauges that behave like one full place and like its queue serve as well, if a cheap probe does
+not wait (`downstream.serialised` says which).
 
 **Ruled out by.** A pool (two or more holders). Full threads that do not wait for the lock. A machine,
 generator or transfer that is the limit. Refusals. Holders of the lock that wait in a further queue behind it.
@@ -19,9 +21,9 @@ A disk that the holder waits for would be the root cause: it is excluded where t
 less than 10 % of the time; otherwise it stays open and the finding is at most probable.
 
 **Thresholds.** 0.85 to 1.5 holders: a lock that is free more often is not the limit, and two holders are a
-pool. 0.5 waiting: more wait in front of a resource that is 90 % utilised. 70 %: up to there a CPU adds
-little waiting of its own. 10 % of the time: without the disk, the lock would be held for at most that much
-less.
+pool. 0.75 in samples: they show 0.85 no more exactly than that. 0.5 waiting: more wait in front of a resource
+that is 90 % utilised. 70 %: up to there a CPU adds little waiting of its own. 10 % of the time: without the
+disk, the lock would be held for at most that much less.
 
 **Do.** Shorten transactions, combine several writes into one, use one writer with a queue, or use an engine
 that locks rows or does not block readers (WAL).
@@ -36,16 +38,16 @@ from dataclasses import dataclass, replace
 
 from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, on_curve
-from loadlens.diagnose.observe import gauge_courses, limits, waits
+from loadlens.diagnose.observe import connections, gauge_courses, limits, waits
 from loadlens.estimate.interval import Insufficient, Interval
-from loadlens.measure.thresholds import ONE_HOLDER, SATURATED
+from loadlens.measure.thresholds import ONE_HOLDER
 from loadlens.model.facts import ConcurrencyLimit, Facts, Step
 from loadlens.model.finding import Counter, Estimate, Grade
 from loadlens.present import numbers
 
 ID = "db.lock"
 TITLE = "one lock serialises requests"
-EXPLAINS: tuple[str, ...] = ("saturation.plateau", "part.full")
+EXPLAINS: tuple[str, ...] = ("saturation.plateau", "part.full", "calls.wait-before", "downstream.slow")
 
 HARDLY = 0.10  # of the time
 
@@ -84,6 +86,7 @@ def claim(facts: Facts, lock: FullLock) -> Claim:
         limits.waiting_signal(places, "lock.waiters"),
         *limits.line_signals(full, places, "lock.line"),
         limits.hold_signal("lock.hold", lock.hold, full),
+        *connections.at_rest(places, "lock.idle"),
     ]
     rivals = [
         *waits.rivals(facts, full),
@@ -96,10 +99,14 @@ def claim(facts: Facts, lock: FullLock) -> Claim:
         verb = "may let" if grade is Grade.SUSPECTED else "lets"
         waiting = limits.point(places.waiting)
         line = "" if waiting is None else f"; {waiting:.3g} wait for it"
+        if line and places.command:
+            line += f" in {places.command}"
         held, hold = "", lock.hold
         advice = (
             "Hold the lock for less: shorter transactions, several writes in one, or a store that locks rows."
         )
+        if connections.at_rest(places, ""):
+            advice = f"Commit before that work, or begin the transaction after it. {advice}"
         if isinstance(hold, Interval):
             held = f", held {numbers.with_unit(hold.point, 's')} each,"
             if isinstance(full.rate, Interval):
@@ -124,14 +131,15 @@ def _holders(lock: ConcurrencyLimit) -> grading.Signal:
     value = limits.point(lock.held)
     if value is None:
         return grading.stated("lock.holders", None, text=f"{lock.held.name} was not read")
-    passed: bool | None = SATURATED <= value <= ONE_HOLDER
+    least = limits.least_held(lock)
+    passed: bool | None = least <= value <= ONE_HOLDER
     if lock.held_is_at_most and value > ONE_HOLDER:  # others are counted among them
         passed = None
-    text = f"{limits.reading(lock.held)} on average (limits {SATURATED} and {ONE_HOLDER})"
+    text = f"{limits.reading(lock.held)} on average (limits {least} and {ONE_HOLDER})"
     signal = grading.stated("lock.holders", passed, text=text, chip=f"{value:.2f} hold it")
     mean = lock.held.mean
     ends = (mean.low, mean.high) if isinstance(mean, Estimate) else (None, None)
-    is_clear = all(end is not None and SATURATED <= end <= ONE_HOLDER for end in ends)
+    is_clear = all(end is not None and least <= end <= ONE_HOLDER for end in ends)
     return replace(signal, is_clear=signal.is_clear and is_clear)
 
 

@@ -8,7 +8,7 @@ twice their share at the lowest load. In addition, one sign of a lock: the serve
 these answers; or half of these answers lie within 10 % of their median time, while gauges show a lock that is
 always held with more than 0.5 requests waiting. Without either sign the finding is suspected if that time is
 a common time-out setting (1, 2, 3, 5, 10, 15, 20, 30, 50 or 60 s), measured in full or as the excess over the
-successes.
+successes. Failures that ended a level count where no whole level has any.
 
 **Ruled out by.** The client's own time-out (such requests have no status). Errors that occur at the lowest
 load already. A connection pool that the server names, or whose gauges show it full with requests waiting,

@@ -8,12 +8,16 @@ load: these requests then spend their time without a connection.
 
 **Needs.** A plateau. CPU to spare: computing and waiting for a core take at most 70 % of the cores, and no
 thread is full. Gauges of a pool at the highest load that show 90 % of the connections in use and a mean of
-more than 0.5 waiting requests. The size of the pool comes from a gauge, or is the number in use if that stays
-within 5 % over the last two levels. Without gauges, samples of threads serve: so many wait in the function of
-a library that hands out connections, or for a semaphore, while others work. Half or more of all waiting
-requests, X (R - R1), wait for this pool, or they fill the threads in front of it; otherwise the finding is
-suspected. Where no name of a gauge says pool, two gauges that behave like two or more full places and like
-their queue serve as well, if a cheap probe does not wait (`downstream.serialised` says which).
+more than 0.5 waiting requests. The size of the pool comes from a gauge, or is the number in use if that
+stays within 5 % over the last two levels. Without gauges, samples of threads serve: so many wait in the
+function of a library that hands out connections, or for a semaphore, while others work. Half or more of all
+waiting requests, X (R - R1), wait for this pool, or they fill the threads in front of it; otherwise the
+finding is suspected. Where no name of a gauge says pool, two gauges that behave like two or more full
+places and like their queue serve as well, if a cheap probe does not wait (`downstream.serialised` says
+which). So do titles of the processes of a PostgreSQL server: 90 % of its connections from the service are
+at work, their number is the same at the level before, at least 1.2 users come for each, and a cheap probe
+does not wait. The waiting requests are then X (R - R1), and whether something else in front of the pool
+lets in just as many stays open: the finding is at most probable.
 
 **Ruled out by.** A lock or another pool that all holders of the connections wait for (then that is the
 cause). Full threads that do not wait for the pool. A machine, generator or transfer that is the limit.
@@ -37,7 +41,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, on_curve
-from loadlens.diagnose.observe import gauge_courses, limits, long_holds, waits
+from loadlens.diagnose.observe import connections, gauge_courses, limits, long_holds, waits
 from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.model.facts import ConcurrencyLimit, Facts
 from loadlens.model.finding import Grade
@@ -45,7 +49,7 @@ from loadlens.present import numbers
 
 ID = "db.pool"
 TITLE = "too few connections in a pool"
-EXPLAINS: tuple[str, ...] = ("saturation.plateau", "part.full")
+EXPLAINS: tuple[str, ...] = ("saturation.plateau", "part.full", "calls.wait-before", "downstream.slow")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +70,18 @@ def observe(facts: Facts) -> Sequence[FullPool] | Lacking | Nothing:
     pools = [
         FullPool(full, pool, limits.size_of(full, pool), limits.hold(full, pool))
         for full in plateaus
-        for pool in limits.of_kind(full, "pool") or gauge_courses.of_kind(full, "pool")
+        for pool in _pools(full)
     ]
     if not pools:
         return Lacking(
             "no gauge of a pool: how many hold a connection and how many wait would decide (--metrics)"
         )
     return limits.by_line(pools)
+
+
+def _pools(full: waits.Full) -> list[ConcurrencyLimit]:
+    named = connections.full_pools(full, limits.of_kind(full, "pool"))
+    return named or gauge_courses.of_kind(full, "pool")
 
 
 def claim(facts: Facts, pool: FullPool) -> Claim:
@@ -84,18 +93,19 @@ def claim(facts: Facts, pool: FullPool) -> Claim:
         limits.waiting_signal(places, "pool.waiting"),
         *limits.line_signals(full, places, "pool.line"),
         limits.hold_signal("pool.hold", hold, full),
+        *connections.at_rest(places, "pool.idle"),
     ]
+    in_front = connections.in_front_rival(full, places)
     rivals = [
         *waits.rivals(facts, full),
         limits.threads_rival(full, places),
         limits.within_rival(full, places),
         limits.slow_behind_rival(hold, full),
+        in_front,
     ]
 
     def words(grade: Grade) -> Words:
         count = size.count if size is not None else limits.point(places.held) or 0.0
-        many = f"{count:.3g} connection" + ("" if round(count) == 1 else "s")
-        verb = "may carry" if grade is Grade.SUSPECTED else "carries" if round(count) == 1 else "carry"
         waiting, long = limits.point(places.waiting), long_holds.holders(full, hold)
         line = "" if waiting is None else f"; {waiting:.3g} requests wait for one"
         explanation = limits.explanation(full, places)
@@ -107,19 +117,37 @@ def claim(facts: Facts, pool: FullPool) -> Claim:
                 f"{numbers.with_unit(hold.point, 's')} each, if what is behind serves them; or hold it for "
                 "less."
             )
+        if connections.at_rest(places, ""):
+            advice = f"Give the connection back before that work. {advice}"
         if long is not None:
             line = f"; {long.of_places}"
             explanation += f" {long.text(count, 'connection', full)}."
             advice += f" {long.apart(count)}."
+        unknown: tuple[str, ...] = ()
+        if in_front.ruled_out is None:
+            unknown = (f"whether the pool has no more, or something in front of it lets in just {count:.3g}",)
         return Words(
-            statement=f"The pool is full: {many} {verb} {full.most}{line}",
+            statement=_statement(full, count, grade, is_pool=in_front.ruled_out is True) + line,
             explanation=explanation,
             advice=advice,
             confirm="twice the connections: twice the throughput, until the next limit",
             impact=full.waiting_share,
+            unknown=unknown,
         )
 
     return on_curve(full.curve, signals, rivals, words)
+
+
+def _statement(full: waits.Full, count: float, grade: Grade, *, is_pool: bool) -> str:
+    """Name the pool; where something in front of it may let in as many, only say what is at work."""
+    is_one, is_suspected = round(count) == 1, grade is Grade.SUSPECTED
+    if is_pool:
+        many = f"{count:.3g} connection" + ("" if is_one else "s")
+        verb = "may carry" if is_suspected else "carries" if is_one else "carry"
+        return f"The pool is full: {many} {verb} {full.most}"
+    all_of_them = "The one database connection" if is_one else f"All {count:.3g} database connections"
+    verb = "may be" if is_suspected else "is" if is_one else "are"
+    return f"{all_of_them} {verb} at work: {full.most}"
 
 
 assess = assessing(ID, TITLE, observe, claim)

@@ -7,7 +7,8 @@ than they use it, or some are never given back.
 **Needs.** Answers with status 500 or above: at least 0.1 % of the requests at the highest load, and at least
 twice their share at the lowest load. In addition, the server names the pool, in its log or in these answers,
 once for every ten errors or more; or half of these answers lie within 10 % of their median time while gauges
-show a pool that is full with more than 0.5 requests waiting.
+show a pool that is full with more than 0.5 requests waiting. Failures that ended a level count where no whole
+level has any. If all requests of a load fail that was served before, no connection is free any more.
 
 **Ruled out by.** The client's own time-out (such requests have no status). A lock for which the holders of
 the connections wait, by its gauges or in the words of the server: more connections would wait for it, too.
@@ -20,7 +21,7 @@ alternative stays open.
 errors included; then as many connections as the database serves at once.
 
 **Confirm.** Twice the connections: the errors vanish, or come at twice the load. If they come again after
-twice as many requests, connections are not given back.
+twice as many requests, no connection is free any more.
 """
 
 from __future__ import annotations
@@ -54,9 +55,12 @@ def claim(facts: Facts, errors: ServerErrors) -> Claim | Nothing:
     def texts(grade: Grade) -> Words:
         verb = "may come" if grade is Grade.SUSPECTED else "comes"
         share = numbers.percent(errors.share)
+        cause = f"no connection {verb} free in time"
+        if errors.is_lost:
+            cause = "no connection is free any more"
         return Words(
             statement=f"{share} of requests end with {errors.mode.status} at {errors.step.load:g} users: "
-            f"no connection {verb} free in time",
+            f"{cause}",
             explanation=f"{vain_waits.who_says_so(errors)}{errors.pile_text}.",
             advice="Hold a connection only for the query and give it back on every path, errors included; "
             "then more connections, as many as the database serves at once.",

@@ -21,6 +21,11 @@ within 0.25 S) at two levels or more below the plateau. A gauge is named as the 
 X (R - R1) wherever that is 2 or more, at two levels or more, and at most 0.25 for one user. A constant, a
 counter, a count of users, and threads that idle fail one of these.
 
+Answers that keep apart show that one request at a time passes, and how long it takes: at the highest level of
+a closed load hardly any two come closer to each other than half of the mean gap (at most one in twenty, with
+97.5 % confidence). Requests in several places end by chance, or together: with exponential times 39 % come
+closer, and users who start together end together.
+
 **Ruled out by.** A lock or pool that gauges show (`db.lock`, `db.pool`) or full threads
 (`threads.pool-limit`): these are then the finding. A machine or generator that is the limit. Fast refusals:
 refused requests do not wait. Responses whose transfer takes most of the time; where transfer was not timed,
@@ -53,7 +58,8 @@ from loadlens.diagnose.driver import (
     strongest,
 )
 from loadlens.diagnose.observe import gauge_courses, label_parts, limits, waits
-from loadlens.estimate.interval import Insufficient
+from loadlens.estimate.distributions import binomial_at_most
+from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.measure.thresholds import UNCOUPLED
 from loadlens.model.facts import Facts
 from loadlens.model.finding import Estimate, Finding, Grade
@@ -66,7 +72,7 @@ EXPLAINS: tuple[str, ...] = ("saturation.plateau",)
 # What has found the limit already, or is a line with a name of its own.
 NAMED = (
     *("db.lock", "db.pool", "threads.pool-limit", "ratelimit.active", "shed.overload", "accept.drops"),
-    "part.full",
+    *("part.full", "calls.wait-before", "downstream.slow", "eventloop.waits"),
     *(
         "eventloop.blocked",
         "cpu.saturated",
@@ -76,6 +82,9 @@ NAMED = (
         "disk.bound",
     ),
 )
+
+CLOSE = 0.05  # of the gaps: fewer are short where one at a time passes
+CHANCE = 0.025
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +156,11 @@ def claim(facts: Facts, line: NamelessLine) -> Claim:
         took = f"{step.name} of {step.source} takes {now}, {alone} at the lightest load, the others {others}"
         chip = f"{of_waiting} of the waiting"
         signals.append(grading.stated("label.step", True, text=took, chip=chip, value=step.of_waiting))
+    gap = _gap(line)
+    if gap:
+        close = f"{full.top.spacing.close} of {full.top.spacing.gaps} gaps are shorter than half of that"
+        one_by_one = f"answers come one at a time, {gap} apart: {close}"
+        signals.append(grading.stated("answers.apart", True, text=one_by_one, chip=f"{gap} apart"))
     # A link that is shared fairly makes large answers wait and small ones hardly: unless timed.
     longest = full.top.longest_class()
     if longest is None or not isinstance(longest.transfer, Estimate):
@@ -158,6 +172,15 @@ def claim(facts: Facts, line: NamelessLine) -> Claim:
         if not isinstance(full.parallelism, Insufficient):
             at_once = f"{full.parallelism.point:.2g} at work at once"
             statement = f"Requests {verb} in a line behind the service: {full.most}, {at_once}"
+        advice = (
+            "Read who holds and who waits behind the service (--metrics, or the database's activity): one "
+            "holder is a lock, several are a pool, none is a limiter or another service."
+        )
+        if gap:
+            advice = (
+                f"Find what each request holds for {gap} while others wait for it, and hold it for less: a "
+                "lock that is kept during a call, the only connection or worker of something, or a limiter."
+            )
         if places is not None:
             name = gauge_courses.shown(places.gauge)
             taken = "The one place" if places.size == 1 else f"All {places.size} places"
@@ -167,6 +190,9 @@ def claim(facts: Facts, line: NamelessLine) -> Claim:
             statement = f"Requests {verb} in {gauge_courses.shown(queue.gauge)}: {full.most}"
         elif step is not None:
             statement = f"Requests {verb} at {step.name}, behind the service: {full.most}"
+        elif gap:
+            verb = "may pass" if grade is Grade.SUSPECTED else "pass"
+            statement = f"Requests {verb} one at a time, {gap} each, behind the service: {full.most}"
         load_s, probe_s = numbers.with_unit(lowest.load_s, "s"), numbers.with_unit(lowest.probe_s, "s")
         gauges = [limits.reading(places.held) for places in full.top.places]
         names = [seen.gauge.name for seen in (places, queue) if seen is not None]
@@ -178,14 +204,22 @@ def claim(facts: Facts, line: NamelessLine) -> Claim:
             explanation=f"At {words.users(lowest.step.load)} {lowest.costliest.label} waits {load_s} and "
             f"{lowest.probe.label} {probe_s}: the service itself has time. At {words.users(full.top.load)} "
             f"{numbers.percent(full.waiting_share)} of the response time is waiting.",
-            advice="Read who holds and who waits behind the service (--metrics, or the database's "
-            "activity): one holder is a lock, several are a pool, none is a limiter or another service.",
+            advice=advice,
             confirm="the same load without what is asked behind: throughput grows with users again",
             impact=full.waiting_share,
             unknown=(f"whether it is a lock, a pool or a limiter: {nameless}",),
         )
 
     return on_curve(full.curve, signals, waits.rivals(facts, full), text)
+
+
+def _gap(line: NamelessLine) -> str:
+    """Return the time between two answers if they keep apart at the highest load; empty: they do not."""
+    full, spacing = line.full, line.full.top.spacing
+    is_apart = full.curve.is_closed and binomial_at_most(spacing.close, spacing.gaps, CLOSE) <= CHANCE
+    if not is_apart or not isinstance(full.rate, Interval) or (line.places and line.places.size > 1):
+        return ""
+    return numbers.with_unit(1 / full.rate.point, "s")
 
 
 assess_after = assessing_after(ID, TITLE, observe, claim, choose=strongest)

@@ -21,7 +21,8 @@ the finding is suspected:
 
 **Ruled out by.** A lock or pool with requests waiting for it: these requests hold the threads. A busy event
 loop or full cores. More requests being worked on than there are threads: something else then limits
-admission. A machine, generator or transfer that is the limit. Refusals.
+admission. An event loop that is in requests nearly all the time. A machine, generator or transfer that is the
+limit. Refusals.
 
 **Thresholds.** Half: behind full threads probes waited 1.0 to 1.24 times as long as the load, behind shared
 cores 0.09 times, and not at all for a lock behind the service. 90 %: a reading sometimes falls between two
@@ -43,6 +44,7 @@ from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, on_curve, strongest
 from loadlens.diagnose.observe import limits, long_holds, waits
 from loadlens.estimate.interval import Insufficient, Interval
+from loadlens.measure.thresholds import LOOP_HELD
 from loadlens.model.facts import ConcurrencyLimit, Facts, Step
 from loadlens.model.finding import Counter, Grade
 from loadlens.present import numbers, words
@@ -130,7 +132,7 @@ def claim(facts: Facts, pool: ThreadPool) -> Claim:
         if not isinstance(compared, str) and compared[-1].coupling.point >= waits.ALL_WAIT:
             last = compared[-1]
             wait = numbers.with_unit(last.probe_s, "s")
-            explanation += f" {last.probe.label} waits {wait} as well, though it needs nothing else."
+            explanation += f" For {last.probe.label} the wait is {wait}, though it needs nothing else."
         long = long_holds.holders(full, pool.hold)
         if long is not None:
             explanation += f" {long.text(pool.count, 'thread', full)}."
@@ -161,7 +163,8 @@ def claim(facts: Facts, pool: ThreadPool) -> Claim:
             unknown=() if pool.gauge is not None else ("how many threads are busy: no gauge was read",),
         )
 
-    return on_curve(full.curve, signals, [*waits.rivals(facts, full), _line_behind(pool)], text)
+    rivals = [*waits.rivals(facts, full), _line_behind(pool), *_loop(full)]
+    return on_curve(full.curve, signals, rivals, text)
 
 
 def _taken(pool: ThreadPool, gauge: ConcurrencyLimit) -> grading.Signal:
@@ -234,6 +237,17 @@ def _threads(step: Step) -> float | None:
     counts = [process.threads for process in step.processes]
     read = [count for count in counts if count is not None]
     return sum(read) if read and len(read) == len(counts) else None
+
+
+def _loop(full: waits.Full) -> list[Counter]:
+    """An event loop that waits in a call as the only thread that matters."""
+    loop = max(full.top.loops, key=lambda loop: loop.held.point, default=None)
+    if loop is None:
+        return []
+    text = (
+        f"the event loop of {loop.process} is in a request at {numbers.percent(loop.held.point)} of moments"
+    )
+    return [grading.rival("event loop", text, loop.held.point < LOOP_HELD)]
 
 
 def _line_behind(pool: ThreadPool) -> Counter:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from loadlens.diagnose.rules.capacity_limits.saturation_plateau import assess
+from loadlens.model.facts import Crowd
 from loadlens.model.finding import Absent, Finding, Grade, NotAssessed
 from tests.unit.diagnose.build import (
     curve,
@@ -33,6 +34,17 @@ def test_a_plateau_is_found_with_its_capacity_and_knee() -> None:
     assert isinstance(finding, Finding)
     assert finding.grade is Grade.STRONG
     assert finding.statement == "Throughput stops at 10.0 /s from 2 users on; further users only wait"
+
+
+def test_the_line_where_most_threads_wait_is_named() -> None:
+    built = plateau()
+    top = replace(built.steps[-1], crowd=Crowd(52.3, 64.1, "clicks.py:46"))
+    finding = assess(facts(replace(built, steps=(*built.steps[:-1], top))))
+
+    assert isinstance(finding, Finding)
+    assert finding.statement == (
+        "Throughput stops at 10.0 /s from 2 users on; 52 of 64 threads wait at clicks.py:46"
+    )
 
 
 def test_waiting_at_the_highest_load_orders_the_finding() -> None:

@@ -25,7 +25,7 @@ def memory(**more: Any) -> MemoryGrowth:
         "begin_bytes": 10 * 2.0**20,
         "grown_bytes": 20_000 * 8_192.0,
         "fallen_bytes": 0.0,
-        "per_request": estimate(8_192.0, unit="bytes"),
+        "slope": estimate(8_192.0, unit="bytes"),
         "per_minute": 0.9,
         "late": 1.0,
         "follows": "requests",
@@ -71,11 +71,32 @@ def test_what_a_collector_or_a_cache_may_still_end_is_a_suspicion(grown: MemoryG
     assert finding.grade is Grade.SUSPECTED
 
 
-def test_memory_that_grows_with_the_clock_is_no_leak_of_requests() -> None:
-    answer = assess(record(memory(follows="clock")))
+def by_clock(**more: Any) -> MemoryGrowth:
+    """2 MB more in each of 60 s, on top of 10 MiB."""
+    slope = estimate(2e6, unit="bytes/s", half=0.02)
+    return memory(**{"follows": "clock", "slope": slope, "grown_bytes": 120e6, **more})
 
-    assert isinstance(answer, Absent)
-    assert answer.reason.endswith("in proportion to time and not to these")
+
+def test_memory_that_grows_whatever_the_load_is_found() -> None:
+    finding = assess(record(by_clock()))
+
+    assert isinstance(finding, Finding)
+    assert finding.grade is Grade.PROBABLE
+    assert finding.statement == "Memory grows by 1.91 MiB/s, whatever the load: 114 MiB in 60 s"
+    assert "per request" not in " ".join(each.text for each in finding.evidence)
+
+
+@pytest.mark.parametrize(
+    "grown",
+    [
+        by_clock(late=0.2),  # a cache of entries that live for a while
+        by_clock(slope=estimate(10_000.0, unit="bytes/s"), grown_bytes=600_000.0),
+        by_clock(grown_bytes=5e5 * 60, begin_bytes=500e6),  # 6 % of what it had
+        by_clock(fallen_bytes=80e6),  # a collector
+    ],
+)
+def test_time_alone_may_also_fill_a_heap(grown: MemoryGrowth) -> None:
+    assert not isinstance(assess(record(grown)), Finding)
 
 
 @pytest.mark.parametrize(
@@ -83,8 +104,8 @@ def test_memory_that_grows_with_the_clock_is_no_leak_of_requests() -> None:
     [
         memory(late=0.2),  # a cache that has filled
         memory(fallen_bytes=100 * 2.0**20),  # a collector gives it back
-        memory(per_request=estimate(40.0, unit="bytes")),  # pages
-        memory(per_request=estimate(70.0, unit="bytes", half=0.1)),  # 63 at its lower end
+        memory(slope=estimate(40.0, unit="bytes")),  # pages
+        memory(slope=estimate(70.0, unit="bytes", half=0.1)),  # 63 at its lower end
         memory(grown_bytes=0.5 * 2.0**20),  # hardly anything in all
         memory(begin_bytes=4 * 2.0**30),  # 4 % of what it had
         memory(per_minute=0.005),
@@ -100,7 +121,7 @@ def test_a_process_without_memory_at_first_has_no_share_that_it_grew_by() -> Non
 
 
 def test_the_service_that_grows_is_found_next_to_one_that_does_not() -> None:
-    steady = memory(label="b", grown_bytes=0.0, per_request=estimate(1e-9, unit="bytes"), late=None)
+    steady = memory(label="b", grown_bytes=0.0, slope=estimate(1e-9, unit="bytes"), late=None)
 
     finding = assess(record(memory(), steady))
 
@@ -110,7 +131,7 @@ def test_the_service_that_grows_is_found_next_to_one_that_does_not() -> None:
 
 
 def test_without_readings_nothing_is_assessed() -> None:
-    few = memory(readings=12, per_request=Undecided("memory.per-request", "bytes", "12 readings, needs 30"))
+    few = memory(readings=12, slope=Undecided("memory.per-request", "bytes", "12 readings, needs 30"))
 
     answer = assess(record(few))
 
@@ -124,7 +145,7 @@ def test_the_forecast_is_what_is_left_over_the_growth_at_the_highest_rate_that_i
     half_fails = replace(step(32, 900, 0.05), failed=estimate(0.5, unit="share"))
     levels = (step(1, 64, 0.05), step(8, 256, 0.05), half_fails)
     each = estimate(8_192.0, unit="bytes", half=0.25)
-    grown = memory(per_request=each, bound=MemoryBound("control group", 2.0**32, 2_400 * 2.0**20))
+    grown = memory(slope=each, bound=MemoryBound("control group", 2.0**32, 2_400 * 2.0**20))
 
     finding = assess(Facts(4, (replace(curve(*levels), memory=(grown,)),)))
 
@@ -140,7 +161,7 @@ def test_the_forecast_is_what_is_left_over_the_growth_at_the_highest_rate_that_i
     [
         ({"bound": None}, "no limit of it is known"),
         (
-            {"per_request": replace(estimate(8_192.0, unit="bytes"), low=None)},
+            {"slope": replace(estimate(8_192.0, unit="bytes"), low=None)},
             "the interval of its growth includes zero",
         ),
     ],

@@ -10,7 +10,7 @@ import pytest
 from loadlens.diagnose.rules.network.http_no_reuse import assess
 from loadlens.model.facts import Curve
 from loadlens.model.finding import Absent, Finding, Grade, NotAssessed
-from tests.unit.diagnose.build import connections, curve, estimate, facts, step
+from tests.unit.diagnose.build import connections, curve, estimate, facts, step, times
 
 
 def single(opened: int = 500, *, answered: int = 500, failed: float = 0.0, **more: Any) -> Curve:
@@ -84,3 +84,14 @@ def test_what_would_confirm_it_counts_the_connections_of_a_trial() -> None:
     assert users.confirm == "the same load with keep-alive: 1 connections per trial instead of 200"
     assert isinstance(rate, Finding)
     assert rate.confirm == "the same load with keep-alive: far fewer connections instead of 200"
+
+
+@pytest.mark.parametrize(("resent", "fires"), [(0, True), (24, True), (26, False)])
+def test_connections_that_were_dropped_are_why_connecting_takes_long(resent: int, fires: bool) -> None:
+    # 500 of 1 s each time that they are asked for again; 100 ms of connecting each are 50 s in all.
+    built = single(connect=estimate(0.1), connects=500, resent=resent)
+    steps = tuple(replace(each, response=times(0.2)) for each in built.steps)
+
+    answer = assess(facts(replace(built, steps=steps)))
+
+    assert isinstance(answer, Finding if fires else Absent)

@@ -49,6 +49,31 @@ def test_short_answers_with_the_status_of_success_are_named_with_both_bodies() -
     assert "turn requests away with the status of success" in finding.explanation
     # 60 of 1,560 answers at 368/s
     assert "Of 368 /s at 20 users, 14.2 /s are the usual answer" in finding.explanation
+    assert "At most 14.2 /s of it came, at 20 users, 1.1 under way at once" in finding.explanation  # x 80 ms
+
+
+def test_few_answers_of_one_user_are_counted_together_with_those_of_the_next_levels() -> None:
+    few = curve(
+        level(1, 12.5, size(36, 21)), level(5, 62, size(36, 84)), level(20, 368, PAGE, BUSY), think=0.0
+    )
+
+    finding = assess(Facts(4, (few,)))
+
+    assert isinstance(finding, Finding)
+    assert "none of 105 answers at 1 to 5 users is of such a size" in [each.text for each in finding.evidence]
+
+
+@pytest.mark.parametrize(
+    ("most_bytes", "took_s", "is_other"),
+    [(1_800, 0.008, True), (1_800, 0.0081, False), (1_900, 0.008, False)],
+    ids=["a tenth of the time", "hardly more than a tenth", "of 7 % fewer bytes"],
+)
+def test_a_size_next_to_the_usual_one_is_another_answer_if_it_comes_far_faster(
+    most_bytes: int, took_s: float, is_other: bool
+) -> None:
+    near = AnswerSize(35, 1_500, 1_792, most_bytes, took_s)
+
+    assert isinstance(assess(Facts(4, (soft(near),))), Finding) is is_other
 
 
 def test_no_capacity_is_given_across_the_change() -> None:
@@ -82,7 +107,7 @@ def test_answers_that_stay_changed_have_changed_with_time() -> None:
     "built",
     [
         soft(),
-        soft(size(37, 1_500, 0.001)),  # a quarter of an octave more: a longer number
+        soft(size(37, 1_500)),  # a quarter of an octave more: a longer number
         soft(size(6, 19, 0.001)),  # a few
         soft(size(6, 60), light=(*(size(place, 1) for place in range(8, 40, 2)), size(36, 20))),
     ],
@@ -93,7 +118,9 @@ def test_answers_whose_sizes_vary_are_the_same_answers(built: Curve) -> None:
 
 
 def test_a_few_answers_at_the_lightest_load_are_nothing_to_compare_with() -> None:
-    assert isinstance(assess(Facts(4, (soft(BUSY, light=(size(36, 29),)),))), NotAssessed)
+    few = curve(level(1, 12.5, size(36, 29)), level(20, 368, PAGE, BUSY), think=0.0)
+
+    assert isinstance(assess(Facts(4, (few,))), NotAssessed)
 
 
 def cached(*, timers: int = 0) -> Curve:

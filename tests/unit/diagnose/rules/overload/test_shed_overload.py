@@ -124,6 +124,26 @@ def test_few_answers_at_the_lowest_level_may_hide_the_same_share() -> None:
     assert answer.grade is Grade.SUSPECTED
 
 
+def test_all_levels_below_the_first_refusals_show_together_that_there_were_none() -> None:
+    """None of 18, 72 and 400: of 490 with 99 % confidence at most 1.1 %, where half of 5 % is the limit."""
+    light = [level(n, 0.0, statuses=((200, count),)) for n, count in ((1, 18), (4, 72), (16, 400))]
+
+    answer = assess(facts(curve(*light, level(32, 0.05))))
+
+    assert isinstance(answer, Finding)
+    assert answer.grade is Grade.PROBABLE
+    assert any("at 1 to 16, 5.0 % at 32" in evidence.text for evidence in answer.evidence)
+
+
+def test_levels_without_refusals_after_the_first_ones_are_not_counted_in() -> None:
+    """A tenth fails at 4 users and at 32 users; a part recovered for the 1,000 answers between."""
+    levels = [level(1, 0.0, statuses=((200, 18),)), level(4, 0.1), level(16, 0.0), level(32, 0.1)]
+
+    answer = assess(facts(curve(*levels)))
+
+    assert not isinstance(answer, Finding) or answer.grade is Grade.SUSPECTED
+
+
 @pytest.mark.parametrize(("response", "fires"), [(1.49 * WORK, True), (1.51 * WORK, False)])
 def test_successes_must_be_served_as_before(response: float, fires: bool) -> None:
     assert isinstance(assess(facts(shedding(top={"response": response}))), Finding if fires else Absent)

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from loadlens.diagnose.rules.processor.eventloop_blocked import ID, assess
+from loadlens.model.facts import Step
 from loadlens.model.finding import Absent, Estimate, Finding, Grade, NotAssessed
+from loadlens.model.workload import MISSING_PAGE
 from tests.unit.diagnose.build import (
     UNWATCHED,
     blocked,
@@ -30,6 +32,21 @@ def test_a_loop_that_computes_is_found_with_its_rate_and_what_a_probe_pays() -> 
     assert "5.00 /s per process" in finding.statement  # 1 / 0.2 s
     assert "a takes 3.65 s" in finding.statement  # 20 / 5 - 0.15 - 0.2 of waiting, + 2 ms
     assert len(finding.statement) <= 90
+
+
+def test_a_page_that_the_lab_made_up_is_shown_as_a_missing_one() -> None:
+    def as_missing(level: Step) -> Step:
+        probes = (
+            replace(each, label=MISSING_PAGE, request="GET /loadlens-no-such-path") for each in level.probes
+        )
+        return replace(level, probes=tuple(probes))
+
+    built = blocked(0.2)
+    finding = found(assess(facts(replace(built, steps=tuple(map(as_missing, built.steps))))))
+
+    assert "a missing page takes 3.65 s" in finding.statement
+    assert "a missing page (404) takes 3.65 s" in finding.explanation
+    assert not any("no-such-path" in each.text for each in finding.evidence)
 
 
 def test_users_a_process_bears_are_demand_plus_think_over_demand() -> None:

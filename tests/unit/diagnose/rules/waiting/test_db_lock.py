@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from loadlens.diagnose.rules.waiting import db_lock
-from loadlens.model.facts import Curve
+from loadlens.model.facts import ConcurrencyLimit, Curve
 from loadlens.model.finding import Absent, Finding, Grade, NotAssessed
 from tests.unit.diagnose.build import estimate, facts, process
 from tests.unit.diagnose.storing import storage
@@ -16,6 +16,7 @@ from tests.unit.diagnose.waiting import (
     LOCK,
     POOL,
     THREADS,
+    gauge,
     places,
     renamed,
     waiting,
@@ -157,6 +158,39 @@ def test_a_full_machine_may_be_the_limit() -> None:
     assert reason == "k=1: full machine, 3.80 of 4 cores are used"
 
 
+def among_others(*, before: float, queued: float) -> Curve:
+    """Return a lock where others use 3.7 of 4 cores at 32 users, of whom some wait for a core."""
+    built = waiting(
+        exports="lock",
+        host_cpu=estimate(3.9, unit="cores"),
+        other_cores=3.7,
+        processes=(process(0.1, waiting=queued, hot=99),),
+    )
+    first = replace(built.steps[0], other_cores=before)
+    return replace(built, steps=(first, *built.steps[1:]), cores_allotted=16.0)
+
+
+def test_a_machine_that_others_fill_at_any_load_hides_no_lock() -> None:
+    finding = assessed(among_others(before=3.7, queued=0.64))
+
+    assert finding.grade is Grade.PROBABLE
+    (left,) = (each for each in finding.counter if each.rival == "full machine")
+    assert left.ruled_out is None
+    # 0.64 of 32
+    assert left.text.endswith("3.70 by others at any load; requests wait for a core 2.0 % of the time")
+
+
+@pytest.mark.parametrize(
+    ("before", "queued"),
+    [
+        (0.02, 0.64),  # what others do comes with the load, as the work of a database would
+        (3.7, 9.0),  # 9 of 32 wait for a core
+    ],
+)
+def test_a_machine_that_requests_wait_for_is_no_lock(before: float, queued: float) -> None:
+    assert "full machine" in silence(among_others(before=before, queued=queued))
+
+
 def test_holders_that_wait_in_a_further_line_are_not_the_cause() -> None:
     inner = places("pool", 0.5, 0.6, 8, POOL)
 
@@ -203,3 +237,39 @@ def test_pools_alone_and_no_gauges_leave_it_open() -> None:
 
 def test_one_trial_a_level_is_enough_to_say_it() -> None:
     assert assessed(waiting(0.02, exports="lock", trials=1)).grade is Grade.PROBABLE
+
+
+# --- titles of a database's processes ----------------------------------------------------------------------
+
+
+def by_titles(held: float, waiters: float, resting: float) -> ConcurrencyLimit:
+    """A lock as the titles of processes show it."""
+    lock = places("lock", held, waiters, None, ("db: at work", "db: MERGE waiting", ""))
+    return replace(
+        lock, held_is_at_most=True, seen_in="titles", command="MERGE", resting=gauge("db: resting", resting)
+    )
+
+
+def test_titles_name_the_command_that_waits_and_an_idle_holder() -> None:
+    finding = assessed(with_places(waiting(0.02), by_titles(1.0, 30.5, 0.9)))
+
+    assert finding.grade is Grade.PROBABLE
+    assert finding.statement.endswith("lets 50.0 /s through; 30.5 wait for it in MERGE")
+    assert "for 90 % of that time the transaction is idle" in finding.evidence[-1].text
+    assert finding.advice.startswith("Commit before that work")
+
+
+def test_a_holder_that_works_is_not_called_idle() -> None:
+    finding = assessed(with_places(waiting(0.02), by_titles(1.0, 30.5, 0.1)))
+
+    assert not any("idle" in evidence.text for evidence in finding.evidence)
+    assert finding.advice.startswith("Hold the lock for less")
+
+
+def test_titles_that_show_more_at_work_than_hold_a_lock_leave_it_open() -> None:
+    assert assessed(with_places(waiting(0.02), by_titles(3.0, 28.5, 0.1))).grade is Grade.SUSPECTED
+
+
+@pytest.mark.parametrize(("held", "waiters"), [(1.0, 0.1), (0.3, 0.0)])
+def test_a_database_in_which_hardly_anyone_waits_is_no_lock(held: float, waiters: float) -> None:
+    silence(with_places(waiting(0.02), by_titles(held, waiters, 0.0)))

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from loadlens.diagnose.rules.waiting import db_lock, db_pool
-from loadlens.model.facts import Curve
+from loadlens.model.facts import ConcurrencyLimit, Curve, Step
 from loadlens.model.finding import Absent, Finding, Grade, NotAssessed
 from tests.unit.diagnose.build import estimate, facts, process
 from tests.unit.diagnose.long_holds import MEAN_S, held_long, with_alone
@@ -15,6 +15,7 @@ from tests.unit.diagnose.waiting import (
     LOCK,
     POOL,
     THREADS,
+    gauge,
     places,
     renamed,
     waiting,
@@ -209,3 +210,84 @@ def test_long_requests_that_hold_no_connection_meanwhile_do_not_take_the_pool() 
     before = held_long("pool", hold_s=0.02, base_s=MEAN_S - 0.02, users=(1, 8, 32, 64, 128))
 
     assert "hold them" not in assessed(before).statement
+
+
+# --- connections by the titles of a database's processes ---------------------------------------------------
+
+
+def connected(
+    present: float = 4.0, work: float = 1.0, lock: float = 0.0, resting: float = 0.0, **more: object
+) -> Curve:
+    """The same pool as the database sees it: `work` of each place that is held are at work there.
+
+    Args:
+        lock: Share of the connections at work that wait for a lock, at every level.
+    """
+    built = pool(exports="", **more)
+    return replace(
+        built, steps=tuple(_with_titles(step, present, work, lock, resting) for step in built.steps)
+    )
+
+
+def _with_titles(step: Step, present: float, work: float, lock: float, resting: float) -> Step:
+    held = work * min(4.0, 0.02 * step.throughput_trials[0])
+    taken = ConcurrencyLimit(
+        "pool",
+        gauge("db: at work", held),
+        present=gauge("db: connections", present),
+        seen_in="titles",
+        command="MERGE",
+        resting=gauge("db: resting", resting * held),
+    )
+    names = ("db: in a transaction", "db: MERGE waiting", "")
+    line = places("lock", (1 - lock) * held, lock * held, None, names)
+    return replace(step, places=(replace(line, held_is_at_most=True, seen_in="titles"), taken))
+
+
+def test_connections_that_are_all_at_work_are_a_full_pool_unless_something_stands_in_front() -> None:
+    finding = assessed(connected())
+
+    assert finding.grade is Grade.PROBABLE
+    assert finding.statement == "All 4 database connections are at work: 200 /s; 26 requests wait for one"
+    assert "lets in just 4" in finding.unknown[0]
+    by_signal = {e.signal: e for e in finding.evidence}
+    assert by_signal["pool.size"].text == "db: at work 4, of db: connections 4 (limit 90 %)"
+    in_front = next(rival for rival in finding.counter if "in front" in rival.rival)
+    assert in_front.ruled_out is None
+
+
+def test_threads_that_wait_for_a_connection_rule_out_something_in_front() -> None:
+    threads = replace(places("pool", 4.0, 20.0, None, POOL), seen_in="stacks")
+
+    finding = assessed(with_places(connected(), threads))
+
+    assert all(rival.ruled_out for rival in finding.counter if "in front" in rival.rival)
+    assert finding.statement == "The pool is full: 4 connections carry 200 /s; 26 requests wait for one"
+
+
+def test_connections_held_during_other_work_are_said_to_be() -> None:
+    finding = assessed(connected(resting=0.8))
+
+    assert "for 80 % of that time the transaction is idle" in finding.evidence[-1].text
+    assert finding.advice.startswith("Give the connection back before that work")
+
+
+@pytest.mark.parametrize(
+    "built",
+    [
+        connected(present=10.0),  # there are free ones
+        connected(work=0.7),  # the service keeps them idle: the database cannot know for what
+        connected(coupling=0.6),  # cheap requests wait as well: threads with a connection each are full
+        connected(users=(1, 2, 3, 4)),  # hardly more users than connections
+        connected(lock=0.75),  # one works, the others wait for its lock
+    ],
+)
+def test_connections_that_are_not_what_requests_wait_for_are_no_pool(built: Curve) -> None:
+    assert not isinstance(db_pool.assess(facts(built)), Finding)
+
+
+def test_the_lock_that_connections_wait_for_is_the_cause() -> None:
+    answer = db_lock.assess(facts(connected(lock=0.75)))
+
+    assert isinstance(answer, Finding)
+    assert answer.grade is Grade.PROBABLE

@@ -11,6 +11,7 @@ from loadlens import diagnose
 from loadlens.diagnose.rules.waiting import downstream_serialised
 from loadlens.model.facts import Curve, FailureMode, QuotaWatch, Step
 from loadlens.model.finding import Absent, Estimate, Finding, Grade, NotAssessed
+from loadlens.model.shapes import Spacing
 from tests.unit.diagnose.build import UNWATCHED, blocked, estimate, facts, process
 from tests.unit.diagnose.parts import split
 from tests.unit.diagnose.waiting import probe, renamed, waiting
@@ -44,6 +45,23 @@ def test_a_probe_that_does_not_wait_beside_a_full_service_that_does_not_compute(
     expected = "Requests wait in a line behind the service: 50.0 /s, 1.5 at work at once"  # 50/s x 30 ms
     assert finding.statement == expected
     assert finding.impact == pytest.approx(1 - 0.03 / 0.64)
+
+
+@pytest.mark.parametrize(
+    ("spacing", "is_apart"),
+    [
+        (Spacing(0, 73), True),  # 0.95 ** 73 = 0.024
+        (Spacing(0, 71), False),  # 0.95 ** 71 = 0.026
+        (Spacing(118, 300), False),  # exponential times: 1 - exp(-1/2) = 39 %
+        (Spacing(), False),
+    ],
+)
+def test_answers_that_keep_apart_passed_one_at_a_time(spacing: Spacing, is_apart: bool) -> None:
+    finding = assessed(waiting(0.02, spacing=spacing))
+
+    expected = "Requests pass one at a time, 20.0 ms each, behind the service: 50.0 /s"
+    assert (finding.statement == expected) is is_apart
+    assert any(e.signal == "answers.apart" for e in finding.evidence) is is_apart
 
 
 def test_from_outside_the_whole_machine_speaks_for_the_cpu() -> None:
@@ -91,14 +109,24 @@ def test_computing_and_waiting_for_a_core_are_no_line() -> None:
     assert "computes" in silence(waiting(0.02, processes=(process(0.5, waiting=5.0, hot=8),)))
 
 
-def test_cpu_that_was_not_read_is_no_room() -> None:
+@pytest.mark.parametrize(
+    ("machine", "grade", "words"),
+    [
+        (1.5, Grade.SUSPECTED, "the CPU of 1 of 2 processes was not read"),
+        (0.5, Grade.PROBABLE, "1 of 2 processes were not read, they and other programs use 0.40 of 4"),
+    ],
+)
+def test_cpu_that_was_not_read_is_no_room_unless_the_machine_is_idle(
+    machine: float, grade: Grade, words: str
+) -> None:
     """A trial shorter than two readings: the process is known, what it computed is not."""
     unread = replace(process(0.05), cpu=UNWATCHED, occupied=UNWATCHED)
 
-    finding = assessed(waiting(0.02, processes=(process(0.05), unread)))
+    host = estimate(machine, unit="cores")
+    finding = assessed(waiting(0.02, host_cpu=host, processes=(process(0.05), unread)))
 
-    assert finding.grade is Grade.SUSPECTED
-    assert any("the CPU of 1 of 2 processes was not read" in e.text for e in finding.evidence)
+    assert finding.grade is grade
+    assert any(words in e.text for e in finding.evidence)
 
 
 @pytest.mark.parametrize(("used", "grade"), [(0.8, Grade.PROBABLE), (1.0, Grade.SUSPECTED)])

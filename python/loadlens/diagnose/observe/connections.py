@@ -1,0 +1,68 @@
+"""Observations of a database's connections by the titles of its processes: at work, or in idle transactions.
+
+The database does not see who waits for a connection in the service. By Little's law X (R - R1) requests wait;
+if all connections are at work, and no cheap request is held up, they wait in front of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from loadlens.diagnose import grading
+from loadlens.diagnose.observe import limits
+from loadlens.diagnose.observe.gauge_courses import BEYOND
+from loadlens.diagnose.observe.waits import MOSTLY, Full, waits
+from loadlens.estimate.interval import Interval
+from loadlens.measure.thresholds import UNCOUPLED
+from loadlens.model.facts import ConcurrencyLimit, Gauge
+from loadlens.model.finding import Counter, Estimate
+from loadlens.present.numbers import percent
+
+
+def full_pools(full: Full, pools: Iterable[ConcurrencyLimit]) -> list[ConcurrencyLimit]:
+    """Return those of some pools that show who waits, and full connections with who waits by Little's law."""
+    pools = list(pools)
+    named = [pool for pool in pools if pool.seen_in != "titles"]
+    taken = (_with_line(full, pool) for pool in pools if pool.seen_in == "titles")
+    return [*named, *(pool for pool in taken if pool is not None)]
+
+
+def _with_line(full: Full, pool: ConcurrencyLimit) -> ConcurrencyLimit | None:
+    """Return a pool with the requests that wait for it; none if it is not full, or they may wait elsewhere.
+
+    Where cheap requests are held up, the threads of the service may be full, each with its own connection.
+    """
+    size, levels, mean = limits.size_of(full, pool), waits(full), full.top.response.mean
+    if size is None or full.top.load < BEYOND * size.count or limits.is_taken_up(full, pool) is not True:
+        return None
+    if isinstance(levels, str) or levels[0].coupling.point > UNCOUPLED:
+        return None
+    if not isinstance(full.rate, Interval) or not isinstance(mean, Estimate):
+        return None
+    waiting = full.rate.point * mean.point * full.waiting_share
+    figure = Estimate("waiting", "", waiting, None, None, mean.trials, 0, "X (R - R1), Little's law")
+    gauge = Gauge("requests that wait by Little's law:", figure, waiting)
+    return replace(pool, waiting=gauge)
+
+
+def in_front_rival(full: Full, pool: ConcurrencyLimit) -> Counter:
+    """Weigh another limit of the same number in front of connections, which the database does not see."""
+    name = "another limit of as many in front"
+    if pool.seen_in != "titles":
+        return grading.rival(name, "a gauge shows who waits for a connection", True)
+    others = (place for place in full.top.places if place.kind == "pool" and place.seen_in != "titles")
+    seen = next((place for place in others if limits.has_waiters(place) is True), None)
+    if seen is not None:
+        return grading.rival(name, f"{limits.reading(seen.waiting)} wait for a connection", True)
+    return grading.rival(name, "the database does not see what requests wait for in the service", None)
+
+
+def at_rest(limit: ConcurrencyLimit, signal: str) -> list[grading.Signal]:
+    """State for how long of the time that it is held a transaction is idle; nothing if less than half."""
+    held, resting = limits.point(limit.held), limits.point(limit.resting)
+    if not held or resting is None or resting < MOSTLY * held:
+        return []
+    share = percent(min(1.0, resting / held))
+    text = f"for {share} of that time the transaction is idle: the service does other work in it"
+    return [grading.stated(signal, True, text=text, chip=f"idle {share}")]

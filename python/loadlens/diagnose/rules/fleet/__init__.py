@@ -1,0 +1,1 @@
+"""Rules about the machines of a fleet that makes the load."""

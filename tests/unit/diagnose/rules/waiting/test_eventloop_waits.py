@@ -1,0 +1,80 @@
+"""A loop that waits in a call: one at a time passes, and a probe waits as long as the load."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from loadlens import diagnose
+from loadlens.diagnose.rules.waiting import threads_pool_limit
+from loadlens.diagnose.rules.waiting.eventloop_waits import ID, assess
+from loadlens.model.facts import Curve, LoopWatch
+from loadlens.model.finding import Absent, Estimate, Finding, Grade, NotAssessed
+from tests.unit.diagnose.build import facts
+from tests.unit.diagnose.waiting import waiting
+
+# One loop, 30 ms of it for each request, 210 ms elsewhere: 33.3/s, and 8 requests under way at the knee.
+
+
+def share(point: float) -> Estimate:
+    return Estimate("any", "share", point, None, None, 1, 40, "built")
+
+
+def watched(held: float = 0.98, in_call: float = 1.0, others: float = 0.0, **more: Any) -> Curve:
+    built = waiting(**{"hold_s": 0.03, "base_s": 0.21, "size": 1, "coupling": 1.0, "exports": None, **more})
+    loop = LoopWatch(
+        "python", 1, share(held), share(in_call), share(others), "db.Conn.execute", "find() a.py:7"
+    )
+    return replace(built, steps=(*built.steps[:-1], replace(built.steps[-1], loops=(loop,))))
+
+
+def test_a_loop_that_waits_is_named_with_the_call_and_the_time_that_it_takes() -> None:
+    answer = assess(facts(watched()))
+
+    assert isinstance(answer, Finding)
+    assert answer.grade is Grade.PROBABLE  # samples of one trial have no interval
+    assert answer.statement == "The event loop waits in Conn.execute for 30.0 ms each: 33.3 /s"
+    assert "find() a.py:7" in answer.advice
+
+
+def test_loops_whose_code_is_not_read_are_named_by_the_other_end_of_the_call() -> None:
+    built = watched(size=2, hold_s=0.05)
+    loop = LoopWatch("svc", 2, share(0.9), share(1.0), None, "a blocking call to 10.0.0.7:5432", "")
+    answer = assess(facts(replace(built, steps=(*built.steps[:-1], replace(built.steps[-1], loops=(loop,))))))
+
+    assert isinstance(answer, Finding)
+    assert answer.statement == (
+        "2 event loops wait in a blocking call to 10.0.0.7:5432 for 50.0 ms each: 40.0 /s"  # 2 / 50 ms
+    )
+    assert answer.advice.startswith("Make this call asynchronous")
+
+
+def test_it_is_the_limit_and_no_pool_of_threads_is_accused() -> None:
+    given = facts(watched())
+
+    assert diagnose.assess(given).findings[0].rule == ID
+    assert isinstance(threads_pool_limit.assess(given), Absent)
+
+
+@pytest.mark.parametrize(
+    "built",
+    [
+        watched(held=0.5),  # free at every other moment
+        watched(in_call=0.2),  # it computes
+        watched(others=4.0),  # the calls are made on other threads
+        watched(coupling=0.05),  # others do not wait
+    ],
+    ids=["free", "computing", "threads", "probe"],
+)
+def test_near_misses_are_silent(built: Curve) -> None:
+    assert isinstance(assess(facts(built)), Absent)
+
+
+def test_without_samples_it_says_what_is_missing() -> None:
+    built = watched()
+    answer = assess(facts(replace(built, steps=tuple(replace(step, loops=()) for step in built.steps))))
+
+    assert isinstance(answer, NotAssessed)
+    assert "stacks" in answer.reason

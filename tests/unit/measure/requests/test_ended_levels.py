@@ -1,0 +1,67 @@
+"""Failures of levels that were ended: counted and quoted, and none of them a figure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from loadlens.measure import whole_run
+from loadlens.model.facts import Curve
+from loadlens.model.trial import TrialStatus
+from tests.unit.measure.records import Run, record
+from tests.unit.whatif import services
+
+WORDS = "no free connection"
+LOST_S = 3.0
+
+
+def run() -> Run:
+    """Return the record of a service that fails with 20 users, and from then on with 5 as well."""
+
+    def service(load: services.Load, _: int) -> services.Trace:
+        trace = services.behind_lock(load, hold_s=0.02)
+        if load.users == 20 or (load.users == 5 and load.seed % 10 == 2):
+            failed = [
+                request._replace(done=request.due + LOST_S, status=503) if request.stream == 0 else request
+                for request in trace.requests
+            ]
+            return replace(trace, requests=failed, log=f"{WORDS}\n{WORDS}\n")
+        return trace
+
+    made = record(service, users=(1, 5, 20), trials=2)
+    for trial in made.trials:
+        is_after = trial.case.slug == made.trials[2].case.slug and trial.block == 2
+        trial.began_unix_ns = 100 if is_after else trial.position
+        if is_after or trial.case.slug == made.trials[-1].case.slug:
+            trial.status = TrialStatus.ABORTED
+    return made
+
+
+def curve() -> Curve:
+    (built,) = whole_run.facts(run()).curves
+    return built
+
+
+def test_failures_of_ended_trials_are_counted_with_their_time_and_words() -> None:
+    five, twenty = curve().ended
+
+    assert (five.load, twenty.load) == (5, 20)
+    for level in (five, twenty):
+        (mode,) = level.failures
+        assert (mode.status, mode.count, mode.pile) == (503, level.issued, 1.0)
+        assert mode.median_s is not None
+        assert abs(mode.median_s - LOST_S) < 1e-6
+        sign = level.sign("pool")
+        assert sign is not None
+        assert sign.sample == WORDS
+
+
+def test_a_level_that_was_served_before_and_is_no_more_is_lost() -> None:
+    five, twenty = curve().ended
+
+    assert five.is_lost
+    assert not twenty.is_lost
+
+
+def test_ended_trials_give_no_figures() -> None:
+    assert [(step.load, step.trials) for step in curve().steps] == [(1, 2), (5, 1)]
+    assert not any(step.failures for step in curve().steps)
