@@ -16,7 +16,8 @@ from loadlens.study import parse
 from loadlens.study.tree import Leaf, at
 from tests.scripts import loaded
 
-STUDY = Path(__file__).parents[2] / "studies" / "sso"
+ROOT = Path(__file__).parents[2]
+STUDY = ROOT / "studies" / "sso"
 GRAFANA = STUDY / "grafana"
 
 
@@ -39,6 +40,14 @@ def panels() -> list[dict[str, Any]]:
 
 def test_the_dashboard_is_what_grafanas_sdk_makes() -> None:
     assert json.loads(made().dashboard()) == kept()
+
+
+def test_the_dashboard_of_exports_is_what_grafanas_sdk_makes_too() -> None:
+    made()
+    folder = ROOT / "docs" / "examples" / "grafana"
+    of_exports = loaded("docs/examples/grafana/dashboard.py")
+
+    assert json.loads(of_exports.dashboard()) == json.loads((folder / "dashboard.json").read_text())
 
 
 def test_every_panel_asks_the_provisioned_source_in_sound_promql() -> None:

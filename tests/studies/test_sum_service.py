@@ -1,12 +1,9 @@
-"""What the sum service answers: numbers are added, and bad input is the client's fault."""
+"""What the sum service answers in each variant: numbers are added, and bad input is the client's fault."""
 
 from __future__ import annotations
 
 import http.client
 import json
-import secrets
-import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,29 +11,24 @@ from typing import Any
 import pytest
 
 from loadlens.model.topology import Entry
-from loadlens.study import parse, plan
-from loadlens.temporary import default_cache
-from loadlens.testbed import Testbed, prepare
+from loadlens.testbed import Testbed
 from tests.studies.standing import standing
+from tests.studies.variants import running, variants_of
 
 STUDY = Path(__file__).parents[2] / "studies" / "sum"
 
 
 @pytest.fixture(scope="module", params=[5_000_000, 100], ids=["kept", "capped at 100"])
-def bed(request: pytest.FixtureRequest) -> Iterator[tuple[Testbed, int]]:
-    """The study's service, up, keeping connections or not."""
-    study = plan.plan(parse.read(STUDY), overrides={"kept": request.param})
-    services = study.cases[0].services
-    lacking = [program for service in services for program in service.needs if shutil.which(program) is None]
-    if lacking:
-        pytest.skip(f"sum needs {', '.join(lacking)}")
-    with tempfile.TemporaryDirectory(prefix="loadlens-test-") as folder:
-        prepared = prepare(services, cache=default_cache(), folder=STUDY)
-        marker = f"test-{secrets.token_hex(6)}"
-        scratch, logs = Path(folder) / "scratch", Path(folder) / "logs"
-        with Testbed(services, prepared, marker=marker, scratch=scratch, logs=logs) as up:
-            up.start()
-            yield up, int(request.param)
+def kept(request: pytest.FixtureRequest) -> int:
+    """Requests after which a connection ends."""
+    return int(request.param)
+
+
+@pytest.fixture(scope="module", params=variants_of(STUDY))
+def bed(request: pytest.FixtureRequest, kept: int) -> Iterator[Testbed]:
+    """The study's service, up, in one variant."""
+    with running(STUDY, request.param, kept=kept) as up:
+        yield up
 
 
 def connect(bed: Testbed, port: str = "http") -> http.client.HTTPConnection:
@@ -68,19 +60,18 @@ def ask(
     ],
 )
 def test_two_numbers_are_added_and_nothing_else_is(
-    bed: tuple[Testbed, int], body: Any, status: int, content: Any
+    bed: Testbed, body: Any, status: int, content: Any
 ) -> None:
-    assert ask(connect(bed[0]), body) == (status, content)
+    assert ask(connect(bed), body) == (status, content)
 
 
 @pytest.mark.parametrize(("method", "path"), [("GET", "/api/sum"), ("POST", "/api/difference")])
-def test_another_method_or_path_is_not_found(bed: tuple[Testbed, int], method: str, path: str) -> None:
-    assert ask(connect(bed[0]), None, method, path)[0] == 404
+def test_another_method_or_path_is_not_found(bed: Testbed, method: str, path: str) -> None:
+    assert ask(connect(bed), None, method, path)[0] == 404
 
 
-def test_a_connection_is_kept_as_long_as_the_study_says(bed: tuple[Testbed, int]) -> None:
-    up, kept = bed
-    connection = connect(up)
+def test_a_connection_is_kept_as_long_as_the_study_says(bed: Testbed, kept: int) -> None:
+    connection = connect(bed)
     answered = 0
     for _ in range(150):
         connection.request("POST", "/api/sum", '{"a": 1, "b": 2}', {"Content-Type": "application/json"})
@@ -93,9 +84,9 @@ def test_a_connection_is_kept_as_long_as_the_study_says(bed: tuple[Testbed, int]
     assert answered == min(kept, 150)
 
 
-def test_each_answer_is_counted_once_with_its_time(bed: tuple[Testbed, int]) -> None:
+def test_each_answer_is_counted_once_with_its_time(bed: Testbed) -> None:
     def totals() -> list[float]:
-        connection = connect(bed[0], "metrics")
+        connection = connect(bed, "metrics")
         connection.request("GET", "/metrics")
         lines = connection.getresponse().read().decode().splitlines()
         names = [f"sum_request_duration_milliseconds_{kind}" for kind in ("count", "sum")]
@@ -103,8 +94,9 @@ def test_each_answer_is_counted_once_with_its_time(bed: tuple[Testbed, int]) -> 
 
     count, spent_ms = standing(totals)
     for body in ({"a": 1, "b": 2}, {"a": 1}, "["):
-        ask(connect(bed[0]), body)
-    after, spent_after_ms = standing(totals, lambda told: told[0] >= count + 3)
+        ask(connect(bed), body)
+    ask(connect(bed), None, "GET", "/nowhere")
+    after, spent_after_ms = standing(totals, lambda told: told[0] >= count + 4)
 
-    assert after - count == 3
-    assert 0 < spent_after_ms - spent_ms < 3 * 10_000
+    assert after - count == 4
+    assert 0 < spent_after_ms - spent_ms < 4 * 10_000

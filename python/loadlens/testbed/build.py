@@ -312,7 +312,7 @@ def _staged(service: str, build: Build, home: Path, cache: Path, on_line: OnLine
 
     def build_copy(place: Path, tools: _Tools) -> None:
         staging.copy(home, place)
-        there = environment | kind.environment(place) | staging.unpacked(place, build.debian)
+        there = environment | kind.environment(place, environment) | staging.unpacked(place, build.debian)
         for argv in staging.unpacking(build.debian):
             hint = f"run apt-get update, and check that these packages exist: {', '.join(build.debian)}"
             tools.run(f"packages of {service}", argv, place, hint=hint, environment=there)
@@ -329,7 +329,7 @@ def _staged(service: str, build: Build, home: Path, cache: Path, on_line: OnLine
     )
     return Environment(
         path=(*(place / name for name in kind.path), *programs_in),
-        variables=kind.environment(place) | staging.unpacked(place, build.debian),
+        variables=kind.environment(place, environment) | staging.unpacked(place, build.debian),
         digest=digest,
         folder=place,
         home=place,

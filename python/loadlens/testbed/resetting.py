@@ -97,7 +97,8 @@ def remove_files(
     removed = []
     for pattern in patterns:
         filled = names.fill(pattern, where="reset.files")
-        for match in sorted(glob.glob(str(base / filled), include_hidden=True)):
+        pattern_here = str(Path(glob.escape(str(base))) / filled)
+        for match in sorted(glob.glob(pattern_here, include_hidden=True)):
             path = Path(match)
             place = path.parent.resolve() / path.name  # a link is removed, not its target
             if not any(place.is_relative_to(folder.resolve()) and place != folder for folder in allowed):

@@ -9,7 +9,7 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -35,10 +35,12 @@ class Kind:
     path: tuple[str, ...] = ()  # folders of the copy that are put before PATH
     variables: dict[str, str] = field(default_factory=dict)
     homes: dict[str, str] = field(default_factory=dict)  # variables that name folders of the copy
+    installed: Callable[[Mapping[str, str]], dict[str, str]] = lambda _: {}  # variables that name parts
 
-    def environment(self, place: Path) -> dict[str, str]:
-        """Variables of the build and of the service that runs in the copy."""
-        return self.variables | {name: str(place / folder) for name, folder in self.homes.items()}
+    def environment(self, place: Path, given: Mapping[str, str]) -> dict[str, str]:
+        """Variables of the build and of the service that runs in the copy, given those of the lab."""
+        homes = {name: str(place / folder) for name, folder in self.homes.items()}
+        return self.variables | homes | self.installed(given)
 
 
 DEBIAN = "debian"  # the folder of a copy for unpacked distribution packages
@@ -75,10 +77,19 @@ def _mix(copy: Path) -> tuple[Argv, ...]:
     )
     fetch = (
         ("mix", "local.hex", "--force", "--if-missing"),
-        ("mix", "local.rebar", "--force", "--if-missing"),
+        ("sh", "-c", 'test -n "$MIX_REBAR3" || mix local.rebar --force --if-missing'),
         ("mix", "deps.get", "--only", "prod"),
     )
     return (*(fetch if has_any else ()), ("mix", "compile"))
+
+
+def _installed_for_mix(given: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that name an installed rebar3 and Hex, which a moved MIX_HOME would hide."""
+    home = Path(given.get("MIX_HOME") or Path(given.get("HOME", "/"), ".mix"))
+    archives = Path(given.get("MIX_ARCHIVES") or home / "archives")
+    rebar = given.get("MIX_REBAR3") or shutil.which("rebar3", path=given.get("PATH"))
+    names = {"MIX_REBAR3": rebar} if rebar else {}
+    return names | ({"MIX_ARCHIVES": str(archives)} if any(archives.glob("hex-*")) else {})
 
 
 KINDS: dict[str, Kind] = {
@@ -101,6 +112,7 @@ KINDS: dict[str, Kind] = {
         "check mix.exs; dependencies come from the Hex registry, which has to be reached once",
         variables={"MIX_ENV": "prod"},
         homes={"MIX_HOME": ".mix", "HEX_HOME": ".hex"},
+        installed=_installed_for_mix,
     ),
 }
 

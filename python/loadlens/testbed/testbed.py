@@ -39,6 +39,7 @@ from loadlens.testbed.start_order import start_order
 
 _SAMPLING_WITHIN_S = 60.0  # to prepare a runtime's self-sampling
 _SAMPLES = ".samples"  # ends the name of the folder for a replica's runtime samples
+_ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 _SETTLE_S = 0.3  # children may need a moment to follow their parent
 _NEW_PORTS = 1  # restarts of the testbed after another process took a port
 
@@ -129,6 +130,7 @@ class Testbed:
         self._marker = marker
         self._on_event = on_event
         self._ports = tcp.Ports()
+        self._otlp_port: int | None = None
         self._replicas: dict[str, tuple[Replica, ...]] = {}
         self._keeper: Keeper | None = None
         self._pids: dict[str, int] = {}
@@ -169,6 +171,10 @@ class Testbed:
         self._own_scratch = not scratch.exists()
         temporary = self._around.temporary
         self._replicas, secret_values = lay_out(self._services.values(), self._around, self._ports)
+        receivers = [service.otlp for service in self._services.values() if service.otlp is not None]
+        if receivers:
+            given = next((otlp.port for otlp in receivers if otlp.port is not None), None)
+            self._otlp_port = self._ports.take() if given is None else given
         self._keeper = Keeper(
             marker=self._marker,
             scratch=(temporary, scratch) if self._own_scratch else (temporary,),
@@ -241,9 +247,9 @@ class Testbed:
         place = self._placement.place(
             replica.name, replica.service.limits, where=f"services.{replica.service.name}.limits"
         )
-        sampling = self._sampled(replica)
+        further = {**self._sampled(replica), **self._exporting(replica)}
         command = replace(
-            replica.command, env={**replica.command.env, **sampling}, cpus=place.cpus, cgroups=place.doors
+            replica.command, env={**replica.command.env, **further}, cpus=place.cpus, cgroups=place.doors
         )
         pid = self._running.spawn(replica.name, command)
         self._places[replica.name] = place
@@ -280,6 +286,23 @@ class Testbed:
                 self._on_event({"event": "caveat", "service": replica.service.name, "words": words})
                 return {}
         return environment(runtime, folder, replica.command.env)
+
+    def _exporting(self, replica: Replica) -> dict[str, str]:
+        """Return the variables that make an OpenTelemetry SDK send to us; the study's own are kept."""
+        present, port = replica.command.env, self._otlp_port
+        if replica.service.otlp is None or port is None or any(name in present for name in _ENDPOINTS):
+            return {}
+        usual = {
+            _ENDPOINTS[0]: f"http://{tcp.HOST}:{port}",
+            "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf",
+            "OTEL_SERVICE_NAME": replica.service.name,
+            "OTEL_TRACES_EXPORTER": "otlp",
+            "OTEL_LOGS_EXPORTER": "otlp",
+            "OTEL_METRICS_EXPORTER": "none",
+            "OTEL_BSP_SCHEDULE_DELAY": "500",  # ms; the usual 5 s are longer than a trial's end waits
+            "OTEL_BLRP_SCHEDULE_DELAY": "500",
+        }
+        return {name: value for name, value in usual.items() if name not in present}
 
     def _await_ready(self, replicas: list[Replica]) -> None:
         watches = {}
@@ -395,6 +418,10 @@ class Testbed:
             raise TestbedError(f"the entry names a service that does not run: {entry.service}", where="entry")
         port = self._replicas[entry.service][0].port(entry.port)
         return Target(tcp.HOST, port, f"{tcp.HOST}:{port}", entry.tls)
+
+    def otlp_address(self) -> tuple[str, int] | None:
+        """Return the address that services send their spans to; none if no study asks for them."""
+        return None if self._otlp_port is None else (tcp.HOST, self._otlp_port)
 
     def server_times_files(self) -> tuple[ServerTimesFile, ...]:
         """Return the files with response times measured by the services, each once."""

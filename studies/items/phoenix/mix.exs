@@ -28,8 +28,10 @@ defmodule Items.MixProject do
       {:postgrex, "== 0.20.0"},
       {:db_connection, "== 2.7.0"},
       {:plug, "== 1.18.2"},
-      {:bandit, "== 1.6.11"},
-      {:thousand_island, "== 1.3.14"},
+      {:plug_cowboy, "== 2.7.5"},
+      {:cowboy, "== 2.14.2"},
+      {:cowlib, "== 2.16.0"},
+      {:ranch, "== 1.8.1"},
       {:telemetry, "== 1.3.0"},
       {:jason, "== 1.4.4"},
       {:decimal, "== 2.3.0"}

@@ -166,3 +166,35 @@ def test_two_builds_in_one_folder_wait_for_each_other(tmp_path: Path) -> None:
 
     assert faults == []
     assert lines == ["api: another run builds in this folder"]
+
+
+@pytest.mark.parametrize("has_rebar", [True, False])
+def test_a_mix_project_uses_an_installed_hex_and_rebar(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_rebar: bool
+) -> None:
+    home, programs, archives = tmp_path / "service", tmp_path / "bin", tmp_path / "mix" / "archives"
+    for folder in (home, programs, archives / "hex-2.0.6"):
+        folder.mkdir(parents=True)
+    (home / "mix.exs").write_text('deps: [{:jason, "~> 1.4"}]')
+    calls = tmp_path / "calls"
+    for name in ("mix", "elixir", *(["rebar3"] if has_rebar else [])):
+        script = f'#!/bin/sh\necho "{name} $* $MIX_ARCHIVES $MIX_REBAR3" >> {calls}\n'
+        (programs / name).write_text(script)
+        (programs / name).chmod(0o755)
+    (programs / "sh").symlink_to("/bin/sh")
+    monkeypatch.setenv("PATH", str(programs))
+    monkeypatch.setenv("MIX_HOME", str(tmp_path / "mix"))
+    for name in ("MIX_ARCHIVES", "MIX_REBAR3"):
+        monkeypatch.delenv(name, raising=False)
+
+    made = prepare([service(Build("mix", "mix.exs"))], cache=tmp_path / "cache", folder=home)
+
+    ran = [line.split() for line in calls.read_text().splitlines() if line.startswith("mix ")]
+    names = [words[1] for words in ran if words[1] not in ("--version", "-v")]
+    assert names == ["local.hex", *([] if has_rebar else ["local.rebar"]), "deps.get", "compile"]
+    rebar = [str(programs / "rebar3")] if has_rebar else []
+    assert ran[-1][2:] == [str(archives), *rebar]
+    # the service that runs in the copy finds the same
+    variables = made.environment("api").variables
+    assert variables["MIX_ARCHIVES"] == str(archives)
+    assert variables.get("MIX_REBAR3") == next(iter(rebar), None)

@@ -5,7 +5,7 @@ config :items,
   generators: [timestamp_type: :utc_datetime]
 
 config :items, ItemsWeb.Endpoint,
-  adapter: Bandit.PhoenixAdapter,
+  adapter: Phoenix.Endpoint.Cowboy2Adapter,
   render_errors: [formats: [json: ItemsWeb.ErrorJSON], layout: false]
 
 config :phoenix, :json_library, Jason

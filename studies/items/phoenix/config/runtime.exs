@@ -7,7 +7,12 @@ config :items, Items.Repo,
 
 config :items, ItemsWeb.Endpoint,
   url: [host: "127.0.0.1"],
-  http: [ip: {127, 0, 0, 1}, port: String.to_integer(System.fetch_env!("PORT"))],
+  http: [
+    ip: {127, 0, 0, 1},
+    port: String.to_integer(System.fetch_env!("PORT")),
+    # as the other build: no connection ends during a run
+    protocol_options: [max_keepalive: 1_000_000_000, idle_timeout: 300_000]
+  ],
   # nothing is signed or encrypted by this service: Phoenix only wants one to be there
   secret_key_base: String.duplicate("items", 16)
 

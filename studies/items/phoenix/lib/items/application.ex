@@ -9,12 +9,14 @@ defmodule Items.Application do
 
     children = [
       Items.Repo,
-      {Bandit,
-       plug: Items.Metrics,
+      {Plug.Cowboy,
        scheme: :http,
-       ip: {127, 0, 0, 1},
-       port: Application.fetch_env!(:items, :metrics_port),
-       startup_log: false},
+       plug: Items.Metrics,
+       options: [
+         ip: {127, 0, 0, 1},
+         port: Application.fetch_env!(:items, :metrics_port),
+         stream_handlers: [:cowboy_stream_h]
+       ]},
       ItemsWeb.Endpoint
     ]
 

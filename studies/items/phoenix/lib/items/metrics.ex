@@ -2,8 +2,9 @@ defmodule Items.Metrics do
   @moduledoc """
   Counts of the API in the Prometheus text format, under the names that the published study's queries use.
 
-  Every answer of the endpoint is a `[:phoenix, :endpoint, :stop]` event of `Plug.Telemetry`, also one that an
-  exception led to, but for the 400 of a body whose JSON cannot be read. The page is served by a listener of its own, so a scrape is not among what it counts.
+  Cowboy emits one event for each request when its answer is complete: `stop`, or `exception` where a plug raised
+  after the error page was sent (404 for an unknown path, 400 for JSON that cannot be read). The page is served by a
+  listener without these events, so a scrape is not among what it counts.
   """
 
   @behaviour Plug
@@ -11,23 +12,27 @@ defmodule Items.Metrics do
   import Plug.Conn
 
   @table __MODULE__
-  @event [:phoenix, :endpoint, :stop]
+  @events [[:cowboy, :request, :stop], [:cowboy, :request, :exception]]
 
   def attach do
     :ets.new(@table, [:named_table, :public, write_concurrency: true])
-    :ok = :telemetry.attach(__MODULE__, @event, &__MODULE__.count/4, nil)
+    :ok = :telemetry.attach_many(__MODULE__, @events, &__MODULE__.count/4, nil)
   end
 
-  @doc "Counts one answer."
-  def count(@event, %{duration: duration}, %{conn: conn}, _config) do
+  @doc "Counts one answer; a request whose client left before has none."
+  def count(_event, _measured, %{resp_status: :undefined}, _config), do: :ok
+
+  def count(_event, %{duration: duration}, %{req: req, resp_status: status}, _config) do
     took_us = System.convert_time_unit(duration, :native, :microsecond)
-    key = {conn.method, route(conn), conn.status}
+    # an integer, or Plug's "200 OK"
+    [status | _] = status |> to_string() |> String.split()
+    key = {req.method, req.path |> String.split("/", trim: true) |> route(), status}
     :ets.update_counter(@table, key, [{2, 1}, {3, took_us}], {nil, 0, 0})
   end
 
   # A label for each id would be a series for each item.
-  defp route(%{path_info: ["api", "items"]}), do: "/api/items"
-  defp route(%{path_info: ["api", "items", _]}), do: "/api/items/:id"
+  defp route(["api", "items"]), do: "/api/items"
+  defp route(["api", "items", _]), do: "/api/items/:id"
   defp route(_), do: "none"
 
   @impl Plug
@@ -61,7 +66,7 @@ defmodule Items.Metrics do
   end
 
   defp series(name, {method, route, status}) do
-    [name, ~s({method="), method, ~s(",route="), route, ~s(",status="), to_string(status), ~s("} )]
+    [name, ~s({method="), method, ~s(",route="), route, ~s(",status="), status, ~s("} )]
   end
 
   defp gauge(name, value), do: ["# TYPE ", name, " gauge\n", name, ?\s, to_string(value), ?\n]
