@@ -7,7 +7,7 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 _ETH_P_IP = 0x0800
 _SO_TIMESTAMPNS = 35
@@ -32,13 +32,13 @@ def arrivals_ns(port: int) -> Iterator[list[int]]:
         tap.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _ROOM)
         tap.settimeout(0.1)
         _wait_for_stamps(tap)
-        ended = threading.Event()
-        reader = threading.Thread(target=_read, args=(tap, port, seen, ended))
+        ends_ns: list[int] = []
+        reader = threading.Thread(target=_read, args=(tap, port, seen, ends_ns))
         reader.start()
         try:
             yield seen
         finally:
-            ended.set()
+            ends_ns.append(time.time_ns())
             reader.join()
 
 
@@ -73,14 +73,17 @@ def _stamp_ns(notes: list[tuple[int, int, bytes]]) -> int:
     return int(seconds * 1_000_000_000 + nanoseconds)
 
 
-def _read(tap: socket.socket, port: int, seen: list[int], ended: threading.Event) -> None:
+def _read(tap: socket.socket, port: int, seen: list[int], ends_ns: Sequence[int]) -> None:
+    """Read packets until one passed after the end, or none is left: other programs may never be silent."""
     while True:
         try:
             packet, notes, _, (_, _, kind, _, _) = tap.recvmsg(128, 64)
         except TimeoutError:
-            if ended.is_set():
+            if ends_ns:
                 return
             continue
+        if ends_ns and _stamp_ns(notes) > ends_ns[0]:
+            return
         if kind != socket.PACKET_OUTGOING and _bytes_for(port, packet):
             seen.append(_stamp_ns(notes))
 

@@ -17,16 +17,29 @@ from tests.calm import REPEATED
 TESTS = Path(__file__).parent
 # Everything here drives real services for real seconds. A slow test elsewhere has the mark itself.
 SLOW = (TESTS / "edges", TESTS / "end_to_end", TESTS / "studies", TESTS / "catalogue/test_physics.py")
-# Few tests that take long: begun last, they would leave a core idle.
+# Few tests that take long: begun last, they would leave a core idle. The search for a capacity takes longest
+# and needs the processors, so those that begin with it mostly wait.
 FIRST = tuple(
-    f"tests/end_to_end/test_{name}.py" for name in ("capacity", "stacks", "compare", "bench", "demo")
+    f"tests/{name}.py"
+    for name in (
+        "end_to_end/test_capacity",
+        "edges/test_held_up",
+        "end_to_end/test_hit_own_faults",
+        "end_to_end/test_prometheus",
+        "end_to_end/test_stacks",
+        "end_to_end/test_compare",
+        "end_to_end/test_bench",
+        "end_to_end/test_demo",
+    )
 )
 # Many short ones that share next to nothing: they fill up what longer files leave of the cores.
 APART = ("tests/catalogue/test_physics.py", "tests/edges/test_table.py")
 REASON = "why it was judged again"
 
-# Under nohup a terminal that hangs up is ignored, by every program that a test starts as well.
-signal.signal(signal.SIGHUP, signal.SIG_DFL)
+# Under nohup, or in the background of a script, every program that a test starts ignores signals as well.
+for number in (signal.SIGHUP, signal.SIGTERM):
+    signal.signal(number, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # An example that takes long says something of the machine, and nothing of what is tested.
 settings.register_profile("loadlens", deadline=None, suppress_health_check=[HealthCheck.too_slow])

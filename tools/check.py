@@ -1,7 +1,8 @@
-"""Run format, lint, words, types and stubs: everything that needs no test. All run, then the verdict.
+"""Run format, lint, words, types, stubs and the page: all that needs no test. All run, then the verdict.
 
 Two run at a time, the longest first: mypy uses one core, and clippy waits for single crates.
-The check of the workflow is skipped by name where `actionlint` is not installed: pip and cargo lack it.
+The check of the workflow is skipped by name where `actionlint` is not installed: pip and cargo lack it,
+that of the page where there is no Node, or an old one (tools/page.py).
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ CHECKS = {
         "warnings",
     ],
     "types": [str(BIN / "mypy")],
+    "page": [sys.executable, str(ROOT / "tools" / "page.py"), "check"],
     "stubs": [sys.executable, "-m", "mypy.stubtest", "--mypy-config-file=pyproject.toml", "loadlens._engine"],
     "rust format": ["cargo", "fmt", "--all", "--check"],
     "python format": [str(BIN / "ruff"), "format", "--check", "--quiet", "."],
@@ -53,6 +55,9 @@ def main() -> int:
         for name, done in zip(CHECKS, pool.map(run, CHECKS), strict=True):
             if done is None:
                 print(f"skipped {name}: {CHECKS[name][0]} is not installed", flush=True)
+                continue
+            if done.stdout.startswith("skipped"):
+                print(done.stdout.strip(), flush=True)
                 continue
             print(f"{'FAILED' if done.returncode else 'ok':<8}{name}", flush=True)
             if done.returncode:

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ["pyproject.toml", "--extra", "lab", "--group", "build"]
 # `run` takes the versions of `dev`, so that both install the same.
 LOCKS = {
-    "requirements/dev.txt": [*PACKAGE, "--extra", "dev"],
+    "requirements/dev.txt": [*PACKAGE, "--extra", "fleet", "--extra", "dev"],
     "requirements/run.txt": [*PACKAGE, "--constraint", "requirements/dev.txt"],
     "requirements/site.txt": ["--group", "site", "--constraint", "requirements/dev.txt"],
     "requirements/wheel.txt": ["--group", "wheel"],

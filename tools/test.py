@@ -1,4 +1,4 @@
-"""Run the tests of a tier, Rust then Python, and close with one line that counts both.
+"""Run the tests of a tier, Rust, TypeScript, then Python, and close with one line that counts them.
 
     python tools/test.py fast   what needs no real seconds, on all cores (`make test`)
     python tools/test.py slow   the rest, one file per core: real services, physics, kills (`make test-slow`)
@@ -81,6 +81,14 @@ def pytest_counts(output: str, code: int) -> Counts:
     return Counts(words.get("passed", 0), max(failed, int(code != 0)), words.get("skipped", 0), repeated)
 
 
+def node_counts(output: str, code: int) -> Counts:
+    """Read the last lines of Node's test runner; a suite that was skipped counts as one skipped test."""
+    lines = re.findall(r"^# (pass|fail|skipped) (\d+)$", output, re.MULTILINE)
+    ends = {word: int(number) for word, number in lines}
+    skipped = ends.get("skipped", int(output.startswith("skipped")))
+    return Counts(ends.get("pass", 0), max(ends.get("fail", 0), int(code != 0)), skipped)
+
+
 def rust(tier: str) -> list[str]:
     """Return the options of `cargo test` for a tier: the slow programs by name, else all others.
 
@@ -96,9 +104,13 @@ def rust(tier: str) -> list[str]:
 
 
 def python(tier: str, cores: int) -> list[str]:
-    """Return pytest's options for a tier: all cores; the tests of a slow file share its services."""
-    chosen = ["-m", "not slow"] if tier == "fast" else ["-m", "slow"]
-    return [*chosen, "-n", str(cores), "--dist", "worksteal" if tier == "fast" else "loadfile"]
+    """Return pytest's options for a tier: the fast one keeps all cores busy.
+
+    The tests of a slow file share its services, and half of their time is waiting: one more than the cores.
+    """
+    if tier == "fast":
+        return ["-m", "not slow", "-n", str(cores), "--dist", "worksteal"]
+    return ["-m", "slow", "-n", str(cores + 1), "--dist", "loadfile"]
 
 
 def run_tier(tier: str, more: list[str]) -> Counts:
@@ -114,11 +126,14 @@ def run_tier(tier: str, more: list[str]) -> Counts:
     code, output = run([*cargo, "--no-fail-fast", *rust(tier)])
     counts = cargo_counts(output, code)
     ran_rust = time.monotonic()
+    if tier == "fast":
+        code, output = run([sys.executable, str(ROOT / "tools" / "page.py"), "test"])
+        counts += node_counts(output, code)
     pytest = [sys.executable, "-m", "pytest", f"--durations={SLOWEST}"]
     code, output = run([*pytest, *python(tier, len(os.sched_getaffinity(0))), *more])
     counts += pytest_counts(output, code)
     seconds = [built - began, ran_rust - built, time.monotonic() - ran_rust]
-    print("\n{} tier: build {:.0f} s, Rust {:.0f} s, Python {:.0f} s".format(tier, *seconds), flush=True)
+    print("\n{} tier: build {:.0f} s, Rust {:.0f} s, the rest {:.0f} s".format(tier, *seconds), flush=True)
     return counts
 
 

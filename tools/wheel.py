@@ -62,8 +62,10 @@ CORE_RUNS: Final = {
     "check": ["check", f"{FOLDER}/study.yaml"],
     "init": ["init", URL, "-o", "-"],
     "schema": ["schema"],
+    "steer": ["steer", "--help"],  # it needs a load that runs
     "completion": ["completion", "bash"],
     "doctor": ["doctor", "--no-measure"],
+    "fleet": ["fleet", "--help"],  # of the extra `fleet`
     "version": ["version"],
 }
 # A script of wrk that catches errors in code that LuaJIT compiles, as it does after 56 rounds of a loop.

@@ -16,7 +16,11 @@ __all__ = ["__version__", "capacity", "compare", "explain", "hit", "open", "run"
 
 
 def __getattr__(name: str) -> object:
-    """Load a verb when it is asked for."""
+    """Load a verb when it is asked for; a package of its name stands for it (_callable.py)."""
+    if name in ("compare", "run"):
+        from importlib import import_module
+
+        return import_module(f"loadlens.{name}")
     if name in __all__:
         from loadlens.api import verbs
 

@@ -14,10 +14,17 @@ def main() -> None:
     is_ours = _signal.getsignal(_signal.SIGINT) in (_signal.default_int_handler, _signal.SIG_DFL)
     if is_ours:
         _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
+    elif _signal.getsignal(_signal.SIGINT) == _signal.SIG_IGN:
+        # Polars takes SIGINT from whatever handled or ignored it; a blocked one does not come.
+        _signal.pthread_sigmask(_signal.SIG_BLOCK, (_signal.SIGINT,))
     if resource.getrlimit(resource.RLIMIT_FSIZE)[0] != resource.RLIM_INFINITY:
         # Python would keep modules that it, or a process it starts, could only write in part.
         sys.dont_write_bytecode = True
         os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+    if sys.warnoptions and not os.environ.get("LOADLENS_DEBUG"):
+        import warnings
+
+        warnings.simplefilter("ignore")  # PYTHONWARNINGS=error of a test suite is not meant for our libraries
     from loadlens.cli import run_verb
     from loadlens.errors import ExitCode
     from loadlens.present.streams import Streams

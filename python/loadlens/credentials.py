@@ -34,7 +34,7 @@ _VALUES: Final = frozenset(
 _ECHOES: Final = frozenset(("samples", "reasons", "notes", "leaks", "words", "command"))
 _HEADER_FLAG: Final = re.compile(r"-H(?=[\w-])|--header=")
 _HOLDS_ANY: Final = re.compile(
-    r"passw|passphrase|pwd|secret|token|key|signature|credential|auth|cookie|session|://|bearer|basic",
+    r"passw|passphrase|pwd|secret|token|key|signature|credential|auth|cookie|session|:/|bearer|basic",
     re.IGNORECASE,
 )
 _ENDS: Final = r"(?![\w-])"
@@ -65,9 +65,9 @@ class Hiding:
         self._patterns = [
             re.compile(pattern, re.IGNORECASE | re.DOTALL)
             for pattern in (
-                # Of a URL, the password; or a user that is as long as a token.
-                r"""((?<=://)[^\s/:@'"]*:)([^\s/'"]+)(?=@)""",
-                r"""((?<=://))([^\s/:@'"]{16,})(?=@)""",
+                # Of a URL, the password; or a user that is as long as a token. As a path it has one slash.
+                r"""((?<=:/)/?[^\s/:@'"]*:)([^\s/'"]+)(?=@)""",
+                r"""((?<=:/)/?)([^\s/:@'"]{16,})(?=@)""",
                 # JSON, also within quotes of its own.
                 rf'("{named}"\s*:\s*"){_NO_LITERAL}((?:\\.|[^"\\])+)',
                 rf'(\\"{named}\\"\s*:\s*\\"){_NO_LITERAL}([^"\\]+)',

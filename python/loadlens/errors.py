@@ -135,6 +135,11 @@ _SHORT_OF: Final = {
 }
 
 
+def visible(text: str) -> str:
+    """Return a text whose control characters are shown, not sent; line breaks stay."""
+    return "".join(c if c == "\n" or c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
 def limit_met(fault: BaseException) -> EngineError | None:
     """Return the limit that made a system call or the start of a thread fail; None for other faults."""
     in_words = re.search(r"(?:os error|Os { code:) (\d+)", str(fault))  # of libraries in Rust

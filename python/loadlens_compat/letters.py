@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from loadlens.cli.options import refuse_bytes_in
 from loadlens.errors import UsageError
 
 WIDTH: Final = 80  # columns of help
@@ -46,8 +47,9 @@ def getopt(words: Sequence[str], flags: Sequence[Flag], verb: str) -> tuple[Give
         The flags in their order with their values, and the other words.
 
     Raises:
-        UsageError: An unknown letter, or one without its value.
+        UsageError: An unknown letter, one without its value, or a word that is not UTF-8.
     """
+    _refuse_bytes(words, verb)
     by_name = {flag.name: flag for flag in flags}
     given: Given = []
     rest = list(words)
@@ -63,8 +65,10 @@ def getopt_long(words: Sequence[str], flags: Sequence[Flag], verb: str) -> tuple
         The flags in their order with their values, and the other words in theirs; behind `--` all are such.
 
     Raises:
-        UsageError: An unknown flag, one of which several could be meant, or one without its value.
+        UsageError: An unknown flag, one of which several could be meant, one without its value, or a
+            word that is not UTF-8.
     """
+    _refuse_bytes(words, verb)
     by_name = {flag.name: flag for flag in flags}
     given: Given = []
     others: list[str] = []
@@ -84,6 +88,11 @@ def getopt_long(words: Sequence[str], flags: Sequence[Flag], verb: str) -> tuple
             continue
         given += _letters(rest.pop(0)[1:], rest, by_name, verb)
     return given, others
+
+
+def _refuse_bytes(words: Sequence[str], verb: str) -> None:
+    for word in words:
+        refuse_bytes_in(word, f"loadlens {verb}")
 
 
 def _leading(rest: list[str]) -> Iterator[str]:
@@ -123,8 +132,10 @@ def go_flags(words: Sequence[str], flags: Sequence[Flag], verb: str) -> tuple[Gi
     """Read flags as Go does, up to the first word that is none: `-n 10`, `-n=10`, `--n=10`, `-h2=false`.
 
     Raises:
-        UsageError: An unknown flag, one without its value, or a switch that is neither true nor false.
+        UsageError: An unknown flag, one without its value, a switch that is neither true nor false, or a
+            word that is not UTF-8.
     """
+    _refuse_bytes(words, verb)
     by_name = {flag.name: flag for flag in flags}
     given: Given = []
     rest = list(words)

@@ -16,7 +16,7 @@ EXTRAS, GROUPS = PYPROJECT["project"]["optional-dependencies"], PYPROJECT["depen
 TO_RUN = [*PYPROJECT["project"]["dependencies"], *EXTRAS["lab"], *GROUPS["build"]]
 WANTED = {
     "run.txt": TO_RUN,
-    "dev.txt": [*TO_RUN, *EXTRAS["dev"]],
+    "dev.txt": [*TO_RUN, *EXTRAS["fleet"], *EXTRAS["dev"]],
     "wheel.txt": GROUPS["wheel"],
     "site.txt": GROUPS["site"],
 }

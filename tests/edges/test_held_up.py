@@ -41,7 +41,7 @@ def test_a_load_without_its_generator_for_a_while_is_invalid(
     process = begin(server, "/delay/20", *load, "-d", "4s")
     time.sleep(random.Random(seed).uniform(0, 2))
     stop_for(process, STOPPED_S)
-    result = ended(process, status=4)
+    result = ended(process, 4)
 
     requests, counts = result["requests"], settled_books(server)
     assert result["generator"]["verdict"] == "stood_still"
@@ -71,7 +71,7 @@ def test_a_stop_beyond_the_end_counts_up_to_the_end(server: Origin) -> None:
     process = begin(server, "/delay/20", *OPEN, "-d", "2s")
     time.sleep(1.0)
     stop_for(process, 2.5)
-    result = ended(process, status=4)
+    result = ended(process, 4)
 
     assert 0.25 <= result["generator"]["stood_still_s"] <= 1.0  # the second that was left
     assert settled_books(server)["received"] == result["requests"]["issued"]

@@ -52,7 +52,7 @@ STUDIES = (
     Edge(
         "$L check s.yaml",
         2,
-        ("unknown key 'key0'", "unknown key 'key9'", "4,990 more unknown keys"),
+        ("unknown key 'key0'", "unknown key 'key9'", "90 more unknown keys", "is read up to here"),
         (("s.yaml", HEAD + b"".join(b"key%d: 1\n" % n for n in range(5000))),),
     ),
     Edge("$L check s.yaml", 2, ("key 'load' stands twice",), (("s.yaml", HEAD + b"load: {users: 1}\n"),)),
@@ -101,20 +101,46 @@ LIMITS = (
     Edge("$L hit http://nohost.invalid/", 3, ("unknown host 'nohost.invalid'",)),
     Edge("$L explain http://nohost.invalid/", 3, ("unknown host 'nohost.invalid'",)),
 )
+URLS = tuple(
+    Edge(command.replace("PATH", path), 2, ("loadlens: ", part))
+    for path, part in ((r"\xff", "not UTF-8"), (r"a\nb", "control character"), (r"\u00e9", "%C3%A9"))
+    for command in (
+        "$L hit $U$'PATH' -n 1",
+        "$L ab -n 1 $U$'PATH'",
+        "$L hey -n 1 -c 1 $U$'PATH'",
+        "$L wrk -t1 -c1 -d1s $U$'PATH'",
+        "$L explain $U$'PATH'",
+        "$L init $U$'PATH' --start 'app $port' -o r",
+    )
+)
+NAMES = (
+    Edge("$L init http://127.0.0.1:99999/ --start 'app $port' -o r", 2, ("port out of range",)),
+    # a comment of the study names the file
+    Edge(
+        "cp c.txt $'a\nb'; $L init --from curl $'a\nb' -o -",
+        0,
+        (),
+        (("c.txt", b"curl http://127.0.0.1:1/\n"),),
+    ),
+    Edge("cp -r $R 'r[1]'; $L show 'r[1]'", 0),
+    Edge("$L run $S -o $'r\\x1b[31m' && rm -r r*", 0, (r"r\x1b[31m",)),
+    Edge("PYTHONWARNINGS=error $L show $R", 0),
+    Edge("PYTHONIOENCODING=utf-16 $L hit $U -n 2 2>of-it && iconv -f utf-16 of-it >&2", 0),
+)
 ENDLESS = (
-    Edge("$L hit --targets /dev/zero", 2, ("longer than 256 MiB", "--targets")),
-    Edge("$L hit --targets - < /dev/zero", 2, ("longer than 256 MiB", "--targets")),
-    Edge("$L hit $U -n 1 --cacert /dev/zero", 2, ("longer than 16 MiB", "--cacert")),
-    Edge("$L init --from har /dev/zero -o -", 2, ("longer than 256 MiB", "--from")),
-    Edge("$L init --from curl - -o - < /dev/zero", 2, ("longer than 256 MiB", "--from")),
-    Edge("$L hey -n 1 -c 1 -D /dev/zero $U", 2, ("longer than 256 MiB",)),
-    Edge("$L ab -n 1 -p /dev/zero $U", 2, ("longer than 256 MiB",)),
+    Edge("$L hit --targets /dev/zero", 2, ("longer than 1 MiB", "--targets")),
+    Edge("$L hit --targets - < /dev/zero", 2, ("longer than 1 MiB", "--targets")),
+    Edge("$L hit $U -n 1 --cacert /dev/zero", 2, ("longer than 1 MiB", "--cacert")),
+    Edge("$L init --from har /dev/zero -o -", 2, ("longer than 1 MiB", "--from")),
+    Edge("$L init --from curl - -o - < /dev/zero", 2, ("longer than 1 MiB", "--from")),
+    Edge("$L hey -n 1 -c 1 -D /dev/zero $U", 2, ("longer than 1 MiB",)),
+    Edge("$L ab -n 1 -p /dev/zero $U", 2, ("longer than 1 MiB",)),
     Edge("truncate -s 10G body; $L hit $U -n 1 -f body", 2, ("longer than 256 MiB",)),
 )
 
 
 @pytest.mark.parametrize(
-    "edge", [*FEEDS, *STUDIES, *LEVELS, *LIMITS, *ENDLESS], ids=lambda edge: edge.command[:60]
+    "edge", [*FEEDS, *STUDIES, *LEVELS, *LIMITS, *URLS, *NAMES, *ENDLESS], ids=lambda edge: edge.command[:60]
 )
 def test_input_at_an_edge_is_refused_before_anything_is_written(
     edge: Edge, settings: dict[str, str], tmp_path: Path

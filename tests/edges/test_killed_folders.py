@@ -87,6 +87,7 @@ def test_a_folder_whose_guard_is_killed_too_is_removed_by_the_next_start(
     begun: tuple[subprocess.Popen[str], Path],
 ) -> None:
     process, folder = begun
+    assert still_there(lambda: [] if guards_of(process) else [folder], within_s=10.0) == []
     guards = guards_of(process)
 
     for guard in guards:

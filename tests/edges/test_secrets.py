@@ -222,6 +222,7 @@ def test_a_hit_leaves_no_credential_in_record_files_and_output(tmp_path: Path, u
         "$L explain http://ada:{dburl}@127.0.0.1:1/",
         "$L run http://ada:{dburl}@127.0.0.1:1/",
         "$L init http://ada:{dburl}@127.0.0.1:1/",
+        "$L history http://ada:{dburl}@127.0.0.1:1/",
         "$L hit $U -H 'Authorization Bearer {authorization}'",
         "$L hit $U -H 'Authorization: Bearer {authorization}' -H 'X-Api-Key {apikey}'",
         "$L hit $U --auth bearer:{tokenenv}",

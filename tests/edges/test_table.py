@@ -48,6 +48,7 @@ VERBS = {
     "init from curl": Verb("$L init --from curl - -o -", reads_stdin=True),
     "demo": Verb("$L demo --list"),
     "doctor": Verb("$L doctor --no-measure"),
+    "fleet": Verb("$L fleet certs certificates", writes=True),
     "wrk": Verb("$L wrk -t1 -c1 -d1s $U"),
     "ab": Verb("$L ab -n 5 $U"),
     "hey": Verb("$L hey -n 5 -c 1 $U"),

@@ -8,13 +8,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import loadlens
 from loadlens.record import open_run
 from tests.calm import where_calm
-from tests.end_to_end.explaining import LIMIT_S, free_port, naming
+from tests.end_to_end.explaining import free_port, naming
 from tests.end_to_end.hitting import environment
 from tests.end_to_end.running import assert_sound
 
-SERVICE = Path(__file__).with_name("one_server.py")
+SERVICE = Path(__file__).with_name("timed_service.py")
 MEAN_BELOW_S = 0.008
 
 
@@ -24,14 +25,14 @@ def test_the_highest_rate_of_one_server_is_found_and_the_record_gives_the_answer
 ) -> None:
     port, record = free_port(), tmp_path / f"record-{free_port()}"
     url = f"http://127.0.0.1:{port}/work"
-    verb = [sys.executable, "-m", "loadlens", "capacity"]
-    asked = [url, "--start", f"{sys.executable} {SERVICE} {port}", "--objective", "mean<8ms"]
-    more = ["--probe", f"http://127.0.0.1:{port}/ping", "--budget", "90s", "-o", str(record), "--json"]
-    done = subprocess.run(
-        [*verb, *asked, *more], capture_output=True, text=True, timeout=LIMIT_S, env=environment()
+    start, probe = f"{sys.executable} {SERVICE} {port} 2 queue", f"http://127.0.0.1:{port}/ping"
+
+    made = loadlens.capacity(
+        url, start=start, objective=f"mean<{MEAN_BELOW_S}s", probe=probe, budget="90s", out=record
     )
-    assert done.returncode == 0, done.stderr
-    answer = json.loads(done.stdout)
+
+    assert made.exit_code == 0
+    answer = made.to_dict()
 
     rates = answer["rates"]
     # M/M/1: the mean response time is 1 / (mu - lambda), so it is below T up to mu - 1 / T.
@@ -47,8 +48,16 @@ def test_the_highest_rate_of_one_server_is_found_and_the_record_gives_the_answer
     assert sum(trial["is_met"] for trial in fresh if trial["rate_per_s"] == rates["low_per_s"]) == 5
     assert all(math.isfinite(trial["rate_per_s"]) for trial in rates["trials"])
     assert answer["limit"] is not None
+    assert made.headline == rates["sentence"]
+    assert made.rate.low == rates["low_per_s"]
+    (row,) = made.objectives
+    assert (row.state, row.limit) == ("ok", "at some rate")
     again = subprocess.run(
-        [*verb, str(record), "--json"], capture_output=True, text=True, timeout=60, env=environment()
+        [sys.executable, "-m", "loadlens", "capacity", str(record), "--json"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=environment(),
     )
     assert json.loads(again.stdout)["rates"] == rates
     assert_sound(open_run(record))

@@ -12,19 +12,23 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
+import loadlens
 from loadlens.errors import ExitCode
-from loadlens.record import open_run
+from loadlens.present import words
+from loadlens.record import open_run, run_id
 from tests.calm import assert_ran, where_calm
 from tests.end_to_end.explaining import LIMIT_S, free_port
 from tests.end_to_end.hitting import environment
 from tests.end_to_end.running import assert_sound
+from tests.unit.ui.pages import asked, served
 
-SERVICE = Path(__file__).with_name("waiting.py")
+SERVICE = Path(__file__).with_name("timed_service.py")
 STUDY = """\
 services:
-  web: {start: "python3 waiting.py $port 20", ready: {get: /}}
+  web: {start: "python3 timed_service.py $port 20", ready: {get: /}}
 entry: web
 load: {rate: 50/s, warmup: 300ms, duration: 1s}
+samples: none
 """
 
 
@@ -61,19 +65,23 @@ def test_a_service_is_not_slower_than_itself(tmp_path: Path) -> None:
         wait_for(ports)
         urls = [f"http://127.0.0.1:{port}/" for port in ports]
 
-        answer = compared(*urls, "-r", "50", "--budget", "32s", "-o", str(record), folder=tmp_path)
+        made = loadlens.compare(*urls, rate=50, budget="30s", margin="10%", out=record)
 
-    assert answer["verdict"] in ("equivalent", "undecided")
-    assert answer["code"] == 0
+    assert made.verdict in ("equivalent", "undecided")
+    assert made.exit_code == 0
+    assert not made.ratio("response_time.p50") > "1.1"
+    assert made.headline in made._repr_html_()
     # both trials of a pair had the same arrivals, and every request is accounted for
     assert_sound(open_run(record))
 
 
 @where_calm
 def test_a_commit_that_makes_a_study_thirty_percent_slower_is_found(tmp_path: Path) -> None:
-    def git(*words: str) -> str:
+    def git(*arguments: str) -> str:
         who = ("-c", "user.name=a", "-c", "user.email=a@b")
-        done = subprocess.run(["git", *who, *words], cwd=tmp_path, capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            ["git", *who, *arguments], cwd=tmp_path, capture_output=True, text=True, check=True
+        )
         return done.stdout
 
     git("init", "-q")
@@ -85,7 +93,10 @@ def test_a_commit_that_makes_a_study_thirty_percent_slower_is_found(tmp_path: Pa
     (tmp_path / SERVICE.name).write_text(slower)
     git("commit", "-qam", "slow")
 
-    answer = compared("study.yaml", "--rev", "HEAD~1", "--rev", "HEAD", "--budget", "40s", folder=tmp_path)
+    record = tmp_path / "record"
+    revisions = ("--rev", "HEAD~1", "--rev", "HEAD")
+
+    answer = compared("study.yaml", *revisions, "--budget", "40s", "-o", str(record), folder=tmp_path)
 
     assert (answer["verdict"], answer["code"]) == ("slower", 99)
     (headline,) = [effect for effect in answer["effects"] if effect["is_headline"]]
@@ -93,3 +104,7 @@ def test_a_commit_that_makes_a_study_thirty_percent_slower_is_found(tmp_path: Pa
     assert headline["metric"] == "response_time.p50"
     assert 1.15 < headline["ratio"]["point"] < 1.35
     assert len(git("worktree", "list").splitlines()) == 1
+    assert [trial.samples().height for trial in open_run(record).trials] == [0] * 2 * answer["pairs"]
+    with served(record, is_run=True) as page:  # its page begins with the same sentence
+        run = asked(page, f"/api/runs/{run_id(record)}").json()
+    assert run["answer"][0] == words.plain(answer["sentence"])

@@ -100,7 +100,7 @@ def test_a_port_where_nothing_listens_is_refused_in_one_line_and_exits_3() -> No
 def test_an_interrupted_hit_prints_what_it_has_and_agrees_with_the_origin(server: Origin) -> None:
     process = begin(server, "/", "-c", "10", "-d", "60s")
     process.send_signal(signal.SIGINT)
-    requests = ended(process, status=130)["requests"]
+    requests = ended(process, 130)["requests"]
 
     counts = settled_books(server)
     assert requests["answered"] <= counts["answered"] <= counts["received"] <= requests["issued"]

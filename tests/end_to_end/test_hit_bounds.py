@@ -47,7 +47,7 @@ def test_memory_is_bounded_whatever_the_server_sends(server: Origin, behaviour: 
     process = spawned(url, *load)
 
     peak = peak_kib(process)
-    result = ended(process, status=3)
+    result = ended(process, 3, 4)  # 4: a server that sends without end can leave the generator no core
 
     assert result["requests"]["ok"] == 0
     assert all(len(error["samples"]) <= 20 for error in result["errors"].values())

@@ -33,7 +33,7 @@ def _with_64_descriptors() -> None:
 def test_a_generator_that_was_stopped_calls_itself_late(server: Origin) -> None:
     process = begin(server, "/", "-r", "500", "-d", "3s")
     stop_for(process, 1.0)
-    result = ended(process, status=4)
+    result = ended(process, 4)
 
     # A third of the requests were due while it was stopped: they left late, and none was left out.
     assert result["generator"]["verdict"] != "kept_up"
@@ -54,7 +54,7 @@ def test_a_stop_of_five_seconds_stands_where_it_lay_and_in_no_time_out(
     load = ("-c", "20", "--connection", "new", "--timeout", "2s", "-d", "8s", "-o", str(record))
     process = begin(server, "/delay/5", *load)
     stop_for(process, 5.0)
-    result = ended(process, status=4)
+    result = ended(process, 4)
 
     assert result["errors"] == {}
     assert result["generator"]["verdict"] == "stood_still"
@@ -74,7 +74,7 @@ def test_answers_that_came_while_the_generator_was_stopped_are_no_time_outs(serv
     # longer than the time-out, which is longer than any machine keeps the server from answering
     process = begin(server, "/delay/30", "-c", "20", "--timeout", "3s", "-d", "6s")
     stop_for(process, 4.0)
-    result = ended(process, status=4)
+    result = ended(process, 4)
     counts = settled_books(server)
 
     assert result["errors"] == {}

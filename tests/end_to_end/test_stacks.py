@@ -9,7 +9,7 @@ import secrets
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,17 @@ stacks: on
 experiments:
   full: {{load: {{users: 8, warmup: 300ms, duration: 300ms}}}}
 """
+
+
+@pytest.fixture(scope="module", autouse=True)
+def port_mapper() -> Iterator[None]:
+    """Run the port mapper of the BEAM, which a node with a name would else start as a daemon."""
+    program = shutil.which("epmd")
+    process = None if program is None else subprocess.Popen([program])  # ends at once if there is one
+    yield
+    if process is not None:
+        process.kill()
+        process.wait()
 
 
 def line_of(service: str, mark: str) -> int:
@@ -105,6 +116,11 @@ def of_c(service: str, folder: Path) -> str:
     return str(program)
 
 
+def of_elixir(service: str, folder: Path) -> str:
+    own = secrets.token_hex(4)
+    return f"elixir --sname shop-{own} --cookie {own} {SERVICES / service}"
+
+
 def needs(program: str) -> pytest.MarkDecorator:
     return pytest.mark.skipif(shutil.which(program) is None, reason=f"no {program} here")
 
@@ -132,6 +148,9 @@ def places_in(record_path: Path, start: str) -> tuple[CodePlace, ...]:
         pytest.param("loop.js", of_node, [("works", "hashes")], marks=needs("node")),
         pytest.param("hash.c", of_c, [("works", "hashes")], marks=needs("perf")),
         pytest.param("lock.go", of_go, [("works", "waits"), ("holds", "holds")], marks=needs("go")),
+        pytest.param(
+            "ledger.exs", of_elixir, [("works", "waits"), ("holds", "holds")], marks=needs("elixir")
+        ),
     ],
 )
 @where_calm

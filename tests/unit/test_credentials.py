@@ -22,6 +22,7 @@ from loadlens.credentials import Hiding, names_in
         ("Accept: text/html", "Accept: text/html"),
         ("http://localhost/authorization", "http://localhost/authorization"),
         ("http://ada:s3cret@h/p", "http://ada:(hidden)@h/p"),
+        ("there is no record http:/ada:s3cret@h/p", "there is no record http:/ada:(hidden)@h/p"),  # as a path
         ("postgres://lab:p%40ss@h:5432/db", "postgres://lab:(hidden)@h:5432/db"),
         ("postgres://lab@h:5432/db", "postgres://lab@h:5432/db"),
         ("/a?token=s3cret&page=1", "/a?token=(hidden)&page=1"),

@@ -30,6 +30,7 @@ class HitFlags(TypedDict, total=False):
     overflow: Text | None
     method: Text | None
     header: Texts | None
+    traceparent: bool | None
     body: Text | None
     body_file: File | None
     auth: Text | None
@@ -49,11 +50,14 @@ class HitFlags(TypedDict, total=False):
     objective: Texts | None
     out: Texts | None
     samples: Text | None
+    ui: bool | None
     connection: Text | None
     threads: int | None
     seed: int | None
     hide: Texts | None
     save_study: Text | None
+    fleet: Text | None
+    insecure_fleet: bool | None
 
 
 class RunFlags(TypedDict, total=False):
@@ -63,8 +67,11 @@ class RunFlags(TypedDict, total=False):
     set: Texts | None
     variant: Texts | None
     resume: bool | None
+    fleet: Text | None
+    insecure_fleet: bool | None
     out: Texts | None
     samples: Text | None
+    ui: bool | None
 
 
 class ExplainFlags(TypedDict, total=False):
@@ -76,7 +83,9 @@ class ExplainFlags(TypedDict, total=False):
     no_pid: bool | None
     metrics: Text | None
     no_metrics: bool | None
+    otlp: Text | None
     no_stacks: bool | None
+    no_peers: bool | None
     requests: Text | None
     probe: Text | None
     no_probe: bool | None
@@ -85,14 +94,18 @@ class ExplainFlags(TypedDict, total=False):
     rate_cap: Text | None
     remote: bool | None
     seed: int | None
+    fleet: Text | None
+    insecure_fleet: bool | None
     method: Text | None
     header: Texts | None
+    traceparent: bool | None
     body: Text | None
     expect: Text | None
     timeout: Text | None
     insecure: bool | None
     objective: Texts | None
     out: Texts | None
+    ui: bool | None
     hide: Texts | None
 
 
@@ -108,6 +121,8 @@ class CompareFlags(TypedDict, total=False):
     budget: Text | None
     remote: bool | None
     seed: int | None
+    fleet: Text | None
+    insecure_fleet: bool | None
     margin: Text | None
     method: Text | None
     header: Texts | None
@@ -118,6 +133,7 @@ class CompareFlags(TypedDict, total=False):
     hide: Texts | None
     page: File | None
     out: Texts | None
+    ui: bool | None
 
 
 class CapacityFlags(ExplainFlags, total=False):

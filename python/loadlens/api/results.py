@@ -13,7 +13,7 @@ from loadlens.api.measured import Measured, unit_of
 from loadlens.errors import ExitCode, UsageError, did_you_mean
 from loadlens.model.comparison import Comparison
 from loadlens.model.explanation import Explanation
-from loadlens.model.finding import Estimate, Finding, Undecided
+from loadlens.model.finding import Finding, Undecided
 from loadlens.model.report import Chart, ObjectiveRow, Report
 from loadlens.present import words
 from loadlens.record import RunRecord
@@ -275,11 +275,9 @@ class Found(Explained):
     def rate(self) -> Measured:
         """The highest rate that meets all objectives: confirmed by fresh trials, up to one that missed."""
         rates, name = self.answer.rates, "rate that meets the objectives"
-        if rates is None or rates.low_per_s is None:
-            why = self.headline if rates is None else rates.sentence
-            return self._measured(name, Undecided("rate", "1/s", why), "1/s")
-        low, high, trials = rates.low_per_s, rates.high_per_s, rates.confirmed_by
-        return self._measured(name, Estimate("rate", "1/s", low, low, high, trials, 0, "fresh trials"), "1/s")
+        if rates is None:
+            return self._measured(name, Undecided("rate", "1/s", self.headline), "1/s")
+        return self._measured(name, rates.figure, "1/s")
 
 
 @dataclass(frozen=True, eq=False, repr=False)

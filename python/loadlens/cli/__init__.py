@@ -29,12 +29,15 @@ from loadlens.cli import (
 )
 from loadlens.cli.compare import history
 from loadlens.cli.compare import verb as comparing
+from loadlens.cli.fleet import verb as fleets
 from loadlens.cli.grammar import mistakes
 from loadlens.cli.grammar.command import Verb, Verbs
 from loadlens.cli.lab import needing_lab
 from loadlens.cli.options import Example
+from loadlens.cli.ui import steer
+from loadlens.cli.ui import verb as showing
 from loadlens.credentials import Hiding, names_in
-from loadlens.errors import ExitCode, LoadlensError, RecordError, UsageError, limit_met
+from loadlens.errors import ExitCode, LoadlensError, RecordError, UsageError, limit_met, visible
 from loadlens_compat import letters
 from loadlens_compat.ab.verb import ab
 from loadlens_compat.hey.verb import hey
@@ -50,6 +53,7 @@ LAB_VERBS: Final = {
     "run": run.run,
     "report": report.report,
     "show": report.show,
+    "ui": showing.ui,
 }
 
 DRAWING: Final = frozenset({"run", "report"})  # charts for a page
@@ -89,12 +93,15 @@ _add("check", STUDIES, check.check)
 _add("run", STUDIES, run.run)
 _add("show", STUDIES, report.show)
 _add("report", STUDIES, report.report)
+_add("ui", STUDIES, showing.ui)
+_add("steer", STUDIES, steer.steer)
 _add("history", STUDIES, history.history)
 _add("schema", STUDIES, schema.schema)
 for _name, _tool in (("wrk", wrk), ("ab", ab), ("hey", hey)):
     _add(_name, OTHERS, _tool, context_settings=letters.UNREAD)
 _add("demo", URLS, demo.demo)
 _add("doctor", SETUP, doctor.doctor)
+_add("fleet", SETUP, fleets.fleet)
 _add("completion", SETUP, completion.completion)
 
 
@@ -192,8 +199,7 @@ def _refuse(fault: LoadlensError) -> int:
 
 def _shown(text: str) -> str:
     """Return a message without credentials that were typed; control characters are shown, not sent."""
-    text = Hiding(names_in(sys.argv[1:])).text(text)
-    return "".join(c if c == "\n" or c.isprintable() else ascii(c)[1:-1] for c in text)
+    return visible(Hiding(names_in(sys.argv[1:])).text(text))
 
 
 def _internal(fault: BaseException) -> int:

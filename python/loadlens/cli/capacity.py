@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from loadlens import units
 from loadlens.cli.explain import answered, is_record_at, of_aim, path_of
 from loadlens.cli.explain_options import OUTPUT, SEARCH, SERVICE, ExplainFlags, aim_of
+from loadlens.cli.fleet.nodes import Wanted
 from loadlens.cli.hit_load import quantity
 from loadlens.cli.options import Example, argument, option, verb
 from loadlens.cli.outputs import Show, outputs_of
@@ -61,7 +62,7 @@ def capacity(given: CapacityFlags) -> None:
 
     Climbs as `explain` does, then sends requests at a rate, whatever the responses: halves the distance
     between rates that meet the objectives and rates that do not, and confirms the answer on five trials
-    that the search did not see. Undecided is an answer too, and exits 0.
+    that the search did not see. Undecided is an answer too, and exits 0. Exit 99 if no rate meets them.
     """
     path = path_of(given.targets, "capacity")
     if path is not None and is_record_at(path):
@@ -81,7 +82,8 @@ def capacity(given: CapacityFlags) -> None:
             hint="--objective 'p99<100ms'; without an objective: loadlens explain URL",
         )
     aim = replace(aim, objectives=objectives, bounds=replace(aim.bounds, rates_share=RATES_SHARE))
-    sys.exit(int(of_aim(aim, Show(outputs_of(given.out), as_json=given.as_json, quiet=given.quiet))))
+    show = Show(outputs_of(given.out), as_json=given.as_json, quiet=given.quiet, ui=given.ui)
+    sys.exit(int(of_aim(aim, show, Wanted(given.fleet, given.insecure_fleet))))
 
 
 def _objective(text: str) -> Objective:
@@ -103,13 +105,26 @@ def _aim_of_study(path: Path, given: CapacityFlags) -> Aim:
     from loadlens.model.topology import Outside
     from loadlens.run import secret_variables
 
-    own = ("targets", "objectives", "out", "as_json", "quiet", "budget", "max_users", "rate_cap", "seed")
+    own = (
+        "targets",
+        "objectives",
+        "out",
+        "as_json",
+        "quiet",
+        "ui",
+        "budget",
+        "max_users",
+        "rate_cap",
+        "seed",
+        "fleet",
+        "insecure_fleet",
+    )
     none = CapacityFlags(no_stacks=given.no_stacks, **{name: getattr(given, name) for name in own})
     if given != none:
         raise UsageError(
             f"{path} defines its own requests, so the flags for them do not apply",
             where="capacity",
-            hint="--objective, --budget, --max-users, --rate-cap, --out, --json and --quiet",
+            hint="--objective, --budget, --max-users, --rate-cap, --fleet, --out, --json, --ui and --quiet",
         )
     study = planned_study(path, quick=True)
     secret_variables.refuse_missing(study, str(study_file(path)))
@@ -144,5 +159,6 @@ def _aim_of_study(path: Path, given: CapacityFlags) -> Aim:
         cautions=tuple(cautions) if len(set(same)) > 1 else (),
         objectives=study.objectives,
         hide=study.hide,
+        samples=study.samples,
         pattern=replace(case, services=services),
     )

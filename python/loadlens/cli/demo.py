@@ -56,7 +56,7 @@ def demo(given: DemoOptions) -> None:
         return
     seed = secrets.randbits(48) if given.seed is None else given.seed
     outputs = outputs_of([] if given.out is None else [given.out])
-    if outputs.files:
+    if outputs.files or outputs.sent:
         raise UsageError("a demo is written as its record only", where="--out", hint="-o DIR, or --json")
     sys.exit(int(_run(flaw_of(given.flaw, seed), seed, outputs.record, given)))
 
@@ -109,7 +109,9 @@ def _run(flaw: Flaw, seed: int, out: Path | None, given: DemoOptions) -> ExitCod
         aim = aim_of((url,), ExplainFlags(targets=(url,), budget=BUDGET, seed=seed))
         try:
             with ExitStack() as drawing:
-                progress = listener(f"explain {url}", aim.bounds.budget_s, drawing, is_silent=is_silent)
+                progress = listener(
+                    f"explain {url}", aim.bounds.budget_s, record, drawing, is_silent=is_silent
+                )
                 done = explore(aim, record, is_kept=out is not None, progress=progress)
         except Stopped as stopped:
             return stopped.code  # before anything was measured

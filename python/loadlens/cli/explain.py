@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 
 from loadlens.cli import preflight
 from loadlens.cli.explain_options import ExplainFlags, aim_of
+from loadlens.cli.fleet.nodes import Wanted, nodes_for, nodes_of
 from loadlens.cli.hit_requests import target_of
 from loadlens.cli.options import Example, verb
 from loadlens.cli.outputs import Show, outputs_of
+from loadlens.cli.ui.page import page_of
 from loadlens.credentials import Hiding
 from loadlens.errors import ExitCode, UsageError
 from loadlens.present import terminal
@@ -49,18 +51,20 @@ def answered(given: ExplainFlags, verb: str = "explain") -> ExitCode:
         given: The flags.
         verb: For messages.
     """
-    show = Show(outputs_of(given.out), as_json=given.as_json, quiet=given.quiet)
+    show = Show(outputs_of(given.out), as_json=given.as_json, quiet=given.quiet, ui=given.ui)
     path = path_of(given.targets, verb)
+    wanted = Wanted(given.fleet, given.insecure_fleet)
     if path is None:
-        return of_aim(aim_of(given.targets, given), show)
+        return of_aim(aim_of(given.targets, given), show, wanted)
     none = type(given)()
-    if replace(given, targets=none.targets, out=none.out, as_json=False, quiet=False) != none:
+    rest = replace(given, targets=none.targets, out=none.out, as_json=False, quiet=False, ui=False)
+    if replace(rest, fleet=None, insecure_fleet=False) != none:
         raise UsageError(
             f"{path} defines its own load, so the flags for URLs do not apply",
             where=verb,
-            hint="only --out, --json and --quiet, or a URL instead",
+            hint="only --out, --json, --quiet and --fleet, or a URL instead",
         )
-    return _of_path(path, show)
+    return _of_path(path, show, wanted)
 
 
 def _answer(show: Show, record: Path, *, is_kept: bool) -> ExitCode:
@@ -106,22 +110,26 @@ def path_of(targets: tuple[str, ...], verb: str) -> Path | None:
     return path
 
 
-def of_aim(aim: Aim, show: Show) -> ExitCode:
+def of_aim(aim: Aim, show: Show, wanted: Wanted) -> ExitCode:
     """Search, print the answer, and return the exit code."""
-    if not aim.services:  # before what a search needs is loaded
-        target, _ = target_of(aim.origin)
-        preflight.connect(replace(target, tls=aim.tls), timeout_ns=aim.timeout_ns, is_hit=False)
-    from loadlens.run.interrupts import Stopped
-    from loadlens.search import explore
-
+    target, _ = target_of(aim.origin)
     with ExitStack() as stack:
+        nodes = stack.enter_context(nodes_of(wanted, [target.host]))
+        if not aim.services and (nodes is None or not nodes.away):  # before what a search needs is loaded
+            preflight.connect(replace(target, tls=aim.tls), timeout_ns=aim.timeout_ns, is_hit=False)
+        from loadlens.run.interrupts import Stopped
+        from loadlens.search import explore
+
+        make_load = None if nodes is None else nodes.make_load
         record = show.outputs.folder("explain", stack)
+        stack.enter_context(page_of(record, is_wanted=show.ui))  # until the answer is made
         try:
             with ExitStack() as drawing:
                 paths = ", ".join(step.path for step in aim.steps)
                 title = Hiding(aim.hide).text(f"explain {aim.origin}: {paths}")
-                progress = listener(title, aim.bounds.budget_s, drawing, is_silent=show.is_silent)
-                done = explore(aim, record, is_kept=show.is_kept, progress=progress)
+                progress = listener(title, aim.bounds.budget_s, record, drawing, is_silent=show.is_silent)
+                drawing.enter_context(show.outputs.exporting(record))
+                done = explore(aim, record, is_kept=show.is_kept, progress=progress, make_load=make_load)
         except Stopped as stopped:
             return stopped.code  # before anything was measured
         code = _answer(show, record, is_kept=show.is_kept)
@@ -134,30 +142,38 @@ def is_record_at(path: Path) -> bool:
     return path.is_dir() and is_record(path)
 
 
-def _of_path(path: Path, show: Show) -> ExitCode:
+def _of_path(path: Path, show: Show, wanted: Wanted) -> ExitCode:
     if is_record_at(path):
+        if wanted != Wanted():
+            raise UsageError(
+                f"{path} is a record already: nothing is run", where="--fleet", hint="without it"
+            )
         if show.outputs.record is not None:
             raise UsageError(f"{path} is a record already", where="--out", hint="json=FILE, md=FILE")
+        show.outputs.of(path)
         return _answer(show, path, is_kept=True)
     from loadlens.cli.run import planned_study
     from loadlens.run import secret_variables
 
     study = planned_study(path, quick=True, settings=[])
     secret_variables.refuse_missing(study, str(path / STUDY_FILE if path.is_dir() else path))
-    from loadlens.live.run_view import run_view
+    from loadlens.live.run_view import run_printer, run_view
     from loadlens.run.interrupts import Stopped
-    from loadlens.run.progress import PlainPrinter, Silent
+    from loadlens.run.progress import Silent
     from loadlens.run.study_runner import run_study
 
     code = ExitCode.OK
     with ExitStack() as stack:
+        make_load = stack.enter_context(nodes_for(wanted, study))
         record = show.outputs.folder(study.name, stack)
+        stack.enter_context(page_of(record, is_wanted=show.ui))
         try:
             with ExitStack() as drawing:
-                progress: Progress = Silent() if show.is_silent else PlainPrinter()
+                progress: Progress = Silent() if show.is_silent else run_printer(record)
                 if not show.is_silent and terminal.can_draw(sys.stderr):
-                    progress = drawing.enter_context(run_view())
-                run_study(study, record, progress=progress)
+                    progress = drawing.enter_context(run_view(record))
+                with show.outputs.exporting(record):
+                    run_study(study, record, progress=progress, make_load=make_load)
         except Stopped as stopped:
             code = stopped.code
             if not is_record_at(record):
@@ -166,13 +182,13 @@ def _of_path(path: Path, show: Show) -> ExitCode:
         return code or missed
 
 
-def listener(title: str, budget_s: float, drawing: ExitStack, *, is_silent: bool) -> Progress:
+def listener(title: str, budget_s: float, record: Path, drawing: ExitStack, *, is_silent: bool) -> Progress:
     """Return the display of a search: a live view, plain lines off a terminal, or none."""
-    from loadlens.live.explain_view import SearchPrinter, explain_view
+    from loadlens.live.explain_view import explain_view, search_printer
     from loadlens.run.progress import Silent
 
     if is_silent:
         return Silent()
     if terminal.can_draw(sys.stderr):
-        return drawing.enter_context(explain_view(title, budget_s))
-    return SearchPrinter(budget_s)
+        return drawing.enter_context(explain_view(title, budget_s, record))
+    return search_printer(budget_s, record)

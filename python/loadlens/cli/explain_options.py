@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadlens import units
 from loadlens.cli import answers, preflight
+from loadlens.cli.fleet.nodes import FLEET, INSECURE_FLEET
 from loadlens.cli.hit_load import quantity
 from loadlens.cli.hit_requests import header_of, method_of, target_of
 from loadlens.cli.options import (
@@ -21,17 +22,19 @@ from loadlens.cli.options import (
     INSECURE,
     METHOD,
     SEED,
+    TRACEPARENT,
     argument,
     hiding_of,
     option,
 )
 from loadlens.cli.outputs import OUTPUTS
+from loadlens.cli.ui.page import UI
 from loadlens.errors import UsageError
 from loadlens.model.workload import Body, Step, Target
 
 if TYPE_CHECKING:
     from loadlens.model.search import Aim
-    from loadlens.model.topology import Outside, Scrape, Service
+    from loadlens.model.topology import Otlp, Outside, Scrape, Service
 
 SERVICE: Final = "service"  # what is at the URL is called so
 SHORTEST_BUDGET_S: Final = 15
@@ -87,9 +90,20 @@ class ExplainFlags:
         group=WATCHED,
     )
     no_metrics: bool = option("--no-metrics", "Scrape no metrics and do not look for them.", group=WATCHED)
+    otlp: str | None = option(
+        "--otlp PORT",
+        "Receive the service's OpenTelemetry spans and logs on this port of 127.0.0.1 (OTLP over HTTP). A "
+        "service of --start gets the address in its environment. Example: --otlp 4318",
+        group=WATCHED,
+    )
     no_stacks: bool = option(
         "--no-stacks",
         "Do not sample the stacks of the service's threads, which name the line of code.",
+        group=WATCHED,
+    )
+    no_peers: bool = option(
+        "--no-peers",
+        "Do not watch processes of this machine that the service calls, such as its database.",
         group=WATCHED,
     )
     requests: str | None = option(
@@ -128,8 +142,11 @@ class ExplainFlags:
         group=SEARCH,
     )
     seed: int | None = option(*SEED, group=SEARCH)
+    fleet: str | None = option(*FLEET, group=SEARCH)
+    insecure_fleet: bool = option(*INSECURE_FLEET, group=SEARCH)
     method: str | None = option(*METHOD, group=REQUEST)
     headers: tuple[str, ...] = option(*HEADERS, group=REQUEST)
+    traceparent: bool = option(*TRACEPARENT, group=REQUEST)
     body: str | None = option(
         "-b --body TEXT",
         "Send TEXT as the body; {{...}} is filled in per request. Probes have no body.",
@@ -155,6 +172,7 @@ class ExplainFlags:
     as_json: bool = option(
         "--json", "Print the answer as JSON (docs/reference/explain-json.md).", group=OUTPUT
     )
+    ui: bool = option(*UI, group=OUTPUT)
     quiet: bool = option("-q --quiet", "Print only the limit.", group=OUTPUT)
     hide: tuple[str, ...] = option(*HIDE, group=OUTPUT)
 
@@ -217,6 +235,7 @@ def aim_of(urls: Sequence[str], flags: ExplainFlags) -> Aim:
             processes=not (flags.no_pid or flags.pids or flags.start),
             metrics=not (flags.no_metrics or flags.metrics),
             probe=not flags.no_probe and probe is None and len(steps) == 1,
+            peers=not (flags.no_peers or flags.no_pid),
         ),
         stacks=not flags.no_stacks,
     )
@@ -281,7 +300,7 @@ def _steps(paths: Sequence[str], flags: ExplainFlags) -> tuple[Step, ...]:
     names: list[str] = []
     for path in paths:
         names.append(_name_of(path, names))
-    return tuple(
+    steps = (
         Step(
             name=name,
             method=method_of(flags.method, body),
@@ -292,12 +311,15 @@ def _steps(paths: Sequence[str], flags: ExplainFlags) -> tuple[Step, ...]:
         )
         for name, path in zip(names, paths, strict=True)
     )
+    return tuple(step.traced() if flags.traceparent else step for step in steps)
 
 
 def _probe_step(path: str, steps: Sequence[Step], flags: ExplainFlags) -> Step:
     """Build the probe request: always GET, with the same headers."""
     name = _name_of(path, [step.name for step in steps])
-    return Step(name=name, method="GET", path=path, headers=tuple(header_of(text) for text in flags.headers))
+    headers = tuple(header_of(text) for text in flags.headers)
+    step = Step(name=name, method="GET", path=path, headers=headers)
+    return step.traced() if flags.traceparent else step
 
 
 def _name_of(path: str, taken: Sequence[str]) -> str:
@@ -356,7 +378,27 @@ def _outside(target: Target, flags: ExplainFlags, *, is_here: bool, notes: list[
         ports=tuple(ports),
         pids=tuple(flags.pids),
         scrape=scrape,
+        otlp=_otlp(flags.otlp),
     )
+
+
+def _otlp(text: str | None) -> Otlp | None:
+    """Return the port for spans, which must be free."""
+    if text is None:
+        return None
+    from loadlens.model.topology import Otlp
+    from loadlens.testbed import ports
+
+    port = quantity(lambda number: units.count(number, at_least=1), text, "--otlp")
+    if not 1024 <= port <= 65_535:
+        raise UsageError(f"port {port} is not between 1024 and 65535", where="--otlp", hint="--otlp 4318")
+    if not ports.is_free(port):
+        raise UsageError(
+            f"another process listens on port {port}",
+            where="--otlp",
+            hint="another port, and the service's OTEL_EXPORTER_OTLP_ENDPOINT with it",
+        )
+    return Otlp(port)
 
 
 def _scrape(url: str, flags: ExplainFlags, notes: list[str]) -> tuple[Target, Scrape]:
@@ -439,6 +481,7 @@ def _started(target: Target, path: str, flags: ExplainFlags, *, is_here: bool) -
         ports=(),
         env=tuple((name, f"{{{{env {name}}}}}") for name in _variables(flags.variables)),
         ready=ready,
+        otlp=_otlp(flags.otlp),
     )
 
 

@@ -6,18 +6,21 @@ import json
 import secrets
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from loadlens import units
 from loadlens.cli import plan_faults, preflight
+from loadlens.cli.fleet.nodes import Wanted, nodes_of, peak_of
 from loadlens.cli.hit_feeds import feeds_of
 from loadlens.cli.hit_load import HitLoad, load_keys, load_of, quantity
 from loadlens.cli.hit_options import HitOptions
 from loadlens.cli.hit_requests import requests_of, shown_plan
 from loadlens.cli.options import Example, choice, hiding_of, read_file, verb
 from loadlens.cli.outputs import Outputs, outputs_of
+from loadlens.cli.ui.page import page_of
 from loadlens.errors import ExitCode, PlanError, UsageError, nearest
 from loadlens.model.workload import (
     KEPT_ROWS,
@@ -31,7 +34,7 @@ from loadlens.model.workload import (
     Target,
     Tls,
 )
-from loadlens.present import load_text, terminal
+from loadlens.present import terminal
 
 if TYPE_CHECKING:
     from loadlens.machine.calibration import Calibration
@@ -151,7 +154,7 @@ def load(given: HitOptions) -> Load:
         target = _resolved(target, given.resolve)
     objectives = _objectives(given)
     outputs = outputs_of(given.out)
-    if given.driver is not None and set(outputs.files) - {"json"}:
+    if given.driver is not None and (outputs.sent or set(outputs.files) - {"json"}):
         raise UsageError("results of other tools are written as JSON only", where="--out", hint="json=FILE")
     warmup_ns = quantity(units.duration_ns, given.warmup, "--warmup")
     feeds = feeds_of(given.feeds, [step for scenario in scenarios for step in scenario.steps])
@@ -234,7 +237,7 @@ def _samples(given: HitOptions, outputs: Outputs) -> int | None:
         raise UsageError(
             f"a record keeps every request that {given.driver} reports", where="--samples", hint="without it"
         )
-    if outputs.record is None and given.save_study is None:
+    if outputs.record is None and given.save_study is None and not given.ui:
         raise UsageError("without a record no rows are kept", where="--samples", hint="a record: -o DIR")
     return quantity(units.kept_rows, given.samples, "--samples")
 
@@ -250,25 +253,39 @@ def _made(
     from loadlens.run.single_load import run_hit
 
     driver = None if given.driver is None else _driver(given.driver)
+    if driver is not None and given.fleet is not None:
+        raise UsageError(
+            f"a fleet cannot divide a load of {driver.name}", where="--fleet", hint="without --driver"
+        )
     hiding = hiding_of(given.hide)
     shown = shown_plan(plan, hiding)
     is_silent = given.quiet or given.as_json or driver is not None
     is_shown = terminal.can_draw(sys.stderr) and not is_silent
-    with HitView(load_in_words(shown), shown=is_shown, has_lines=not is_silent) as view:
+    wanted = Wanted(given.fleet, given.insecure_fleet)
+    with ExitStack() as stack:
+        nodes = stack.enter_context(
+            nodes_of(wanted, [plan.streams[0].target.host], peak_per_s=peak_of(plan.streams[0].workload))
+        )
+        out = outputs.folder("hit", stack) if given.ui and not outputs.sent else outputs.record_of("hit")
+        stack.enter_context(page_of(out or Path(), is_wanted=given.ui))
+        stack.enter_context(outputs.exporting(out))
+        view = stack.enter_context(HitView(load_in_words(shown), shown=is_shown, has_lines=not is_silent))
         caution = None if is_silent else view.caution
         try:
             done = run_hit(
                 plan,
-                out=outputs.record,
+                out=out,
                 driver=driver,
                 hide=hiding.names,
                 samples=samples,
-                on_ready=lambda: preflight.connect_once(plan),
+                on_ready=lambda: None if nodes is not None and nodes.away else preflight.connect_once(plan),
                 on_progress=view.update,
                 on_caution=caution,
+                make_load=None if nodes is None else nodes.make_load,
             )
         except PlanError as fault:
             raise plan_faults.error_of(fault) from None
+    done = replace(done, record=outputs.record)  # a temporary one is gone
     from loadlens.machine import calibration  # what a refusal does not need
     from loadlens.model.result import EngineResult
     from loadlens.report.write.hit_figures import objective_rows
@@ -283,7 +300,7 @@ def _made(
         content=content,
         result=result,
         objectives=objective_rows(result, objectives),
-        calibrated=None if driver is not None else calibration.of_this_machine(),
+        calibrated=None if driver is not None or nodes is not None else calibration.of_this_machine(),
         redirect=hiding.text(_redirect_of(plan)) if is_redirect else "",
         outputs=outputs,
     )
@@ -446,6 +463,8 @@ def _connection(policy: str) -> Connection:
 
 def load_in_words(plan: Plan) -> str:
     """Describe the load in one line: method, path, loop, size."""
+    from loadlens.present import load_text
+
     stream = plan.streams[0]
     workload = stream.workload
     loop = "closed" if isinstance(workload, Closed) else "open"

@@ -7,8 +7,21 @@ from pathlib import Path
 from typing import Final
 
 from loadlens.cli.completion import drivers
-from loadlens.cli.options import EXPECTED, HEADERS, HIDE, INSECURE, METHOD, SAMPLES, SEED, argument, option
+from loadlens.cli.fleet.nodes import FLEET, INSECURE_FLEET
+from loadlens.cli.options import (
+    EXPECTED,
+    HEADERS,
+    HIDE,
+    INSECURE,
+    METHOD,
+    SAMPLES,
+    SEED,
+    TRACEPARENT,
+    argument,
+    option,
+)
 from loadlens.cli.outputs import OUTPUTS
+from loadlens.cli.ui.page import UI
 
 # Groups of the help, in their order.
 LOAD: Final = "Load"
@@ -110,6 +123,7 @@ class HitOptions:
     )
     method: str | None = option(*METHOD, group=REQUEST)
     headers: tuple[str, ...] = option(*HEADERS, group=REQUEST)
+    traceparent: bool = option(*TRACEPARENT, group=REQUEST)
     body: str | None = option(
         "-b --body --data TEXT",
         "Send TEXT as the body; {{...}} is filled in. @FILE sends the bytes of FILE unchanged, @- those of "
@@ -200,6 +214,7 @@ class HitOptions:
     out: tuple[str, ...] = option(*OUTPUTS, group=OUTPUT)
     samples: str | None = option(*SAMPLES, group=OUTPUT)
     as_json: bool = option("--json", "Print the result as JSON (docs/reference/hit-json.md).", group=OUTPUT)
+    ui: bool = option(*UI, group=OUTPUT)
     quiet: bool = option("-q --quiet", "Print only the headline and the verdicts.", group=OUTPUT)
     verbose: bool = option("-v --verbose", "Print every percentile, and samples of the errors.", group=OUTPUT)
     connection: str = option(
@@ -229,6 +244,8 @@ class HitOptions:
         group=ADVANCED,
         shell_complete=drivers,
     )
+    fleet: str | None = option(*FLEET, group=ADVANCED)
+    insecure_fleet: bool = option(*INSECURE_FLEET, group=ADVANCED)
     follow: str | None = option("--follow --location N", "Not supported.", hidden=True)
     proxy: str | None = option("-x --proxy URL", "Not supported.", hidden=True)
     unix: str | None = option("--unix --unix-socket PATH", "Not supported.", hidden=True)

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, quote, urlsplit
 
 from loadlens import units
 from loadlens.cli import answers
@@ -77,7 +77,8 @@ def requests_of(given: HitOptions) -> tuple[Target, tuple[Scenario, ...]]:
             )
         own = body if each.body is None else each.body
         method = method_of(each.method or given.method, own)
-        steps.append(replace(step, method=method, path=path, headers=headers + each.headers, body=own))
+        asking = replace(step, method=method, path=path, headers=headers + each.headers, body=own)
+        steps.append(asking.traced() if given.traceparent else asking)
     assert first is not None
     if len(steps) == 1:
         return first, (Scenario("request", 1.0, (steps[0],)),)
@@ -163,6 +164,27 @@ def target_of(url: str) -> tuple[Target, str]:
     Raises:
         UsageError: It cannot be read, or carries credentials.
     """
+    parts = parts_of(url)
+    if parts.username is not None or parts.password is not None:
+        raise UsageError("credentials in a URL would end up in records", hint="--auth basic:USER:NAME")
+    host = parts.hostname or ""
+    literal = f"[{host}]" if ":" in host else host
+    port = parts.port
+    authority = literal if port is None else f"{literal}:{port}"
+    path = parts.path or "/"
+    secured = parts.scheme == "https"
+    target = Target(
+        host, port if port is not None else 443 if secured else 80, authority, Tls() if secured else None
+    )
+    return target, path + (f"?{parts.query}" if parts.query else "")
+
+
+def parts_of(url: str) -> SplitResult:
+    """Split a URL, which may do without `http://`.
+
+    Raises:
+        UsageError: It cannot be read, or its path holds what no request line can.
+    """
     given = url
     if control := next((sign for sign in url if ord(sign) < 32 or ord(sign) == 127), ""):
         # urlsplit would drop some of them without a word.
@@ -172,7 +194,7 @@ def target_of(url: str) -> tuple[Target, str]:
         url = f"http://{url}"
     try:
         parts = urlsplit(url)
-        port = parts.port
+        parts.port  # noqa: B018  # raises
     except ValueError as fault:
         raise UsageError(f"not a URL: {url!r} ({str(fault).lower()})", hint=_URL_EXAMPLE) from None
     if slip := re.fullmatch(r"(https?):/(?=[^/])(.*)|(https?)//:?(.*)", given):
@@ -180,17 +202,14 @@ def target_of(url: str) -> tuple[Target, str]:
         raise UsageError(f"not a URL: {given!r}", hint=f"{scheme}://{rest}")
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise UsageError(f"not an http or https URL: {given!r}", hint=_URL_EXAMPLE)
-    if parts.username is not None or parts.password is not None:
-        raise UsageError("credentials in a URL would end up in records", hint="--auth basic:USER:NAME")
-    host = parts.hostname
-    literal = f"[{host}]" if ":" in host else host
-    authority = literal if port is None else f"{literal}:{port}"
-    path = parts.path or "/"
-    secured = parts.scheme == "https"
-    target = Target(
-        host, port if port is not None else 443 if secured else 80, authority, Tls() if secured else None
-    )
-    return target, path + (f"?{parts.query}" if parts.query else "")
+    beyond = next((sign for sign in f"{parts.path}{parts.query}" if not "!" <= sign <= "~"), "")
+    if beyond and "{{" not in url:  # in which a blank may stand
+        raise UsageError(
+            f"`{beyond}` may not stand in a path or query",
+            where="the path of the URL",
+            hint=f"write {quote(beyond, errors='surrogateescape')}",
+        )
+    return parts
 
 
 def shown_plan(plan: Plan, hiding: Hiding) -> Plan:

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from loadlens.cli.grammar import foreign
+from loadlens.cli.hit_requests import parts_of
 from loadlens.cli.options import Example, argument, choice, option, read_file, verb
 from loadlens.credentials import Hiding
-from loadlens.errors import TestbedError, UsageError
+from loadlens.errors import DefinitionErrors, TestbedError, UsageError
 
 if TYPE_CHECKING:
     from loadlens.draft import Draft
@@ -67,11 +67,27 @@ def init(given: InitOptions) -> None:
         draft = _started(draft, given.start, Path(given.out).parent if given.out != "-" else Path())
     elif given.kind is None:
         draft, notes = _asked(draft)
-    save(text_of(draft, notes=notes), given.out, force=given.force)
+    text = text_of(draft, notes=notes)
+    if given.kind is not None:
+        refuse_unreadable(text, draft.source)
+    save(text, given.out, force=given.force)
     for name, what in draft.variables.items():
         sys.stderr.write(f"loadlens: export {name} before the study runs: {what}\n")
     for sentence in draft.left_out:
         sys.stderr.write(f"loadlens: left out: {sentence}\n")
+
+
+def refuse_unreadable(text: str, source: str) -> None:
+    """Refuse a study that `check` would refuse: nothing is written."""
+    from loadlens.study import parse
+
+    try:
+        parse.read_text(text, Path("study.yaml"))
+    except DefinitionErrors as caught:
+        fault = caught.faults[0]
+        raise UsageError(f"no study can be made of {source}: {fault.message}", hint=fault.hint) from None
+    except OSError:
+        return  # the working directory was deleted, so nothing can be looked up below it
 
 
 def save(text: str, out: str, *, force: bool) -> None:
@@ -105,9 +121,8 @@ def draft_of(given: InitOptions) -> Draft:
     url, file = given.url, given.file
     if given.kind is not None and file is None:
         url, file = None, url
-    if url is not None and "://" not in url:
-        foreign.refuse_file(url)
-        url = f"http://{url}"
+    if url is not None:
+        url = parts_of(url).geturl()
     if given.kind is None:
         if url is None:
             raise UsageError(
@@ -135,9 +150,11 @@ def draft_of(given: InitOptions) -> Draft:
         if given.kind == "openapi":
             return openapi.read(text, source, url)
         draft = {"har": har.read, "curl": curl.read, "postman": postman.read}[given.kind](text, source)
+        return draft if url is None else _moved(draft, url)
     except (AttributeError, KeyError, TypeError, ValueError) as fault:  # not of the shape that the format has
         raise UsageError(f"not {given.kind}: {type(fault).__name__}: {fault}", where=source) from None
-    return draft if url is None else _moved(draft, url)
+    except RecursionError:
+        raise UsageError("nested too deep to be read", where=source) from None
 
 
 def _moved(draft: Draft, url: str) -> Draft:

@@ -54,16 +54,17 @@ def demand(verb: str, *, draws: bool) -> None:
     if not is_installed():
         raise UsageError(f"{verb} needs more packages: {INSTALL}")
     cores = len(os.sched_getaffinity(0))
-    from loadlens.record.sample_rows import addresses_of_tables
-
-    addresses = addresses_of_tables() + draws * OF_CHARTS
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if limit != resource.RLIM_INFINITY and limit < addresses:
-        raise TooLargeError(
-            f"{verb} needs {addresses / 2**30:.1f} GiB of address space, most of it never used, "
-            f"and the limit is {limit / 2**30:.1f} GiB (ulimit -v)",
-            hint="ulimit -v unlimited",
-        )
+    if limit != resource.RLIM_INFINITY:
+        from loadlens.record.sample_rows import addresses_of_tables
+
+        addresses = addresses_of_tables() + draws * OF_CHARTS
+        if limit < addresses:
+            raise TooLargeError(
+                f"{verb} needs {addresses / 2**30:.1f} GiB of address space, most of it never used, "
+                f"and the limit is {limit / 2**30:.1f} GiB (ulimit -v)",
+                hint="ulimit -v unlimited",
+            )
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < FILES:
         raise TooLargeError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import re
+import stat
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
@@ -17,6 +18,7 @@ from loadlens.credentials import Hiding
 from loadlens.errors import UsageError, did_you_mean, nearest
 from loadlens.model.workload import KEPT_ROWS
 
+DEVICE_BYTES: Final = 1 << 20  # of a device, which may have no end
 MOST_BYTES: Final = 256 << 20  # of a file that a flag names, which is kept in memory
 Options = TypeVar("Options")
 
@@ -159,14 +161,18 @@ def read_file(file: str, flag: str, most: int = MOST_BYTES, *, is_stdin: bool = 
     """Read a file of a flag, or standard input, to its end.
 
     Raises:
-        UsageError: It cannot be read, or is longer than `most` bytes; devices without an end are.
+        UsageError: It cannot be read, or is longer than `most` bytes; of a device, 1 MiB.
     """
     try:
         with sys.stdin.buffer if is_stdin else Path(file).open("rb") as source:
-            content = source.read(most + 1)
+            kind = os.fstat(source.fileno())
+            if stat.S_ISCHR(kind.st_mode):
+                most = min(most, DEVICE_BYTES)
+            is_longer = stat.S_ISREG(kind.st_mode) and kind.st_size > most
+            content = b"" if is_longer else source.read(most + 1)
     except OSError as fault:
         raise unreadable(file, fault, flag) from None
-    if len(content) > most:
+    if is_longer or len(content) > most:
         raise UsageError(f"{file!r} is longer than {most >> 20} MiB", where=flag, hint="a shorter file")
     return content
 
@@ -193,6 +199,13 @@ VARIANTS: Final = (
 )
 METHOD: Final = ("-m --method -X METHOD", "Use METHOD. Default: GET, or POST with a body. Example: -m PUT")
 HEADERS: Final = ("-H --header NAME:VALUE", "Add a header; repeatable. Example: -H 'Accept: */*'", ())
+TRACEPARENT: Final = (
+    "--traceparent",
+    (
+        "Send a W3C trace context with each request; the record leads from a request to its trace. "
+        "Default: none."
+    ),
+)
 EXPECTED: Final = (
     "--expect STATUS,...",
     "Count only these statuses as success: 200, 2xx, 200-299. Default: 200-399. Example: --expect 2xx,404",

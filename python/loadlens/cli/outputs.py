@@ -1,12 +1,13 @@
-"""Places for results: `-o DIR` is the record, `--out FORMAT=FILE` are files for others."""
+"""Places for results: `-o DIR` is the record, `--out FORMAT=FILE|URL` are files and systems."""
 
 from __future__ import annotations
 
 import secrets
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -15,14 +16,18 @@ from loadlens.cli.options import refuse_bytes_in
 from loadlens.errors import ExitCode, RecordError, UsageError, nearest
 
 if TYPE_CHECKING:
+    from loadlens.export.deliver import Export
     from loadlens.report.write.result import Result
 
 FORMATS: Final = ("json", "csv", "md", "junit", "smaller", "bigger", "bencher")
+SENT: Final = ("prometheus", "otlp", "influx", "parquet")  # made of the record, by `export`
 # Endings of file names that other tools take after -o, and the format that is meant.
 ENDINGS: Final = {".json": "json", ".csv": "csv", ".md": "md", ".xml": "junit"}
 FILES: Final = ", ".join(f"{name}=FILE" for name in FORMATS)
+PLACES: Final = f"{FILES}, parquet=FILE, prometheus=:9464, otlp=URL, influx=URL"
 ABOUT_FILES: Final = (
-    "json, csv, md, junit (one test per objective), smaller and bigger (github-action-benchmark), or bencher"
+    "json, csv, md, junit (one test per objective), smaller and bigger (github-action-benchmark), bencher, "
+    "parquet (a row per request); or to other systems: prometheus=:PORT|URL, otlp=URL, influx=URL|FILE"
 )
 OUTPUTS: Final = (
     "-o --out DIR|FORMAT=FILE",
@@ -40,6 +45,37 @@ class Outputs:
 
     record: Path | None
     files: Mapping[str, Path]
+    export: Export | None = None  # what is made of the record, while it is written or afterwards
+    sent: tuple[str, ...] = ()  # the same as given: `otlp=http://...`
+    _scratch: ExitStack = field(default_factory=ExitStack, compare=False)
+
+    def record_of(self, name: str) -> Path | None:
+        """Return the folder of the record: --out, a temporary one if an export reads it, or none."""
+        return self.record if self.export is None else self.folder(name, self._scratch)
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Everything but the record, as it can be given to --out."""
+        return (*(f"{name}={file}" for name, file in self.files.items()), *self.sent)
+
+    def end_exports(self) -> None:
+        """Export what is left of a run that has no result."""
+        if self.export is not None:
+            self.export.finish(None)
+
+    def of(self, run: Path) -> None:
+        """Set the run that exports read, if it is complete already."""
+        if self.export is not None:
+            self.export.of(run)
+
+    @contextmanager
+    def exporting(self, run: Path | None) -> Iterator[None]:
+        """Export what is written to a run's folder meanwhile."""
+        if self.export is None or run is None:
+            yield
+            return
+        with self.export.following(run):
+            yield
 
     def folder(self, name: str, stack: ExitStack) -> Path:
         """Return the folder of the record: --out, or a temporary one that goes with the stack."""
@@ -58,6 +94,14 @@ class Outputs:
         Raises:
             RecordError: A file cannot be written.
         """
+        try:
+            self._write_files(as_json, result)
+        finally:
+            with self._scratch:
+                if self.export is not None:
+                    self.export.finish(result())
+
+    def _write_files(self, as_json: Callable[[], str], result: Callable[[], Result]) -> None:
         if not self.files:
             return
         from loadlens.report.write import benchmarks
@@ -111,6 +155,7 @@ class Show:
     outputs: Outputs
     as_json: bool
     quiet: bool
+    ui: bool = False  # also a page in the browser while it runs
 
     @property
     def is_silent(self) -> bool:
@@ -170,8 +215,9 @@ def outputs_of(
     """
     record: Path | None = None
     files: dict[str, Path] = {}
+    sent: list[str] = []
     for text in texts:
-        if "=" not in text and text not in FORMATS:
+        if "=" not in text and text not in (*FORMATS, *SENT):
             if record is not None:
                 raise UsageError("two records", where="--out", hint=f"-o {text}, or -o {record}")
             record = Path(text)
@@ -179,9 +225,13 @@ def outputs_of(
             continue
         for part in text.split(","):
             name, equals, file = part.partition("=")
+            if name in SENT and file:
+                sent.append(part)
+                continue
             if name not in FORMATS or not equals or not file:
-                near = nearest(name, FORMATS) if name[:1] in {each[0] for each in FORMATS} else None
-                hint = FILES if near is None else f"{near}=FILE"
+                formats = (*FORMATS, *SENT)
+                near = nearest(name, formats) if name[:1] in {each[0] for each in formats} else None
+                hint = PLACES if near is None else f"{near}=FILE"
                 raise UsageError(f"not a format and its file: {part!r}", where="--out", hint=hint)
             files[name] = Path(file)
     for path in files.values():
@@ -191,7 +241,28 @@ def outputs_of(
             raise UsageError(f"{path} is a folder", where="--out", hint=f"a file, such as {path}/result")
     if record is not None:
         _refuse_record(record, None if may_hold else instead)
-    return Outputs(record, files)
+    return Outputs(record, files, _export_of(sent), tuple(sent))
+
+
+def _export_of(sent: Sequence[str]) -> Export | None:
+    """Open the destinations of exports.
+
+    Raises:
+        UsageError: One that cannot be used, or packages are missing.
+    """
+    if not sent:
+        return None
+    from loadlens.cli.lab import demand
+
+    demand(f"--out {sent[0].partition('=')[0]}", draws=False)
+    from loadlens.export.deliver import Export, sink_of
+
+    parts = (text.partition("=") for text in sent)
+    return Export([sink_of(kind, place, _say) for kind, _, place in parts])
+
+
+def _say(words: str) -> None:
+    sys.stderr.write(f"loadlens: {words}\n")
 
 
 def _refuse_record(record: Path, instead: str | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from loadlens.cli.completion import records
 from loadlens.cli.options import Example, argument, option, verb
 from loadlens.cli.outputs import ABOUT_FILES, FILES, Outputs, outputs_of
-from loadlens.errors import RecordError, UsageError, nearest
+from loadlens.errors import RecordError, UsageError, nearest, visible
 from loadlens.machine import threads
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def report(given: ReportOptions) -> None:
     made, files = write_report(given.run, explore=given.explore)
     write_outputs(outputs, made, given.run)
     for path in (*files, *outputs.files.values()):
-        print(path)
+        print(visible(str(path)) if sys.stdout.isatty() else path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,9 +144,10 @@ def write_report(run: Path, *, explore: bool = False) -> tuple[Report, tuple[Pat
 
 def write_outputs(outputs: Outputs, report: Report, run: Path) -> None:
     """Write the result of a run in every format asked for."""
-    if outputs.files:
+    if outputs.files or outputs.sent:
         from loadlens.report.write.json import report_as_json
 
+        outputs.of(run)
         outputs.write(partial(report_as_json, report), partial(result_of_run, report, run))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import sys
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,11 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from loadlens import units
+from loadlens.cli.fleet.nodes import FLEET, INSECURE_FLEET, Wanted, nodes_for
 from loadlens.cli.grammar import foreign
 from loadlens.cli.hit_load import quantity
 from loadlens.cli.options import SAMPLES, VARIANTS, Example, argument, option, verb
-from loadlens.cli.outputs import ABOUT_FILES, OUTPUTS, Outputs, Show, outputs_of
+from loadlens.cli.outputs import ABOUT_FILES, OUTPUTS, Show, outputs_of
 from loadlens.cli.report import RUNS, result_of_run, write_report
+from loadlens.cli.ui.page import UI, page_of
 from loadlens.errors import ExitCode, UsageError, nearest
 from loadlens.present import terminal
 
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from loadlens.model.study import Study
     from loadlens.model.workload import Plan
     from loadlens.record import RunRecord
+    from loadlens.run.engine_trial import MakeLoad
 
 STUDY_FILE = "study.yaml"
 WATCH_S = 0.5  # how long other programs are watched before the start
@@ -56,6 +60,8 @@ class RunOptions:
         "runs/register-2c90",
         group=TRIALS,
     )
+    fleet: str | None = option(*FLEET, group=TRIALS)
+    insecure_fleet: bool = option(*INSECURE_FLEET, group=TRIALS)
     out: tuple[str, ...] = option(
         OUTPUTS[0],
         "Write the record to DIR (default: runs/STUDY-xxxx), and the result to files: "
@@ -64,6 +70,7 @@ class RunOptions:
         group=OUTPUT,
     )
     samples: str | None = option(*SAMPLES, group=OUTPUT)
+    ui: bool = option(*UI, group=OUTPUT)
     quiet: bool = option(
         "-q --quiet", "Show no progress, and of the answer only the first screen.", group=OUTPUT
     )
@@ -95,13 +102,19 @@ def run(given: RunOptions) -> None:
     from loadlens.run.interrupts import Stopped
 
     if not given.quiet:
-        _warn(planned)
+        _warn(planned, is_here=given.fleet is None)
     try:
-        path = _run(planned, record, resume=given.resume, quiet=given.quiet)
+        with (
+            nodes_for(Wanted(given.fleet, given.insecure_fleet), planned) as make_load,
+            page_of(record, is_wanted=given.ui),
+            outputs.exporting(record),
+        ):
+            path = _run(planned, record, make_load, resume=given.resume, quiet=given.quiet)
     except Stopped as stopped:
+        outputs.end_exports()
         if is_record(record):
-            command = _resume_command(given, record, outputs)
-            sys.stderr.write(f"loadlens: stopped; continue with: {command}\n")
+            command = command_of(replace(given, resume=True), record, outputs.places)
+            sys.stderr.write(f"loadlens: stopped; continue with: {shlex.join(command)}\n")
         sys.exit(int(stopped.code))
     from loadlens.report.write.json import report_as_json
     from loadlens.report.write.terminal.report_text import print_report
@@ -124,12 +137,13 @@ def planned_study(
     import shutil
 
     path = study_file(file)  # before what plans a study is loaded
-    from loadlens import engine
-    from loadlens.run.external import cannot_do
     from loadlens.study import parse, plan
 
     overrides = dict(plan.parse_override(text) for text in settings)
     definition = parse.read(path)
+    from loadlens import engine
+    from loadlens.run.external import cannot_do
+
     return plan.plan(
         definition,
         overrides=overrides,
@@ -189,15 +203,15 @@ def _record_folder(study: Study, out: Path | None, *, resume: bool) -> Path:
     return latest
 
 
-def _warn(study: Study) -> None:
-    """Print the faults of the design; notes are left to `check`."""
+def _warn(study: Study, *, is_here: bool) -> None:
+    """Print the faults of the design, and of this machine if it makes the load; notes are left to `check`."""
     from loadlens.run import cautions
     from loadlens.study import lint
 
     for fault in lint.faults(study, cores=len(os.sched_getaffinity(0))):
         if not fault.is_note:
             sys.stderr.write(f"loadlens: {fault.where}: {fault.message}\n  try {fault.advice}\n")
-    for words in cautions.before(_plans(study), watch_s=WATCH_S):
+    for words in cautions.before(_plans(study), watch_s=WATCH_S) if is_here else ():
         sys.stderr.write(f"loadlens: {words}\n")
 
 
@@ -211,9 +225,9 @@ def _plans(study: Study) -> list[Plan]:
     return [engine_plan.plan_of(PlannedTrial(case, 1, 1, study.seed), nowhere) for case in study.cases]
 
 
-def _run(study: Study, record: Path, *, resume: bool, quiet: bool) -> Path:
-    from loadlens.live.run_view import run_view
-    from loadlens.run.progress import PlainPrinter, Silent
+def _run(study: Study, record: Path, make_load: MakeLoad | None, *, resume: bool, quiet: bool) -> Path:
+    from loadlens.live.run_view import run_printer, run_view
+    from loadlens.run.progress import Silent
     from loadlens.run.study_runner import run_study
 
     def predict(held: RunRecord, slugs: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
@@ -221,20 +235,20 @@ def _run(study: Study, record: Path, *, resume: bool, quiet: bool) -> Path:
 
         return held_out.predict(held, slugs)
 
+    begin = partial(run_study, study, record, resume=resume, predict=predict, make_load=make_load)
     if quiet or not terminal.can_draw(sys.stderr):
-        progress = Silent() if quiet else PlainPrinter()
-        return run_study(study, record, resume=resume, progress=progress, predict=predict)
-    with run_view() as view:
-        return run_study(study, record, resume=resume, progress=view, predict=predict)
+        return begin(progress=Silent() if quiet else run_printer(record))
+    with run_view(record) as view:
+        return begin(progress=view)
 
 
-def _resume_command(given: RunOptions, record: Path, outputs: Outputs) -> str:
-    import shlex
-
+def command_of(given: RunOptions, record: Path, places: Sequence[str]) -> list[str]:
+    """Return the command with these options, which writes its record and results there."""
     parts = ["loadlens", "run", str(given.study), *(["--quick"] if given.quick else [])]
     parts += [part for text in given.settings for part in ("--set", text)]
     parts += [part for text in given.variants for part in ("--variant", text)]
     parts += [] if given.samples is None else ["--samples", given.samples]
-    parts += ["--resume", "--out", str(record)]
-    parts += [part for name, file in outputs.files.items() for part in ("--out", f"{name}={file}")]
-    return shlex.join(parts)
+    parts += [] if given.fleet is None else ["--fleet", given.fleet]
+    parts += ["--insecure-fleet"] if given.insecure_fleet else []
+    parts += [*(["--resume"] if given.resume else []), "--out", str(record)]
+    return parts + [part for place in places for part in ("--out", place)]

@@ -19,6 +19,7 @@ from loadlens.estimate.interval import Interval
 from loadlens.model.study import Window
 from loadlens.model.workload import Closed, Open
 from loadlens.present import numbers, quotes, words
+from loadlens.run.engine_trial import MakeLoad
 from loadlens.run.progress import Found, Progress
 from loadlens.run.trial_runner import TrialOutcome
 from loadlens.search.discovery import discover, refuse_redirects
@@ -33,22 +34,29 @@ SHORTEST_S, LONGEST_S = 2.0, 20.0  # of the measured part
 USUAL_OVERHEAD_S, USUAL_START_S = 1.0, 2.5  # of a trial, where no load was run to find a rate
 WARMUP_S: Final = 0.4
 STARTED_WARMUP_S: Final = 1.5  # of services that were just started
+PLANNED: Final = 0.95  # of the budget left: the rest is for trials that take longer to start and end
 METRICS_AT_MOST: Final = 5  # that Holm's procedure divides the error by
 
 
-def run_pairs(task: Task, out: Path, progress: Progress) -> Done:
+def run_pairs(task: Task, out: Path, progress: Progress, make_load: MakeLoad | None = None) -> Done:
     """Run a comparison and leave its record, as `pairing.run` does.
 
     Args:
         task: As requested.
         out: The record, a new folder.
         progress: Receives events.
+        make_load: Makes the loads elsewhere; none: our engine on this machine.
     """
     first = Load(RATE, Closed(users=1), WARMUP_S, SEARCH_S)
     looks = [planned(task, case_of(task, arm, first, 1), 1, arm + 1) for arm in (0, 1)]
     study = study_of(task, [look.case for look in looks])
     return run(
-        study, looks, out, progress, lambda runner, began: _Pairs(task, runner, progress, began, task=task)
+        study,
+        looks,
+        out,
+        progress,
+        lambda runner, began: _Pairs(task, runner, began, task=task),
+        make_load,
     )
 
 
@@ -132,11 +140,12 @@ class _Pairs(Pairing):
         overhead_s = _middle(self.overheads_s, USUAL_START_S if starts else USUAL_OVERHEAD_S)
         left_s = self.task.budget_s - self.used_s
         for pairs in reversed(ahead.LOOKS):
-            measured_s = min(left_s / (2 * pairs + 2) - overhead_s - warmup_s, LONGEST_S)
+            measured_s = min(PLANNED * left_s / (2 * pairs + 2) - overhead_s - warmup_s, LONGEST_S)
             if measured_s >= SHORTEST_S:
                 self.looks = ahead.looks_within(pairs)
                 return Load(PAIRS, workload, warmup_s, measured_s, "load")
-        needed_s = math.ceil(8 * (SHORTEST_S + overhead_s + warmup_s) + self.task.budget_s - left_s) + 1
+        trials_s = 8 * (SHORTEST_S + overhead_s + warmup_s)
+        needed_s = math.ceil(trials_s / PLANNED + self.task.budget_s - left_s) + 1
         raise UsageError(
             f"{self.task.budget_s:g} s are too short for 3 pairs",
             where="--budget",

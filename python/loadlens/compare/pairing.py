@@ -24,13 +24,14 @@ from loadlens.model.comparison import Comparison, PairsBegun
 from loadlens.model.study import Case, PlannedTrial, Study
 from loadlens.model.trial import TrialStatus
 from loadlens.present import words
+from loadlens.run.engine_trial import MakeLoad
 from loadlens.run.growing_record import growing_record
 from loadlens.run.interrupts import Interrupts, Stopped
 from loadlens.run.progress import Progress, Provisional, TrialStarted, Warned
 from loadlens.run.time_left import Remaining
 from loadlens.run.trial_runner import TrialOutcome, TrialRunner
 
-LATE: Final = 1.25  # of the budget: no further pair is begun
+LATE: Final = 1.25  # times the budget, for the pairs of the first look: without them there is no answer
 SPOILED_PAIRS: Final = 3  # one after the other, and the comparison is given up
 
 
@@ -48,13 +49,17 @@ class Pairing:
 
     terms: Terms
     runner: TrialRunner
-    progress: Progress
     began: float
     cases: dict[str, Case] = field(default_factory=dict)
     trials: list[PlannedTrial] = field(default_factory=list)
     measure: MeasureTrial = field(default_factory=whole_run.remembering)
     looks: tuple[int, ...] = ()
     pairs: int = 0
+
+    @property
+    def progress(self) -> Progress:
+        """Receives the events of the comparison."""
+        return self.runner.progress
 
     def go(self) -> None:
         """Run the comparison."""
@@ -70,6 +75,7 @@ class Pairing:
         self.runner.writer.event(records.EVENT, **asdict(begun))
         order = random.Random(self.terms.seed)
         spoiled = block = 0
+        began_s = self.used_s
         while self.pairs < self.looks[-1] and not self.runner.interrupts.is_set:
             block += 1
             if all(side(block) for side in order.sample(sides, len(sides))):
@@ -86,9 +92,18 @@ class Pairing:
                 self.progress.tell(Provisional(f"{words.plural(self.pairs, 'pair')}: {answer.sentence}"))
                 if answer.is_decided:
                     return
-            if self.used_s > LATE * self.terms.budget_s:
-                self.progress.tell(Warned("the budget is used up: no further pair is begun"))
+            if not self._has_time((self.used_s - began_s) / block):
                 return
+
+    def _has_time(self, pair_s: float) -> bool:
+        """Return whether the pairs up to the next look end within the budget, if each takes so long."""
+        look = next((look for look in self.looks if look > self.pairs), self.pairs)
+        allowed_s = self.terms.budget_s * (LATE if look == self.looks[0] else 1.0)
+        if self.used_s + (look - self.pairs) * pair_s <= allowed_s or look == self.pairs:
+            return True
+        text = f"the budget has no time for the next look, after {look} pairs: no further pair is begun"
+        self.progress.tell(Warned(text))
+        return False
 
     @property
     def used_s(self) -> float:
@@ -151,6 +166,7 @@ def run(
     out: Path,
     progress: Progress,
     pairing: Callable[[TrialRunner, float], Pairing],
+    make_load: MakeLoad | None = None,
 ) -> Done:
     """Run a comparison and leave its record.
 
@@ -160,6 +176,7 @@ def run(
         out: The record, a new folder.
         progress: Receives events.
         pairing: Returns the comparison for a runner and the moment of its begin.
+        make_load: Makes the loads elsewhere; none: our engine on this machine.
 
     Raises:
         UsageError: The budget has no time for the fewest pairs.
@@ -169,7 +186,7 @@ def run(
     """
     with Interrupts() as interrupts:
         began = time.monotonic()
-        with growing_record(study, first, out, progress, interrupts) as growing:
+        with growing_record(study, first, out, progress, interrupts, make_load=make_load) as growing:
             pairs = pairing(growing.runner, began)
             try:
                 pairs.go()
@@ -177,5 +194,6 @@ def run(
                 if not pairs.pairs:
                     raise
             finally:
-                growing.runner.writer.event("ended", complete=len(pairs.trials))
+                end = "stopped" if interrupts.is_set else "ended"
+                growing.runner.writer.event(end, complete=len(pairs.trials))
         return Done(pairs.judged(), interrupts.code if interrupts.is_set else None)

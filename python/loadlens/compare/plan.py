@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from loadlens.compare.records import ARM, LETTERS
+from loadlens.compare.levels import ARM, LETTERS
 from loadlens.model.search import Aim
 from loadlens.model.study import Case, Level, PlannedTrial, Purpose, Study, draw
 from loadlens.model.topology import Entry

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
 from loadlens.compare.judge import Arms, Match, Rules, compared
-from loadlens.errors import UsageError, nearest
+from loadlens.compare.levels import ARM, LETTERS, chosen_of
+from loadlens.errors import UsageError
 from loadlens.measure import whole_run
 from loadlens.measure.case import CaseMeasures
 from loadlens.measure.curves import load_factor
@@ -20,8 +21,6 @@ from loadlens.record import RunRecord
 from loadlens.run import environment
 
 EVENT: Final = "compared"  # in the record of a comparison: its looks and the names of both versions
-LETTERS: Final = ("A", "B")  # names of both versions, and levels of
-ARM: Final = "version"  # the factor of such a record
 MOST_DIFFERENCES: Final = 3
 
 
@@ -127,7 +126,7 @@ def _levels(record: RunRecord, cases: Sequence[CaseMeasures], chosen: Sequence[s
             if level not in factors.setdefault(name, []):
                 factors[name].append(level)
     if chosen:
-        return _chosen(factors, chosen)
+        return chosen_of(factors, chosen)
     load = load_factor(cases)
     two = {name: levels for name, levels in factors.items() if name != load and len(levels) == 2}
     if len(two) == 1:
@@ -145,18 +144,3 @@ def _levels(record: RunRecord, cases: Sequence[CaseMeasures], chosen: Sequence[s
         where=str(record.path),
         hint=f"loadlens compare {record.path} {name}={levels[0]} {name}={levels[1]}",
     )
-
-
-def _chosen(factors: Mapping[str, Sequence[str]], chosen: Sequence[str]) -> tuple[str, str, str]:
-    (name, _, first), (other, _, second) = (text.partition("=") for text in chosen)
-    if name != other:
-        raise UsageError(f"two factors: {name} and {other}", hint=f"{name}=LEVEL {name}=LEVEL")
-    for level in (first, second):
-        if level not in factors.get(name, ()):
-            levels_there = [f"{factor}={each}" for factor, levels in factors.items() for each in levels]
-            near = nearest(f"{name}={level}", levels_there)
-            hint = words.listed(levels_there, "or") if near is None else f"did you mean {near}?"
-            raise UsageError(f"no trials at {name}={level}", hint=hint or None)
-    if first == second:
-        raise UsageError(f"{name}={first} twice", hint="two different levels")
-    return name, first, second

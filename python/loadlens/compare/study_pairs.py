@@ -12,13 +12,14 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
+from loadlens.compare.levels import ARM, LETTERS
 from loadlens.compare.pairing import Done, Pairing, run
 from loadlens.compare.plan import Terms
-from loadlens.compare.records import ARM, LETTERS
 from loadlens.errors import UsageError
 from loadlens.estimate import looks as ahead
 from loadlens.model.study import Case, Level, PlannedTrial, Study, draw
 from loadlens.model.topology import Service
+from loadlens.run.engine_trial import MakeLoad
 from loadlens.run.progress import Found, Progress
 
 
@@ -75,7 +76,14 @@ def _lies_in(top: Path, folder: Path, service: Service) -> bool:
     return bool(service.start) and _home(folder, service).is_relative_to(top.resolve())
 
 
-def run_study_pairs(study: Study, terms: Terms, pair_s: float, out: Path, progress: Progress) -> Done:
+def run_study_pairs(
+    study: Study,
+    terms: Terms,
+    pair_s: float,
+    out: Path,
+    progress: Progress,
+    make_load: MakeLoad | None = None,
+) -> Done:
     """Run a comparison and leave its record, as `pairing.run` does.
 
     Args:
@@ -84,6 +92,7 @@ def run_study_pairs(study: Study, terms: Terms, pair_s: float, out: Path, progre
         pair_s: Estimated duration of every case once.
         out: The record, a new folder.
         progress: Receives events.
+        make_load: Makes the loads elsewhere; none: our engine on this machine.
     """
     first = [_planned(study, case, 1, place) for place, case in enumerate(study.cases, 1)]
     return run(
@@ -91,7 +100,8 @@ def run_study_pairs(study: Study, terms: Terms, pair_s: float, out: Path, progre
         first,
         out,
         progress,
-        lambda runner, began: _StudyPairs(terms, runner, progress, began, study=study, pair_s=pair_s),
+        lambda runner, began: _StudyPairs(terms, runner, began, study=study, pair_s=pair_s),
+        make_load,
     )
 
 

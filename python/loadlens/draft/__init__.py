@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
@@ -19,6 +20,10 @@ from loadlens.errors import UsageError
 
 METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE")
 _ENGINES: Final = ("host", "content-length", "connection", "transfer-encoding", "expect")
+_HEADER: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,200}")
+_NO_TEXT: Final = re.compile(r"[\0\ud800-\udfff]")
+_CONTROL: Final = re.compile(r"[\0-\x1f\x7f]")
+_MOST_REASONS: Final = 600  # characters
 _FILLED: Final = re.compile(r"\s*\{\{[^{}]*\}\}\s*")
 
 
@@ -54,28 +59,40 @@ def origin_of(url: str) -> str:
     """
     try:
         parts = urlsplit(url)
-        host = parts.hostname if parts.scheme in ("http", "https") else None
+        is_usable = parts.scheme in ("http", "https") and parts.port != 0 and _is_host(parts.hostname or "")
     except ValueError:
-        host = None
-    if not host:
+        is_usable = False
+    if not is_usable:
         raise UsageError(f"not an http or https URL: {url!r}", hint="loadlens init http://127.0.0.1:8080")
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
 
+def _is_host(text: str) -> bool:
+    return re.fullmatch(r"[!-~]+", text) is not None
+
+
 def path_of(url: str) -> str:
-    """Return the path and query of a URL."""
-    rest = url[len(re.match(r"[a-z]+://[^/?#]*", url)[0]) :].partition("#")[0]  # type: ignore[index]
-    return rest if rest.startswith("/") else f"/{rest}"
+    """Return the path and query of a URL; what may not stand there is percent-encoded, templates are kept."""
+    rest = re.sub(r"^[A-Za-z]+://[^/?#]*", "", url).partition("#")[0]
+    path = rest if rest.startswith("/") else f"/{rest}"
+    pieces = re.split(r"(\{\{[^{}]*\}\})", path)
+    return "".join(
+        piece if number % 2 else re.sub(r"[^!-~]|[{}]", lambda match: quote(match[0]), piece)
+        for number, piece in enumerate(pieces)
+    )
 
 
 def usable(draft: Draft) -> Draft:
     """The draft with what a study can hold: one origin, known methods, no secrets.
 
     Raises:
-        UsageError: There is no request left.
+        UsageError: There is no request left, or a text is none.
     """
+    if not all(map(_is_text, draft.requests)):
+        raise UsageError(f"a URL, header or body in {draft.source or 'the input'} is no text")
     origins = Counter(origin_of(request.url) for request in draft.requests)
     entry = max(origins, key=lambda origin: origins[origin], default="")
+    before = tuple(" ".join(sentence.split()) for sentence in draft.left_out)
     left_out, requests = Counter[str](), []
     variables, secrets = dict(draft.variables), dict[str, str]()
     for request in draft.requests:
@@ -83,18 +100,51 @@ def usable(draft: Draft) -> Draft:
         if origin != entry:
             left_out[f"requests to {origin}: a study has one entry"] += 1
         elif request.method not in METHODS:
-            left_out[f"{request.method} requests: a step is one of {', '.join(METHODS)}"] += 1
+            named = request.method if re.fullmatch("[A-Z]{1,20}", request.method) else "other"
+            left_out[f"{named} requests: a step is one of {', '.join(METHODS)}"] += 1
+        elif (fault := _fault_of(request)) is not None:
+            left_out[f"requests with {fault}"] += 1
         elif request.body is not None and re.search(r"\{\{(?!\s*\w+[^{}]*\}\})", request.body):
             left_out["requests with {{ in the body, which is a template here: use file: BODY"] += 1
         else:
             requests.append(without_secrets(request, variables, secrets))
     if not requests:
-        reasons = "; ".join((*left_out, *draft.left_out)) or "it is empty"
+        reasons = "; ".join((*left_out, *before))[:_MOST_REASONS] or "it is empty"
         raise UsageError(f"no request in {draft.source or 'the input'} can be used: {reasons}")
     sentences = [f"{number} {text}" for text, number in left_out.items()]
+    blocks = {key: block for key, block in draft.blocks.items() if key != "tls" or entry.startswith("https")}
     return replace(
-        draft, requests=tuple(requests), left_out=(*draft.left_out, *sentences), variables=variables
+        draft,
+        requests=tuple(requests),
+        left_out=(*before, *sentences),
+        variables=variables,
+        blocks=blocks,
     )
+
+
+def _is_text(request: Request) -> bool:
+    """False if the input had another kind of value in the place of a text."""
+    body = () if request.body is None else (request.body,)
+    texts: Iterable[object] = (
+        request.url,
+        *chain.from_iterable(request.headers),
+        *(request.user or ()),
+        *body,
+    )
+    return all(isinstance(text, str) for text in texts)
+
+
+def _fault_of(request: Request) -> str | None:
+    """Return what of a request no study can hold; none: nothing."""
+    names = [name for name, _ in request.headers if not name.startswith(":")]
+    if any(_HEADER.fullmatch(name) is None for name in names):
+        return "a header that HTTP has no such name for"
+    values = [value for _, value in request.headers]
+    if any(_CONTROL.search(text) for text in (request.url, *values, *(request.user or ()))):
+        return "a control character in the URL, a header or a user"
+    if any(_NO_TEXT.search(text) for text in (request.url, *values, request.body or "")):
+        return "a NUL or half a surrogate pair"
+    return None
 
 
 def without_secrets(
@@ -131,6 +181,8 @@ def without_secrets(
             value = variable(name, value, f"the header {name}")
         headers.append((name, value))
     user = request.user
+    if any(name.lower() == "authorization" for name, _ in headers):
+        user = None  # as curl does
     if user is not None:
         user = (user[0], variable("password", user[1], f"the password of {user[0]}"))
     body = request.body

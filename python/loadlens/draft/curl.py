@@ -74,8 +74,10 @@ def read(text: str, source: str) -> Draft:
     for word in words:
         if word == "curl" or word.endswith("/curl"):
             commands.append([])
-        is_curl = word not in _ENDS and (is_curl or word.endswith("curl"))
-        if is_curl and not (word == "curl" or word.endswith("/curl")):
+            is_curl = True
+        elif word in _ENDS:
+            is_curl = False
+        elif is_curl:
             commands[-1].append(word)
     requests: list[Request] = []
     left_out: list[str] = []
@@ -86,7 +88,7 @@ def read(text: str, source: str) -> Draft:
         left_out += [f"form fields of curl's -F: {field}" for field in given.form]
         left_out += ["curl's -L: redirects are not followed"] if given.location else []
         if given.insecure:
-            blocks["tls"] = {"insecure": "true"}
+            blocks["tls"] = {"insecure": True}
         for url in (*given.urls, *given.more_urls):
             requests.append(_request(given, url if "://" in url else f"http://{url}"))
     return Draft(tuple(requests), tuple(dict.fromkeys(left_out)), source, blocks=blocks)

@@ -25,7 +25,7 @@ def read(text: str, source: str) -> Draft:
             )
             body = None
         headers = tuple((header["name"], header["value"]) for header in sent.get("headers", ()))
-        status = entry.get("response", {}).get("status") or None
+        status = int(entry.get("response", {}).get("status") or 0) or None
         requests.append(Request(sent["method"].upper(), sent["url"], headers, body, status))
     if len(requests) > 1:
         left_out.append("pauses between the requests: `think` of a step is one")

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from loadlens.draft import Draft, Request, origin_of, path_of
+from loadlens.errors import visible
 
 MODELINE: Final = "# yaml-language-server: $schema="
 SCHEMA_FILE: Final = "loadlens.schema.json"
@@ -23,14 +24,14 @@ def text_of(draft: Draft, *, notes: Sequence[str] = ()) -> str:
         draft: Usable requests.
         notes: Remarks for the head of the file.
     """
-    lines = [
-        f"{MODELINE}{SCHEMA_FILE}",
-        f"# From {draft.source}. `loadlens check FILE` shows what will run, `loadlens run FILE` runs it.",
-        f"# For completion in an editor: loadlens schema > {SCHEMA_FILE}",
-        *(f"# {note}" for note in notes),
-        *(f"# Export {name} first: {what}." for name, what in draft.variables.items()),
-        *(f"# Left out: {sentence}." for sentence in draft.left_out),
+    remarks = [
+        f"From {draft.source}. `loadlens check FILE` shows what will run, `loadlens run FILE` runs it.",
+        f"For completion in an editor: loadlens schema > {SCHEMA_FILE}",
+        *notes,
+        *(f"Export {name} first: {what}." for name, what in draft.variables.items()),
+        *(f"Left out: {sentence}." for sentence in draft.left_out),
     ]
+    lines = [f"{MODELINE}{SCHEMA_FILE}", *map(_comment, remarks)]
     blocks = dict(draft.blocks)
     lines += _block({key: blocks.pop(key) for key in ("services",) if key in blocks}, "")
     lines += _block({"entry": blocks.pop("entry", origin_of(draft.requests[0].url))}, "")
@@ -57,6 +58,11 @@ def text_of(draft: Draft, *, notes: Sequence[str] = ()) -> str:
         "#   - failed<1%",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _comment(text: str) -> str:
+    """One line, whatever a name of a file or a path of the input holds."""
+    return "# " + visible(text).replace("\n", "\\n")
 
 
 def _step(request: Request, names: dict[str, int]) -> list[str]:
@@ -86,7 +92,8 @@ def _block(content: Mapping[str, Any], indent: str) -> list[str]:
         if isinstance(value, Mapping):
             lines += [f"{indent}{_quoted(key)}:", *_block(value, f"{indent}  ")]
         else:
-            lines.append(f"{indent}{_quoted(key)}: {_quoted(str(value))}")
+            written = str(value).lower() if isinstance(value, bool) else _quoted(str(value))
+            lines.append(f"{indent}{_quoted(key)}: {written}")
     return lines
 
 

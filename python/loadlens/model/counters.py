@@ -41,9 +41,16 @@ class StreamCounters:
     failed: Mapping[str, int] = field(default_factory=dict)  # by class of failure
     status: Mapping[str, int] = field(default_factory=dict)
     cells: Mapping[str, Cell] = field(default_factory=dict)  # by step index and class: `0.ok`
+    in_flight: int = 0  # at its end
     in_flight_integral_s: float = 0.0
+    waiting: int = 0  # at its end
     max_gap_s: float | None = None  # the longest stretch without an answer
     max_gap_at_s: float | None = None
+    opened: int = 0
+    closed_by_client: int = 0
+    closed_by_server: int = 0
+    closed_by_error: int = 0
+    bytes_out: int = 0
     bytes_in_wire: int | None = None  # none: an older record, which did not count them
 
     @property
@@ -68,6 +75,8 @@ class GeneratorCounters:
     length_s: float
     phase: Phase
     stalled_s: tuple[float, ...] = ()
+    busy: tuple[float, ...] = ()  # share of the time in which it did something
+    lag_p99_s: float | None = None
 
     @property
     def end_s(self) -> float:

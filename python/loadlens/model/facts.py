@@ -18,6 +18,7 @@ from loadlens.model.shapes import (
     MemoryGrowth,
     Slowdown,
     SlowPath,
+    Spacing,
     SparedRequests,
     StandstillWatch,
     TimerPile,
@@ -91,6 +92,10 @@ class ProcessWatch:
     memory_bytes: float | None
     second_thread: float | None = None  # CPU of its second busiest thread over that of the busiest
     service: str = ""  # a label: processes of one service have the same
+    program: str = ""  # a label
+    is_called: bool = False  # by the service, and no process of it
+    descriptors: float | None = None  # the most that were open in any trial
+    descriptor_limit: float | None = None  # that it may have open
 
     @property
     def cores(self) -> float:
@@ -208,6 +213,7 @@ class QuotaWatch:
     used: Figure  # cores, by the processes in it
     throttled: Figure  # share of the periods in which they wanted to run and were stopped
     held_back: Figure  # cores: time in which its CPUs were held back, per second
+    service: str = ""  # a label, as that of its processes
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,6 +294,23 @@ class MemoryWatch:
 
 
 @dataclass(frozen=True, slots=True)
+class CollectorWatch:
+    """The garbage collector of one replica, of its process that is stopped longest."""
+
+    label: str
+    stopped: Figure  # share of the time in which a collection stops the service
+    full: Figure  # the same, of collections of the whole heap alone
+    pauses: Figure  # per second
+    kept_bytes: float | None = None  # the least in use after collections, in any trial; none: not known
+    most_bytes: float | None = None  # that this may have: of a JVM its old generation, else the heap
+
+    @property
+    def filled(self) -> float | None:
+        """Share of the heap that collections cannot free; none: not known."""
+        return self.kept_bytes / self.most_bytes if self.kept_bytes and self.most_bytes else None
+
+
+@dataclass(frozen=True, slots=True)
 class ReceivedWatch:
     """Answers of the load as they came in."""
 
@@ -316,7 +339,34 @@ class ConcurrencyLimit:
     bound: Gauge | None = None  # places that there may be
     present: Gauge | None = None  # places that there are, held or not
     held_is_at_most: bool = False  # whether `held` may count others, too
-    seen_in: Literal["gauges", "stacks"] = "gauges"  # of the service, or of its threads in one further trial
+    # of the service; of its threads in one further trial; or by the titles of a database's processes
+    seen_in: Literal["gauges", "stacks", "titles"] = "gauges"
+    service: str = ""  # a label, as that of its processes, where they are known
+    program: str = ""  # likewise
+    command: str = ""  # of a database, for printing: that waits for the lock, or that connections execute
+    resting: Gauge | None = None  # of those who hold it: in a transaction, and the database waits for them
+
+
+@dataclass(frozen=True, slots=True)
+class Crowd:
+    """Threads of the service that wait at one line of its code under load, by samples."""
+
+    waiting: float  # at once, on average
+    at_work: float  # with them
+    line: str  # for printing: `store.py:17`
+
+
+@dataclass(frozen=True, slots=True)
+class LoopWatch:
+    """The event loops of a process that are in requests under load, by samples of their threads."""
+
+    process: str  # for printing only
+    count: int  # loops
+    held: Estimate  # share of the moments at which one is in a request
+    waiting: Estimate  # share of these at which it waits there
+    others: Estimate | None  # other threads of the process at work, at once; none: no frames were read
+    call: str  # in which it waits most: function of a library, or of what kind; empty: none with a frame
+    line: str  # of the service's own code there: `search() store.py:17`; empty: no frames were read
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,6 +385,44 @@ class LabelSplit:
     metric: str  # for printing only, as the label
     label: str
     parts: tuple[LabelPart, ...]
+    is_of_steps: bool = False  # each value is a step of the same requests
+
+
+@dataclass(frozen=True, slots=True)
+class SpanPart:
+    """Spans of one name under requests of one kind; times in seconds per request.
+
+    At each moment the time of a request belongs to the innermost spans under way, in equal parts if there
+    are several. So the own times of all parts add up to the time of the request.
+    """
+
+    name: str  # for printing, with the service if it is not the one that took the request
+    kind: Literal["server", "client", "inside"]
+    calls: Figure  # of it, per request
+    own: Figure  # without what is inside it
+    slow_own: Figure  # the same, of the slowest tenth of the requests
+    whole: Figure  # with what is inside it
+    beneath: Figure  # of that, in spans of what it called; 0 where those were not seen
+    in_a_row: float  # the most calls of one request one after another, under one span; mean over requests
+    failed: float  # share of them that say that they failed
+    answered: float  # share under which a span of what it called was seen
+    is_elsewhere: bool  # in another service than the one that took the request
+
+
+@dataclass(frozen=True, slots=True)
+class SpanRequests:
+    """Requests that begin with the same span, as the service's own traces show them."""
+
+    name: str  # for printing
+    requests: int  # traces
+    time: Figure  # mean of that span
+    slow: Figure  # mean of the slowest tenth
+    parts: tuple[SpanPart, ...]  # the one with most time of its own first
+    one_in: int  # traces of which one was kept
+
+    def part(self, like: SpanPart) -> SpanPart | None:
+        """Return the part of the same name and kind."""
+        return next((part for part in self.parts if (part.name, part.kind) == (like.name, like.kind)), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,6 +462,7 @@ class Step:
     balances: tuple[BalanceWatch, ...] = ()
     storage: StorageWatch | None = None
     memory: MemoryWatch | None = None
+    collectors: tuple[CollectorWatch, ...] = ()  # where their time is known
     received: ReceivedWatch | None = None
     places: tuple[ConcurrencyLimit, ...] = ()
     numbers: tuple[Gauge, ...] = ()  # whole numbers that services export, whatever their names say
@@ -385,6 +474,10 @@ class Step:
     steal_mean: float | None = None  # as `steal`, of all trials
     others_mean: float | None = None  # as `other_cores`, of all trials
     splits: tuple[LabelSplit, ...] = ()  # of the services' own metrics
+    spacing: Spacing = field(default_factory=Spacing)  # of the load's answers; no gaps: not known
+    spans: tuple[SpanRequests, ...] = ()  # those that take most time in all first
+    loops: tuple[LoopWatch, ...] = ()  # of each process that has some at work; seen in one further trial
+    crowd: Crowd | None = None  # likewise: where most threads at work wait; none: nowhere, or not sampled
 
     def longest_class(self) -> RequestClass | None:
         """The class whose requests take longest here."""
@@ -434,6 +527,27 @@ class LogSign:
 
 
 @dataclass(frozen=True, slots=True)
+class EndedLevel:
+    """One level in trials that give no figures: ended because requests failed, or begun after that."""
+
+    load: float  # users, or offered requests per second
+    issued: int  # requests that ended, from the begin of the load on
+    failures: tuple[FailureMode, ...]
+    log_signs: tuple[LogSign, ...]
+    served_before: int  # successes of the same load in earlier trials, in which hardly a request failed
+    places: tuple[ConcurrencyLimit, ...] = ()
+
+    def sign(self, kind: str) -> LogSign | None:
+        """Return what the service itself says of a kind of failure."""
+        return next((sign for sign in self.log_signs if sign.kind == kind), None)
+
+    @property
+    def is_lost(self) -> bool:
+        """True if the same load was served before, and now not one request is."""
+        return self.served_before > 0 and sum(mode.count for mode in self.failures) >= self.issued
+
+
+@dataclass(frozen=True, slots=True)
 class AheadWatch:
     """Wait of a probe against the requests of the load that were under way when it was due."""
 
@@ -468,6 +582,7 @@ class Curve:
     failed: tuple[
         FailedAtOnce, ...
     ] = ()  # of each level whose requests are known, trials ended early included
+    ended: tuple[EndedLevel, ...] = ()  # ascending by load
 
     @property
     def trials(self) -> int:
@@ -479,7 +594,9 @@ class Curve:
 class Gate:
     """A condition without which figures must not be believed."""
 
-    name: Literal["generator", "steady", "little", "accounting", "colocation", "interference", "counting"]
+    name: Literal[
+        "generator", "nodes", "steady", "little", "accounting", "colocation", "interference", "counting"
+    ]
     passed: bool | None  # none: could not be looked at
     text: str
 

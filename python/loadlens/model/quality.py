@@ -89,6 +89,23 @@ class CalledFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeWatch:
+    """One machine of a fleet at one level of load; figures are of the load as it saw it."""
+
+    label: str
+    host: str  # a label
+    part: float  # of the load, mean of the trials
+    due: int
+    rate: Figure  # successes per second
+    p50: Figure  # of the response time, as p99
+    p99: Figure
+    connect: Figure  # mean time until a connection stood
+    start_late_s: float | None  # worst trial
+    clock_error_s: float  # worst trial
+    verdict: str  # of its generator, the worst of the trials; empty: it sent no result
+
+
+@dataclass(frozen=True, slots=True)
 class Quality:
     """Trustworthiness of the figures of one level of load."""
 
@@ -103,6 +120,7 @@ class Quality:
     quantiles: tuple[QuantileWatch, ...] = ()
     omission: Omission | None = None
     called_failed: CalledFailed | None = None
+    nodes: tuple[NodeWatch, ...] = ()  # the machines of a fleet; none: one machine made the load
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from loadlens.model.finding import Estimate, Figure, Undecided
 from loadlens.model.report import ObjectiveRow, State
 
 
@@ -31,3 +32,19 @@ class RateAnswer:
     confirmed_by: int  # fresh trials
     next: str  # what would narrow it; empty: nothing to narrow
     trials: tuple[RateTrial, ...]
+    is_missed: bool = False  # even the lowest rate worth a trial does not meet the objectives
+
+    @property
+    def figure(self) -> Figure:
+        """The rate, from what was confirmed to what missed."""
+        if self.low_per_s is None:
+            return Undecided("rate.meets", "1/s", self.sentence)
+        low, high = self.low_per_s, self.high_per_s
+        return Estimate("rate.meets", "1/s", low, low, high, self.confirmed_by, 0, "met by all fresh trials")
+
+    @property
+    def row(self) -> ObjectiveRow:
+        """The objectives as one: some rate meets them."""
+        state: State = "bad" if self.is_missed else "unknown" if self.low_per_s is None else "ok"
+        word = {"ok": "met", "bad": "missed"}.get(state, "undecided")
+        return ObjectiveRow(" and ".join(self.objectives), "at some rate", self.figure, state, word)

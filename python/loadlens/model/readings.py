@@ -66,6 +66,7 @@ class Labels(dict[str, str]):
     stack, frames = _Label(), _Label()  # of a thread's code
     file, line, text = _Label(), _Label(), _Label()
     area, id = _Label(), _Label()  # of a JVM's memory
+    name, trace, parent = _Label(), _Label(), _Label()  # of a span
 
     @staticmethod
     def of(text: str) -> Labels:
@@ -106,6 +107,7 @@ class ProcMetrics(Table, monitor="proc"):
         "task/*/stat",
     )
     descriptors = Metric("", "gauge", "open descriptors", "fd")
+    descriptor_limit = Metric("", "gauge", "descriptors that it may have open (`ulimit -n`)", "limits")
     voluntary_switches = Metric("", "counter", "times that a thread gave up the CPU to wait", "task/*/status")
     involuntary_switches = Metric("", "counter", "times that one was put off it", "task/*/status")
     run_s = Metric(
@@ -290,6 +292,20 @@ class PostgresMetrics(Table, monitor="postgres"):
     database_bytes = Metric("bytes", "gauge", "size of the database; read each fifth tick and at the end")
 
 
+class BackendsMetrics(Table, monitor="backends"):
+    """Processes of a PostgreSQL server, by their titles; ten times per second."""
+
+    backends = Metric(
+        "",
+        "gauge",
+        "processes that serve a connection of the services, by `state` (`idle`, `idle in transaction`, "
+        "`active`, or `waiting` for a lock) and by the command that they execute (`kind`); no row for none",
+        "cmdline",
+    )
+    backends_in_all = Metric("", "gauge", "all of them", "cmdline")
+    sampling_cpu_s = Metric("s", "counter", "CPU time of the sampling")
+
+
 class NodeMetrics(Table, monitor="node"):
     """A Node.js process."""
 
@@ -342,6 +358,43 @@ class BeamMetrics(Table, monitor="beam"):
     io_out_bytes = Metric("bytes", "counter", "sent through ports")
     longest_queue = Metric("", "gauge", "messages in the longest queue of a process")
     sampling_s = Metric("s", "counter", "time from the beginning to the end of each sampling, added up")
+
+
+class JvmMetrics(Table, monitor="jvm"):
+    """A HotSpot JVM, as it counts in the file that `jstat` reads."""
+
+    collections = Metric(
+        "",
+        "counter",
+        "runs of a collector: `name` is the JVM's own, `kind` is `young`, `full` or `phases` (stops for a "
+        "collection that runs alongside the service)",
+        "sun.gc.collector.N.invocations",
+    )
+    collection_s = Metric("s", "counter", "time in them", "sun.gc.collector.N.time")
+    safepoints = Metric(
+        "", "counter", "times that all threads were stopped, for whatever reason", "sun.rt.safepoints"
+    )
+    at_safepoint_s = Metric(
+        "s",
+        "counter",
+        "time in them; collections that stop all threads are part of it",
+        "sun.rt.safepointTime",
+    )
+    heap_bytes = Metric(
+        "bytes", "gauge", "heap in use, by space (`id`); `area` is `heap`", "sun.gc.generation.N.space.M.used"
+    )
+    heap_capacity_bytes = Metric(
+        "bytes", "gauge", "heap that the JVM has from the system now", "sun.gc.generation.N.capacity"
+    )
+    heap_most_bytes = Metric("bytes", "gauge", "heap that it may have", "sun.gc.generation.N.maxCapacity")
+    old_generation_most_bytes = Metric(
+        "bytes",
+        "gauge",
+        "of it, the old generation; no row where generations share the heap",
+        "sun.gc.generation.1.maxCapacity",
+    )
+    live_threads = Metric("", "gauge", "Java threads", "java.threads.live")
+    compiling_s = Metric("s", "counter", "time of compiler threads at work", "java.ci.totalTime")
 
 
 class TcpMetrics(Table, monitor="tcp"):
@@ -434,7 +487,8 @@ class StacksMetrics(Table, monitor="stacks"):
         "",
         "event",
         "one thread at one moment: 1 if it runs or is ready to, 0 if it waits; `wait` says for what, `stack` "
-        "is the number of its frames, none where they were not read",
+        "is the number of its frames, none where they were not read; `to` is the other end of the connection "
+        "that a thread without frames waits for",
         "task/*/{stat,syscall,wchan}",
     )
     stack_frames = Metric(
@@ -450,6 +504,35 @@ class StacksMetrics(Table, monitor="stacks"):
         "", "event", "attempts in vain to read the frames of a process up to now; `why` says the reason"
     )
     sampling_cpu_s = Metric("s", "counter", "CPU time of the sampling and of the programs that it calls")
+
+
+class OtlpMetrics(Table, monitor="otlp"):
+    """Spans and log lines that services send by OTLP."""
+
+    span = Metric(
+        "s",
+        "event",
+        "how long one span lasted; its time is when it began. `trace` and `id`, `parent` if it has one, "
+        "`service`, `name` without a query, `kind` (`server`, `client`, `inside`), `path` of a request that "
+        "it serves, `status` is `error` if it says so",
+    )
+    log_line = Metric(
+        "",
+        "event",
+        "severity of one line from `WARN` (13) on, or 0 if it has none; `text` is the line, at most 1,000 "
+        "characters, without credentials",
+    )
+    spans_received = Metric("", "counter", "spans that came, those of the service's start included")
+    spans_kept = Metric("", "counter", "of these, rows of `span`")
+    one_trace_in = Metric(
+        "",
+        "gauge",
+        "of so many traces one is kept whole, by a hash of its id: 1, or 2, 4 ... if too many came",
+    )
+    lines_left_out = Metric("", "counter", "log lines beyond 100 in a second; no row while there are none")
+    bodies_unread = Metric(
+        "", "counter", "bodies beyond 32 MiB in a second, not looked at; no row while there are none"
+    )
 
 
 class MonitorMetrics(Table, monitor="monitor"):

@@ -109,6 +109,7 @@ class PlacedService(Bounds):
 
     period_s: float | None = None
     held: tuple[Bounds, ...] = ()
+    is_called: bool = False  # by the service under test, and no part of it
 
 
 @dataclass(frozen=True, slots=True)

@@ -217,6 +217,8 @@ class CaseDetail:
     backends: Table | None = None  # who got the requests behind a balancer
     queries: Table | None = None  # PromQL that the study asks
     proxies: Table | None = None  # what fault proxies did, by their own books
+    spans: Table | None = None  # time of requests by the spans of the services
+    nodes: Table | None = None  # the machines of a fleet
 
 
 @dataclass(frozen=True, slots=True)

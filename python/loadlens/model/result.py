@@ -12,6 +12,8 @@ from typing import Any, Final, Literal
 from loadlens.model.plain import Unreadable, read
 
 EXTREMES: Final = ("stdev", "min", "max")  # plain numbers; other statistics are quantities
+LATEST_START_S: Final = 0.1  # after the agreed moment: what a node sends later is of another load
+MOST_CLOCK_ERROR_S: Final = 0.25  # the length of an interval: beyond it those of nodes do not belong together
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,10 +341,80 @@ class ExternalLoad:
 
 
 @dataclass(frozen=True, slots=True)
+class LoadChange:
+    """A change of a load while it ran."""
+
+    stream: str
+    what: Literal["rate_per_s", "users"]
+    old: float
+    new: float
+    at_ns: int  # from then on, since t0
+
+    @property
+    def words(self) -> str:
+        """Describe it: `load: 100/s to 200/s from 5.000 s on`."""
+        unit = "/s" if self.what == "rate_per_s" else " users"
+        return f"{self.stream}: {self.old:g}{unit} to {self.new:g}{unit} from {self.at_ns / 1e9:.3f} s on"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeStream:
+    """A stream as one of several machines saw it."""
+
+    name: str
+    due: int
+    ok: int
+    failed: int
+    throughput_rps: Quantity
+    p50_s: Quantity  # of the response time, as p99
+    p99_s: Quantity
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One of the machines that made a load together."""
+
+    name: str
+    host: str
+    share: tuple[int, int, int]  # the parts from the first up to the second, of so many
+    threads: int | None  # none: its result was not received
+    status: Literal["complete", "stopped", "refused", "failed", "lost"]
+    t0_unix_ns: int = 0  # by its own clock; 0: it never started
+    clock_offset_ns: int = (
+        0  # its monotonic clock less that of the machine that directs, in the middle of the trial
+    )
+    clock_error_ns: int = 0  # that the offset is off by at most
+    clock_drift_ppm: float | None = None  # none: its clock was compared only once
+    start_late_ns: int | None = None  # its worst thread; none: it never started
+    reasons: tuple[str, ...] = ()
+    generator: Generator | None = None
+    streams: tuple[NodeStream, ...] = ()
+
+    @property
+    def part(self) -> float:
+        """Its share of the load."""
+        begin, end, of = self.share
+        return (end - begin) / of
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """Reasons why the load that it took part in must not be used, although it ended."""
+        faults = []
+        if self.start_late_ns is not None and self.start_late_ns > LATEST_START_S * 1e9:
+            faults.append(
+                f"began {self.start_late_ns / 1e6:.0f} ms late, at most {LATEST_START_S * 1e3:.0f} ms"
+            )
+        if self.clock_error_ns > MOST_CLOCK_ERROR_S * 1e9:
+            error, most = self.clock_error_ns / 1e6, MOST_CLOCK_ERROR_S * 1e3
+            faults.append(f"its clock is known to {error:.0f} ms only, at most {most:.0f} ms")
+        return tuple(f"node {self.name}: {fault}" for fault in faults)
+
+
+@dataclass(frozen=True, slots=True)
 class EngineResult:
     """The result of one load."""
 
-    status: Literal["complete", "stopped"]
+    status: Literal["complete", "stopped", "incomplete"]
     reasons: tuple[str, ...]
     warmup_s: float
     measured_s: float
@@ -350,9 +422,12 @@ class EngineResult:
     generator: Generator
     t0_unix_ns: int = 0
     t0_monotonic_ns: int = 0
+    start_late_ns: int | None = None  # how long after t0 the latest thread began; None: not recorded
     streams: tuple[StreamResult, ...] = ()  # none where another program made the load
     driver: Driver | None = None
     external: ExternalLoad | None = None  # with `driver`
+    load_changes: tuple[LoadChange, ...] = ()  # in order; figures of the whole load then mix several levels
+    nodes: tuple[Node, ...] = ()  # the machines of a fleet, in the order of their threads; none: one machine
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> EngineResult:
@@ -377,6 +452,12 @@ class EngineResult:
     def all_loads(self) -> tuple[StreamResult | ExternalLoad, ...]:
         """All streams, of our engine or of another program."""
         return self.streams if self.external is None else (self.external,)
+
+    @property
+    def node_faults(self) -> tuple[str, ...]:
+        """Reasons why what several machines made must not be used, each with the node."""
+        lost = self.reasons if self.status == "incomplete" else ()
+        return (*lost, *(fault for node in self.nodes for fault in node.faults))
 
     @property
     def load_s(self) -> float:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from loadlens.model.study import Case, Objective
 from loadlens.model.topology import Outside, Service
-from loadlens.model.workload import Step, Tls
+from loadlens.model.workload import KEPT_ROWS, Step, Tls
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +27,12 @@ class Find:
     processes: bool = False
     metrics: bool = False
     probe: bool = False
+    peers: bool = False  # other processes that it calls
 
     @property
     def anything(self) -> bool:
         """True if there is something to find."""
-        return self.processes or self.metrics or self.probe
+        return self.processes or self.metrics or self.probe or self.peers
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,4 +54,5 @@ class Aim:
     objectives: tuple[Objective, ...] = ()
     candidates: tuple[Step, ...] = ()  # requests that may serve as the probe; of those found
     hide: tuple[str, ...] = ()  # names whose values nothing keeps
+    samples: int | None = KEPT_ROWS  # rows of each stream's requests that a record keeps; None: all
     pattern: Case | None = None  # of a study: its mix, services and entry; none: the steps at the origin

@@ -21,6 +21,14 @@ class Standstill:
 
 
 @dataclass(frozen=True, slots=True)
+class Spacing:
+    """Gaps between the answers of a load."""
+
+    close: int = 0  # shorter than half of the mean gap
+    gaps: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class StandstillWatch:
     """One trial, looked through for standstills."""
 
@@ -168,7 +176,7 @@ class HeapGrowth:
 
 @dataclass(frozen=True, slots=True)
 class MemoryGrowth:
-    """Growth of a service's memory with its requests while measured, over the trials of one life."""
+    """Growth of a service's memory with its requests, or with time alone, over the trials of one life."""
 
     label: str  # of the service
     trials: int
@@ -178,9 +186,9 @@ class MemoryGrowth:
     begin_bytes: float
     grown_bytes: float  # within measured parts alone: what came between them is left out
     fallen_bytes: float  # the deepest fall from the highest level before
-    per_request: Figure  # bytes
+    slope: Figure  # bytes of a request, or in a second where it follows the clock
     per_minute: float | None  # lower end of the growth at the mean rate, share of the level at the end
-    late: float | None  # growth of a request in the last third of them, over that before
+    late: float | None  # the slope in the last third of the requests, or the time, over that before
     follows: str = "unknown"  # "requests", "clock": what the growth of each trial is in proportion to
     bound: MemoryBound | None = None  # none: none is known
     heap: HeapGrowth | None = None  # none: no runtime reported it

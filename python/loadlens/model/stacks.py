@@ -7,8 +7,9 @@ from typing import Final, Literal
 
 SEPARATOR: Final = "\t"
 LANGUAGES: Final = (
-    "only that of Python, the JVM, Node, Go, and native programs with debug information is read"
+    "only that of Python, the JVM, Node, Go, the BEAM, and native programs with debug information is read"
 )
+CLIENT: Final = "a client"  # at the other end of a connection that a service has accepted
 MAIN: Final = "<module>"  # function of code that is in none
 
 # What a thread waits for, by the system call that it is in; empty if it runs.
@@ -70,6 +71,7 @@ class ThreadSample:
     is_running: bool  # or ready to
     wait: Wait
     stack: Stack  # empty: not read
+    to: str = ""  # other end of the connection that it waits for, without a stack; empty: not known
 
 
 @dataclass(frozen=True, slots=True)

@@ -290,6 +290,14 @@ class ReportSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class FleetSize:
+    """The machines that make the loads of a study together."""
+
+    nodes: int
+    weights: tuple[int, ...] = ()  # of each, in the order of their names; empty: equal shares
+
+
+@dataclass(frozen=True, slots=True)
 class Study:
     """A whole study."""
 
@@ -310,3 +318,4 @@ class Study:
     notes: tuple[str, ...] = ()
     samples: int | None = KEPT_ROWS  # rows of each stream's requests that a record keeps; None: all
     hide: tuple[str, ...] = ()  # names whose values are kept nowhere, besides those that `credentials` knows
+    fleet: FleetSize | None = None  # none: any number of machines, also one

@@ -122,6 +122,13 @@ class Scrape:
 
 
 @dataclass(frozen=True, slots=True)
+class Otlp:
+    """A port of this machine on which spans and logs of services are received."""
+
+    port: int | None = None  # none: a free one
+
+
+@dataclass(frozen=True, slots=True)
 class DelayLaw:
     """The law of a time that a fault proxy adds; what does not belong to its kind is none."""
 
@@ -230,6 +237,7 @@ class Service:
     limits: Limits = Limits()
     server_times: ServerTimes | None = None
     scrape: Scrape | None = None
+    otlp: Otlp | None = None  # none: its spans are not received
     runtime: Runtime | None = None  # what runs it, to be sampled from inside
     over: tuple[str, ...] = ()  # what a balancer or proxy stands before, or Prometheus scrapes: all replicas
     policy: str | None = None  # of a balancer; none: its first
@@ -246,6 +254,14 @@ class Service:
 
 
 @dataclass(frozen=True, slots=True)
+class Peer:
+    """A process of this machine that a service calls, such as a database."""
+
+    name: str  # differs from that of every other
+    pid: int
+
+
+@dataclass(frozen=True, slots=True)
 class Outside:
     """A service at an address of its own, not one of the testbed's: what is known of it, to watch it by."""
 
@@ -254,7 +270,9 @@ class Outside:
     is_here: bool = False  # on this machine, so that its ports can be watched
     ports: tuple[tuple[str, int], ...] = ()  # by name, the one of the load first
     pids: tuple[int, ...] = ()  # processes that run already, each watched with all that it starts
+    peers: tuple[Peer, ...] = ()  # watched likewise
     scrape: Scrape | None = None
+    otlp: Otlp | None = None
 
     @property
     def port(self) -> int:

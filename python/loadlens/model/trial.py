@@ -10,6 +10,7 @@ class TrialStatus(StrEnum):
 
     COMPLETE = "complete"
     ABORTED = "aborted"  # ended early, by a person or by a crash
+    EXPLORATORY = "exploratory"  # its load was changed while it ran
     INVALID = "invalid"  # ran, but a gate says that its figures must not be used
 
 

@@ -8,14 +8,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import accumulate, pairwise
 from typing import Any, Final, Literal
 
 from loadlens.model.plain import read
 from loadlens.model.profile import Profile
 
 PLAN_SCHEMA_VERSION = 1
+
+TRACE_HEADER: Final = "traceparent"  # W3C Trace Context
+TRACE_SLOT: Final = "{{traceparent}}"
 
 Cookies = Literal["off", "iteration", "keep"]  # how long users keep the cookies that the service sets
 
@@ -104,6 +109,9 @@ class Auth:
     token_env: str | None = None  # bearer: name of the variable
 
 
+MISSING_PAGE: Final = "a missing page"  # name of the step that requests a path which the lab made up
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """One request of a scenario."""
@@ -118,6 +126,17 @@ class Step:
     checks: tuple[Check, ...] = ()
     extract: tuple[Extract, ...] = ()
     think: Think = Think()
+
+    @property
+    def is_traced(self) -> bool:
+        """True if it sends a trace context whose ids follow from the record."""
+        return any(name.lower() == TRACE_HEADER and value == TRACE_SLOT for name, value in self.headers)
+
+    def traced(self) -> Step:
+        """Return the step with a trace context in its headers, unless it has one of its own."""
+        if any(name.lower() == TRACE_HEADER for name, _ in self.headers):
+            return self
+        return replace(self, headers=(*self.headers, (TRACE_HEADER, TRACE_SLOT)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +167,10 @@ class Scenario:
     def requests(self) -> int:
         """Requests of one iteration."""
         return sum(self.visits)
+
+    def traced(self) -> Scenario:
+        """Return the scenario with a trace context in every request."""
+        return replace(self, steps=tuple(step.traced() for step in self.steps))
 
     @property
     def pause_s(self) -> float:
@@ -323,6 +346,7 @@ class Feed:
 FEED_FORMATS: Final = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 
 
+MOST_PARTS: Final = 10_000  # of a load, among all machines
 KEPT_ROWS: Final = 2_000_000  # of each stream, by default; docs/adr/0071 says why
 
 
@@ -332,6 +356,37 @@ class RecordTo:
 
     dir: str
     max_sample_rows: int | None = KEPT_ROWS  # of each stream; beyond it the log is thinned; None: never
+    sums: bool = False  # write sums.bin too, from which several machines' counts are merged
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """The parts `begin` to `end` - 1 of `of` equal parts of a load: what one machine carries of it."""
+
+    begin: int = 0
+    end: int = 1
+    of: int = 1
+
+    @property
+    def weight(self) -> float:
+        """The share as a number from 0 to 1."""
+        return (self.end - self.begin) / self.of
+
+
+def shares_of(weights: Sequence[int]) -> tuple[Share, ...]:
+    """Divide a load among machines by their weights: 2, 6 and 10 get 1, 3 and 5 parts of 9.
+
+    Raises:
+        ValueError: There is no weight, one is below 1, or they need more than 10,000 parts.
+    """
+    if not weights or min(weights) < 1:
+        raise ValueError(f"weights are whole numbers from 1 on, got {', '.join(map(str, weights)) or 'none'}")
+    smallest = math.gcd(*weights)
+    ends = tuple(accumulate(weight // smallest for weight in weights))
+    of = ends[-1]
+    if of > MOST_PARTS:
+        raise ValueError(f"the weights make {of:,} parts, at most {MOST_PARTS:,}: use smaller numbers")
+    return tuple(Share(begin, end, of) for begin, end in pairwise((0, *ends)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,7 +402,7 @@ class Plan:
     drain_ns: int = 0
     record: RecordTo | None = None
     feeds: tuple[Feed, ...] = ()
-    share: tuple[int, int] = field(default=(0, 1))
+    share: Share = Share()
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Plan:
@@ -356,9 +411,8 @@ class Plan:
         Raises:
             Unreadable: It is no plan.
         """
-        share = content.get("share", {"index": 0, "of": 1})
         streams = [_stream_as_written(stream) for stream in content["streams"]]
-        return read(cls, {**content, "share": [share["index"], share["of"]], "streams": streams})
+        return read(cls, {**content, "share": _share_as_written(content.get("share")), "streams": streams})
 
     def to_json(self) -> str:
         """Canonical JSON: sorted keys, no spaces, nothing that is unset."""
@@ -370,6 +424,14 @@ class Plan:
         content.pop("record", None)
         text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _share_as_written(share: Mapping[str, int] | None) -> dict[str, int]:
+    """A share of plan.json under the names of the fields; at first it was one part, by its index."""
+    if share is None:
+        return {}
+    begin = share["from"] if "from" in share else share["index"]
+    return {"begin": begin, "end": share.get("to", begin + 1), "of": share["of"]}
 
 
 def _stream_as_written(stream: Mapping[str, Any]) -> dict[str, Any]:
@@ -399,11 +461,12 @@ def _plan_as_dict(plan: Plan) -> dict[str, Any]:
     content: dict[str, Any] = {
         "schema_version": PLAN_SCHEMA_VERSION,
         "seed": plan.seed,
-        "share": {"index": plan.share[0], "of": plan.share[1]},
         "warmup_ns": plan.warmup_ns,
         "drain_ns": plan.drain_ns,
         "streams": [_stream_as_dict(stream) for stream in plan.streams],
     }
+    if plan.share != Share():
+        content["share"] = {"from": plan.share.begin, "to": plan.share.end, "of": plan.share.of}
     if plan.feeds:
         content["feeds"] = [asdict(feed) for feed in plan.feeds]
     if plan.threads is not None:
@@ -414,6 +477,8 @@ def _plan_as_dict(plan: Plan) -> dict[str, Any]:
         content["duration_ns"] = plan.duration_ns
     if plan.record is not None:
         content["record"] = asdict(plan.record)
+        if not plan.record.sums:
+            del content["record"]["sums"]
     return content
 
 

@@ -8,10 +8,17 @@ from loadlens.model.study import Objective
 from loadlens.present import numbers, words
 
 
-def judged(objective: Objective, figure: Figure, case: str = "") -> ObjectiveRow:
-    """Return an objective with the figure of its metric and the verdict."""
+def judged(objective: Objective, figure: Figure, case: str = "", *, unit: str = "") -> ObjectiveRow:
+    """Return an objective with the figure of its metric and the verdict.
+
+    Args:
+        objective: A limit on a metric.
+        figure: Of its metric.
+        case: That was judged.
+        unit: Of the metric, where it was not measured.
+    """
     state, word = verdict(figure, objective.below, objective.above)
-    unit = "" if isinstance(figure, NotMeasured) else figure.unit
+    unit = unit if isinstance(figure, NotMeasured) else figure.unit
     limits = " and ".join(
         f"{name} {numbers.with_unit(limit, unit)}"
         for name, limit in (("below", objective.below), ("above", objective.above))

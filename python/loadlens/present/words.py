@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from loadlens.model.finding import Grade
 from loadlens.model.report import State
 from loadlens.model.trial import Outcome
+from loadlens.model.workload import MISSING_PAGE
 from loadlens.units import duration_text
 
 NAME_LENGTH = 28  # characters of a name in a chart; the whole name stands in the table
@@ -226,6 +227,11 @@ def _unshared(names: Mapping[str, str]) -> dict[str, str]:
 def plural(number: int, noun: str, many: str | None = None) -> str:
     """`1 trial`, `3 trials`, `2 classes`."""
     return f"{number:,} {noun if number == 1 else many or noun + 's'}"
+
+
+def probe(name: str, request: str) -> str:
+    """Return a probe as a reader knows it: its request, unless the lab made up the path."""
+    return f"{MISSING_PAGE} (404)" if name == MISSING_PAGE else request
 
 
 def users(number: float, *, exactly: bool = False) -> str:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from loadlens.model.result import EngineResult
 from loadlens.model.study import Case, PlannedTrial
 from loadlens.model.topology import Limits
 from loadlens.model.workload import Closed, Plan, Target
@@ -74,6 +76,7 @@ def placement_of(
     *,
     held: Sequence[Mapping[str, Any]] = (),
     refused: str | None = None,
+    result: EngineResult | None = None,
 ) -> dict[str, Any]:
     """Return the planned and the actual resource limits of every part, for the record.
 
@@ -82,18 +85,26 @@ def placement_of(
         case: Its services carry the planned limits.
         held: Actual limits of each replica, read from the kernel while it ran.
         refused: Reason why the machine cannot enforce a limit.
+        result: Of the load, which names the machines that made it; None: this one.
     """
     services = case.services if case is not None else ()
     placed = {service.name: _limits_of(service.limits, service.name, held) for service in services}
     if case is not None and case.outside is not None and case.outside.pids:
         placed.setdefault(case.outside.name, _limits_of(Limits(), case.outside.name, held))
+    peers = () if case is None or case.outside is None else case.outside.peers
+    placed |= {peer.name: {**_limits_of(Limits(), peer.name, held), "is_called": True} for peer in peers}
+    nodes = () if result is None else result.nodes
+    is_here = not nodes or any(node.host == socket.gethostname() for node in nodes)
+    threads = sum(node.threads or 0 for node in nodes) or (None if plan is None else plan.threads)
     return {
-        "cores_allowed": sorted(os.sched_getaffinity(0)),
-        "generator_threads": None if plan is None else plan.threads,
+        "cores_allowed": sorted(os.sched_getaffinity(0)) if is_here else [],
+        "generator_threads": threads,
         "generator_cpus": None if plan is None or plan.cpus is None else list(plan.cpus),
         "services": placed,
         "refused": refused,
-        "shared": not any(service.limits.cpus for service in services)
+        "shared": False
+        if not is_here
+        else not any(service.limits.cpus for service in services)
         if services
         else _meet(None if plan is None else plan.cpus, held),
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ ASK_WITHIN_S = 10.0
 
 
 def of_machine(study_folder: Path | None = None) -> dict[str, Any]:
-    """Return the facts that stay the same through a run; the command is as typed.
+    """Return the facts that stay the same through a run; the command is as typed, if one was.
 
     Args:
         study_folder: Its version control state is included.
@@ -37,14 +37,15 @@ def of_machine(study_folder: Path | None = None) -> dict[str, Any]:
         },
         "calibration": None if made is None else asdict(made),
         "study_folder": None if study_folder is None else _versioned(study_folder),
-        "command": [_program(), *sys.argv[1:]],
+        "command": _command(sys.argv),
     }
 
 
-def _program() -> str:
-    """Return the name that was typed; `python -m loadlens` is `loadlens`."""
-    name = Path(sys.argv[0]).name
-    return "loadlens" if name == "__main__.py" else name
+def _command(typed: Sequence[str]) -> list[str]:
+    """Return the command as typed, `loadlens` for `python -m loadlens`; empty where Python calls a verb."""
+    program = Path(typed[0])
+    name = program.parent.name if program.name == "__main__.py" else program.name
+    return ["loadlens", *typed[1:]] if name == "loadlens" else []
 
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from loadlens.credentials import Hiding
 from loadlens.model.study import PlannedTrial, Study
 from loadlens.model.workload import Target
 from loadlens.run import cautions, engine_plan, environment, secret_variables
+from loadlens.run.engine_trial import MakeLoad
 from loadlens.run.interrupts import Interrupts
 from loadlens.run.preparations import prepare_all
 from loadlens.run.progress import Building, Progress, Warned
@@ -40,6 +41,7 @@ def growing_record(
     warnings: Sequence[str] = (),
     cache: Path | None = None,
     watch_every_s: float = WATCH_EVERY_S,
+    make_load: MakeLoad | None = None,
 ) -> Iterator[Growing]:
     """Build what the first trials need and make a record without any; what runs is stopped at the end.
 
@@ -52,12 +54,13 @@ def growing_record(
         warnings: Known before; those about this machine are added.
         cache: Of built environments; none: the user's.
         watch_every_s: Interval of monitor readings.
+        make_load: Makes the loads elsewhere; none: our engine on this machine.
 
     Raises:
         PlanError: The engine will refuse the requests.
         RecordError: The record cannot be made.
     """
-    refuse_bad_plans(first)
+    refuse_bad_plans(first, is_run=make_load is None)
     refuse_taken(out)
     nowhere = Target("127.0.0.1", 1, "127.0.0.1:1")
     plans = [engine_plan.plan_of(trial, nowhere) for trial in first]
@@ -65,7 +68,7 @@ def growing_record(
         preparations = prepare_all(
             study, cache=cache or default_cache(), on_line=lambda line: progress.tell(Building(line))
         )
-        warnings = (*warnings, *cautions.before(plans))
+        warnings = (*warnings, *(cautions.before(plans) if make_load is None else ()))
     for warning in warnings:
         progress.tell(Warned(warning))
     machine = environment.of_machine()
@@ -76,7 +79,16 @@ def growing_record(
     with (
         writer,
         TrialRunner(
-            writer, preparations, interrupts, progress, machine, watch_every_s=watch_every_s
+            writer,
+            preparations,
+            interrupts,
+            progress,
+            machine,
+            samples=study.samples,
+            watch_every_s=watch_every_s,
+            make_load=make_load,
         ) as runner,
     ):
+        for warning in warnings:  # shown before there was a record
+            writer.event("warned", words=warning)
         yield Growing(runner, tuple(warnings))

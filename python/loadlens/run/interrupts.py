@@ -38,7 +38,8 @@ class Stopped(KeyboardInterrupt):
 class Interrupts:
     """Handles these signals while entered; outside the main thread, only `stop` has an effect.
 
-    A SIGHUP that is ignored, as under `nohup`, stays ignored.
+    A signal that was ignored before stays ignored: SIGHUP under `nohup`, SIGINT in a job that a script began
+    with `&`.
     """
 
     def __init__(self) -> None:
@@ -50,8 +51,7 @@ class Interrupts:
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
-            ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
-            handled = [number for number in _CODES if number is not signal.SIGHUP or not ignored]
+            handled = [number for number in _CODES if signal.getsignal(number) is not signal.SIG_IGN]
             self._before = {number: signal.signal(number, self._on_signal) for number in handled}
         return self
 

@@ -10,11 +10,15 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
+from loadlens.errors import visible
 from loadlens.model.study import PlannedTrial
 from loadlens.model.trial import TrialStatus
 from loadlens.run.time_left import Remaining
+
+if TYPE_CHECKING:
+    from loadlens.record import RunWriter
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +157,29 @@ class Silent:
         """Do nothing."""
 
 
+class Keeping:
+    """Passes events on, and keeps in the record what a search found, concluded and warned about.
+
+    Args:
+        writer: Of the record.
+        to: Receives the events.
+    """
+
+    def __init__(self, writer: RunWriter, to: Progress) -> None:
+        self._writer, self._to = writer, to
+
+    def tell(self, event: Event) -> None:
+        """Keep the words of an event if it has any, and pass it on."""
+        match event:
+            case Provisional(words):
+                self._writer.event("provisional", words=words)
+            case Found(words):
+                self._writer.event("found", words=words)
+            case Warned(words):
+                self._writer.event("warned", words=words)
+        self._to.tell(event)
+
+
 class PlainPrinter:
     """Prints one line per trial, without cursor movements.
 
@@ -171,7 +198,7 @@ class PlainPrinter:
 
     def print_line(self, line: str) -> None:
         """Print a line with the time of day."""
-        print(f"{time.strftime('%H:%M:%S')}  {line}", file=self._out, flush=True)
+        print(f"{time.strftime('%H:%M:%S')}  {visible(line)}", file=self._out, flush=True)
 
 
 def line_of(event: Event) -> str | None:

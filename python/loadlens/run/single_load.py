@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from loadlens import engine
 from loadlens.engine import Progress, Result
 from loadlens.errors import EngineError, ExitCode, RecordError
-from loadlens.model.result import EngineResult
+from loadlens.model.result import EngineResult, LoadChange
 from loadlens.model.workload import KEPT_ROWS, Plan, RecordTo
 from loadlens.run import cautions, trial_faults
-from loadlens.run.engine_trial import Listener, Start, run_trial
+from loadlens.run.engine_trial import Listener, MakeLoad, Start, run_trial
 from loadlens.run.interrupts import Interrupts
 
 if TYPE_CHECKING:
     from loadlens.model.study import PlannedTrial, Study
-    from loadlens.record import TrialWriter
+    from loadlens.record import RunWriter, TrialWriter
     from loadlens.run.external import Driver
 
 
@@ -44,6 +44,7 @@ def run_hit(
     on_progress: Callable[[Progress], None] | None = None,
     on_caution: Callable[[str], None] | None = None,
     start: Start | None = None,
+    make_load: MakeLoad | None = None,
 ) -> HitDone:
     """Run one load; Ctrl-C ends it early and keeps the results so far.
 
@@ -57,6 +58,7 @@ def run_hit(
         on_progress: Receives the engine's progress about ten times per second.
         on_caution: Receives warnings before the start; None skips the checks.
         start: Starts the engine's run; `Run.start` by default.
+        make_load: Makes the load elsewhere, whatever this machine can carry; None: our engine here.
 
     Raises:
         PlanError, EngineError: The engine refuses the plan, or the engine or the tool fails to run it.
@@ -69,19 +71,26 @@ def run_hit(
         external_load.check(plan, driver, hide)
     elif start is None:
         engine.refuse_faults(plan)
-    if out is not None and driver is None:
+    if out is not None and driver is None and make_load is None:
         engine.refuse_too_large(plan)  # before there is a record
     if on_ready is not None:
         on_ready()
-    if on_caution is not None:
+    if on_caution is not None and make_load is None:
         for words in cautions.before([plan]):
             on_caution(words)
 
-    def make(trial: TrialWriter | None, marker: str) -> Result:
-        listener = _HitListener(interrupts, trial, on_progress, on_caution)
+    def make(trial: TrialWriter | None, writer: RunWriter | None) -> Result:
+        listener = _HitListener(interrupts, trial, writer, on_progress, on_caution)
         if driver is None:
             record = None if trial is None else RecordTo(str(trial.live), samples)
-            return run_trial(plan, listener, record=record, start=start)
+            return (make_load or run_trial)(
+                plan,
+                listener,
+                record=record,
+                start=start,
+                controlled=writer.path if writer is not None and start is None else None,
+            )
+        marker = f"hit-{secrets.token_hex(4)}" if writer is None else writer.id
         with external_load.ExternalGenerator(driver, plan, marker=marker) as tool:
             made = tool.generate(listener)
         if trial is not None:
@@ -91,7 +100,7 @@ def run_hit(
     lost = None
     with Interrupts() as interrupts:
         if out is None:
-            result = make(None, f"hit-{secrets.token_hex(4)}")
+            result = make(None, None)
         else:
             study, planned = _as_study(plan, None if driver is None else driver.name, hide, samples)
             result, lost = _recorded(plan, study, planned, out, make)
@@ -104,10 +113,11 @@ class _HitListener(Listener):
         self,
         interrupts: Interrupts,
         trial: TrialWriter | None,
+        writer: RunWriter | None,
         on_progress: Callable[[Progress], None] | None,
         on_caution: Callable[[str], None] | None,
     ) -> None:
-        self._interrupts, self._trial = interrupts, trial
+        self._interrupts, self._trial, self._writer = interrupts, trial, writer
         self._on_progress, self._on_caution = on_progress, on_caution
 
     def warned(self, notes: Sequence[str]) -> None:
@@ -118,6 +128,12 @@ class _HitListener(Listener):
     def started(self, t0_monotonic_ns: int, t0_unix_ns: int) -> None:
         if self._trial is not None:
             self._trial.started(t0_monotonic_ns=t0_monotonic_ns, t0_unix_ns=t0_unix_ns)
+
+    def load_changed(self, change: LoadChange) -> None:
+        if self._trial is not None and self._writer is not None:
+            self._writer.event("load_changed", **self._trial.name, **asdict(change))
+        if self._on_caution is not None:
+            self._on_caution(f"the load is exploratory now: {change.words}")
 
     def must_stop(self, progress: Progress | None) -> bool:
         if self._on_progress is not None and progress is not None:
@@ -130,11 +146,11 @@ def _recorded(
     study: Study,
     planned: PlannedTrial,
     out: Path,
-    make: Callable[[TrialWriter, str], Result],
+    make: Callable[[TrialWriter, RunWriter], Result],
 ) -> tuple[Result, RecordError | None]:
     """Make a load as the only trial of a study, and keep its record.
 
-    `make` receives the trial's writer and the run's id. If it fails, the record keeps the reason.
+    `make` receives the writers of the trial and of the run. If it fails, the record keeps the reason.
 
     Returns:
         The result, and why its record is incomplete: a disk that became full does not cost the figures.
@@ -151,17 +167,22 @@ def _recorded(
         began = Moment.now()
 
         def seal(result: Result | None, status: TrialStatus, reasons: tuple[str, ...]) -> None:
-            placement = engine_plan.placement_of(plan)
+            made = None if result is None else EngineResult.from_json(result)
+            placement = engine_plan.placement_of(plan, result=made)
             trial.seal(TrialEnd.of(result, status, reasons, began, placement=placement))
             writer.event("trial_sealed", **trial.name, status=status, reasons=list(reasons), leaks=[])
 
         try:
-            result = make(trial, writer.id)
+            result = make(trial, writer)
         except EngineError as fault:
             seal(None, TrialStatus.INVALID, (fault.message,))
             raise
+        made = EngineResult.from_json(result)
+        status, reasons = trial_faults.verdict(made)
         try:
-            seal(result, *trial_faults.verdict(EngineResult.from_json(result)))
+            seal(result, status, reasons)
+            complete = int(status is TrialStatus.COMPLETE)
+            writer.event("stopped" if made.status == "stopped" else "ended", complete=complete)
         except RecordError as fault:
             return result, fault
     return result, None

@@ -21,6 +21,7 @@ from loadlens.model.trial import TrialStatus
 from loadlens.model.workload import Closed, Plan, Target
 from loadlens.record import RunRecord, create_run, open_run, resume_run
 from loadlens.run import engine_plan, environment, external_load, secret_variables, warm_up
+from loadlens.run.engine_trial import MakeLoad
 from loadlens.run.external import cannot_do
 from loadlens.run.interrupts import Interrupts
 from loadlens.run.preparations import prepare_all
@@ -57,6 +58,7 @@ def run_study(
     cache: Path | None = None,
     interrupts: Interrupts | None = None,
     predict: Predictor | None = None,
+    make_load: MakeLoad | None = None,
 ) -> Path:
     """Run the remaining trials of a study and return its record.
 
@@ -68,6 +70,7 @@ def run_study(
         cache: Built environments; the user's cache by default.
         interrupts: Source of an early end; by default Ctrl-C and SIGTERM, for the length of this call.
         predict: Predicts held-out cases from the record before the first of them begins; optional.
+        make_load: Makes the loads elsewhere; None: our engine on this machine.
 
     Raises:
         TestbedError: A build failed, or services do not start; finished trials stay.
@@ -81,7 +84,7 @@ def run_study(
 
     trials = design.order(study)
     used = secret_variables.values_of(study.cases)
-    refuse_bad_plans(trials)
+    refuse_bad_plans(trials, is_run=make_load is None)
     external_load.demand(study)
     with ExitStack() as held:
         interrupts = interrupts or held.enter_context(Interrupts())
@@ -112,6 +115,7 @@ def run_study(
                 before or now,
                 report=study.report,
                 samples=study.samples,
+                make_load=make_load,
             )
         )
         _StudyRun(study, trials, runner, predict).run()
@@ -123,7 +127,7 @@ def refuse_bad_plans(trials: Sequence[PlannedTrial], *, is_run: bool = True) -> 
 
     Args:
         trials: All of them.
-        is_run: This machine must be able to carry the largest of them, too.
+        is_run: They run on this machine, which must be able to carry the largest of them, too.
 
     Raises:
         PlanError: The engine refuses a plan, or its driver does not support it; case and faults are named.

@@ -24,6 +24,7 @@ def faults_of(result: EngineResult) -> tuple[str, ...]:
     ]
     if result.generator.verdict == "stood_still":
         faults.append(result.generator.reasons[0])
+    faults += result.node_faults
     for stream in result.all_loads:
         for kind, words in OWN_LIMITS.items():
             error = stream.errors.get(kind)
@@ -46,6 +47,12 @@ def verdict(result: EngineResult) -> tuple[TrialStatus, tuple[str, ...]]:
     faults = faults_of(result)
     if faults:
         return TrialStatus.INVALID, faults
+    if result.load_changes:
+        count = len(result.load_changes)
+        return TrialStatus.EXPLORATORY, (
+            f"the load was changed {'once' if count == 1 else f'{count} times'} while it ran",
+            *(change.words for change in result.load_changes),
+        )
     if result.status == "stopped":
         return TrialStatus.ABORTED, result.reasons or ("ended early on request",)
     return TrialStatus.COMPLETE, ()

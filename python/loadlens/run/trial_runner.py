@@ -12,7 +12,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from loadlens.engine import Progress as EngineProgress
 from loadlens.engine import Result
 from loadlens.errors import EngineError, LoadlensError, TestbedError, limit_met
 from loadlens.machine import threads
-from loadlens.model.result import EngineResult, StreamResult
+from loadlens.model.result import EngineResult, LoadChange, StreamResult
 from loadlens.model.study import PlannedTrial, ReportSettings
 from loadlens.model.topology import Outside
 from loadlens.model.trial import TrialStatus
@@ -34,12 +34,12 @@ from loadlens.run import (
     trial_faults,
     watching,
 )
-from loadlens.run.engine_trial import Listener, run_trial
+from loadlens.run.engine_trial import Listener, MakeLoad, run_trial
 from loadlens.run.external import DRIVERS
 from loadlens.run.external_load import ExternalGenerator
 from loadlens.run.interrupts import Interrupts, Stopped
 from loadlens.run.preparations import Preparations
-from loadlens.run.progress import Load, Progress, Step, Stopping, TrialEnded, Warned
+from loadlens.run.progress import Keeping, Load, Progress, Step, Stopping, TrialEnded, Warned
 from loadlens.run.time_left import Remaining
 from loadlens.signals import collect
 from loadlens.signals.collect import stacks
@@ -124,6 +124,7 @@ class TrialRunner:
         report: ReportSettings | None = None,
         samples: int | None = KEPT_ROWS,
         watch_every_s: float = WATCH_EVERY_S,
+        make_load: MakeLoad | None = None,
     ) -> None:
         """Prepare a runner; no process runs before the first trial.
 
@@ -136,6 +137,7 @@ class TrialRunner:
             report: The study's `report:` section.
             samples: Rows of requests that each trial keeps of each stream; None: all.
             watch_every_s: Interval of monitor readings.
+            make_load: Makes the loads elsewhere; None: our engine on this machine.
         """
         import polars as pl
 
@@ -143,13 +145,14 @@ class TrialRunner:
         pl.thread_pool_size()
         self.writer = writer
         self.interrupts = interrupts
-        self.progress = progress
+        self.progress: Progress = Keeping(writer, progress)
         self.warned: set[str] = set()  # each warning is shown once per run, not per trial
         self._preparations = preparations
         self._environment = environment
         self._report = report or ReportSettings()
         self._samples = samples
         self._watch_every_s = watch_every_s
+        self._make_load = make_load
         self._testbed: Testbed | None = None
         self._lifetime: tuple[object, ...] | None = None  # trials with the same value may share processes
         self._logs: Path | None = None  # logs of a testbed that outlives its trial
@@ -213,9 +216,13 @@ class TrialRunner:
 
         `None`: there are no processes.
         """
-        if not pids and self._testbed is not None:
-            pids = [process.pid for process in self._testbed.processes()]
+        pids = pids or self.started
         return stacks.may_read(pids) if pids else None
+
+    @property
+    def started(self) -> tuple[int, ...]:
+        """Processes of the services that run now."""
+        return () if self._testbed is None else tuple(process.pid for process in self._testbed.processes())
 
     def close(self) -> tuple[str, ...]:
         """Stop the running testbed; describe leftover processes."""
@@ -310,6 +317,8 @@ class TrialRunner:
         """Run the load and its drain, with monitor readings before and after."""
         case, trial = planned.case, done.trial
         plan = engine_plan.plan_of(planned, testbed.target(case.entry), previous_cut_ns=previous_cut_ns)
+        if self._make_load is not None:  # threads and processors are those of other machines
+            plan = replace(plan, threads=None, cpus=None)
         done.plan = plan
         trial.write_plan(plan.to_json())
         listener = _TrialListener(self, trial, testbed, guard)
@@ -318,7 +327,12 @@ class TrialRunner:
         tool = nullcontext() if driver is None else ExternalGenerator(driver, plan, marker=self.writer.id)
         with tool as external:
             spec = watching.spec_of(
-                testbed, case, marker=self.writer.id, external=external, every_s=self._watch_every_s
+                testbed,
+                case,
+                marker=self.writer.id,
+                external=external,
+                has_nodes=self._make_load is not None,
+                every_s=self._watch_every_s,
             )
             before = time.monotonic_ns()
             with collect.start(spec, trial.readings) as monitor:
@@ -329,7 +343,12 @@ class TrialRunner:
                     time.sleep(IDLE_S)
                     self.interrupts.check()
                 if external is None:
-                    result = run_trial(plan, listener, record=RecordTo(str(trial.live), self._samples))
+                    result = (self._make_load or run_trial)(
+                        plan,
+                        listener,
+                        record=RecordTo(str(trial.live), self._samples),
+                        controlled=self.writer.path,
+                    )
                 else:
                     result = self._external_load(external, listener, trial)
                 drained = time.monotonic_ns()
@@ -411,7 +430,11 @@ class TrialRunner:
                 done.began,
                 services=done.services,
                 placement=engine_plan.placement_of(
-                    done.plan, planned.case, held=done.held, refused=_refused_limit(done.fault)
+                    done.plan,
+                    planned.case,
+                    held=done.held,
+                    refused=_refused_limit(done.fault),
+                    result=done.result,
                 ),
                 environment=environment.differences(was, now),
                 idle=done.idle,
@@ -448,6 +471,10 @@ class _TrialListener(Listener):
     def started(self, t0_monotonic_ns: int, t0_unix_ns: int) -> None:
         self._trial.started(t0_monotonic_ns=t0_monotonic_ns, t0_unix_ns=t0_unix_ns)
 
+    def load_changed(self, change: LoadChange) -> None:
+        self._runner.writer.event("load_changed", **self._trial.name, **asdict(change))
+        self._runner.progress.tell(Warned(f"the trial is exploratory now: {change.words}"))
+
     def must_stop(self, progress: EngineProgress | None) -> bool:
         runner = self._runner
         if runner.interrupts.is_news():
@@ -479,6 +506,8 @@ def _held_outside(outside: Outside | None) -> Iterator[dict[str, Any]]:
         return
     for number, pid in enumerate(outside.pids, 1):
         yield {"service": outside.name, "replica": number, **asdict(placement.held(pid, ()))}
+    for peer in outside.peers:
+        yield {"service": peer.name, "replica": 1, **asdict(placement.held(peer.pid, ()))}
 
 
 def _refused_limit(fault: TestbedError | None) -> str | None:

@@ -9,14 +9,16 @@ from dataclasses import replace
 from loadlens.machine import cgroups, listening_sockets
 from loadlens.model.study import Case
 from loadlens.model.topology import Outside, Service
+from loadlens.run.engine_trial import NODE_VARIABLE
 from loadlens.run.external_load import ExternalGenerator
 from loadlens.signals import collect
 from loadlens.signals.collect import stacks
-from loadlens.signals.collect.scene import DRIVER, GENERATOR, KEEPER, Running, Scene
+from loadlens.signals.collect.scene import DRIVER, GENERATOR, KEEPER, NODE, Running, Scene
 from loadlens.testbed import Testbed
 from loadlens.testbed.ports import HOST
 
 NOT_YET = -1  # pid of a process that its mark will identify
+NODE_MARK = f"{NODE_VARIABLE}=1"
 
 
 def spec_of(
@@ -25,6 +27,7 @@ def spec_of(
     *,
     marker: str,
     external: ExternalGenerator | None = None,
+    has_nodes: bool = False,
     every_s: float = 1.0,
 ) -> collect.MonitorSpec:
     """Return the monitor specification of this testbed, including the generator and the keeper.
@@ -35,6 +38,7 @@ def spec_of(
         marker: The run's id.
         every_s: Interval of the readings; stacks have one of their own.
         external: External tool that will make the load; its processes are detected once it runs.
+        has_nodes: A fleet will make the load; so are its engines on this machine.
     """
     defined = {service.name: service for service in case.services}
     processes = [
@@ -52,17 +56,22 @@ def spec_of(
         for p in testbed.processes()
     ]
     if case.outside is not None:
-        processes = list(_with_outside(processes, case.outside))
+        processes = [*_with_outside(processes, case.outside), *_called(case.outside)]
     processes.append(Running(GENERATOR, 1, os.getpid()))
     if testbed.keeper_pid is not None:
         processes.append(Running(KEEPER, 1, testbed.keeper_pid))
+    if has_nodes:
+        processes.append(Running(NODE, 1, NOT_YET, NODE_MARK))
     if external is not None:
         processes.append(Running(DRIVER, 1, NOT_YET, external.mark))
         processes.append(Running(KEEPER, 2, external.keeper_pid))
     files = {str(file.path): file.service for file in testbed.server_times_files()}
     logs = tuple((log.service, str(log.path), dict(log.backends)) for log in testbed.access_logs())
     is_stacks = case.purpose == "stacks"
-    scene = Scene(tuple(processes), files, logs, testbed.databases(), samples_stacks=is_stacks)
+    otlp = testbed.otlp_address()
+    if otlp is None and case.outside is not None and case.outside.otlp is not None:
+        otlp = HOST, case.outside.otlp.port or 0
+    scene = Scene(tuple(processes), files, logs, testbed.databases(), otlp, samples_stacks=is_stacks)
     return collect.spec_of(scene, marker=marker, every_s=stacks.EVERY_S if is_stacks else every_s)
 
 
@@ -101,6 +110,13 @@ def _with_outside(processes: list[Running], outside: Outside) -> Iterator[Runnin
             defined=replace(service, scrape=None),
             is_here=outside.is_here,
         )
+
+
+def _called(outside: Outside) -> Iterator[Running]:
+    """Yield the processes that an external service calls."""
+    for peer in outside.peers:
+        groups = _groups_around((peer.pid,))
+        yield Running(peer.name, 1, peer.pid, groups=groups, defined=Service(peer.name), is_called=True)
 
 
 def _ports_behind(pids: Sequence[int], asked: Mapping[str, int]) -> dict[int | None, dict[str, int]]:

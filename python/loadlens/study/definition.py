@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from loadlens.errors import DefinitionError, DefinitionErrors
-from loadlens.model.study import Claim, Objective, Published, ReportSettings
+from loadlens.model.study import Claim, FleetSize, Objective, Published, ReportSettings
 from loadlens.model.topology import Scalar
 from loadlens.model.workload import KEPT_ROWS
 
@@ -114,5 +114,7 @@ class Definition:
     report: ReportSettings = field(default_factory=ReportSettings)
     notes: tuple[str, ...] = ()
     samples: int | None = KEPT_ROWS
+    traceparent: bool = False
     hide: tuple[str, ...] = ()
+    fleet: FleetSize | None = None
     variants: Mapping[str, str] = field(default_factory=dict)  # of services: the one that was taken

@@ -102,7 +102,7 @@ def _too_few_trials(experiment: Experiment) -> Iterator[DesignFault]:
         yield experiment.fault("trials.one", message, "trials: 3, or more")
     elif fewest == 2:
         # Half-width of the interval in standard deviations of a trial: t(1) / sqrt 2 and t(2) / sqrt 3.
-        message = "two trials a case: intervals reach 9 standard deviations each way, with three 2.5"
+        message = "two trials per case: an interval reaches 9 standard deviations each way, with three 2.5"
         yield experiment.fault("trials.two", message, "trials: 3, or more")
 
 
@@ -145,10 +145,10 @@ def _too_short(experiment: Experiment) -> Iterator[DesignFault]:
     timed = [case.duration_ns / 1e9 for case in experiment.cases if _is_timed(case) and case.duration_ns]
     shortest = min(timed, default=math.inf)
     if experiment.study.quick and shortest < QUICK_AT_LEAST_S:
-        message = f"{duration_text(shortest)} a trial, quick trials last at least 8 s"
+        message = f"trials of {duration_text(shortest)}: a quick trial needs at least 8 s"
         yield experiment.fault("duration.quick", message, "duration: 8s")
     elif not experiment.study.quick and shortest < INTERVALS_AT_LEAST_S:
-        message = f"{duration_text(shortest)} a trial: fewer than 60 intervals of 250 ms to estimate from"
+        message = f"trials of {duration_text(shortest)}: intervals of quantiles need 60 windows of 250 ms"
         yield experiment.fault("duration.intervals", message, "duration: 20s")
 
 
@@ -163,7 +163,7 @@ def _too_short_for_the_slowest(experiment: Experiment) -> Iterator[DesignFault]:
         if not experiment.study.quick and seconds * TIMES_SLOWEST > measured_s:
             message = (
                 f"{case.name}: {duration_text(measured_s)} is less than {TIMES_SLOWEST:g} "
-                f"times a published answer ({duration_text(seconds)})"
+                f"times a published response time ({duration_text(seconds)})"
             )
             advice = f"duration: {math.ceil(TIMES_SLOWEST * seconds)}s"
             yield experiment.fault("duration.slowest", message, advice)
@@ -182,8 +182,8 @@ def _too_few_for_the_quantile(experiment: Experiment) -> Iterator[DesignFault]:
         if fewest >= needed:
             continue
         message = (
-            f"{metric} of {case.name}: at most {fewest:.0f} requests in a trial, "
-            f"{needed} bound it on both sides"
+            f"{metric} of {case.name}: at most {fewest:.0f} requests per trial, "
+            f"and an interval with two ends needs {needed}"
         )
         enough = f"requests: {needed}"
         if _is_timed(case) and case.duration_ns and fewest:
@@ -217,8 +217,8 @@ def _too_few_for_the_claim(experiment: Experiment) -> Iterator[DesignFault]:
         trials = min(case.trials for case in experiment.cases)
         if trials < needed:
             message = (
-                f"line {claim.line} claims a ratio of {ratio:g} from {trials} trials: where runs of one case "
-                f"differ by {USUAL_SPREAD:.0%}, that is seen four times in five from {needed} trials on"
+                f"line {claim.line} claims a ratio of {ratio:g} from {trials} trials: if runs of one case "
+                f"differ by {USUAL_SPREAD:.0%}, it takes {needed} trials to see that four times in five"
             ).replace("%,", " %,")
             yield experiment.fault("trials.claim", message, f"trials: {needed}")
 
@@ -277,10 +277,10 @@ def _closed_for_an_objective(experiment: Experiment) -> Iterator[DesignFault]:
         # By Little's law so many users who get their responses in time send at least this rate.
         rate = float(f"{users * case.requests / (bound_s + pause_s):.2g}")
         message = (
-            f"{users} users wait for responses: a slow service is asked less, so that {objective.metric} "
-            "looks better than to callers who do not wait"
+            f"{users} users wait for responses: a slow service gets fewer requests, so {objective.metric} "
+            "looks better than it is for callers who do not wait"
         )
-        advice = f"rate: {rate:g}/s, which {users} users send who get their responses within the bound"
+        advice = f"rate: {rate:g}/s, what {users} users send while responses stay within the bound"
         yield experiment.fault("load.closed-objective", message, advice)
 
 
@@ -290,10 +290,12 @@ def _connections_called_users(experiment: Experiment) -> Iterator[DesignFault]:
     many = [load.users for case, load in closed if load.pace is None and _pause_s(case) == 0]
     if max(many, default=0) > 1:
         message = (
-            f"{max(many)} users without think time: each asks as fast as it is answered, so a slower "
-            "service is asked less"
+            f"{max(many)} users without think time: each sends its next request at once, so a slower "
+            "service gets fewer"
         )
-        advice = "think: 1s for people; rate: 50/s for arrivals that do not wait; say connections otherwise"
+        advice = (
+            "think: 1s if they are people; rate: 50/s for arrivals that do not wait; neither for connections"
+        )
         yield experiment.fault("load.no-think", message, advice, is_note=True)
 
 
@@ -364,7 +366,7 @@ def _rate_below_what_is_asked(experiment: Experiment) -> Iterator[DesignFault]:
             workers = _workers(case)
             each = f", {most_per_s / workers:g}/s for each of {workers} workers" if workers > 1 else ""
             message = (
-                f"throughput above {wanted:g}/s is asked, and {case.name} sends at most {most_per_s:g}/s "
+                f"the objective is above {wanted:g}/s, and {case.name} sends at most {most_per_s:g}/s "
                 f"in all{each}"
             )
             way = f"rate: {math.ceil(wanted / case.requests)}/s or more"
@@ -446,7 +448,7 @@ def _too_many_cores(experiment: Experiment) -> Iterator[DesignFault]:
     if beyond:
         message = (
             f"{len(beyond)} of {len(wanted)} cases need up to {max(beyond)} cores, "
-            f"here are {experiment.cores}"
+            f"and this machine has {experiment.cores}"
         )
         advice = f"a machine of {max(beyond)} cores; here they are shown, not judged"
         yield experiment.fault("cores", message, advice, is_note=True)
@@ -467,8 +469,8 @@ def _shared_cores(experiment: Experiment) -> Iterator[DesignFault]:
         taken = max(needed, len(set().union(*pinned)))
         if case.services and needed <= experiment.cores <= taken:
             message = (
-                f"{case.name}: the service may use {taken} of {experiment.cores} cores, and the load is made "
-                "on the same ones"
+                f"{case.name}: the service may use {taken} of {experiment.cores} cores, and the load "
+                "generator runs on the same ones"
             )
             advice = f"a machine of {taken + 1} cores, or {experiment.cores - 1} cores for the service"
             yield experiment.fault("cores.shared", message, advice, is_note=True)

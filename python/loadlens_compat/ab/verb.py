@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from loadlens import __version__, engine, units
+from loadlens import __version__, units
 from loadlens.cli import preflight
 from loadlens.cli.hit import pem_of
 from loadlens.cli.hit_requests import file_body, header_of, target_of
@@ -284,14 +284,16 @@ class Progress:
 
 
 def _drive(asked: Options, plan: Plan, path: str) -> ExitCode:
-    from loadlens_compat.ab.figures import figures_of
-    from loadlens_compat.logged import run_logged
+    from loadlens import engine
 
     for file, flag in ((asked.rows, "-g"), (asked.served, "-e")):
         if file is not None:
             writable(file, flag)
     engine.refuse_faults(plan)
     preflight.connect_once(plan)
+    from loadlens_compat.ab.figures import figures_of
+    from loadlens_compat.logged import run_logged
+
     target = plan.streams[0].target
     step = asked.step_of_progress
     if not asked.is_html:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from loadlens import engine, units
+from loadlens import units
 from loadlens.cli import preflight
 from loadlens.cli.hit_load import quantity
 from loadlens.cli.hit_requests import bytes_body, file_body, target_of
@@ -212,12 +212,14 @@ def plan_of(asked: Options, target: Target, path: str) -> Plan:
 
 
 def _drive(asked: Options, plan: Plan) -> ExitCode:
+    from loadlens import engine
+
+    engine.refuse_faults(plan)
+    preflight.connect_once(plan)
     from loadlens.report.write.terminal.printing import print_lines
     from loadlens_compat.hey import layout as rendered
     from loadlens_compat.logged import run_logged
 
-    engine.refuse_faults(plan)
-    preflight.connect_once(plan)
     logged = run_logged(plan)
     result = logged.done.result
     account = layouts.own_account(plan, result, _notes(asked, plan, result["streams"][0]["status"]))

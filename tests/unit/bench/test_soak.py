@@ -1,4 +1,4 @@
-"""How a long run is said to have changed."""
+"""Check of how a long run is said to have changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is true of the known services, and how the words of generators are read."""
+"""Check of what is true of the known services, and how the words of generators are read."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import struct
+import threading
 import time
 
 import pytest
@@ -42,3 +43,25 @@ def test_every_packet_with_bytes_is_stamped_between_the_calls_that_sent_it() -> 
     assert len(times) == 20 + sent_again
     for before, after in calls:
         assert any(before <= seen <= after for seen in times)
+
+
+def test_reading_ends_though_other_programs_are_never_silent() -> None:
+    has_ended = threading.Event()
+
+    def chatter() -> None:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:
+            own.bind(("127.0.0.1", 0))
+            for _ in range(2_000):
+                own.sendto(b"any", own.getsockname())
+                if has_ended.wait(0.01):
+                    return
+
+    other = threading.Thread(target=chatter)
+    other.start()
+    with arrivals_ns(1):
+        pass
+    is_talking = other.is_alive()
+    has_ended.set()
+    other.join()
+
+    assert is_talking

@@ -24,6 +24,7 @@ scenarios:
 mix: {read: 3, write: 1}
 probes: {health: {get: /health}}
 load: {users: [1, 4], duration: 20s, timeout: 3s}
+samples: 5000
 objectives: [{metric: response_time.p99, below: 50ms}, {metric: throughput, above: 10/s}]
 """
 
@@ -45,6 +46,7 @@ def test_a_search_has_the_services_the_mix_and_the_objectives_of_a_study(study: 
     assert aim.timeout_ns == 3_000_000_000
     assert [objective.metric for objective in aim.objectives] == ["response_time.p99", "throughput"]
     assert aim.find.anything is False
+    assert step_cases.study_of(aim, ()).samples == 5000
 
 
 def test_every_trial_of_the_search_keeps_the_weights_and_the_entry(study: Path) -> None:

@@ -1,4 +1,4 @@
-"""What reaches a terminal and a pipe under NO_COLOR, FORCE_COLOR and TERM: colours, a picture in place."""
+"""Check of what reaches a terminal and a pipe under NO_COLOR, FORCE_COLOR and TERM: colours, a picture."""
 
 from __future__ import annotations
 

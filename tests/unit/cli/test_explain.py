@@ -51,12 +51,15 @@ def test_urls_become_requests_under_their_paths() -> None:
 def test_what_is_not_named_is_looked_for_and_each_part_can_be_switched_off() -> None:
     other = "http://127.0.0.1:8080/ok"
 
-    assert aim_of([URL], ExplainFlags()).find == Find(processes=True, metrics=True, probe=True)
+    assert aim_of([URL], ExplainFlags()).find == Find(True, True, True, peers=True)
     assert aim_of([URL], ExplainFlags(no_pid=True)).find == Find(metrics=True, probe=True)
-    assert aim_of([URL], ExplainFlags(no_metrics=True)).find == Find(processes=True, probe=True)
-    assert aim_of([URL], ExplainFlags(no_probe=True)).find == Find(processes=True, metrics=True)
-    assert aim_of([URL, other], ExplainFlags()).find == Find(processes=True, metrics=True)
-    assert aim_of([URL], ExplainFlags(probe=other, pids=(os.getpid(),))).find == Find(metrics=True)
+    assert aim_of([URL], ExplainFlags(no_metrics=True)).find == Find(True, False, True, peers=True)
+    assert aim_of([URL], ExplainFlags(no_probe=True)).find == Find(True, True, peers=True)
+    assert aim_of([URL], ExplainFlags(no_peers=True)).find == Find(True, True, True)
+    assert aim_of([URL, other], ExplainFlags()).find == Find(True, True, peers=True)
+    assert aim_of([URL], ExplainFlags(probe=other, pids=(os.getpid(),))).find == Find(
+        metrics=True, peers=True
+    )
     assert [aim_of([URL], ExplainFlags(no_stacks=each)).stacks for each in (False, True)] == [True, False]
 
 

@@ -90,7 +90,33 @@ def test_a_comparison_has_a_series_for_each_version_and_a_search_its_rate() -> N
     assert searched.title.startswith("capacity ")
     assert "```mermaid\nxychart-beta\n" in as_markdown(searched)
     assert "```text\np50 of response time, B over A\n" in as_markdown(result_of.of_comparison(ANSWER))
-    assert "rate: 410 /s meet it" in searched.lines
+    assert searched.lines[0] == "410 /s meet it"
+
+
+def test_junit_names_the_metric_that_misses_and_not_an_undecided_headline() -> None:
+    (slower,) = ANSWER.effects
+    wide = Estimate("throughput", "ratio", 0.8, 0.5, 1.2, 3, 0, "by hand")
+    headline = replace(slower, metric="throughput", ratio=wide, change="undecided", is_beyond=False)
+    answer = replace(ANSWER, effects=(headline, replace(slower, is_headline=False)))
+
+    (failure,) = ElementTree.fromstring(as_junit(result_of.of_comparison(answer))).iter("failure")
+
+    assert failure.get("message") == "missed, p50 of response time: 1.10 (1.05–1.15)"
+
+
+@pytest.mark.parametrize(
+    ("low", "is_missed", "outcome"), [(410.0, False, None), (None, True, "failure"), (None, False, "error")]
+)
+def test_a_rate_that_meets_the_objectives_is_a_test_of_its_own(
+    low: float | None, is_missed: bool, outcome: str | None
+) -> None:
+    rates = RateAnswer("why", ("p99 < 50 ms", "failed < 1 %"), low, 455.0, 5, "", (), is_missed)
+    result = result_of.of_explanation(sample_explanation.sample(rates=rates, objectives=(rates.row,)))
+
+    _, test = ElementTree.fromstring(as_junit(result)).iter("testcase")
+
+    assert test.get("name") == "p99 < 50 ms and failed < 1 % at some rate"
+    assert [child.tag for child in test] == ([] if outcome is None else [outcome])
 
 
 def test_csv_has_the_counts_too(written: Path) -> None:
@@ -160,6 +186,27 @@ def test_csv_of_every_verb_has_the_same_columns() -> None:
     )
 
     assert {as_csv(result).partition("\n")[0] for result in results} == {",".join(HEAD)}
+
+
+def test_a_load_that_was_changed_by_hand_has_counts_and_no_figures_in_any_form() -> None:
+    change = {"stream": "load", "what": "users", "old": 2, "new": 5, "at_ns": 1_500_000_000}
+    content = {**hit_result.result(), "load_changes": [change]}
+    result = result_of.of_load("a load", EngineResult.from_json(content), ("exploratory",), ())
+
+    rows = rows_of(result)
+    counts = {row["metric"] for row in rows if row["value"]}
+    suite = ElementTree.fromstring(as_junit(result))[0]
+    error = suite.find("testcase/error")
+
+    assert {metric.partition(".")[0] for metric in counts} <= {"requests", "status", "errors"}
+    assert {"requests.issued", "requests.ok"} <= counts
+    notes = {row["note"] for row in rows if row["metric"] in ("throughput", "response_time.p99")}
+    assert notes == {"the load was changed while it ran"}
+    assert "| p99 of response time | not measured |" in as_markdown(result)
+    assert (suite.get("failures"), suite.get("errors")) == ("0", "1")
+    assert error is not None
+    assert "load: 2 users to 5 users from 1.500 s on" in str(error.get("message"))
+    assert json.loads(benchmarks.as_smaller_is_better(result)) == []
 
 
 def test_a_search_has_its_capacity_and_a_row_for_each_level() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 
@@ -128,6 +129,23 @@ def test_terminal_page_and_files_show_the_change() -> None:
     assert page.count("<svg") >= 3
     assert len(as_csv(result).splitlines()) == 1 + 5 * FEWEST
     assert "+20.0 %" in as_markdown(result)
+
+
+def test_open_intervals_of_records_side_by_side_share_one_word() -> None:
+    def opened(series: Series, numbers: set[int]) -> Series:
+        points = [
+            replace(point, figure=replace(point.figure, high=None))
+            if isinstance(point.figure, Estimate) and number in numbers
+            else point
+            for number, point in enumerate(series.points)
+        ]
+        return replace(series, points=tuple(points))
+
+    def words(numbers: set[int]) -> int:
+        return history_page(replace(answer(), series=(opened(answer().series[0], numbers),))).count(">open<")
+
+    # thirty records on 600 px: a word of 25 px covers the next arrow, and not the third
+    assert [words(numbers) for numbers in (set(), {4}, {4, 5, 6}, {4, 12})] == [0, 1, 1, 2]
 
 
 # --- the verb -------------------------------------------------------------------------------------------

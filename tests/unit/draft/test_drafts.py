@@ -16,13 +16,14 @@ import pytest
 
 from loadlens import engine
 from loadlens.cli.init import InitOptions, draft_of
-from loadlens.draft import Draft, Request, usable
+from loadlens.draft import Draft, Request, path_of, usable
 from loadlens.draft.write import text_of
 from loadlens.errors import UsageError
 from loadlens.model.study import PlannedTrial
 from loadlens.model.workload import Closed, Target
 from loadlens.run import engine_plan
 from loadlens.study import lint, parse, plan
+from loadlens.study.definition import Definition
 
 Arrived = tuple[str, str, dict[str, str], str]
 
@@ -302,3 +303,76 @@ def test_what_is_not_of_the_format_is_refused_in_a_sentence(tmp_path: Path, kind
 
     with pytest.raises(UsageError):
         usable(draft_of(InitOptions(url=str(tmp_path / "f"), kind=kind)))
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("har", '{"log": {"entries": [{"request": {"method": "GET", "url": [null]}}]}}'),
+        ("curl", "~curl http://127.0.0.1/"),
+        ("postman", '{"item": ' + "[" * 100_000),
+        ("openapi", "[" * 10_000),
+    ],
+    ids=["har", "curl", "postman", "openapi"],
+)
+def test_what_is_not_of_the_format_is_refused_with_another_server_too(
+    tmp_path: Path, kind: str, text: str
+) -> None:
+    (tmp_path / "f").write_text(text)
+
+    with pytest.raises(UsageError):
+        usable(draft_of(InitOptions(url="http://127.0.0.1", file=str(tmp_path / "f"), kind=kind)))
+
+
+def study_of(tmp_path: Path, line: str) -> tuple[Definition, Draft]:
+    file = tmp_path / "line.txt"
+    file.write_text(line)
+    draft = usable(draft_of(InitOptions(kind="curl", url=None, file=str(file))))
+    return parse.read_text(text_of(draft), file), draft
+
+
+def test_an_insecure_line_of_curl_is_a_study_that_trusts_any_certificate(tmp_path: Path) -> None:
+    secure, _ = study_of(tmp_path, "curl https://127.0.0.1/")
+    insecure, _ = study_of(tmp_path, "curl -k https://127.0.0.1/")
+    plain, _ = study_of(tmp_path, "curl -k http://127.0.0.1/")
+
+    assert "insecure: true" in insecure.text
+    assert "tls" not in secure.text + plain.text
+
+
+def test_a_header_of_credentials_wins_over_a_user_as_in_curl(tmp_path: Path) -> None:
+    study, _ = study_of(tmp_path, "curl -u me:secret -H 'Authorization: Bearer x' http://127.0.0.1/")
+
+    assert "Authorization" in study.text
+    assert "auth:" not in study.text
+
+
+@pytest.mark.parametrize(
+    ("url", "path"),
+    [
+        ("HTTP://127.0.0.1/a", "/a"),
+        ("http://127.0.0.1/a b/\u00e9?q={1}&r={{uuid}}", "/a%20b/%C3%A9?q=%7B1%7D&r={{uuid}}"),
+    ],
+)
+def test_what_may_not_stand_in_a_path_is_percent_encoded(tmp_path: Path, url: str, path: str) -> None:
+    _, draft = study_of(tmp_path, f"curl '{url}'")
+
+    assert path_of(draft.requests[0].url) == path
+
+
+def test_requests_that_no_study_can_hold_are_left_out(tmp_path: Path) -> None:
+    lines = ("-H 'a b: 1'", "-H $'a: b\\x01'", "--data-raw $'\\x00'", "-d ok")
+
+    study, draft = study_of(tmp_path, "\n".join(f"curl http://127.0.0.1/ {flags}" for flags in lines))
+
+    assert draft.left_out == (
+        "1 requests with a header that HTTP has no such name for",
+        "1 requests with a control character in the URL, a header or a user",
+        "1 requests with a NUL or half a surrogate pair",
+    )
+    assert "body: ok" in study.text
+
+
+def test_a_port_that_is_no_number_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="not an http or https URL"):
+        study_of(tmp_path, "curl http://127.0.0.1:8a/")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from loadlens.model.profile import Profile, Segment
 from loadlens.model.workload import (
     Auth,
@@ -21,12 +23,14 @@ from loadlens.model.workload import (
     RecordTo,
     Replay,
     Scenario,
+    Share,
     Source,
     Step,
     Stream,
     Target,
     Think,
     Tls,
+    shares_of,
 )
 
 STEPS = (
@@ -73,9 +77,9 @@ PLAN = Plan(
     warmup_ns=1,
     duration_ns=2,
     drain_ns=3,
-    record=RecordTo("live", 5),
+    record=RecordTo("live", 5, sums=True),
     feeds=(Feed("feed", "a.csv", "2" * 64, "csv", "unique", "stop"),),
-    share=(1, 2),
+    share=Share(4, 9, 9),
 )
 
 
@@ -95,3 +99,28 @@ def test_what_a_short_plan_leaves_out_has_its_default() -> None:
 
     scenario = Scenario("a", 1.0, (Step("a", "GET", "/"),))
     assert plan == Plan(1, (Stream("load", "load", Target("h", 80, "h:80"), (scenario,), Open(5.0)),))
+
+
+def test_weights_become_shares_without_their_common_factor() -> None:
+    assert shares_of([2, 6, 10]) == (Share(0, 1, 9), Share(1, 4, 9), Share(4, 9, 9))
+    assert shares_of([7]) == (Share(),)
+    assert [share.weight for share in shares_of([3, 1])] == [0.75, 0.25]
+
+
+@pytest.mark.parametrize(
+    ("weights", "fault"),
+    [
+        ([], "from 1 on, got none"),
+        ([1, 0, 2], "from 1 on, got 1, 0, 2"),
+        ([9_999, 2], "10,001 parts, at most 10,000"),
+    ],
+)
+def test_weights_that_make_no_shares_are_refused(weights: list[int], fault: str) -> None:
+    with pytest.raises(ValueError, match=fault):
+        shares_of(weights)
+
+
+def test_a_share_of_an_early_record_is_one_part() -> None:
+    content = json.loads(PLAN.to_json())
+
+    assert Plan.from_json({**content, "share": {"index": 2, "of": 3}}).share == Share(2, 3, 3)

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from loadlens.measure.case import CaseMeasures
 from loadlens.model.finding import Estimate, Undecided
+from loadlens.model.study import Objective
 from loadlens.present.objective_text import verdict
+from loadlens.report.build.objectives import rows
+from tests import records
 
 
 def figure(low: float | None, high: float | None) -> Estimate:
@@ -31,3 +35,14 @@ def test_what_is_undecided_gives_its_reason() -> None:
         "unknown",
         "undecided: 12 requests, needs 368",
     )
+
+
+def test_a_case_without_a_valid_trial_keeps_its_objectives_under_their_names() -> None:
+    wanted = [Objective("response_time.p90", None, below=0.1), Objective("failed.share", None, below=0.01)]
+
+    shown = rows([CaseMeasures(records.planned_case(), ())], wanted)
+
+    assert [(row.limit, row.state) for row in shown] == [
+        ("below 100 ms", "unknown"),
+        ("below 1.00 %", "unknown"),
+    ]

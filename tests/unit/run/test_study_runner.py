@@ -22,7 +22,7 @@ from loadlens import engine
 from loadlens.errors import EngineError, ExitCode, PlanError, RecordError, TestbedError
 from loadlens.model.result import EngineResult
 from loadlens.model.study import Case, PlannedTrial, Probe
-from loadlens.model.topology import Limits, Outside, Service
+from loadlens.model.topology import Limits, Outside, Peer, Service
 from loadlens.model.trial import TrialStatus
 from loadlens.model.workload import Closed, Connection, Open, Scenario, Step, Target
 from loadlens.record import RunRecord, TrialEnd, create_run, open_run
@@ -722,6 +722,23 @@ def test_the_environment_says_which_machine_it_was_and_takes_no_variable(
     assert "s3cret-of-the-environment" not in str(facts)
 
 
+@pytest.mark.parametrize(
+    ("typed", "command"),
+    [
+        (["/usr/bin/loadlens", "run", "a.yaml"], ["loadlens", "run", "a.yaml"]),
+        (["/a/loadlens/__main__.py", "hit"], ["loadlens", "hit"]),
+        (["/a/pytest/__main__.py", "tests"], []),
+        (["report.py", "run"], []),
+    ],
+)
+def test_the_command_of_a_record_is_ours_or_none(
+    typed: list[str], command: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.argv", typed)
+
+    assert environment.of_machine()["command"] == command
+
+
 def test_users_and_places_are_what_threads_are_bounded_by(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(16)))
 
@@ -747,6 +764,21 @@ def test_the_record_says_what_was_asked_what_held_and_what_was_refused() -> None
     assert (db["cpu"], db["period_s"], db["held"]) == (None, None, [])
     assert placed["refused"] == "services.db.limits.cpu: no group"
     assert placed["generator_threads"] is None  # the trial never got so far
+
+
+def test_what_the_service_calls_has_a_place_of_its_own_and_is_marked() -> None:
+    outside = Outside("service", "127.0.0.1", True, pids=(41,), peers=(Peer("store", 51),))
+    held = [
+        {"service": name, "replica": 1, "cpus": (cpu,), "cpu": None, "memory_bytes": None}
+        for cpu, name in enumerate(("service", "store"))
+    ]
+
+    placed = engine_plan.placement_of(None, records.case(outside=outside), held=held)["services"]
+
+    assert [(name, each["held"][0]["cpus"], each.get("is_called")) for name, each in placed.items()] == [
+        ("service", (0,), None),
+        ("store", (1,), True),
+    ]
 
 
 @pytest.mark.parametrize(("cpus", "shared"), [((0, 1), True), ((1,), False), (None, None)])

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from loadlens.machine import listening_sockets
-from loadlens.model.topology import Outside, Scrape, Service
+from loadlens.model.topology import Outside, Peer, Scrape, Service
 from loadlens.model.workload import Tls
 from loadlens.run import watching
 from tests import records
@@ -16,7 +16,9 @@ from tests import records
 HTTP = (("http", 8080),)
 
 
-def asked(outside: Outside | None, *started: Any, services: tuple[Service, ...] = ()) -> dict[str, Any]:
+def asked(
+    outside: Outside | None, *started: Any, services: tuple[Service, ...] = (), purpose: str = "load"
+) -> dict[str, Any]:
     """Each monitor's spec by its name."""
     testbed: Any = SimpleNamespace(
         processes=lambda: started,
@@ -24,11 +26,11 @@ def asked(outside: Outside | None, *started: Any, services: tuple[Service, ...] 
         server_times_files=lambda: (),
         access_logs=lambda: (),
         databases=dict,
+        otlp_address=lambda: None,
     )
-    spec = watching.spec_of(
-        testbed, records.case(outside=outside, services=services), marker="run", every_s=0.5
-    )
-    assert spec.interval_s == 0.5
+    case = records.case(outside=outside, services=services, purpose=purpose)
+    spec = watching.spec_of(testbed, case, marker="run", every_s=0.5)
+    assert spec.interval_s == (0.5 if purpose == "load" else 0.05)
     return {source.monitor: source for source in spec.sources}
 
 
@@ -41,6 +43,19 @@ def test_processes_that_run_already_are_watched_with_all_that_they_start() -> No
 
     assert watched(specs) == [("service", 1, 41, True), ("service", 2, 42, True)]
     assert [(p.service, p.port) for p in specs["tcp"].ports] == [("service", 8080)]
+
+
+def test_processes_that_the_service_calls_are_watched_and_their_stacks_are_not() -> None:
+    called = (Peer("postgres", 51), Peer("redis-server", 52))
+    outside = Outside("service", "127.0.0.1", True, HTTP, pids=(41,), peers=called)
+
+    assert watched(asked(outside)) == [
+        ("service", 1, 41, True),
+        ("postgres", 1, 51, True),
+        ("redis-server", 1, 52, True),
+    ]
+    sampled = asked(outside, purpose="stacks")["stacks"].processes
+    assert [process.pid for process in sampled] == [41]
 
 
 def test_from_outside_the_port_is_watched_and_no_process_is() -> None:

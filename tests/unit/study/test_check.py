@@ -51,7 +51,7 @@ order: random in each block, seed 1
   and 2 more blocks in other orders: -v shows them
 
 design: 1 remark
-  △ ladder: two trials a case: intervals reach 9 standard deviations each way, with three 2.5
+  △ ladder: two trials per case: an interval reaches 9 standard deviations each way, with three 2.5
     try trials: 3, or more"""
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import jsonschema  # type: ignore[import-untyped]
+import jsonschema
 import pytest
 
 from loadlens.errors import DefinitionError, DefinitionErrors, ExitCode, nearest
@@ -175,6 +175,31 @@ def keys_in(content: Any) -> set[str]:
 
 
 # -------------------------------------------------------------------------------------------------- faults
+
+
+@pytest.mark.parametrize(
+    ("before", "indent", "last"),
+    [
+        ("", "", 115),
+        ("services:\n  db:\n", "    ", 115),
+        ("scenarios:\n  look:\n    - get: /\n", "      ", 116),
+    ],
+    ids=["study", "service", "step"],
+)
+def test_a_file_is_read_no_further_than_a_hundred_unknown_keys(
+    before: str, indent: str, last: int, tmp_path: Path
+) -> None:
+    kept = SMALL.splitlines()  # what `before` has is left out
+    block = before.partition(":")[0]
+    text = "\n".join(kept[:i] + kept[i + 2 :] if before and (i := kept.index(f"{block}:")) else kept)
+    keys = "".join(f"{indent}key{number}: 1\n" for number in range(5000))
+
+    faults = faults_of(tmp_path, f"{text}\n\n{before}{keys}: never read: [")
+
+    assert [fault.message for fault in faults[:2]] == ["unknown key 'key0'", "unknown key 'key1'"]
+    assert faults[-2].message == "90 more unknown keys"
+    assert faults[-1].message == "100 unknown keys: the file is read up to here"
+    assert line_of(faults[-1]) == last
 
 
 def test_all_faults_are_shown_together_with_line_key_and_hint(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What a short study stands for, and that each mistake in one is named once."""
+"""Short studies stand for long ones, and each mistake in one is named once."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import jsonschema  # type: ignore[import-untyped]
+import jsonschema
 import pytest
 
 from loadlens.errors import DefinitionErrors

@@ -1,4 +1,4 @@
-"""What `tools/figures.py` puts into a study's folder, from a record that an earlier version wrote."""
+"""Pages that `tools/figures.py` puts into a study's folder, from a record that an earlier version wrote."""
 
 from __future__ import annotations
 

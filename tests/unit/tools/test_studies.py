@@ -1,4 +1,4 @@
-"""What `make studies` calls sound: structure and counts, on a record that an earlier version wrote."""
+"""Conditions of `make studies` on structure and counts, on a record that an earlier version wrote."""
 
 from __future__ import annotations
 

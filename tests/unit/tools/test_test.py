@@ -46,6 +46,18 @@ FAILED tests/unit/test_units.py::test_a_time[1 s - 2 s] - AssertionError: assert
 ERROR tests/unit/test_store.py::test_a_record
 2 failed, 6520 passed, 71 skipped, 1 error in 1203.11s (0:20:03)
 """
+NODE = """
+not ok 2 - a value has the text that the report gives it
+1..18
+# tests 18
+# suites 0
+# pass 16
+# fail 1
+# cancelled 0
+# skipped 1
+# todo 0
+# duration_ms 153.095981
+"""
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +74,13 @@ def test_all_programs_of_cargo_are_added_up(tool: ModuleType) -> None:
     assert tool.cargo_counts(CARGO, 101) == tool.Counts(passed=77, failed=2, skipped=1)
 
 
+def test_a_suite_of_the_page_that_cannot_run_is_one_skipped_test(tool: ModuleType) -> None:
+    assert tool.node_counts(NODE, 1) == tool.Counts(passed=16, failed=1, skipped=1)
+    assert tool.node_counts("skipped test of the page: node and npm are not installed", 0) == tool.Counts(
+        skipped=1
+    )
+
+
 def test_errors_of_pytest_are_failures_and_repeats_are_counted(tool: ModuleType) -> None:
     assert tool.pytest_counts(PYTEST, 1) == tool.Counts(passed=6520, failed=3, skipped=71, repeated=1)
 
@@ -69,6 +88,7 @@ def test_errors_of_pytest_are_failures_and_repeats_are_counted(tool: ModuleType)
 def test_a_run_that_fails_without_a_failed_test_is_one_failure(tool: ModuleType) -> None:
     assert tool.cargo_counts("error: could not compile `loadlens-sys`", 101).failed == 1
     assert tool.pytest_counts("no tests ran in 0.01s", 5).failed == 1
+    assert tool.node_counts("error: could not resolve ./nothing.ts", 1).failed == 1
     assert tool.pytest_counts("10 passed in 1.0s", 2) == tool.Counts(passed=10, failed=1)
 
 
@@ -103,6 +123,8 @@ def test_only_the_slow_tier_may_repeat_judgements_and_nothing_is_run_twice(
             status = 0 if "--no-run" in command else cargo
             ok = "test result: ok. 5 passed; 0 failed; 1 ignored"
             return status, ok if status == 0 else "test result: FAILED. 4 passed; 1 failed; 1 ignored"
+        if command[-1] == "test":
+            return 0, "# pass 3\n# fail 0\n# skipped 1\n"
         return 0, f"{repeated} judgements repeated\n10 passed, 2 skipped in 1.0s"
 
     monkeypatch.setattr(tool, "run", run)
@@ -110,11 +132,13 @@ def test_only_the_slow_tier_may_repeat_judgements_and_nothing_is_run_twice(
     failed = int(cargo != 0) + int(tier == "fast" and repeated > 0)
 
     assert tool.main() == int(failed > 0)
-    assert len([command for command in commands if "--no-run" not in command]) == 2
+    page = int(tier == "fast")
+    assert len([command for command in commands if "--no-run" not in command]) == 2 + page
     assert commands[-1][-2:] == ["-k", "host"]
     *_, repeats, last = capsys.readouterr().out.splitlines()
     assert repeats == f"{repeated} judgements repeated"
-    assert last == f"{15 - int(cargo != 0)} passed, {failed} failed, 3 skipped"
+    passed = 15 + 3 * page - int(cargo != 0)
+    assert last == f"{passed} passed, {failed} failed, {3 + page} skipped"
 
 
 def test_every_test_is_in_one_tier_by_its_folder_or_its_mark() -> None:

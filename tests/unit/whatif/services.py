@@ -147,3 +147,15 @@ def behind_lock(load: Load, *, hold_s: float = 0.2, timeout_s: float | None = No
         if done + load.think_s < load.seconds:
             heapq.heappush(events, (done + load.think_s, 0, user))
     return trace
+
+
+def starving(load: Load, *, served: int = 2, work_s: float = 0.6) -> Trace:
+    """A few users are answered one time after another, none of the others before the end."""
+    trace = Trace(busy=[[]])
+    for user in range(load.users):
+        due = 0.05 * user
+        while due < load.seconds:
+            took = work_s if user < served else 2 * load.seconds
+            trace.requests.append(Request(0, 0, due, due + took, 201, took))
+            due += took + load.think_s
+    return trace

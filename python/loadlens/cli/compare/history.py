@@ -42,7 +42,7 @@ def history(given: HistoryOptions) -> None:
     """
     outputs = outputs_of(given.out)
     unknown = [name for name in outputs.files if name not in FORMATS]
-    if outputs.record is not None or unknown:
+    if outputs.record is not None or outputs.sent or unknown:
         what = f"{unknown[0]}: a history judges nothing" if unknown else "a history makes no record"
         raise UsageError(what, where="--out", hint=", ".join(f"{name}=FILE" for name in FORMATS))
     if not given.folder.is_dir():

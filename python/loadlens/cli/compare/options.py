@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Final
 
 from loadlens import units
 from loadlens.cli.explain_options import ExplainFlags, aim_of
+from loadlens.cli.fleet.nodes import FLEET, INSECURE_FLEET
 from loadlens.cli.hit_load import quantity
 from loadlens.cli.options import EXPECTED, HEADERS, HIDE, INSECURE, METHOD, SEED, argument, option
 from loadlens.cli.outputs import OUTPUTS
+from loadlens.cli.ui.page import UI
 from loadlens.credentials import Hiding
 from loadlens.errors import UsageError
-from loadlens.present import words
 
 if TYPE_CHECKING:
     from loadlens.compare.plan import Task
@@ -81,6 +82,8 @@ class CompareFlags:
         group=LOAD,
     )
     seed: int | None = option(*SEED, group=LOAD)
+    fleet: str | None = option(*FLEET, group=LOAD)
+    insecure_fleet: bool = option(*INSECURE_FLEET, group=LOAD)
     margin: str = option(
         "--margin SHARE",
         "Take changes below SHARE as no change. Default: 3%. Example: --margin 5%",
@@ -103,6 +106,7 @@ class CompareFlags:
     as_json: bool = option(
         "--json", "Print the answer as JSON (docs/reference/compare-json.md).", group=OUTPUT
     )
+    ui: bool = option(*UI, group=OUTPUT)
     quiet: bool = option("-q --quiet", "Print only the verdict.", group=OUTPUT)
 
 
@@ -162,6 +166,8 @@ def study_of(given: CompareFlags) -> Path | None:
 
 def _refuse_one_revision(revisions: Sequence[str]) -> None:
     if len(revisions) != 2:
+        from loadlens.present import words
+
         raise UsageError(
             words.plural(len(revisions), "revision"), where="--rev", hint=f"--rev main --rev {revisions[0]}"
         )
@@ -219,6 +225,7 @@ def task_of(given: CompareFlags, folders: Sequence[Path]) -> Task:
             no_metrics=True,
             no_probe=True,
             no_stacks=True,
+            no_peers=True,
             budget=given.budget,
             remote=given.remote,
             seed=given.seed,

@@ -21,10 +21,12 @@ from loadlens.cli.compare.options import (
     study_of,
     task_of,
 )
+from loadlens.cli.fleet.nodes import Wanted, nodes_for, nodes_of
 from loadlens.cli.hit_load import quantity
 from loadlens.cli.hit_requests import target_of
 from loadlens.cli.options import Example, verb
 from loadlens.cli.outputs import Show, outputs_of, write_page
+from loadlens.cli.ui.page import page_of
 from loadlens.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -58,7 +60,7 @@ def compare(given: CompareFlags) -> None:
 
     Exit 99 if it is slower by more than the margin with its whole interval, or fails more often.
     """
-    show = Show(outputs_of(given.out), as_json=given.as_json, quiet=given.quiet)
+    show = Show(outputs_of(given.out), as_json=given.as_json, quiet=given.quiet, ui=given.ui)
     sys.exit(int(_live(given, show) if is_live(given) else _of_records(given, show)))
 
 
@@ -93,13 +95,15 @@ def _live(given: CompareFlags, show: Show) -> ExitCode:
         else:
             run, names, budget_s = _pairs(given, stack)
         record = show.outputs.folder("compare", stack)
+        stack.enter_context(page_of(record, is_wanted=show.ui))
         from loadlens.cli.explain import listener
         from loadlens.run.interrupts import Stopped
 
         try:
             with ExitStack() as drawing:
                 title = f"compare {names[0]} with {names[1]}"
-                progress = listener(title, budget_s, drawing, is_silent=show.is_silent)
+                progress = listener(title, budget_s, record, drawing, is_silent=show.is_silent)
+                drawing.enter_context(show.outputs.exporting(record))
                 done = run(record, progress)
         except Stopped as stopped:
             return stopped.code
@@ -116,28 +120,35 @@ def _pairs(given: CompareFlags, stack: ExitStack) -> _Run:
 
         folders = stack.enter_context(worktrees(Path.cwd(), given.revisions))
     task = task_of(given, folders)
-    for aim in task.aims:
-        if not aim.services:
-            target, _ = target_of(aim.origin)
+    targets = [target_of(aim.origin)[0] for aim in task.aims]
+    nodes = stack.enter_context(nodes_of(_wanted(given), [target.host for target in targets]))
+    for aim, target in zip(task.aims, targets, strict=True):
+        if not aim.services and (nodes is None or not nodes.away):
             preflight.connect(replace(target, tls=aim.tls), timeout_ns=aim.timeout_ns, is_hit=False)
     from loadlens.compare.live import run_pairs
 
-    return _Run(partial(run_pairs, task), task.names, task.budget_s)
+    make_load = None if nodes is None else nodes.make_load
+    return _Run(partial(run_pairs, task, make_load=make_load), task.names, task.budget_s)
+
+
+def _wanted(given: CompareFlags) -> Wanted:
+    return Wanted(given.fleet, given.insecure_fleet)
 
 
 def _study_pairs(given: CompareFlags, path: Path, stack: ExitStack) -> _Run:
     """Return the comparison of two revisions of a study, in its quick profile."""
     from loadlens.cli.run import planned_study, study_file
-    from loadlens.compare.plan import Terms
     from loadlens.compare.revisions import top_of, worktrees
-    from loadlens.compare.study_pairs import both_versions, run_study_pairs
     from loadlens.run import secret_variables
-    from loadlens.study import plan
 
     study = planned_study(path, quick=True)
     secret_variables.refuse_missing(study, str(study_file(path)))
     top = top_of(Path(study.folder))
     trees = stack.enter_context(worktrees(top, given.revisions))
+    from loadlens.compare.plan import Terms
+    from loadlens.compare.study_pairs import both_versions, run_study_pairs
+    from loadlens.study import plan
+
     both = both_versions(study, top, trees)
     once = replace(both, cases=tuple(replace(case, trials=1) for case in both.cases))
     terms = Terms(
@@ -147,24 +158,35 @@ def _study_pairs(given: CompareFlags, path: Path, stack: ExitStack) -> _Run:
         seed=study.seed if given.seed is None else given.seed,
     )
     pair_s = plan.duration(once).seconds
-    return _Run(partial(run_study_pairs, both, terms, pair_s), terms.names, terms.budget_s)
+    make_load = stack.enter_context(nodes_for(_wanted(given), both))
+    run = partial(run_study_pairs, both, terms, pair_s, make_load=make_load)
+    return _Run(run, terms.names, terms.budget_s)
 
 
 def _of_records(given: CompareFlags, show: Show) -> ExitCode:
     from loadlens.cli.report import opened
 
-    if show.outputs.record is not None:
+    if show.outputs.record is not None or show.outputs.sent:
         raise UsageError("a comparison of records makes no record", where="--out", hint="json=FILE, md=FILE")
+    if show.ui:
+        raise UsageError("a comparison of records runs nothing", where="--ui", hint="loadlens ui")
+    if _wanted(given) != Wanted():
+        raise UsageError("a comparison of records runs nothing", where="--fleet", hint="without it")
     margin, (first, *others) = margin_of(given.margin), given.targets
     record = opened(Path(first))
-    from loadlens.compare import records
-
     if len(others) == 1 and is_record_text(others[0]):
-        answer = records.of_records(record, opened(Path(others[0])), margin)
-        return _answer(show, given.page, answer)
+        other = opened(Path(others[0]))
+        from loadlens.compare import records
+
+        return _answer(show, given.page, records.of_records(record, other, margin))
     if len(others) not in (0, 2) or not all("=" in text for text in others):
         raise UsageError(
             f"not two versions: {' '.join(given.targets)}",
             hint=f"loadlens compare {first} RECORD, or {first} FACTOR=LEVEL FACTOR=LEVEL",
         )
+    from loadlens.compare.levels import refuse_levels
+
+    refuse_levels(record, others)
+    from loadlens.compare import records
+
     return _answer(show, given.page, records.of_levels(record, others, margin))

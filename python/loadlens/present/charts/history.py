@@ -61,6 +61,8 @@ def history(series: Series, width: int) -> Spec | None:
         x2={"field": "end"},
     )
     spans = [row for row in rows if row["low"] is not None or row["high"] is not None]
-    panel.layers += parts.interval_layers(spans, panel.x, y, "low", "high", None)
+    panel.layers += parts.interval_layers(
+        spans, panel.x, y, "low", "high", None, lambda row: x.position(row["n"])
+    )
     panel.add(rows, {"type": "point"})
     return panel.spec(width, HEIGHT)

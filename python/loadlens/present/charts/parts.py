@@ -11,9 +11,9 @@ from __future__ import annotations
 import math
 import textwrap
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from loadlens.model.report import Chart
 from loadlens.present import numbers, tokens, words
@@ -398,10 +398,29 @@ def zero_note(zeros: Sequence[Any], what: str) -> tuple[str, ...]:
     return (f"0 at: {what} {shown}".replace("  ", " "),)
 
 
+OPEN_PX: Final = 36.0  # of the word `open` and a gap
+
+
 def interval_layers(
-    rows: Sequence[Row], x: Spec, axis: Axis, low: str, high: str, colour: Spec | None
+    rows: Sequence[Row],
+    x: Spec,
+    axis: Axis,
+    low: str,
+    high: str,
+    colour: Spec | None,
+    along: Callable[[Row], float] | None = None,
 ) -> list[Spec]:
-    """Return interval rules; an open end runs to the panel's edge, with an arrowhead and the word `open`."""
+    """Return interval rules; an open end runs to the panel's edge, with an arrowhead and the word `open`.
+
+    Args:
+        rows: One for each interval.
+        x: The horizontal channel.
+        axis: The vertical axis.
+        low: Column of the lower end.
+        high: Column of the upper end.
+        colour: The colour channel.
+        along: Horizontal place of a row, px, where rows may be close: words that would overlap are left out.
+    """
     drawn = [row for row in rows if row.get(low) is not None or row.get(high) is not None]
     ends = [with_ends(row, low, high, axis) for row in drawn]
     open_top = {"_edge": 4.0, "_at": 9.0, "_open": "open", "_turn": 0}
@@ -414,8 +433,20 @@ def interval_layers(
     layers = [layer(ends, rule, x=x, y=field("_low"), y2={"field": "_high"}, color=colour)]
     if arrows:
         layers.append(layer(arrows, ARROW_UP, x=x, y=pixel("_edge"), angle=pixel("_turn"), color=colour))
-        layers.append(layer(arrows, NOTE, x=x, y=pixel("_at"), text=field("_open", "nominal")))
+        worded = arrows if along is None else _with_room(arrows, along)
+        layers.append(layer(worded, NOTE, x=x, y=pixel("_at"), text=field("_open", "nominal")))
     return layers
+
+
+def _with_room(arrows: Sequence[Row], along: Callable[[Row], float]) -> list[Row]:
+    """Return the arrows whose word does not reach the next arrow of the same edge."""
+    return [
+        row
+        for row in arrows
+        if not any(
+            other["_turn"] == row["_turn"] and 0 < along(other) - along(row) < OPEN_PX for other in arrows
+        )
+    ]
 
 
 def with_ends(row: Row, low: str, high: str, axis: Axis) -> dict[str, Any]:

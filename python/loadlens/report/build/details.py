@@ -28,7 +28,7 @@ from loadlens.model.result import Generator
 from loadlens.model.trial import Outcome
 from loadlens.present import numbers, words
 from loadlens.present.numbers import percent
-from loadlens.report.build import insides, query_tables, tables
+from loadlens.report.build import insides, node_table, query_tables, span_table, tables
 from loadlens.report.build.brief import Brief
 from loadlens.report.build.percentiles import highest_known
 from loadlens.signals.read import log_lines
@@ -64,7 +64,9 @@ def detail(case: CaseMeasures, cores: float, brief: Brief, *, is_open: bool) -> 
         reasons=tables.failures(case),
         inside=insides.table(case),
         backends=insides.backends(case),
+        spans=span_table.table(case),
         proxies=proxy_counts.table(case),
+        nodes=node_table.table(case),
     )
 
 

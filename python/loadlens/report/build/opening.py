@@ -240,7 +240,7 @@ def _others(cause: Finding | None, groups: Sequence[CurveCases]) -> str:
             ]
             if seen:
                 load, mean, case = seen[-1]
-                request = case.probe_streams(name)[0].plan.steps[0].request
+                request = words.probe(name, case.probe_streams(name)[0].plan.steps[0].request)
                 closed = case.reference is not None and case.reference.plan.is_closed
                 at = words.users(load, exactly=True) if closed else f"{load:g} requests/s"
                 first = f", {numbers.short(seen[0][1])} at {seen[0][0]:g}" if len(seen) > 1 else ""

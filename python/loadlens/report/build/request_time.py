@@ -1,4 +1,4 @@
-"""The parts of a request's time (C8): CPU, waiting that a finding explains, and the rest.
+"""The parts of a request's time (C8): CPU, waiting that a finding explains, calls by their spans, the rest.
 
 What a request takes longer under load than at the lightest level of its curve is waiting. A finding on that
 curve says for what, so the waiting is named by it; without one its cause is not found. With a single level a
@@ -20,6 +20,7 @@ from loadlens.measure.trial import TrialMeasures
 from loadlens.model.finding import Estimate, Finding, Grade
 from loadlens.model.report import Chart
 from loadlens.present import numbers
+from loadlens.report.build import span_table
 
 MS = 1000.0
 LEAST = 0.001  # of the mean: less is not drawn
@@ -27,6 +28,7 @@ OUTSIDE, UNEXPLAINED, UNKNOWN = "outside the handler", "unexplained", "waiting, 
 # The rule of a finding -> what requests wait for where it holds.
 WAITS_FOR: Mapping[str, str] = {
     "eventloop.blocked": "the event loop",
+    "eventloop.waits": "the event loop",
     "cpu.saturated": "a core",
     "cpu.one-core": "its turn to compute",
     "cgroup.throttled": "the CPU quota",
@@ -35,9 +37,12 @@ WAITS_FOR: Mapping[str, str] = {
     "db.lock": "a database lock",
     "db.lock-timeouts": "a database lock",
     "db.pool-timeouts": "a database connection",
+    "calls.wait-before": "a connection to what it calls",
+    "downstream.slow": "what it calls",
     "downstream.serialised": "a service behind",
     "disk.bound": "storage",
     "memory.pressure": "memory",
+    "gc.stops": "the garbage collector",
     "network.bound": "the network",
     "accept.drops": "a connection",
     "outside.handler-wait": "a handler",
@@ -126,7 +131,11 @@ def _split(case: CaseMeasures, curve: CurveCases, findings: Sequence[Finding]) -
         rest -= waiting
         outside = max(0.0, outside - waiting)
     parts[OUTSIDE] = min(outside, rest)
-    parts[UNEXPLAINED] = rest - parts[OUTSIDE]
+    rest -= parts[OUTSIDE]
+    for name, seconds in span_table.calls(case).items():
+        parts[f"in {name}"] = of_call = min(seconds, rest)
+        rest -= of_call
+    parts[UNEXPLAINED] = rest
     return Split(case, mean, parts)
 
 

@@ -310,11 +310,13 @@ def trials(detail: CaseDetail) -> TableView:
 def of_case(detail: CaseDetail) -> tuple[tuple[str, TableView], ...]:
     """Return the tables of a case below that of its trials, each with its heading."""
     named = (
+        ("Nodes", detail.nodes),
         ("Failures by class", detail.failures),
         ("Why requests failed", detail.reasons),
         ("Checks", detail.checks),
         ("Groups of steps", detail.groups),
         ("Parts of a request", detail.phases),
+        ("Time of requests by span", detail.spans),
         ("Who got the requests", detail.backends),
         ("What the fault proxy did", detail.proxies),
         ("PromQL", detail.queries),

@@ -16,6 +16,7 @@ PER_SECOND: Final = numbers.scale("1/s")
 METHOD: Final = "long-run variance, within one trial"
 SHARES: Final = ("failed.share", "unexpected.share", "unsuccessful.share")
 TIMES: Final = ("response_time", "service_time", "first_byte", "last_byte", "connect", "tls")
+MIXED: Final = "the load was changed while it ran"  # so that its figures stand for no level
 _Z: Final = 1.959963984540054  # 97.5 % of the standard normal distribution
 
 
@@ -35,6 +36,8 @@ def objective_rows(result: EngineResult, objectives: Sequence[Objective]) -> tup
         return ()
     stream = result.load
     assert stream is not None, "loads of other programs have no objectives"
+    if result.load_changes:
+        return tuple(objective_text.judged(each, NotMeasured(each.metric, MIXED)) for each in objectives)
     return tuple(objective_text.judged(each, metric_figure(stream, each.metric)) for each in objectives)
 
 

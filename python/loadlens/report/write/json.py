@@ -15,9 +15,8 @@ from loadlens.model.comparison import Comparison, History
 from loadlens.model.explanation import Explanation, Rung
 from loadlens.model.finding import Estimate, Figure, Grade, NotMeasured, Undecided
 from loadlens.model.notes import NOTES
-from loadlens.model.plain import read
 from loadlens.model.report import ObjectiveRow, Report
-from loadlens.model.result import Generator
+from loadlens.model.result import EngineResult
 from loadlens.model.workload import Closed, Plan
 
 if TYPE_CHECKING:
@@ -41,25 +40,31 @@ def hit_as_json(
 
 def _hit(written: Mapping[str, Any], plan: Plan, calibrated: Calibration | None) -> dict[str, object]:
     """Return the blocks of the result, as the engine wrote them, under the names that scripts rely on."""
-    stream, generator = written["streams"][0], read(Generator, written["generator"])
+    made, stream = EngineResult.from_json(written), written["streams"][0]
+    generator = made.generator
     reached = calibration.reach(generator.requests_per_s, generator.threads, calibrated)
+    mixed = {"throughput_rps", *_TIMES} if made.load_changes else set()  # figures that stand for no level
     return {
         "schema_version": SCHEMA_VERSION,
         "tool": f"loadlens {__version__}",
         "target": _target(plan),
         "load": _load(plan),
-        "duration_s": written["measured_s"],
-        "ended": written["status"],
+        "duration_s": made.measured_s,
+        "ended": made.status,
+        "load_changes": [asdict(change) for change in made.load_changes],
         **{key: stream[key] for key in ("requests", "status")},
         "checks": [check for step in stream["steps"] for check in step["checks"]],
-        **{key: stream[key] for key in ("errors", "throughput_rps", *_TIMES)},
-        "steps": [{key: step[key] for key in _STEP_KEYS} for step in stream["steps"]],
+        **{key: None if key in mixed else stream[key] for key in ("errors", "throughput_rps", *_TIMES)},
+        "steps": [
+            {key: None if key in mixed else step[key] for key in _STEP_KEYS} for step in stream["steps"]
+        ],
         **{key: stream[key] for key in ("bytes", "connections")},
         **{key: stream.get(key, []) for key in ("failing_answers", "feeds")},
         **{key: stream[key] for key in ("tls", "little")},
         "generator": written["generator"],
         "calibration": None if reached is None else asdict(reached),
         "driver": written.get("driver"),
+        "nodes": [asdict(node) for node in made.nodes],
     }
 
 

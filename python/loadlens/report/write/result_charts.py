@@ -18,7 +18,7 @@ ONE_TRIAL: Final = "1 trial; bands: 95 % intervals within it"
 def of_load(result: EngineResult, headline: str) -> tuple[Chart, ...]:
     """Return the quantiles of the response time, and of the service time in an open loop."""
     stream = result.load
-    if stream is None or not stream.law_holds:
+    if stream is None or not stream.law_holds or result.load_changes:
         return ()
     rows = _quantiles("response", stream.response_time_s)
     if len(rows) < 2:

@@ -12,7 +12,7 @@ from loadlens.model.finding import Estimate, Figure, NotMeasured
 from loadlens.model.report import Matrix, ObjectiveRow, Report, State
 from loadlens.model.result import EngineResult, StepResult, StreamResult
 from loadlens.present import comparison_text, history_text, numbers, words
-from loadlens.report.write.hit_figures import figure
+from loadlens.report.write.hit_figures import MIXED, figure
 from loadlens.report.write.result import Result, Row
 from loadlens.report.write.terminal.explanation_text import MOST_CAUTIONS, capacity_in_words
 
@@ -36,7 +36,7 @@ def of_load(
     failure: str = "",
     error: str = "",
 ) -> Result:
-    """Return the result of one load.
+    """Return the result of one load; one that was changed while it ran has counts and no other figures.
 
     Args:
         title: What was loaded.
@@ -52,15 +52,20 @@ def of_load(
         title,
         (*lines, *([f"status {statuses}"] if statuses else [])),
         objectives,
-        tuple(_load_rows(stream)),
+        tuple(_load_rows(stream, is_mixed=bool(result.load_changes))),
         subject="load",
         seconds=result.measured_s,
         failure=failure,
-        error=error,
+        error=error or ("" if failure or not result.load_changes else _changes(result)),
     )
 
 
-def _load_rows(stream: StreamResult) -> Iterator[Row]:
+def _changes(result: EngineResult) -> str:
+    """Describe how a load was changed while it ran."""
+    return f"exploratory: {MIXED}: {'; '.join(change.words for change in result.load_changes)}"
+
+
+def _load_rows(stream: StreamResult, *, is_mixed: bool) -> Iterator[Row]:
     parts: list[tuple[str, StreamResult | StepResult]] = [("", stream)]
     if len(stream.steps) > 1:
         parts += [(step.name, step) for step in stream.steps]
@@ -69,7 +74,9 @@ def _load_rows(stream: StreamResult) -> Iterator[Row]:
             is_shown = each.metric in (OF_STEPS if step else ON_PAGE)
             is_shown |= stream.kind == "open" and each.metric == "service_time.mean"
             label = words.metric(each.metric) if is_shown else ""
-            yield Row(each.metric, each, step=step, label=label)
+            unit = "1/s" if each.metric == "throughput" else "s"
+            value = NotMeasured(each.metric, MIXED) if is_mixed else each
+            yield Row(each.metric, value, unit, step=step, label=label)
         for kind, count in asdict(part.requests).items():
             yield Row(f"requests.{kind}", count, "requests", step=step)
     for code, count in stream.status.items():
@@ -89,7 +96,6 @@ def _figures(part: StreamResult | StepResult) -> Iterator[Figure]:
 def of_explanation(answer: Explanation) -> Result:
     """Return the result of a search."""
     named = (
-        ("rate", "" if answer.rates is None else answer.rates.sentence),
         ("capacity", capacity_in_words(answer)),
         ("others", answer.others),
         ("do", answer.do),
@@ -100,10 +106,8 @@ def of_explanation(answer: Explanation) -> Result:
     if answer.at_least is not None:
         rows.append(Row("capacity.reached", answer.at_least, "1/s"))
     rates = answer.rates
-    if rates is not None and (low := rates.low_per_s) is not None:
-        method = "met by all fresh trials"
-        meets = Estimate("rate.meets", "1/s", low, low, rates.high_per_s, rates.confirmed_by, 0, method)
-        rows.append(Row("rate.meets", meets, label="highest rate that meets the objectives"))
+    if rates is not None:
+        rows.append(Row("rate.meets", rates.figure, label="highest rate that meets the objectives"))
     if answer.knee_users is not None:
         rows.append(Row("knee", answer.knee_users, "users"))
     has_curves = len({rung.curve for rung in answer.ladder}) > 1
@@ -114,12 +118,16 @@ def of_explanation(answer: Explanation) -> Result:
     return Result(
         f"{'explain' if answer.rates is None else 'capacity'} {answer.target}: {', '.join(answer.requests)}",
         (
+            *([] if rates is None else [rates.sentence]),
             answer.sentence,
             *(f"{label}: {text}" for label, text in named if text),
             *(f"{words.GLYPHS['caution']} {text}" for text in answer.cautions[:MOST_CAUTIONS]),
         ),
         # The level that was judged is part of the verdict: a name that changes is another test to CI systems.
-        tuple(replace(row, word=f"{row.word}, {row.case}", case="") for row in answer.objectives),
+        tuple(
+            replace(row, word=", ".join(filter(None, (row.word, row.case))), case="")
+            for row in answer.objectives
+        ),
         tuple(rows),
         subject="search",
         seconds=answer.used_s,
@@ -181,14 +189,23 @@ def of_comparison(answer: Comparison) -> Result:
         rows.append(Row(ratio, effect.ratio, "ratio", effect.case, note=note, label=f"{name}, ratio"))
     main = next((effect for effect in answer.effects if effect.is_headline), None)
     state: State = "unknown" if answer.verdict == "undecided" else "bad" if answer.is_missed else "ok"
-    nothing = NotMeasured("ratio", "nothing was measured of both")
+    worse = (effect for effect in answer.effects if effect.change == "worse" and effect.is_beyond)
+    decides = next(worse, main) if state == "bad" else main
+    judged: Figure = (
+        NotMeasured("ratio", "nothing was measured of both") if decides is None else decides.ratio
+    )
+    word = {"ok": "met", "bad": "missed"}.get(state, "undecided")
+    if answer.verdict == "failing":
+        judged, word = NotMeasured("ratio", answer.failures[0]), f"missed, {answer.failures[0]}"
+    elif decides is not None:
+        word += f", {words.metric(decides.metric)}"
     pairs = [words.plain(line).replace("`", "'") for line in comparison_text.picture(answer)]
     objective = ObjectiveRow(
         f"{answer.second} against {answer.first}",
         f"not slower by more than {numbers.percent(answer.margin)}",
-        nothing if main is None else main.ratio,
+        judged,
         state,
-        {"ok": "met", "bad": "missed"}.get(state, "undecided"),
+        word,
     )
     return Result(
         f"compare {answer.second} with {answer.first}",

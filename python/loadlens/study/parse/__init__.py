@@ -39,11 +39,23 @@ def read(path: Path) -> Definition:
     return definition
 
 
+def read_text(text: str, file: Path) -> Definition:
+    """The study in a text that stands, or will stand, in a file.
+
+    Raises:
+        DefinitionErrors: As `read`.
+    """
+    faults = Faults()
+    definition = _parsed(text.encode(), file, faults)
+    faults.raise_any()
+    assert definition is not None, "a text without faults gives a definition"
+    return definition
+
+
 def _read(path: Path | None, faults: Faults) -> Definition | None:
-    from loadlens.study.parse.yaml_tree import MOST_BYTES, load  # ruamel takes time to import
+    from loadlens.study.parse.yaml_tree import MOST_BYTES  # ruamel takes time to import
 
     file = "stdin" if path is None else str(path)
-    place = Place(file, 1)
     try:
         with sys.stdin.buffer if path is None else path.open("rb") as stream:
             raw = stream.read(MOST_BYTES + 1)
@@ -52,7 +64,15 @@ def _read(path: Path | None, faults: Faults) -> Definition | None:
         hint = "a study file, or a folder with study.yaml"
         faults.add(f"the study cannot be read: {reason.lower()}", Place(file, 0), hint)
         return None
-    tree = load(raw, file, faults)
+    return _parsed(raw, path, faults)
+
+
+def _parsed(raw: bytes, path: Path | None, faults: Faults) -> Definition | None:
+    from loadlens.study.parse.yaml_tree import MOST_UNKNOWN, load
+
+    file = "stdin" if path is None else str(path)
+    place = Place(file, 1)
+    tree = load(raw, file, faults, unknown_keys.Vocabulary(STUDY))
     if tree is None:
         return None
     if not isinstance(tree, Tree):
@@ -60,7 +80,8 @@ def _read(path: Path | None, faults: Faults) -> Definition | None:
         return None
     folder = Path.cwd() if path is None else path.resolve().parent
     at = At(file, str(folder), placeholders.Names(frozenset(), frozenset()), faults)
-    unknown_keys.note(STUDY, tree, at)
+    if unknown_keys.note(STUDY, tree, at) >= MOST_UNKNOWN:
+        return None
     tree = short_forms.completed(tree, path, at)
     at = replace(at, names=placeholders.names_of(tree))
     fields = STUDY.fields(tree, at)
@@ -89,7 +110,9 @@ _TYPED: Final = (
     "report",
     "notes",
     "samples",
+    "traceparent",
     "hide",
+    "fleet",
 )
 
 

@@ -51,6 +51,8 @@ from loadlens.study.parse.values import (
     FIXED_STEP,
     FIXED_TEXT,
     FIXED_TOLERANCE,
+    FIXED_TRUTH,
+    FIXED_WEIGHT,
     METRIC,
     OBJECTIVE_TEXT,
     SCHEMA_VERSION,
@@ -271,6 +273,22 @@ QUICK: Final = Block(
     "What `--quick` changes; the report lists every difference.",
 )
 
+FLEET: Final = Block(
+    "fleet",
+    results.fleet,
+    {
+        "nodes": Key(
+            FIXED_COUNT, "how many make the load, the first by name", "as many as there are weights"
+        ),
+        "weights": Key(
+            Many(FIXED_WEIGHT, at_least=1),
+            "how large a part each makes, in the order of their names: `[1, 3, 5]`",
+            "equal parts",
+        ),
+    },
+    "Machines that divide every load of the study; `--fleet` says where they are.",
+    example="nodes: 4",
+)
 
 STUDY: Final = Block(
     "study",
@@ -349,12 +367,23 @@ STUDY: Final = Block(
             "stay exact",
             f"{KEPT_ROWS:,}",
         ),
+        "traceparent": Key(
+            FIXED_TRUTH,
+            "send a W3C trace context with each request of scenarios and probes; the record leads from a "
+            "request to its trace",
+            "false",
+        ),
         "hide": Key(
             Many(FIXED_NAME_OF_SECRET, or_one=True),
             "names of headers, query fields, body fields, variables or options whose values no record, log "
             "or report keeps: `[sig, X-Partner]`",
             "those that look like credentials: `Authorization`, `Cookie`, names with `password`, `secret`, "
             "`token`, `api_key` and the like",
+        ),
+        "fleet": Key(
+            FLEET,
+            "machines that make the load together, wherever `--fleet` finds them",
+            "as many as `--fleet` finds; without it this machine",
         ),
         "notes": Key(Many(FIXED_TEXT), "remarks that the report repeats: what was inferred, what is unknown"),
     },

@@ -13,6 +13,7 @@ from loadlens.model.topology import (
     Calibrate,
     Inside,
     Limits,
+    Otlp,
     Ready,
     Reset,
     Scrape,
@@ -204,6 +205,14 @@ SCRAPE: Final = Block(
     "Metrics of the service in the Prometheus text format.",
 )
 
+OTLP: Final = Block(
+    "otlp",
+    Otlp,
+    {"port": Key(counts(1024, 65_535), "the port on which we receive, on this machine", "a free one")},
+    "Spans and logs that the service sends by OpenTelemetry (OTLP over HTTP): `otlp: {}`. It gets "
+    "`OTEL_EXPORTER_OTLP_ENDPOINT` and what else makes a usual SDK send them, unless `env` says where to.",
+)
+
 _ENVIRONMENT_NAME: Final = Form(re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}"), "letters, digits and _")
 _SETTING_NAME: Final = Form(re.compile(r"[A-Za-z_][A-Za-z0-9_.]{0,99}"), "letters, digits, _ and .")
 _LATER: Final = dict.fromkeys(
@@ -212,7 +221,7 @@ _LATER: Final = dict.fromkeys(
         "backend",
     ),
     "use, variants, needs, build, setup, start, env, dir, after, replicas, ports, ready, stop, limits, over, "
-    "calibrate, when, policy, settings, faults, server_times, scrape, runtime",
+    "calibrate, when, policy, settings, faults, server_times, scrape, otlp, runtime",
 )
 
 _SERVICE_KEYS: Final = {
@@ -231,10 +240,11 @@ _SERVICE_KEYS: Final = {
     "model": Key(INSIDE, "facts about its inside that a prediction needs"),
     "server_times": Key(SERVER_TIMES, "the file where it logs its response times"),
     "scrape": Key(SCRAPE, "its metrics endpoint"),
+    "otlp": Key(OTLP, "its spans and logs, sent to us"),
     "runtime": Key(
         choices("node", "beam"),
         "its runtime: processes are then sampled from inside once per second, without changing them; a "
-        "JVM reports by its own metrics: `scrape`",
+        "JVM needs none: the monitor `jvm` reads it",
     ),
     "needs": Key(Many(LINE, or_one=True), "programs that must be on the machine: `[elixir, mix]`"),
     "settings": Key(

@@ -33,6 +33,7 @@ _ONLY_OF: Final = {
     "env": ("process",),
     "calibrate": ("process",),
     "server_times": ("process",),
+    "otlp": ("process",),
     "runtime": ("process",),
     "model": ("process",),
     "over": (*PASSING, "prometheus"),

@@ -14,7 +14,8 @@ from typing import Any, Final
 
 from loadlens import units
 from loadlens.errors import did_you_mean
-from loadlens.model.study import Claim, Compared, Objective, Published, Query, ReportSettings
+from loadlens.model.study import Claim, Compared, FleetSize, Objective, Published, Query, ReportSettings
+from loadlens.model.workload import shares_of
 from loadlens.promql.syntax import WHOLE_RANGE
 from loadlens.study.definition import Place
 from loadlens.study.objectives import bound_of
@@ -53,6 +54,23 @@ def query(fields: Fields, node: Tree, at: At) -> Query:
     """A PromQL expression; what is taken of its values follows from it unless it is said."""
     take = fields.get("take") or ("last" if WHOLE_RANGE in fields["expr"] else "mean")
     return Query("", fields["expr"], fields.get("unit", ""), take, fields.get("step", 1.0))
+
+
+def fleet(fields: Fields, node: Tree, at: At) -> FleetSize | Any:
+    """Return the machines of a fleet; a number and as many weights, or one of both."""
+    if not node.items:
+        return at.fault(node.line, "a fleet without a number of nodes", "nodes: 4, or weights: [1, 3]")
+    weights = fields.get("weights", ())
+    nodes = fields.get("nodes", len(weights))
+    if not nodes:
+        return MISSING  # a fault was noted
+    if weights and len(weights) != nodes:
+        return at.fault_of(node, "weights", f"{len(weights)} weights for {nodes} nodes", "one for each node")
+    try:
+        shares_of(weights or (1,) * nodes)
+    except ValueError as fault:
+        return at.fault_of(node, "weights" if weights else "nodes", str(fault), "weights: [1, 3, 5]")
+    return FleetSize(nodes, weights)
 
 
 def report(fields: Fields, node: Tree, at: At) -> ReportSettings:

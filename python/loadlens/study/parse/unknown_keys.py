@@ -6,7 +6,7 @@ would break, is no second fault. The file is refused in any case.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from loadlens.errors import did_you_mean, nearest
@@ -47,14 +47,46 @@ MOST_NAMED: Final = 10
 _OTHER_FORM: Final = ("thresholds", "healthcheck", "strategy", "flow", "capture", "checks", "spawn_rate")
 
 
-def note(shape: Shape, node: Node | None, at: At) -> None:
-    """Note the unknown keys in a node and below, and read each as what it was meant for.
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """Keys that a shape has, for `yaml_tree.load`."""
+
+    shape: Shape
+
+    def has(self, key: str) -> bool:
+        """False if a mapping of the shape has fixed keys, and not this one."""
+        blocks = _blocks_of(self.shape)
+        return not blocks or any(key in block.keys or key in block.refused for block in blocks)
+
+    def below(self, key: str | None) -> Vocabulary | None:
+        """The vocabulary below a key, or of an item of a list."""
+        if key is None:
+            return Vocabulary(self.shape.item) if isinstance(self.shape, Many) else None
+        if isinstance(self.shape, Named):
+            return Vocabulary(self.shape.item)
+        shapes = [block.keys[key].shape for block in _blocks_of(self.shape) if key in block.keys]
+        return Vocabulary(shapes[0]) if shapes else None
+
+
+def _blocks_of(shape: Shape) -> tuple[Block, ...]:
+    """Return the blocks that may describe a mapping of a shape; none where its keys are free."""
+    if isinstance(shape, Many):
+        return _blocks_of(shape.item)
+    if isinstance(shape, Item):
+        return shape.blocks
+    inner = shape.block if isinstance(shape, Short | OrText) else shape
+    return (inner,) if isinstance(inner, Block) else ()
+
+
+def note(shape: Shape, node: Node | None, at: At) -> int:
+    """Note the unknown keys in a node and below, read each as what it was meant for, and return their number.
 
     The first ones are named, the rest counted.
     """
     unknown = Faults()
     _note(shape, node, replace(at, faults=unknown))
     at.faults.take(unknown, most=MOST_NAMED, rest="more unknown keys")
+    return len(unknown)
 
 
 def _note(shape: Shape, node: Node | None, at: At) -> None:

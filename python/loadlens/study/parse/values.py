@@ -640,6 +640,7 @@ FIXED_NAME_OF_SECRET: Final = fixed(
 )
 FIXED_NUMBER: Final = fixed("number", _number, {"type": "number"})
 FIXED_COUNT: Final = fixed("count", _counted(1, 100_000), _ref("count"))
+FIXED_WEIGHT: Final = fixed("count", _counted(1, 10_000), _ref("count"))
 FIXED_SEED: Final = fixed("whole number", _counted(0, units.LARGEST_COUNT), _ref("count"))
 FIXED_KEPT_ROWS: Final = fixed(
     "`all`, `none` or a number of rows from 1,000",
@@ -654,6 +655,7 @@ FIXED_EDGE: Final = fixed("duration or percentage", _edge, {"type": ["string", "
 FIXED_STEP: Final = fixed(
     "duration", lambda value: units.duration_s(value, at_least_ns=1_000_000), _ref("duration")
 )
+FIXED_TRUTH: Final = fixed("truth value", _truth, {"type": "boolean"})
 FIXED_PROMQL: Final = fixed("PromQL expression", _promql, _ref("text"))
 COMPARED_METRIC: Final = fixed(
     "metric, or `response_time` or `service_time` for their quantiles",

@@ -3,13 +3,14 @@
 Only plain content can be written: no tags, one document, keys once, keys as text. Anchors, aliases and
 merge keys (`<<`) work; size, depth and what aliases expand to are bounded, so that no file of a few
 hundred bytes takes the memory of the machine. Scalars follow the core schema (YAML 1.2.2, 10.3.2).
+Reading takes time, so a text with very many keys that its format does not have is left at that point.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, ReusedAnchorWarning, YAMLError, YAMLStreamError
@@ -32,11 +33,22 @@ from loadlens.units import UnitError, scalar, shown
 MOST_BYTES: Final = 1 << 18  # some seconds to read at worst
 MOST_NODES: Final = 100_000  # after every alias is expanded
 DEEPEST: Final = 40
+MOST_UNKNOWN: Final = 100  # keys that the format does not have
 
 _QUOTE_HINT: Final = (
     'quote text that holds `: ` or `#`, or begins with `{`: "{{uuid}}"; '
     "or add a `:` that is missing in the line above"
 )
+
+
+class Format(Protocol):
+    """The keys that a place of the text may have, as far as they are fixed."""
+
+    def has(self, key: str) -> bool:
+        """False if a mapping at this place has no such key."""
+
+    def below(self, key: str | None) -> Format | None:
+        """The format below a key, or of an item of a list; none: nothing is known of it."""
 
 
 class _Broken(Exception):
@@ -47,8 +59,11 @@ class _Broken(Exception):
         self.message, self.line, self.hint = message, line, hint
 
 
-def load(raw: bytes, file: str, faults: Faults) -> Node | None:
-    """The tree of a file; none when it cannot be read to its end. What is wrong is noted in `faults`."""
+def load(raw: bytes, file: str, faults: Faults, format: Format | None = None) -> Node | None:
+    """The tree of a file; none when it cannot be read to its end. What is wrong is noted in `faults`.
+
+    A text with MOST_UNKNOWN keys that `format` does not have is read up to there.
+    """
     if len(raw) > MOST_BYTES:
         faults.add(
             f"the file has more than {MOST_BYTES:,} bytes",
@@ -68,7 +83,7 @@ def load(raw: bytes, file: str, faults: Faults) -> Node | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ReusedAnchorWarning)
-            tree = _Composer(text, file, faults).compose()
+            tree = _Composer(text, file, faults).compose(format)
         _check_expansion(tree)
     except _Broken as broken:
         faults.add(broken.message, Place(file, broken.line), broken.hint)
@@ -102,8 +117,9 @@ class _Composer:
         self._anchors: dict[str, Node | None] = {}  # none: still open, so an alias to it would not end
         self._depth = 0
         self._merged_keys = 0
+        self._unknown_keys = 0
 
-    def compose(self) -> Node:
+    def compose(self, format: Format | None) -> Node:
         """The only document of the file."""
         tree: Node | None = None
         for event in self._events:
@@ -113,14 +129,16 @@ class _Composer:
                     raise _Broken(
                         "a second document begins here", line, "one study, one file: remove the `---`"
                     )
-                tree = self._node(next(self._events))
+                tree = self._node(next(self._events), format)
+                if self._unknown_keys >= MOST_UNKNOWN:
+                    break
         if tree is None:
             raise _Broken(
                 "the file is empty", 1, "entry: http://127.0.0.1:8080, and load: {users: [1, 4, 16]}"
             )
         return tree
 
-    def _node(self, event: Any) -> Node:
+    def _node(self, event: Any, format: Format | None = None) -> Node:
         line = event.start_mark.line + 1
         if isinstance(event, AliasEvent):
             return self._alias(str(event.anchor), line)
@@ -137,7 +155,8 @@ class _Composer:
             self._depth += 1
             if self._depth > DEEPEST:
                 raise _Broken(f"nested more than {DEEPEST} deep", line)
-            node = self._tree(line) if isinstance(event, MappingStartEvent) else self._row(event, line)
+            is_tree = isinstance(event, MappingStartEvent)
+            node = self._tree(line, format) if is_tree else self._row(event, line, format)
             self._depth -= 1
         if event.anchor is not None:
             self._anchors[event.anchor] = node
@@ -165,21 +184,27 @@ class _Composer:
             self._faults.add(error.message, Place(self._file, line), f"write {error.example}")
             return Leaf(0, written, line)
 
-    def _row(self, start: Event, line: int) -> Row:
+    def _rest(self, end: type[Event]) -> Iterator[Event]:
+        """The events up to the end of a mapping or list, or to where enough is read."""
+        while self._unknown_keys < MOST_UNKNOWN and not isinstance(event := next(self._events), end):
+            yield event
+
+    def _row(self, start: Event, line: int, format: Format | None) -> Row:
         assert isinstance(start, SequenceStartEvent)
         row = Row(line)
-        while not isinstance(event := next(self._events), SequenceEndEvent):
-            row.items.append(self._node(event))
+        of_items = format and format.below(None)
+        for event in self._rest(SequenceEndEvent):
+            row.items.append(self._node(event, of_items))
         return row
 
-    def _tree(self, line: int) -> Tree:
+    def _tree(self, line: int, format: Format | None) -> Tree:
         tree = Tree(line)
         merged: list[tuple[Node, int]] = []
-        while not isinstance(event := next(self._events), MappingEndEvent):
+        for event in self._rest(MappingEndEvent):
             key_line = event.start_mark.line + 1
             key = self._key(event, key_line)
             value_event = next(self._events)
-            value = self._node(value_event)
+            value = self._node(value_event, format and format.below(key))
             if not isinstance(value_event, AliasEvent):
                 value.line = key_line  # a block begins where it is named, not at its first key
             is_quoted = isinstance(event, ScalarEvent) and event.style is not None
@@ -191,9 +216,18 @@ class _Composer:
             else:
                 tree.items[key] = value
                 tree.key_lines[key] = key_line
+                if format is not None and not format.has(key):
+                    self._note_unknown(key_line)
         for value, key_line in merged:
             self._merge(tree, value, key_line)
         return tree
+
+    def _note_unknown(self, line: int) -> None:
+        self._unknown_keys += 1
+        if self._unknown_keys == MOST_UNKNOWN:
+            message = f"{MOST_UNKNOWN} unknown keys: the file is read up to here"
+            hint = "loadlens init URL, which writes a study to start from"
+            self._faults.add(message, Place(self._file, line), hint)
 
     def _key(self, event: Event, line: int) -> str:
         node = self._node(event)

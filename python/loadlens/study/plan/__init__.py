@@ -86,4 +86,5 @@ def plan(
         notes=(*definition.notes, *set_by_hand),
         samples=definition.samples,
         hide=definition.hide,
+        fleet=definition.fleet,
     )

@@ -150,6 +150,11 @@ class CaseReader:
         load: Load = EXPERIMENT.value(own, here, "load", Load(Closed(1), Connection()))
         scenarios = self._mix(own, here)
         probes: Mapping[str, Probe] = EXPERIMENT.value(own, here, "probes", {})
+        if self.definition.traceparent:
+            scenarios = tuple(scenario.traced() for scenario in scenarios)
+            probes = {
+                name: replace(probe, scenario=probe.scenario.traced()) for name, probe in probes.items()
+            }
         streams: dict[str, Closed | Open] = {name: probe.workload for name, probe in probes.items()}
         context.feeds.check_streams(streams | {LOAD: load.workload}, at)
         if EXPERIMENT.value(own, here, "stacks", "off") == "on":

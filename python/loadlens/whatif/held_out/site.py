@@ -14,7 +14,7 @@ from loadlens.whatif.queueing import NoModel
 APART: Final = ("prometheus",)  # no request of the load comes to them
 # What a model knows how to change; any other difference of a service must be declared in its `model:`.
 CHANGEABLE: Final = frozenset(
-    {"replicas", "limits", "model", "variant", "ready", "stop", "scrape", "server_times"}
+    {"replicas", "limits", "model", "variant", "ready", "stop", "scrape", "server_times", "otlp"}
 )
 
 

@@ -17,6 +17,7 @@ from loadlens.measure import figures
 from loadlens.model.facts import Facts, ProbeWatch, Step
 from loadlens.model.finding import Estimate, Figure, Finding, Grade, Prediction
 from loadlens.model.shapes import SparedRequests
+from loadlens.present import words
 from loadlens.whatif.queueing import NoModel
 from loadlens.whatif.remedies.arithmetic import capacity_now, capacity_then, mean_then
 from loadlens.whatif.remedies.curve_facts import Ladder, ladder_of, signal, value_of
@@ -97,7 +98,7 @@ def _light(facts: Facts, finding: Finding) -> list[Prediction]:
         pairs = (f"mean {WHERE}", now.mean, then.mean), (f"p99 {WHERE}", now.p99, then.p99)
         effects += _effects(step.spared, *pairs)
     if probe is not None and probe.spared is not None:
-        what = f"p99 of {probe.request} {WHERE}"
+        what = f"p99 of {words.probe(probe.label, probe.request)} {WHERE}"
         effects += _effects(probe.spared, (what, probe.response.p99, probe.spared.took.p99))
     return effects
 

@@ -97,7 +97,7 @@ def _of_change(ladder: Ladder, fitted: Fitted, model: ServiceModel, change: Chan
         note(f"mean at {words.users(users)}", step.response.mean, response)
     logs = drawn.get(("probe", wanted[0]))
     if probe is not None and not (probe_load is not None and probe_load.is_load) and logs is not None:
-        what = f"{probe.request} at {words.users(wanted[0])}"
+        what = f"{words.probe(probe.label, probe.request)} at {words.users(wanted[0])}"
         miss = fitted.misses.probe
         if miss > fitting.MOST_PROBE_MISS:
             off = f"the model misses the measured ones by {math.expm1(miss):.0%}"

@@ -9,7 +9,10 @@ from loadlens.present import tokens, words
 
 RULES: Final = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:46rem;margin:2rem auto;padding:0 1rem;"
-    "background:var(--page);color:var(--ink)}h1{font-size:1.3rem}table{border-collapse:collapse}"
+    "background:var(--page);color:var(--ink)}h1{font-size:1.3rem}"
+    # What is wider than a small screen scrolls by itself, so that words stay readable and the page in place.
+    "table{border-collapse:collapse;display:block;overflow-x:auto}"
+    "figure{margin:1rem 0;overflow-x:auto}svg{min-width:34rem}"
     "td,th{padding:.2rem .7rem;text-align:right;vertical-align:top}"
     "td:first-child,td:last-child,th:first-child{text-align:left}"
     "svg{width:100%;height:auto;font:13px system-ui,sans-serif}svg text{fill:currentColor}"
@@ -27,7 +30,8 @@ def short_page(title: str, heading: str, body: str) -> str:
         body: What is below it, as markup.
     """
     return (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1"><title>{title}</title>'
         '<meta http-equiv="Content-Security-Policy" '
         "content=\"default-src 'none'; style-src 'unsafe-inline'\">"
         f"<style>{themes()}{RULES}</style></head><body><h1>{heading}</h1>{body}</body></html>\n"

@@ -42,7 +42,8 @@ def explanation_lines(
         yield from _rate_lines(answer.rates, width)
     yield ""
     rows = partial(labelled, width=width)
-    yield from rows("objective", [_objective(row) for row in answer.objectives])
+    if answer.rates is None:
+        yield from rows("objective", [_objective(row) for row in answer.objectives])
     root = next((f for f in answer.findings if f.rule == answer.limit), None)
     if root is not None:
         yield from rows("because", [part.text for part in root.evidence if part.passed])

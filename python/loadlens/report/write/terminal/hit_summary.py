@@ -19,6 +19,7 @@ from loadlens.model.workload import Closed, Plan
 from loadlens.present import failure_text, load_text, numbers, objective_text, quotes, terminal, words
 from loadlens.report.write.hit_figures import PER_SECOND, figure
 from loadlens.report.write.terminal import hit_details
+from loadlens.report.write.terminal.node_rows import node_rows
 from loadlens.report.write.terminal.printing import print_lines
 
 HEADLINE_QUANTILES = ("p50", "p95", "p99")
@@ -76,6 +77,8 @@ def summary(result: EngineResult, plan: Plan, screen: Screen = Screen()) -> list
 
 def _lines(result: EngineResult, plan: Plan, screen: Screen) -> list[str]:
     stream = result.streams[0]
+    if result.load_changes and stream.law_holds:
+        return _exploratory_lines(stream, result, plan, screen)
     cells = [*headline(stream, result)]
     if stream.law_holds and not screen.quiet:
         cells += _facts(stream, result)
@@ -86,6 +89,7 @@ def _lines(result: EngineResult, plan: Plan, screen: Screen) -> list[str]:
         return lines
     if stream.law_holds:
         lines += step_rows(stream, width=screen.width)
+        lines += node_rows(result, width=screen.width)
         lines += _failures(stream, verbose=screen.verbose, width=screen.width)
         lines += check_rows(stream, verbose=screen.verbose, width=screen.width)
         lines += _strip(stream.response_time_s)
@@ -98,6 +102,19 @@ def _lines(result: EngineResult, plan: Plan, screen: Screen) -> list[str]:
         lines += hit_details.ceiling_rows(result.generator, screen.calibrated)
         lines.append("Not measured: variation between runs (1 trial), the server inside, capacity.")
     return [*lines, *_ending(stream, screen)]
+
+
+def _exploratory_lines(stream: StreamResult, result: EngineResult, plan: Plan, screen: Screen) -> list[str]:
+    """Return the summary of a load that was changed while it ran: no figure mixes its levels."""
+    lines = ["▲ exploratory: the load was changed while it ran, so no figure stands for the whole"]
+    lines += [f"  {change.words}" for change in result.load_changes]
+    lines += hit_details.count_rows(stream)
+    lines += map(objective_text.line, screen.objectives)
+    if screen.quiet:
+        return lines
+    lines += _failures(stream, verbose=screen.verbose, width=screen.width)
+    record = [] if screen.record is None else [f"Record   {screen.record}: every second of it"]
+    return [*lines, _load_line(plan, result), *record]
 
 
 def headline(stream: StreamResult, result: EngineResult) -> list[str]:
@@ -136,7 +153,7 @@ def _quantile_cells(times: Distribution) -> Iterator[str]:
 
 def _trust(stream: StreamResult, result: EngineResult) -> list[str]:
     """Return how far the figures can be trusted, as one cell; none where only failures speak."""
-    if _own_limits(stream) or result.generator.verdict == "stood_still":
+    if _own_limits(stream) or result.generator.verdict == "stood_still" or result.node_faults:
         return ["■ invalid"]
     if result.status == "stopped":
         return ["▲ stopped early"]
@@ -197,7 +214,9 @@ def cautions(stream: StreamResult, result: EngineResult, plan: Plan, redirect: s
         reasons = reasons[1:]
     if requests.ok and result.generator.verdict != "kept_up":
         yield from (f"▲ {reason}" for reason in reasons)
-    yield from (f"▲ {reason}" for reason in result.reasons)
+    faults = result.node_faults
+    yield from (f"■ {fault}" for fault in faults)
+    yield from (f"▲ {reason}" for reason in result.reasons if reason not in faults)
     little = stream.little
     if requests.ok and little.verdict == "broken" and little.ratio is not None:
         yield (

@@ -1,4 +1,8 @@
-"""An M/M/1 queue over HTTP: one request at a time, for an exponential time. /ping does not wait."""
+"""A service with a known time for each request: timed_service.py PORT MILLISECONDS [queue].
+
+Any number of requests wait for that time at once; as a queue, an M/M/1, one at a time for an exponential time
+of that mean. /ping does not wait.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,8 @@ import asyncio
 import random
 import sys
 
-MEAN_S = 0.002
+MEAN_S = int(sys.argv[2]) / 1000
+IS_QUEUE = sys.argv[3:] == ["queue"]
 draws = random.Random(3)
 turn = asyncio.Lock()
 
@@ -15,9 +20,13 @@ async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
     try:
         while True:
             head = await reader.readuntil(b"\r\n\r\n")
-            if b" /ping " not in head:
+            if b" /ping " in head:
+                pass
+            elif IS_QUEUE:
                 async with turn:
                     await asyncio.sleep(draws.expovariate(1 / MEAN_S))
+            else:
+                await asyncio.sleep(MEAN_S)
             writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
             await writer.drain()
     except (asyncio.IncompleteReadError, ConnectionError):
