@@ -1,7 +1,8 @@
-# Two images of Loadlens:
+# Three images of Loadlens:
 #
 #   docker build --target core -t loadlens .            hit, wrk, ab, hey, init, check, doctor
 #   docker build --target lab -t loadlens:lab .         and demo, explain, run, report, show
+#   docker build --target fleet -t loadlens:fleet .     and Dask: nodes of a fleet, and who directs them
 #
 # With wheels of `make wheel` at hand nothing is compiled: add  --build-context wheel=dist
 
@@ -48,5 +49,14 @@ RUN --mount=type=bind,from=wheel,target=/wheels \
     --mount=type=bind,source=requirements/run.txt,target=/run.txt \
     grep -oE '^[^ ]+==[^ ]+' /run.txt > /tmp/constraints.txt \
     && pip install --constraint /tmp/constraints.txt "$(echo /wheels/loadlens-*_"$(uname -m)".whl)[lab]" \
+    && rm /tmp/constraints.txt
+USER 10001
+
+FROM lab AS fleet
+USER 0
+RUN --mount=type=bind,from=wheel,target=/wheels \
+    --mount=type=bind,source=requirements/run.txt,target=/run.txt \
+    grep -oE '^[^ ]+==[^ ]+' /run.txt > /tmp/constraints.txt \
+    && pip install --constraint /tmp/constraints.txt "$(echo /wheels/loadlens-*_"$(uname -m)".whl)[lab,fleet]" \
     && rm /tmp/constraints.txt
 USER 10001

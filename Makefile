@@ -5,6 +5,7 @@
 # make studies  every shipped study in its quick profile: about 8 min on two cores once built
 # make bench  cost and truth beside other load generators
 # make catalogue  diagnoses services whose flaw is known, and says how often that was right
+# make page   builds the page of `loadlens ui` from web/
 # make docs   regenerates the reference pages and the drawings
 # make site   builds the documentation as a site, into site/
 # make lock   pins the Python packages of pyproject.toml again (requirements/)
@@ -12,6 +13,7 @@
 # make try-wheel  installs a wheel into an empty environment without a compiler, and uses it
 # make audit  licences and known vulnerabilities of dependencies, as far as their databases can be reached
 # make coverage  lines and branches of the Python package that its fast tests reach
+# make collector  an OpenTelemetry Collector for tests of exports, with Go, into target/collector
 # make hooks  lints and formats what a commit touches, before it is made
 # make size   counts code lines by room
 
@@ -33,7 +35,7 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/compiled
 
-.PHONY: demo test test-slow test-all check studies bench catalogue docs site size lock wheel try-wheel audit coverage hooks install tools clean
+.PHONY: demo test test-slow test-all check studies bench catalogue page docs site size lock wheel try-wheel audit coverage collector hooks install tools clean
 
 demo: install
 	@python3 tools/phase.py $(VENV)/demo.log "the register study, quick: 9 trials" \
@@ -64,6 +66,9 @@ catalogue: tools
 	@cargo build --quiet --release -p loadlens-specimen
 	@$(PYTHON) -m catalogue
 	@$(PYTHON) -m catalogue page
+
+page: tools
+	@$(PYTHON) tools/page.py
 
 docs: install
 	@$(PYTHON) tools/docs.py
@@ -99,6 +104,9 @@ coverage: tools
 	@$(PYTHON) -m coverage run -m pytest -m "not slow" -p no:cacheprovider
 	@$(PYTHON) -m coverage report --sort=cover --skip-covered
 
+collector:
+	@cd tools/collector && go build -o ../../target/collector .
+
 hooks: tools
 	@$(VENV)/bin/pre-commit install
 size:
@@ -117,8 +125,9 @@ $(VENV)/.installed: $(RUST) pyproject.toml requirements/run.txt tools/prerequisi
 		bash -c 'source $(VENV)/bin/activate && maturin develop --release'
 	@touch $@
 
-$(VENV)/.tools: $(VENV)/.installed requirements/dev.txt
+$(VENV)/.tools: $(VENV)/.installed requirements/dev.txt web/package-lock.json
 	@$(PHASE) "Python packages for development" $(LOCKED) requirements/dev.txt
+	@$(PHASE) "npm packages of the page" $(PYTHON) tools/page.py install
 	@touch $@
 
 clean:
