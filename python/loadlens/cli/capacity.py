@@ -96,6 +96,12 @@ def _objective(text: str) -> Objective:
             where=f"--objective {text}",
             hint="--objective 'p99<100ms', mean<... or failed<...",
         )
+    if wanted.above is not None:
+        raise UsageError(
+            "an objective of `capacity` is a most, and `>` gives a least",
+            where=f"--objective {text}",
+            hint=f"--objective '{text.replace('>', '<')}'",
+        )
     return wanted
 
 

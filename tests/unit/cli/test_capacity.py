@@ -81,6 +81,7 @@ def test_a_user_who_sends_several_requests_has_no_rate_of_requests(study: Path) 
         (["STUDY", "-m", "PUT"], "defines its own requests", "at capacity"),
         (["STUDY", "http://127.0.0.1:9/"], "cannot be combined with other targets", "at capacity"),
         (["STUDY", "--objective", "rate>5/s"], "the rate is what `capacity` searches for", "p99<100ms"),
+        (["STUDY", "--objective", "p99>50ms"], "`>` gives a least", "--objective 'p99<50ms'"),
         (["http://127.0.0.1:9/"], "capacity needs an objective that the rate must meet", "p99<100ms"),
         (["STUDY", "--budget", "20s"], "a budget of 20s is too short for rates", "at least 90s"),
     ],

@@ -180,6 +180,10 @@ def test_failures_are_counted_in_the_first_line_and_have_rows_of_their_own() -> 
             "all 50 answers failed a check",
         ),
         (
+            {"requests": {"answered": 1, "failed": 0, "unexpected_status": 1}, "status": {"501": 1}},
+            "1 answer had status 501 Not Implemented",
+        ),
+        (
             {
                 "requests": {"answered": 10, "failed": 40, "unexpected_status": 10},
                 "status": {"404": 10},

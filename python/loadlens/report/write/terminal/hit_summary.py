@@ -174,11 +174,12 @@ def _why_none_succeeded(stream: StreamResult) -> str:
     parts = _failure_parts(stream)
     if len(parts) == 1:
         count, what = parts[0]
+        every = "all " if count > 1 else ""
         if requests.unexpected_status:
-            return f"all {words.plural(count, 'answer')} had {what}"
+            return f"{every}{words.plural(count, 'answer')} had {what}"
         if requests.check_failed:
-            return f"all {words.plural(count, 'answer')} failed a check"
-        return f"all {words.plural(count, 'request')} failed: {what}"
+            return f"{every}{words.plural(count, 'answer')} failed a check"
+        return f"{every}{words.plural(count, 'request')} failed: {what}"
     return "no request succeeded: " + ", ".join(f"{what} {numbers.count(n)}" for n, what in parts[:3])
 
 
