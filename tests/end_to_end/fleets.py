@@ -54,7 +54,7 @@ class Cluster:
         self._folder, self._flags = folder, () if tls is None else tls.flags
         self.scheduler = self._dask("scheduler", "--port", "0", "--no-dashboard", "--no-show")
         assert reached(self.file.exists, START_S), "no scheduler"
-        assert reached(lambda: self.file.read_text().endswith("}"), START_S), "the scheduler's file stays unfinished"
+        assert reached(lambda: self.file.read_text().endswith("}"), START_S), "the scheduler's file is short"
         self.address: str = json.loads(self.file.read_text())["address"]
         self.workers = {name: self.worker(name) for name in names}
 
