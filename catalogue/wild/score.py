@@ -56,7 +56,7 @@ RIGHT: Final[Mapping[str, frozenset[str]]] = {
         "cache": "mixture.slow-path warmup.incomplete",
         "skew": "lb.imbalance backend.slow-one part.full",
         "slow-path": "mixture.slow-path",
-        "answers-changed": "failure.misclassified",
+        "answers-changed": "answers.changed failure.misclassified",
         "quota": "cgroup.throttled",
         "tls": "http.no-reuse",
         "network": "network.bound",
@@ -85,9 +85,9 @@ class Verdict:
     is_line_named: bool | None  # none: no single line is the flaw
 
 
-def explain(url: str) -> tuple[dict[str, Any], str]:
-    """Return the JSON of `explain URL`, or an empty one and what was said instead."""
-    command = [sys.executable, "-m", "loadlens", "explain", url, "--json"]
+def explain(urls: Iterable[str]) -> tuple[dict[str, Any], str]:
+    """Return the JSON of `explain URL...`, or an empty one and what was said instead."""
+    command = [sys.executable, "-m", "loadlens", "explain", *urls, "--json"]
     path = os.pathsep.join([str(HERE.parent.parent / "python"), *filter(None, [os.environ.get("PYTHONPATH")])])
     try:
         done = subprocess.run(
@@ -152,7 +152,7 @@ def score(which: Iterable[Service], variants: Sequence[str], results: Path) -> l
             try:
                 with running(each.name, variant, PORT) as service:
                     began = time.monotonic()
-                    answer, fault = explain(f"http://127.0.0.1:{PORT}{service.paths[0]}")
+                    answer, fault = explain(f"http://127.0.0.1:{PORT}{path}" for path in service.paths)
             except CannotServe as error:
                 answer, fault = {}, " ".join(str(error).split())[:200]
             verdict = judged(each, variant, answer, fault, time.monotonic() - began)

@@ -292,8 +292,10 @@ class _Level:
         if queue is not None and queue.kind != "lock":
             singular, plural = (f"{verb} for {_THINGS[queue.kind]}" for verb in ("waits", "wait"))
         threads = self._at_work() * of_samples / len(self._work)
-        if past:
+        if past and round(threads) <= 1:
             return f"the one thread that is past it {singular}"
+        if past:
+            return f"{share * threads:.2g} of {threads:.2g} threads that are past it {plural}"
         others = "other " if kind == "holds" else ""
         if round(threads) > 1:
             return f"{share * threads:.2g} of {threads:.2g} {others}threads at work {plural}"

@@ -159,6 +159,7 @@ class _Search:
     discovered: Discovered | None = None
     discovery_requests: int = 0
     judgements: list[Judgement] = field(default_factory=list)
+    has_sampled: bool = False  # threads, or nothing of them can be sampled
     missing: str = ""  # that could not be observed, besides what was not discovered
     rate_trials: list[RateTrial] = field(default_factory=list)
     rates_end: step_cases.RatesEnd | None = None
@@ -175,7 +176,7 @@ class _Search:
             is_certain = provisional.is_certain(self.judgements)
             is_settled = provisional.is_settled(self.judgements)
             kept_s = 0.0
-            reads_code = self._reads_code()
+            reads_code = None if self.has_sampled else self._reads_code()
             if reads_code is not None:
                 is_kept = self.is_kept and reads_code
                 kept_s = kept_for_stacks_s(self.seen, self.aim.bounds, is_kept=is_kept)
@@ -186,12 +187,17 @@ class _Search:
                 self.aim.bounds,
                 is_certain=is_certain,
                 is_settled=is_settled,
+                samples_stacks=reads_code is not None,
             )
             if isinstance(decision, Stop):
                 self._sample_stacks()
                 self._try_rates(decision)
                 return decision
-            self._one(decision)
+            if decision.kind == "stacks":
+                if self._sample_stacks():
+                    self._judge()
+            else:
+                self._one(decision)
             if self.runner.interrupts.is_set:
                 return Stop("interrupted", "ended on request")
 
@@ -216,23 +222,27 @@ class _Search:
         outside = self.aim.outside
         return self.runner.reads_code(outside.pids) if self.aim.stacks and outside.is_here else None
 
-    def _sample_stacks(self) -> None:
-        """Run the trials that sample stacks, if they can say anything and there is time for them."""
+    def _sample_stacks(self) -> bool:
+        """Run the trials that sample stacks once, if they can say anything and there is time for them."""
+        if self.has_sampled:
+            return False
+        self.has_sampled = True
         last = self.judgements[-1] if self.judgements else None
         has_limit = last is not None and (last.cause is not None or isinstance(last.capacity, Estimate))
         is_read = self._reads_code()
         # Threads without frames still show what they wait for; nothing about them is drawn in a report.
         is_kept = self.is_kept and is_read is True
         if is_read is None or not (has_limit or is_kept):
-            return
+            return False
         for number, level in enumerate(stacks_levels(self.seen, self.aim.bounds, is_kept=is_kept)):
             wanted = fitted(level, self.seen, self._left_s() - self._kept_for_rates_s())
             if wanted is None and number == 0:
                 no_time = "no time was left to sample the threads (a longer --budget)"
                 self.missing = f"the line of code: {no_time if is_read else LANGUAGES}"
             if wanted is None or self.runner.interrupts.is_set:
-                return
+                break
             self._one(wanted)
+        return self.seen[-1].kind == "stacks"
 
     def _kept_for_rates_s(self) -> float:
         return self.aim.bounds.rates_share * self.aim.bounds.budget_s
@@ -312,8 +322,9 @@ class _Search:
             wanted.kind != "stacks"
             and done.status is TrialStatus.COMPLETE
             and not self.runner.interrupts.is_set
+            and not self._is_between_repeats(wanted)
         ):
-            self._judge(wanted)
+            self._judge()
         candidates = {step.name for step in self.aim.candidates}
         self.seen.append(_outcome(wanted, done, guard, self.clock() - began, candidates))
 
@@ -342,12 +353,14 @@ class _Search:
     def _remaining(self) -> Remaining:
         return Remaining(self._left_s(), self._left_s(), self._left_s())
 
-    def _judge(self, wanted: Next) -> None:
-        """Judge the trials so far; not between the two repeats of a level, which alone have no interval."""
+    def _is_between_repeats(self, wanted: Next) -> bool:
+        """Return whether a trial is the first of the two repeats of a level, which alone has no interval."""
         place = wanted.kind, wanted.users, wanted.pause_s
         earlier = [trial for trial in self.seen if (trial.kind, trial.users, trial.pause_s) == place]
-        if sum(trial.end == "complete" for trial in earlier) % 2:
-            return
+        return sum(trial.end == "complete" for trial in earlier) % 2 == 1
+
+    def _judge(self) -> None:
+        """Judge the trials so far."""
         is_load = self.baseline is not None and self.baseline.probe_is_load
         self.judgements.append(self.judge.judge(probe_is_load=is_load))
         self.runner.progress.tell(Provisional(self.judgements[-1].line))

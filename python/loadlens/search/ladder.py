@@ -3,14 +3,15 @@
 The baseline step sends each URL a few widely spaced requests. Then the number of users doubles from one
 until throughput stops growing and the last level lies well beyond the knee (see `estimate/saturation.py`).
 As long as throughput grows in proportion to the users and the findings are settled, every other level is
-left out; it is measured after all if the level above it falls behind. Until the answer is certain (see
-`provisional.py`), the remaining time narrows it: two more trials at the highest level (an interval needs
-three), then two more at the knee. Where a level does clearly less than the best, the best is measured again
-at once: less from the same load is a fall with time. One light load with frequent probes follows in any
-case, and with what is left one more level, at 3.6 times the knee or beyond: a service may collapse there. A
-fall is repeated; failures there leave the capacity as it is. The light load's time is reserved from eight
-users on: with fewer users a pause shows only if it delays several probes. Any obstacle ends the climb and is
-named.
+left out; it is measured after all if the level above it falls behind. Where a level does clearly less than
+the best, the best is measured again at once: less from the same load is a fall with time. At the end of the
+climb threads are sampled at its highest level, and where the answer is certain then (see `provisional.py`),
+nothing follows. Else the remaining time narrows it: two more trials at the highest level (an interval needs
+three), then two more at the knee. One light load with frequent probes follows, and with what is left one
+more level, at 3.6 times the knee or beyond: a service may collapse there. A fall is repeated; failures there
+leave the capacity as it is. The light load's time is reserved from eight users on, unless the curve bends and
+one more level may show its plateau: with fewer users a pause shows only if it delays several probes. Any
+obstacle ends the climb and is named.
 
 When requests fail at a level, the search backs off: to a level between it and the highest one that was
 served, then to repeats of the highest one that was served, and to the frequent probes. A service that fails
@@ -72,6 +73,10 @@ LEAST_TOP: Final = 8  # users: cheap, and behaviour just past saturation separat
 RATE_CAP_MARGIN: Final = 4.0  # users pause unless one user stays below the rate cap by this factor
 FAR: Final = 4  # times the users of the last level, where no level between would show anything
 PROPORTIONAL: Final = 0.95  # of growth in proportion to the users: they hardly wait for each other
+BENDS: Final = 0.75  # of it: a doubling of the users that brings less than half as much again
+BEHIND: Final = (
+    0.6  # of it, over a level that was left out: above, that level gives at most 1 / (2 * 0.6) of it
+)
 CLEAR_FALL: Final = 2 * load.RETROGRADE_MARGIN  # below the best level, which is then measured again
 DEEP_FALL: Final = 0.5  # of the best level, measured twice: no outlier
 NARROW: Final = 1.5  # times the users: levels that are nearer to each other say nothing new
@@ -154,6 +159,7 @@ def decide(
     *,
     is_certain: bool = False,
     is_settled: bool = False,
+    samples_stacks: bool = False,
 ) -> Next | Stop:
     """Return the next trial, or the reason to stop.
 
@@ -161,8 +167,9 @@ def decide(
         seen: Every trial so far, in order.
         left_s: Seconds left of the budget.
         bounds: Limits that no trial may exceed.
-        is_certain: Repeats of a level would hardly change the answer.
+        is_certain: Further trials would hardly change the answer.
         is_settled: The findings so far, if any, are the same as a level before, and nothing is suspected.
+        samples_stacks: Threads are to be sampled at the end of the climb.
     """
     if not seen:
         too_short = Stop("budget", f"{bounds.budget_s:.0f} s are too few for one level of load")
@@ -170,7 +177,9 @@ def decide(
     stop = _stop_after(seen[-1], seen, bounds)
     harmful = [trial for trial in seen if _harm(trial, bounds) is not None]
     if harmful and (stop is None or stop.because in ("harm", "fails_alone")):
-        return _after_harm(harmful, seen, left_s, bounds, is_certain=is_certain)
+        return _after_harm(
+            harmful, seen, left_s, bounds, is_certain=is_certain, samples_stacks=samples_stacks
+        )
     if stop is not None:
         return stop
     last, pause = seen[-1], pause_of(seen, bounds.rate_cap_per_s)
@@ -181,7 +190,16 @@ def decide(
     if not levels:
         first = Next("climb", 1, *_lengths(1, seen, bounds), pause)
         return _affordable(first, seen, left_s) or _out_of_time(seen)
-    return _after_levels(seen, levels, pause, left_s, bounds, is_certain=is_certain, is_settled=is_settled)
+    return _after_levels(
+        seen,
+        levels,
+        pause,
+        left_s,
+        bounds,
+        is_certain=is_certain,
+        is_settled=is_settled,
+        samples_stacks=samples_stacks,
+    )
 
 
 def _after_levels(
@@ -193,8 +211,9 @@ def _after_levels(
     *,
     is_certain: bool,
     is_settled: bool,
+    samples_stacks: bool,
 ) -> Next | Stop:
-    """Return a higher level until one is beyond the knee; then repeats if needed, and frequent probes."""
+    """Return a higher level until one is beyond the knee; then what is needed to be certain."""
     unrefused = _unrefused_level(seen, pause)
     unrefused_users = unrefused.users if unrefused is not None and len(levels) == 1 else 0
     users = min(max(2 * levels[-1].users, unrefused_users), bounds.most_users)
@@ -210,15 +229,10 @@ def _after_levels(
     dense_s = _cost_s(dense, seen)
     is_done = any(trial.kind == "dense" for trial in seen)
     kept_s = 0.0 if is_done or dense_s > left_s else dense_s
-    room_s = left_s if levels[-1].users < LEAST_TOP else left_s - kept_s
-    skipped = _skipped_users(levels)
-    if skipped is not None:
-        between = Next("climb", skipped, *_lengths(skipped, seen, bounds), pause)
-        if _affordable(between, seen, room_s):
-            return between
-    control = _control(levels, seen, pause)
-    if control is not None and _affordable(control, seen, room_s):
-        return control
+    room_s = left_s if levels[-1].users < LEAST_TOP or _bends(levels) else left_s - kept_s
+    for lower in _below_the_top(levels, seen, pause, bounds):
+        if _affordable(lower, seen, room_s):
+            return lower
     if end is None:
         if is_settled and _may_go_far(seen, levels, bounds):
             far = replace(higher, users=FAR * levels[-1].users)
@@ -230,8 +244,12 @@ def _after_levels(
     )
     if is_early and bound is None and _affordable(higher, seen, left_s):
         return higher
+    if samples_stacks:
+        return stacks_levels(seen, bounds, is_kept=False)[0]
+    if is_certain and end.because == "saturated":
+        return replace(end, words=f"{end.words}; the last trials did not change the answer")
     # Beyond, repeats are for a level that does less: others would narrow nothing.
-    is_worth_it = not is_certain and (not is_done or _has_fallen(levels))
+    is_worth_it = not is_done or _has_fallen(levels)
     for level in _worth_repeating(levels, end) if is_worth_it else ():
         again, is_begun = _again(level, seen, pause), len(level.ok_per_s) > 1
         if _cost_s(again, seen) * (TRIALS - len(level.ok_per_s)) <= (left_s if is_begun else left_s - kept_s):
@@ -241,8 +259,6 @@ def _after_levels(
     is_short = bound is None and end.because == "saturated" and _may_collapse_beyond(capacity)
     if is_short and _affordable(higher, seen, left_s):
         return higher
-    if is_certain and end.because == "saturated":
-        return replace(end, words=f"{end.words}; the last trials did not change the answer")
     return end
 
 
@@ -370,6 +386,7 @@ def _after_harm(
     bounds: Bounds,
     *,
     is_certain: bool,
+    samples_stacks: bool,
 ) -> Next | Stop:
     """Return a level at which fewer requests should fail, or repeats of one without failures, or the stop."""
     lowest = min(harmful, key=lambda trial: trial.users)
@@ -393,6 +410,9 @@ def _after_harm(
         between = Next("climb", users, *_lengths(users, seen, bounds), pause)
         if _affordable(between, seen, left_s):
             return between
+    sampled = stacks_levels(seen, bounds, is_kept=False) if samples_stacks else ()
+    if sampled:
+        return sampled[0]
     repeat = _again(top, seen, pause)
     missing = 0 if is_certain else TRIALS - len(top.ok_per_s)
     if missing > 0 and _cost_s(repeat, seen) * missing <= left_s:
@@ -430,22 +450,28 @@ def _may_go_far(seen: Sequence[Outcome], levels: Sequence[Level], bounds: Bounds
     """True if the next level may be left out: throughput grows in proportion, and no bound is in the way."""
     users = FAR * levels[-1].users
     return (
-        (len(levels) == 1 or _is_proportional(levels[-2], levels[-1]))
+        (len(levels) == 1 or _grows(levels[-2], levels[-1], PROPORTIONAL))
         and users <= bounds.most_users
         and FAR * _asked_per_s(seen, levels[-1]) <= bounds.rate_cap_per_s
         and not any(trial.refused_share or trial.failed_share for trial in seen)
     )
 
 
+def _bends(levels: Sequence[Level]) -> bool:
+    """True if the curve bends at the highest level: the next may show its plateau."""
+    return len(levels) > 1 and not _grows(levels[-2], levels[-1], BENDS)
+
+
 def _skipped_users(levels: Sequence[Level]) -> int | None:
     """Return the level that was left out below the highest, if throughput has fallen behind there."""
     if len(levels) < 2 or levels[-1].users != FAR * levels[-2].users:
         return None
-    return None if _is_proportional(levels[-2], levels[-1]) else 2 * levels[-2].users
+    return None if _grows(levels[-2], levels[-1], BEHIND) else 2 * levels[-2].users
 
 
-def _is_proportional(lower: Level, higher: Level) -> bool:
-    return higher.rate >= PROPORTIONAL * lower.rate * higher.users / lower.users
+def _grows(lower: Level, higher: Level, share: float) -> bool:
+    """True if throughput grows by this share of what it would in proportion to the users."""
+    return higher.rate >= share * lower.rate * higher.users / lower.users
 
 
 def _asked_per_s(seen: Sequence[Outcome], level: Level) -> float:
@@ -492,11 +518,16 @@ def _bound_in_the_way(seen: Sequence[Outcome], levels: Sequence[Level], bounds: 
     return None
 
 
-def _control(levels: Sequence[Level], seen: Sequence[Outcome], pause: float) -> Next | None:
-    """Return the best level again where the highest does clearly less and the best was measured once."""
+def _below_the_top(
+    levels: Sequence[Level], seen: Sequence[Outcome], pause: float, bounds: Bounds
+) -> Iterator[Next]:
+    """Yield the level that was left out, and the best one again where the highest does clearly less."""
+    skipped = _skipped_users(levels)
+    if skipped is not None:
+        yield Next("climb", skipped, *_lengths(skipped, seen, bounds), pause)
     best = _best(levels)
-    is_clear = levels[-1].rate < (1 - CLEAR_FALL) * best.rate
-    return _again(best, seen, pause) if is_clear and len(best.ok_per_s) == 1 else None
+    if levels[-1].rate < (1 - CLEAR_FALL) * best.rate and len(best.ok_per_s) == 1:
+        yield _again(best, seen, pause)
 
 
 def _has_just_fallen(levels: Sequence[Level]) -> bool:
@@ -573,7 +604,10 @@ def _lengths(users: int, seen: Sequence[Outcome], bounds: Bounds) -> tuple[float
     usual = _usual_s(bounds)
     most = max(usual, LONGEST_SHARE * bounds.budget_s)
     response = _expected_response_s(users, seen)
-    rate = max((trial.ok_per_s for trial in seen if trial.kind == "climb"), default=0.0)
+    climbed = [trial for trial in seen if trial.kind == "climb"]
+    rate = max((trial.ok_per_s for trial in climbed), default=0.0)
+    if len({trial.users for trial in climbed}) == 1 and response:
+        rate = max(rate, users / response)
     for_answers = COMPLETIONS / rate if rate else 0.0
     measured = min(most, max(usual, RESPONSES * response, for_answers))
     return min(most, max(usual / 5, WARMUP_RESPONSES * response)), measured
@@ -585,16 +619,22 @@ def _expected_response_s(users: int, seen: Sequence[Outcome]) -> float:
     levels = [level for level in levels_of(seen, pause) if level.mean_s is not None]
     if not levels:
         return _alone_s(seen)
-    last = next((level for level in levels if level.users >= users), levels[-1])
+    at = next((place for place, level in enumerate(levels) if level.users >= users), None)
+    last = levels[-1 if at is None else at]
     assert last.mean_s is not None
-    if last.users >= users:
-        return last.mean_s
+    if at is not None:
+        # Response time bends upwards, so the line between two levels is above it.
+        around = levels[max(0, at - 1) : at + 1]
+        return float(
+            np.interp(users, [level.users for level in around], [level.mean_s or 0.0 for level in around])
+        )
     unrefused = _unrefused_level(seen, pause)
     if unrefused is not None and unrefused.mean_s is not None and unrefused.users >= users:
         return max(last.mean_s, unrefused.mean_s)
     if len(levels) > 1 and last.rate >= 1.5 * levels[-2].rate:
         return 1.2 * last.mean_s  # throughput still grows, so there is little queueing
-    return last.mean_s * max(1.0, users / last.users)
+    grows = max(1.0, users / last.users)
+    return last.mean_s * (math.sqrt(grows) if len(levels) == 1 else grows)  # one level tells of no queue yet
 
 
 def _alone_s(seen: Sequence[Outcome]) -> float:

@@ -13,7 +13,8 @@ from typing import Final
 from loadlens import diagnose
 from loadlens.diagnose import root_of
 from loadlens.diagnose.rules.capacity_limits import healthy, saturation_plateau
-from loadlens.estimate.saturation import GAIN_PER_DOUBLING
+from loadlens.diagnose.rules.processor import hol_correlation
+from loadlens.diagnose.rules.waiting import downstream_serialised
 from loadlens.measure import whole_run
 from loadlens.measure.whole_run import MeasureTrial
 from loadlens.model.facts import Curve, Step
@@ -25,6 +26,10 @@ from loadlens.record import open_run
 from loadlens.search.answer import Reach, main_curve, reach_of
 
 NO_CAUSE: Final = frozenset({healthy.ID, saturation_plateau.ID})  # that throughput stops, and not why
+WHERE_ONLY: Final = frozenset(
+    {downstream_serialised.ID, hol_correlation.ID}
+)  # that requests wait, and not for what
+NARROW: Final = 0.25  # width of an interval over its estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +38,7 @@ class Judgement:
 
     cause: str | None  # rule of the limit, at least probable; none: no cause is named
     claims: frozenset[str]  # rules of findings that are at least probable, notes left out
-    suspected: frozenset[str]
+    suspected: frozenset[str]  # consequences of others left out
     capacity: Figure
     line: str  # for the user
 
@@ -56,7 +61,9 @@ class Judge:
         return Judgement(
             cause=None if root is None or root.rule in NO_CAUSE else root.rule,
             claims=frozenset(f.rule for f in weighty if f.grade >= Grade.PROBABLE),
-            suspected=frozenset(f.rule for f in weighty if f.grade < Grade.PROBABLE),
+            suspected=frozenset(
+                f.rule for f in weighty if f.grade < Grade.PROBABLE and f.explained_by is None
+            ),
             capacity=reach.capacity,
             line=_line(curve, reach, root, facts.cores),
         )
@@ -65,17 +72,20 @@ class Judge:
 def is_certain(judgements: Sequence[Judgement]) -> bool:
     """Return whether further trials would hardly change the answer.
 
-    The last two judgements, with a trial or a pair of repeats between them, name the same cause and the same
-    findings, nothing is merely suspected, and each capacity lies within the interval of the other, which is
-    no wider than the growth that the climb would still follow.
+    A cause is named, and for what, not only where requests wait; nothing is merely suspected. The judgement
+    before, with a trial, a pair of repeats or samples of threads between them, names the same cause and the
+    same findings, or only where requests wait. Each capacity lies within the interval of the other, which is
+    narrow now.
     """
     if len(judgements) < 2:
         return False
     before, now = judgements[-2:]
+    is_same = (now.cause, now.claims) == (before.cause, before.claims)
     return (
         now.cause is not None
-        and (now.cause, now.claims) == (before.cause, before.claims)
+        and now.cause not in WHERE_ONLY
         and not now.suspected
+        and (is_same or before.cause is None or before.cause in WHERE_ONLY)
         and _agree(before.capacity, now.capacity)
     )
 
@@ -99,7 +109,7 @@ def _agree(before: Figure, now: Figure) -> bool:
     return (
         before.low <= now.point <= before.high
         and now.low <= before.point <= now.high
-        and now.high - now.low <= 2 * GAIN_PER_DOUBLING * now.point
+        and now.high - now.low <= NARROW * now.point
     )
 
 

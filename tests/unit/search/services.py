@@ -138,6 +138,7 @@ def search(
     ends: Callable[[int, Next], str] = lambda number, wanted: "complete",
     is_certain: bool = False,
     is_settled: bool = False,
+    samples_stacks: bool = False,
 ) -> Searched:
     """Let `decide` find its way over a service; the clock is simulated.
 
@@ -146,6 +147,7 @@ def search(
         noise: Standard deviation of the logarithm of a trial's throughput.
         is_certain: The answer is certain from the first level on.
         is_settled: No rule ever finds anything.
+        samples_stacks: Threads can be sampled.
     """
     random_ = random.Random(seed)
     seen: list[Outcome] = []
@@ -153,7 +155,14 @@ def search(
     lengths: dict[tuple[str, int, float], float] = {}
     while True:
         left_s = bounds.budget_s - used
-        wanted = decide(seen, left_s, bounds, is_certain=is_certain, is_settled=is_settled)
+        wanted = decide(
+            seen,
+            left_s,
+            bounds,
+            is_certain=is_certain,
+            is_settled=is_settled,
+            samples_stacks=samples_stacks and all(one.kind != "stacks" for one in seen),
+        )
         if isinstance(wanted, Stop):
             return Searched(tuple(seen), wanted, used)
         assert len(seen) < 100, "it never ends"

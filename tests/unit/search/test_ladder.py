@@ -433,22 +433,37 @@ def test_what_time_is_left_goes_to_repeats_of_the_decisive_levels_and_one_dense_
 
 
 @pytest.mark.parametrize("service", [one_server(0.010, 0.002), pool(8, 0.05)], ids=["M/M/1", "pool of 8"])
-def test_a_certain_answer_needs_no_repeats_but_still_the_dense_look(service: object) -> None:
+def test_a_certain_answer_ends_with_the_climb(service: object) -> None:
     certain = search(service, BOUNDS, is_certain=True)  # type: ignore[arg-type]
     uncertain = search(service, BOUNDS)  # type: ignore[arg-type]
 
-    assert certain.users == levels(certain), "each level once"
     climbed = levels(uncertain)
-    assert levels(certain)[: len(climbed)] == climbed, "the same levels, and one beyond if time is left"
-    assert [trial.kind for trial in certain.seen].count("dense") == 1
+    assert certain.users == climbed[: len(certain.users)], "each level once, and the same ones"
+    assert [trial.kind for trial in certain.seen[1:]] == ["climb"] * len(certain.users)
     assert certain.stop.because == "saturated"
     assert certain.stop.words.endswith("the last trials did not change the answer")
     assert certain.used_s < uncertain.used_s <= BOUNDS.budget_s
 
 
+@pytest.mark.parametrize(
+    ("service", "climbed"),
+    [(pool(8, 0.05), [1, 2, 4, 8, 16]), (failing_from(pool(64, 0.05), 16, 0.4), [1, 2, 4, 8, 16, 11])],
+    ids=["plateau", "failures"],
+)
+def test_threads_are_sampled_when_the_climb_ends_and_before_anything_is_repeated(
+    service: Service, climbed: list[int]
+) -> None:
+    kinds = [trial.kind for trial in search(service, BOUNDS, samples_stacks=True).seen]
+
+    first = kinds.index("stacks")
+    assert kinds[:first] == ["look"] + ["climb"] * len(climbed)
+    assert kinds.count("stacks") == 1
+    assert kinds[first + 1] == "climb", "a repeat"
+
+
 def test_what_is_left_of_the_budget_goes_to_four_times_the_knee() -> None:
     # The knee is at 8 users, so that 16 show the plateau.
-    outcome = search(pool(8, 0.05), replace(BOUNDS, budget_s=200.0), is_certain=True)
+    outcome = search(pool(8, 0.05), replace(BOUNDS, budget_s=200.0))
 
     kinds = [trial.kind for trial in outcome.seen]
     assert levels(outcome) == [1, 2, 4, 8, 16, 32]
@@ -459,7 +474,7 @@ def test_what_is_left_of_the_budget_goes_to_four_times_the_knee() -> None:
 def test_a_service_that_fails_well_beyond_its_knee_keeps_its_capacity_and_says_so() -> None:
     service = failing_from(pool(8, 0.05), 32, 0.6)
 
-    outcome = search(service, replace(BOUNDS, budget_s=200.0), is_certain=True)
+    outcome = search(service, replace(BOUNDS, budget_s=200.0))
 
     served = [trial for trial in outcome.seen if not trial.failed_share]
     capacity = saturation_of(levels_of(served), 0.0)

@@ -184,7 +184,7 @@ def line_of(work: Work) -> Line | None:
     """
     loops = {(s.pid, s.tid) for s in work.loaded if s.wait == "events"}
     at_work = [at for at in work.at if at.thread not in loops]
-    return _in_process(at_work) or _behind_a_call(at_work)
+    return _in_process(at_work) or _told_by_holders(at_work, ("lock",)) or _told_by_holders(at_work, CALLS)
 
 
 def _in_process(at_work: Sequence[At]) -> Line | None:
@@ -205,17 +205,19 @@ def _in_process(at_work: Sequence[At]) -> Line | None:
     return Line(kind, function, tuple(waiting), tuple(others))
 
 
-def _behind_a_call(at_work: Sequence[At]) -> Line | None:
-    """Return the line of a lock behind a call: threads wait there, and one at a time is past the call.
+def _told_by_holders(at_work: Sequence[At], kinds: tuple[Wait, ...]) -> Line | None:
+    """Return the line at the place where most threads wait, if as many as there can be are always past it.
 
-    They wait for a socket, or sleep until they try again, as those do that want to write to an embedded
-    database. Threads that are past the call are in the function that made it, or in one that this calls.
+    They wait for each other within the process, in code of which the function does not say for what; or for a
+    socket, or sleep until they try again, as those do that want to write to an embedded database: behind a
+    call, one at a time gets past. Threads that are past are further on in the function that waits, or in one
+    that this calls.
 
     Threads that do not wait for each other would be past it by chance: now none, now several. The index of
     dispersion (Fisher) of their number at the moments with a wait, against a binomial distribution, says how
     likely it is that chance is as even.
     """
-    waits = Counter((at.moment[0], at.place) for at in at_work if at.sample.wait in CALLS)
+    waits = Counter((at.moment[0], at.place) for at in at_work if at.sample.wait in kinds)
     if not waits:
         return None
     pid, place = waits.most_common(1)[0][0]
@@ -227,13 +229,19 @@ def _behind_a_call(at_work: Sequence[At]) -> Line | None:
     held = Counter(at.moment for at in past)
     threads = len([at for at in own if at.moment in moments]) / len(moments)
     mean = len(past) / len(moments)
-    if len(moments) < FEWEST_MOMENTS or not SAMPLED_HOLDER <= mean <= ONE_HOLDER or threads <= mean:
+    is_several = mean > ONE_HOLDER
+    if (
+        len(moments) < FEWEST_MOMENTS
+        or mean < SAMPLED_HOLDER
+        or threads <= mean
+        or (is_several and kinds == CALLS)
+    ):
         return None
     spread = sum((held[moment] - mean) ** 2 for moment in moments) / (mean * (1 - mean / threads))
     if 1 - chi2_tail(spread, len(moments) - 1) > CHANCE:
         return None
     function = Counter(at.call for at in waiting).most_common(1)[0][0]
-    return Line("lock", function, tuple(waiting), tuple(past), are_past=True)
+    return Line("unknown" if is_several else "lock", function, tuple(waiting), tuple(past), are_past=True)
 
 
 def _is_past(stack: tuple[Frame, ...], front: tuple[Frame, ...]) -> bool:
@@ -376,6 +384,8 @@ def _place_of(line: Line, work: Work) -> Iterator[ConcurrencyLimit]:
     held = _gauge(f"threads past it, most {_common(line.others)}:", holders, moments)
     waiting = _gauge(f"threads waiting {where}:", Counter(at.moment for at in line.waiting), work.moments)
     most = sum(_usual(holders, moments, pid) for pid in moments)
+    if line.are_past:  # always as many, but for threads that moved while they were read
+        most = float(round(held.mean.point))
     bound = Gauge("most at once:", _mean("most", most, len(line.others)), most) if most else None
     yield ConcurrencyLimit(
         line.kind,

@@ -107,13 +107,14 @@ def claim(facts: Facts, pool: FullPool) -> Claim:
     def words(grade: Grade) -> Words:
         count = size.count if size is not None else limits.point(places.held) or 0.0
         waiting, long = limits.point(places.waiting), long_holds.holders(full, hold)
+        noun = "connection" if places.kind == "pool" else "place"
         line = "" if waiting is None else f"; {waiting:.3g} requests wait for one"
         explanation = limits.explanation(full, places)
-        advice = "More connections, as many as the database serves well; or hold each for less."
+        advice = f"More {noun}s, as many as what is behind serves well; or hold each for less."
         if isinstance(hold, Interval) and isinstance(full.rate, Interval) and size is not None:
             twice = 2 * full.rate.point
             advice = (
-                f"{round(twice * hold.point)} connections carry {numbers.with_unit(twice, '1/s')} at "
+                f"{round(twice * hold.point)} {noun}s carry {numbers.with_unit(twice, '1/s')} at "
                 f"{numbers.with_unit(hold.point, 's')} each, if what is behind serves them; or hold it for "
                 "less."
             )
@@ -121,16 +122,16 @@ def claim(facts: Facts, pool: FullPool) -> Claim:
             advice = f"Give the connection back before that work. {advice}"
         if long is not None:
             line = f"; {long.of_places}"
-            explanation += f" {long.text(count, 'connection', full)}."
+            explanation += f" {long.text(count, noun, full)}."
             advice += f" {long.apart(count)}."
         unknown: tuple[str, ...] = ()
         if in_front.ruled_out is None:
             unknown = (f"whether the pool has no more, or something in front of it lets in just {count:.3g}",)
         return Words(
-            statement=_statement(full, count, grade, is_pool=in_front.ruled_out is True) + line,
+            statement=_statement(full, count, grade, noun, is_pool=in_front.ruled_out is True) + line,
             explanation=explanation,
             advice=advice,
-            confirm="twice the connections: twice the throughput, until the next limit",
+            confirm=f"twice the {noun}s: twice the throughput, until the next limit",
             impact=full.waiting_share,
             unknown=unknown,
         )
@@ -138,11 +139,11 @@ def claim(facts: Facts, pool: FullPool) -> Claim:
     return on_curve(full.curve, signals, rivals, words)
 
 
-def _statement(full: waits.Full, count: float, grade: Grade, *, is_pool: bool) -> str:
+def _statement(full: waits.Full, count: float, grade: Grade, noun: str, *, is_pool: bool) -> str:
     """Name the pool; where something in front of it may let in as many, only say what is at work."""
     is_one, is_suspected = round(count) == 1, grade is Grade.SUSPECTED
     if is_pool:
-        many = f"{count:.3g} connection" + ("" if is_one else "s")
+        many = f"{count:.3g} {noun}" + ("" if is_one else "s")
         verb = "may carry" if is_suspected else "carries" if is_one else "carry"
         return f"The pool is full: {many} {verb} {full.most}"
     all_of_them = "The one database connection" if is_one else f"All {count:.3g} database connections"
