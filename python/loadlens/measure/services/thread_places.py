@@ -385,7 +385,7 @@ def _place_of(line: Line, work: Work) -> Iterator[ConcurrencyLimit]:
     waiting = _gauge(f"threads waiting {where}:", Counter(at.moment for at in line.waiting), work.moments)
     most = sum(_usual(holders, moments, pid) for pid in moments)
     if line.are_past:  # always as many, but for threads that moved while they were read
-        most = float(round(held.mean.point))
+        most = float(round(sum(count / moments[pid] for (pid, _), count in holders.items())))
     bound = Gauge("most at once:", _mean("most", most, len(line.others)), most) if most else None
     yield ConcurrencyLimit(
         line.kind,

@@ -191,6 +191,41 @@ def test_two_that_are_past_a_call_are_no_lock() -> None:
     assert behind_a_call(at_moments(*[[*[QUERY] * 14, LABEL, LABEL]] * MOMENTS)) == []
 
 
+TAKE: State = "lock", (replace(HANDLER, line=5), Frame("get", "queue", "/lib/queue.py", 171))
+
+
+def places(stacks: StackSamples) -> list[ConcurrencyLimit]:
+    return [place for place in places_of(stacks) if place.kind == "unknown"]
+
+
+def test_places_that_are_handed_out_by_own_code_are_counted_by_those_past_the_wait() -> None:
+    # A queue of the standard library serves as a pool; a third thread has just come while threads were read.
+    usual, moving = (
+        [*[CHECK] * 5, *[TAKE] * 9, LABEL, LABEL],
+        [*[CHECK] * 5, *[TAKE] * 8, LABEL, LABEL, LABEL],
+    )
+
+    (pool,) = places(at_moments(*[usual] * 35, *[moving] * 5))
+
+    assert limits.point(pool.held) == pytest.approx((35 * 2 + 5 * 3) / 40)
+    assert limits.point(pool.waiting) == pytest.approx((35 * 9 + 5 * 8) / 40)
+    assert pool.bound is not None
+    assert limits.point(pool.bound) == 2
+    assert pool.waiting is not None
+    assert "queue.get, at book() shop.py:5" in pool.waiting.name
+
+
+def test_threads_that_wait_for_work_of_their_own_hold_no_places() -> None:
+    # Each of 16 threads waits for an answer or reads it, a sixth of the time: now none is past it, now five.
+    rng = random.Random(21)
+    alarms = 0
+    for _ in range(RUNS):
+        moments = [rng.choices([LABEL, TAKE, CHECK], [3, 10, 5], k=USERS) for _ in range(MOMENTS)]
+        alarms += bool(places_of(at_moments(*moments)))
+
+    assert alarms <= MOST_ALARMS
+
+
 # --- a crowd -----------------------------------------------------------------------------------------------
 
 

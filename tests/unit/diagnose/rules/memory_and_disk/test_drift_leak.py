@@ -48,11 +48,22 @@ def test_memory_that_grows_with_each_request_is_found() -> None:
     assert finding.impact == pytest.approx(156.25 / 166.25)
 
 
-def test_a_look_of_half_a_minute_is_a_suspicion() -> None:
-    finding = assess(record(memory(seconds=30.0)))
+@pytest.mark.parametrize(
+    ("seconds", "grown_mib", "grade"),
+    [
+        (40.0, 10, Grade.PROBABLE),
+        (39.0, 29, Grade.SUSPECTED),  # not doubled for 40 s
+        (20.0, 30, Grade.PROBABLE),  # ten times four
+        (19.0, 300, Grade.SUSPECTED),
+    ],
+)
+def test_a_short_look_is_a_suspicion_unless_memory_has_quadrupled(
+    seconds: float, grown_mib: int, grade: Grade
+) -> None:
+    finding = assess(record(memory(seconds=seconds, grown_bytes=grown_mib * 2.0**20)))
 
     assert isinstance(finding, Finding)
-    assert finding.grade is Grade.SUSPECTED
+    assert finding.grade is grade
 
 
 @pytest.mark.parametrize(
