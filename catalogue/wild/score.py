@@ -1,7 +1,8 @@
 """Explain services of this folder with their URL alone, and compare the answers with what is wrong with them.
 
 `RIGHT` says which rules name a kind of flaw. A rule in `PARTLY` says where requests wait, and not for what: it is
-neither right nor wrong. Any other cause that is at least probable and that no other finding explains is false.
+neither right nor wrong, and so is one that `besides` of a service lists. Any other cause that is at least probable and
+that no other finding explains is false.
 """
 
 from __future__ import annotations
@@ -110,6 +111,7 @@ def judged(each: Service, variant: str, answer: Mapping[str, Any], fault: str, s
         for finding in answer.get("findings", ())
         if finding["grade"] in SHOWN and finding["explained_by"] is None and finding["rule"] not in NO_CAUSE - right
     )
+    besides = frozenset(about.get("besides", {}))
     named = [rule for rule in causes if rule in right]
     partly = [rule for rule in causes if rule in PARTLY]
     claimed, true = (answer.get("capacity") or {}).get("point"), (about["capacity"] or {}).get("rate")
@@ -124,7 +126,7 @@ def judged(each: Service, variant: str, answer: Mapping[str, Any], fault: str, s
         is_named=bool(named),
         is_first=answer.get("limit") in right,
         is_partly=flawed and not named and bool(partly),
-        false=tuple(rule for rule in causes if rule not in right and not (flawed and rule in PARTLY)),
+        false=tuple(rule for rule in causes if rule not in right | besides and not (flawed and rule in PARTLY)),
         capacity=claimed / true if flawed and claimed and true else None,
         is_line_named=_names_line(each, answer) if flawed and about["line"] else None,
     )

@@ -58,7 +58,7 @@ class ExplainFlags:
 
     targets: tuple[str, ...] = argument(
         "URL...",
-        "URLs of one service to load; the cheapest of several is also the probe. Or a study (its quick "
+        "URLs of one service to load; one that is far cheaper than the others is the probe. Or a study (its quick "
         "profile is run), or a record.",
     )
     start: str | None = option(
@@ -115,7 +115,8 @@ class ExplainFlags:
     probe: str | None = option(
         "--probe URL",
         "Request this cheap URL alongside every load level, at most 20/s. Default: the cheapest of several "
-        "URLs; for one URL on this machine, a health check, a path without a page, or HEAD of the URL.",
+        "URLs if it takes at most half as long as the costliest; else, on this machine, a health check, a path "
+        "without a page, or HEAD of the URL.",
         group=WATCHED,
     )
     no_probe: bool = option(
@@ -234,7 +235,7 @@ def aim_of(urls: Sequence[str], flags: ExplainFlags) -> Aim:
         find=Find(
             processes=not (flags.no_pid or flags.pids or flags.start),
             metrics=not (flags.no_metrics or flags.metrics),
-            probe=not flags.no_probe and probe is None and len(steps) == 1,
+            probe=not flags.no_probe and probe is None,
             peers=not (flags.no_peers or flags.no_pid),
         ),
         stacks=not flags.no_stacks,

@@ -111,12 +111,16 @@ def choose(aim: Aim, alone_s: Mapping[str, float | None]) -> Baseline:
         alone_s: Mean response time of each step in the baseline step, by name; `None` without a response.
     """
     load, probe, is_load = aim.steps, aim.probe, False
-    if probe is None and len(aim.steps) > 1 and aim.pattern is None:
-        answered = [step for step in aim.steps if alone_s.get(step.name) is not None]
-        probe = min(answered or aim.steps, key=lambda step: alone_s.get(step.name) or 0.0)
-        load = tuple(step for step in aim.steps if step is not probe)
-    elif probe is None:
-        probe = _cheap(aim.candidates, alone_s, alone_s.get(aim.steps[0].name))
+    if probe is None:
+        costliest_s = max(
+            (time_s for step in load if (time_s := alone_s.get(step.name)) is not None), default=None
+        )
+        several = load if len(load) > 1 and aim.pattern is None else ()
+        probe = _cheap(several, alone_s, costliest_s) or _cheap(aim.candidates, alone_s, costliest_s)
+        if probe is None and several:
+            answered = [step for step in several if alone_s.get(step.name) is not None]
+            probe = min(answered or several, key=lambda step: alone_s.get(step.name) or 0.0)
+        load = tuple(step for step in load if step is not probe)
     if probe is None:
         probe = replace(aim.steps[0], name=f"{aim.steps[0].name} (probe)")
         is_load = True

@@ -56,7 +56,7 @@ def test_what_is_not_named_is_looked_for_and_each_part_can_be_switched_off() -> 
     assert aim_of([URL], ExplainFlags(no_metrics=True)).find == Find(True, False, True, peers=True)
     assert aim_of([URL], ExplainFlags(no_probe=True)).find == Find(True, True, peers=True)
     assert aim_of([URL], ExplainFlags(no_peers=True)).find == Find(True, True, True)
-    assert aim_of([URL, other], ExplainFlags()).find == Find(True, True, peers=True)
+    assert aim_of([URL, other], ExplainFlags()).find == Find(True, True, True, peers=True)
     assert aim_of([URL], ExplainFlags(probe=other, pids=(os.getpid(),))).find == Find(
         metrics=True, peers=True
     )

@@ -50,6 +50,19 @@ def test_the_cheapest_of_several_urls_is_the_probe_and_no_load() -> None:
     assert chosen.probe_alone_s == 0.001
 
 
+def test_of_urls_that_cost_the_same_all_are_load_and_another_request_is_the_probe() -> None:
+    health = replace(CHEAP, name="/health")
+    aim = replace(AIM, steps=(COSTLY, OTHER), candidates=(health,))
+
+    chosen = step_cases.choose(aim, {**dict.fromkeys((COSTLY.name, OTHER.name), 0.020), "/health": 0.002})
+    without = step_cases.choose(replace(aim, candidates=()), {COSTLY.name: 0.020, OTHER.name: 0.019})
+
+    assert chosen.load == (COSTLY, OTHER)
+    assert chosen.probe is health
+    assert without.load == (COSTLY,)
+    assert without.probe is OTHER, "the cheapest, where nothing else is cheap"
+
+
 def test_a_probe_that_was_asked_for_leaves_all_urls_to_the_load() -> None:
     chosen = step_cases.choose(replace(AIM, steps=(COSTLY, OTHER), probe=CHEAP), ALONE)
 
