@@ -31,7 +31,7 @@ class CapacityFlags(ExplainFlags):
 
     targets: tuple[str, ...] = argument(
         "URL...",
-        "URLs of one service to load; one that is far cheaper than the others is the probe. Or a study, for its "
+        "URLs of one service to load; one far cheaper than the others is the probe. Or a study, for its "
         "services and requests. Or the record of an earlier search.",
     )
     budget: str = option(

@@ -58,7 +58,7 @@ class ExplainFlags:
 
     targets: tuple[str, ...] = argument(
         "URL...",
-        "URLs of one service to load; one that is far cheaper than the others is the probe. Or a study (its quick "
+        "URLs of one service to load; one far cheaper than the others is the probe. Or a study (its quick "
         "profile is run), or a record.",
     )
     start: str | None = option(
@@ -115,8 +115,8 @@ class ExplainFlags:
     probe: str | None = option(
         "--probe URL",
         "Request this cheap URL alongside every load level, at most 20/s. Default: the cheapest of several "
-        "URLs if it takes at most half as long as the costliest; else, on this machine, a health check, a path "
-        "without a page, or HEAD of the URL.",
+        "URLs if it takes at most half as long as the costliest; else, on this machine, a health check, a "
+        "path without a page, or HEAD of the URL.",
         group=WATCHED,
     )
     no_probe: bool = option(

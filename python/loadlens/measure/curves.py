@@ -17,6 +17,7 @@ from loadlens.measure.case import CaseMeasures
 from loadlens.measure.metrics import figure_of, inside
 from loadlens.measure.requests import failures, shapes
 from loadlens.measure.requests.answer_sizes import together
+from loadlens.measure.requests.jams import jams
 from loadlens.measure.requests.queue_seen import ahead_of
 from loadlens.measure.requests.samples import Rows
 from loadlens.measure.requests.stuck import stuck
@@ -258,6 +259,7 @@ def _step(case: CaseMeasures, idle: Mapping[str, float | None], work_s: float) -
         driver="" if case.external is None else case.external.name,
         statuses=_statuses(case),
         stuck=stuck(case),
+        jams=jams(case),
         timed_out=None if case.external is not None else sum(x.timed_out for x in case.loads),
         connections=connections_of(case),
         longest_gap_s=max((x.longest_gap_s for x in case.loads if x.longest_gap_s is not None), default=None),

@@ -171,6 +171,14 @@ class StuckWatch:
 
 
 @dataclass(frozen=True, slots=True)
+class Jam:
+    """A standstill that ended in failures of most requests that were open."""
+
+    failed: int  # at once, at its end
+    seconds: float  # without any answer of the load
+
+
+@dataclass(frozen=True, slots=True)
 class PortsWatch:
     """Local ports of the machine towards the one address where they are scarcest."""
 
@@ -453,6 +461,7 @@ class Step:
     log_signs: tuple[LogSign, ...] = ()
     statuses: tuple[tuple[int, int], ...] = ()  # status -> answers of the load in the measured part
     stuck: StuckWatch | None = None
+    jams: tuple[Jam, ...] = ()  # of all trials
     timed_out: int | None = 0  # by the client; none: what made the load does not say
     connections: ConnectionWatch | None = None
     longest_gap_s: float | None = None  # without an answer of the load, worst trial

@@ -63,7 +63,7 @@ LOOKS_EACH: Final = 5  # requests to each URL
 MEASURED_SHARE: Final = 1 / 18  # of the budget: ten levels, repeats and the overhead of each trial
 SHORTEST_S, LONGEST_S = 2.0, 10.0
 LONGEST_SHARE: Final = 1 / 8
-RESPONSES: Final = 8.0  # trial length in response times, which keeps edge effects small
+RESPONSES: Final = 6.0  # trial length in response times, which keeps edge effects small
 COMPLETIONS: Final = 40.0
 WARMUP_RESPONSES: Final = 2.0
 FIRST_OVERHEAD_S: Final = 2.5  # per trial until measured: monitors, drain, seal
@@ -634,7 +634,7 @@ def _expected_response_s(users: int, seen: Sequence[Outcome]) -> float:
     if len(levels) > 1 and last.rate >= 1.5 * levels[-2].rate:
         return 1.2 * last.mean_s  # throughput still grows, so there is little queueing
     grows = max(1.0, users / last.users)
-    return last.mean_s * (math.sqrt(grows) if len(levels) == 1 else grows)  # one level tells of no queue yet
+    return last.mean_s * (math.sqrt(grows) if len(levels) == 1 else grows)  # one level shows no queue yet
 
 
 def _alone_s(seen: Sequence[Outcome]) -> float:

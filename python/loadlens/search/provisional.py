@@ -29,7 +29,7 @@ NO_CAUSE: Final = frozenset({healthy.ID, saturation_plateau.ID})  # that through
 WHERE_ONLY: Final = frozenset(
     {downstream_serialised.ID, hol_correlation.ID}
 )  # that requests wait, and not for what
-NARROW: Final = 0.25  # width of an interval over its estimate
+NARROW: Final = 0.30  # width of an interval over its estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,7 @@ class Judgement:
     suspected: frozenset[str]  # consequences of others left out
     capacity: Figure
     line: str  # for the user
+    is_sampled: bool = False  # threads were sampled before
 
 
 @dataclass(slots=True)
@@ -52,7 +53,8 @@ class Judge:
 
     def judge(self, *, probe_is_load: bool) -> Judgement:
         """Return the verdict on the trials that are sealed."""
-        facts = whole_run.measured(open_run(self.path), self._measure).facts
+        measured = whole_run.measured(open_run(self.path), self._measure)
+        facts = measured.facts
         findings = diagnose.assess(facts).findings
         curve = main_curve(facts, findings)
         reach = reach_of(curve, probe_is_load=probe_is_load)
@@ -66,16 +68,17 @@ class Judge:
             ),
             capacity=reach.capacity,
             line=_line(curve, reach, root, facts.cores),
+            is_sampled=bool(measured.stacks),
         )
 
 
 def is_certain(judgements: Sequence[Judgement]) -> bool:
     """Return whether further trials would hardly change the answer.
 
-    A cause is named, and for what, not only where requests wait; nothing is merely suspected. The judgement
-    before, with a trial, a pair of repeats or samples of threads between them, names the same cause and the
-    same findings, or only where requests wait. Each capacity lies within the interval of the other, which is
-    narrow now.
+    A cause is named, not only where requests wait, and nothing is merely suspected. The judgement before,
+    with a trial or a pair of repeats between them, names the same cause and the same findings, or it came
+    before threads were sampled, which show more. Each capacity lies within the interval of the other, which
+    is narrow now.
     """
     if len(judgements) < 2:
         return False
@@ -85,7 +88,7 @@ def is_certain(judgements: Sequence[Judgement]) -> bool:
         now.cause is not None
         and now.cause not in WHERE_ONLY
         and not now.suspected
-        and (is_same or before.cause is None or before.cause in WHERE_ONLY)
+        and (is_same or (now.is_sampled and not before.is_sampled))
         and _agree(before.capacity, now.capacity)
     )
 

@@ -161,7 +161,7 @@ def search(
             bounds,
             is_certain=is_certain,
             is_settled=is_settled,
-            samples_stacks=samples_stacks and all(one.kind != "stacks" for one in seen),
+            samples_stacks=samples_stacks and all(trial.kind != "stacks" for trial in seen),
         )
         if isinstance(wanted, Stop):
             return Searched(tuple(seen), wanted, used)

@@ -5,7 +5,9 @@ wait for each other, or a connection was accepted that no thread serves. Percent
 fine, because the stuck requests are not among them.
 
 **Needs.** At the end of every trial of a level at least one request of the load that has waited for 1 s or
-more, and three times as long as the longest answer of that trial; they are 1 % of the users or more.
+more, and three times as long as the longest answer of that trial; they are 1 % of the users or more. Or,
+where a time-out within the service ends the wait: twice or more, no request was answered for 1 s, and ten
+times as long as a usual success takes; then most of the open requests, three or more, failed at one moment.
 
 **Ruled out by.** A generator that came late. Where fewer than 20 requests were sent later and answered, the
 service may only have paused at the end. That these requests take far longer than others by nature cannot be
@@ -13,7 +15,7 @@ excluded from outside, so the finding is never more than probable.
 
 **Thresholds.** Three times: a request that waits in a line behind others is answered within the time of the
 longest. 1 s: below, a slow path of few requests looks the same. 20: with so many answered since, the service
-did not stand still.
+did not stand still. Ten times: a pause ends in answers, not in failures.
 
 **Do.** Look where these requests wait: a dump of the threads shows it. Give connections and locks back on
 every path, errors included, and put a time-out on every wait.
@@ -28,15 +30,17 @@ from dataclasses import dataclass
 
 from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, on_curve, strongest
-from loadlens.model.facts import Curve, Facts, Step, StuckWatch
+from loadlens.model.facts import Curve, Facts, Jam, Step, StuckWatch
 from loadlens.model.finding import Counter, Grade
 from loadlens.present import load_text, numbers
+from loadlens.present import words as words_
 
 ID = "requests.stuck"
 TITLE = "requests that are never answered"
 EXPLAINS: tuple[str, ...] = ("fairness.starvation",)
 
 LEAST_SHARE = 0.01  # of the users
+JAMS = 2  # one may be chance, such as a restart of what it calls
 SERVED = 20  # answers since: the service did not stand still
 
 
@@ -54,8 +58,21 @@ class StuckUsers:
         return sum(self.watch.counts) / len(self.watch.counts)
 
 
-def observe(facts: Facts) -> Sequence[StuckUsers] | Lacking | Nothing:
-    """Return the closed levels with stuck requests, the most first."""
+@dataclass(frozen=True, slots=True)
+class Jammed:
+    """Standstills that ended in failures, over the levels of a curve."""
+
+    curve: Curve
+    jams: tuple[Jam, ...]
+
+
+def observe(facts: Facts) -> Sequence[StuckUsers | Jammed] | Lacking | Nothing:
+    """Return the closed levels with stuck requests, the most first, and curves with standstills."""
+    jammed = [
+        Jammed(curve, jams)
+        for curve in facts.curves
+        if (jams := tuple(jam for step in curve.steps for jam in step.jams))
+    ]
     watched = [
         StuckUsers(curve, step, step.stuck)
         for curve in facts.curves
@@ -63,16 +80,18 @@ def observe(facts: Facts) -> Sequence[StuckUsers] | Lacking | Nothing:
         for step in curve.steps
         if step.stuck is not None
     ]
-    if not watched:
+    if not watched and not jammed:
         return Lacking("needs each request of a load of users: what made the load does not report them")
     levels = sorted((level for level in watched if any(level.watch.counts)), key=lambda level: -level.mean)
-    longest = max(level.watch.longest_s for level in watched)
+    longest = max((level.watch.longest_s for level in watched), default=0.0)
     reason = f"none was open for long at the end; the longest answer took {numbers.with_unit(longest, 's')}"
-    return levels or Nothing(reason)
+    return [*jammed, *levels] or Nothing(reason)
 
 
-def claim(facts: Facts, stuck: StuckUsers) -> Claim:
+def claim(facts: Facts, stuck: StuckUsers | Jammed) -> Claim:
     """Hold the stuck requests against a generator that is late and a service that paused."""
+    if isinstance(stuck, Jammed):
+        return _of_jams(stuck)
     watch, step = stuck.watch, stuck.step
     at, age = load_text.load_of(stuck.curve, step), numbers.with_unit(watch.age_s, "s")
     share = stuck.mean / step.load if step.load else 0.0
@@ -115,6 +134,42 @@ def claim(facts: Facts, stuck: StuckUsers) -> Claim:
         )
 
     return on_curve(stuck.curve, signals, rivals, words, cap=Grade.PROBABLE)
+
+
+def _of_jams(seen: Jammed) -> Claim:
+    """Hold standstills that ended in failures against chance and what the service calls."""
+    jams = sorted(seen.jams, key=lambda jam: -jam.failed)
+    longest, most = numbers.with_unit(max(jam.seconds for jam in jams), "s"), jams[0].failed
+    times = words_.plural(len(jams), "time")
+    signals = [
+        grading.stated(
+            "stuck.jams",
+            True if len(jams) >= JAMS else None,
+            text=f"{times} no request was answered for up to {longest}, and then most that were open failed "
+            f"at one moment, {most} of them at most",
+            chip=f"{times}, up to {longest}",
+            value=float(len(jams)),
+        ),
+    ]
+    rivals = [
+        grading.rival("something it calls that stood still", "what it called was not looked at", None),
+        grading.generator_rival(seen.curve.steps[-1]),
+    ]
+
+    def words(grade: Grade) -> Words:
+        return Words(
+            statement=f"{times} all requests stand still for up to {longest} and then fail together, as in "
+            "a deadlock",
+            explanation="In between no request was answered, and afterwards the service went on. A pause "
+            "ends in answers; a time-out ends these waits.",
+            advice="Look where they wait (a dump of the threads or processes at that moment). Take locks in "
+            "one order everywhere, and do not wait for another while holding one.",
+            confirm="the same load for twice as long: twice as many standstills",
+            impact=1.0,
+            unknown=("whether they wait for each other or for what the service calls",),
+        )
+
+    return on_curve(seen.curve, signals, rivals, words, cap=Grade.PROBABLE)
 
 
 def _pause_rival(watch: StuckWatch) -> Counter:

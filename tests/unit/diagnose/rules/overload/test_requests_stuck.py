@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from loadlens.diagnose.rules.overload.requests_stuck import assess
-from loadlens.model.facts import Curve, StuckWatch
+from loadlens.model.facts import Curve, Jam, StuckWatch
 from loadlens.model.finding import Absent, Finding, Grade, NotAssessed
 from tests.unit.diagnose.build import curve, facts, generator, step
 
@@ -66,3 +66,20 @@ def test_where_nothing_is_stuck_it_says_how_long_answers_took() -> None:
 
 def test_without_a_log_of_requests_it_is_not_assessed() -> None:
     assert isinstance(assess(facts(curve(step(1, 50.0, 0.02)))), NotAssessed)
+
+
+def jammed(*jams: Jam) -> Curve:
+    return curve(step(1, 50.0, 0.02), replace(step(64, 600.0, 0.1), jams=jams))
+
+
+def test_standstills_that_end_in_failures_are_probable_from_the_second_on() -> None:
+    finding = assess(facts(jammed(Jam(64, 4.0), Jam(128, 3.9))))
+    once = assess(facts(jammed(Jam(64, 4.0))))
+
+    assert isinstance(finding, Finding)
+    assert isinstance(once, Finding)
+    assert (finding.grade, once.grade) == (Grade.PROBABLE, Grade.SUSPECTED)
+    assert finding.statement == (
+        "2 times all requests stand still for up to 4.00 s and then fail together, as in a deadlock"
+    )
+    assert "128 of them at most" in finding.evidence[0].text
