@@ -545,6 +545,7 @@ class EndedLevel:
     log_signs: tuple[LogSign, ...]
     served_before: int  # successes of the same load in earlier trials, in which hardly a request failed
     places: tuple[ConcurrencyLimit, ...] = ()
+    jams: tuple[Jam, ...] = ()
 
     def sign(self, kind: str) -> LogSign | None:
         """Return what the service itself says of a kind of failure."""

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from loadlens.measure.case import CaseMeasures
-from loadlens.measure.requests import failures
+from loadlens.measure.requests import failures, jams
 from loadlens.measure.requests.failures import Failure
 from loadlens.measure.source import streams_of
 from loadlens.measure.trial import TrialMeasures
@@ -70,6 +70,7 @@ def _level(case: CaseMeasures, trials: Sequence[TrialMeasures], success_s: float
         issued=sum(part.count for part in parts) + sum(load.requests.ok for load in loads),
         failures=tuple(sorted(modes, key=lambda mode: -mode.count)),
         log_signs=log_lines.signs(failures.logs_of(t.source for t in trials), _answers(trials, parts)),
+        jams=jams.of_trials([trial.source for trial in trials], success_s),
         served_before=sum(_served(t) for t in case.usable if t.source.began_unix_ns < first),
     )
 

@@ -5,52 +5,59 @@ A service that pauses answers late; these never get their answer, and only a tim
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import numpy as np
 
 from loadlens.measure.case import CaseMeasures
 from loadlens.measure.requests.log_rows import ANSWERED, seconds, whole
-from loadlens.measure.trial import StreamMeasures, TrialMeasures
+from loadlens.measure.source import TrialSource
 from loadlens.model.facts import Jam
 from loadlens.model.trial import Outcome
 
 AT_ONCE_S: Final = 0.05  # between two failures that end together
-FEWEST: Final = 3
+FEWEST: Final = 2
 LEAST_S: Final = 1.0
 TIMES: Final = 10.0  # as long as a usual success
 MOST: Final = 0.5  # of the requests that were open
 SERVER_ERROR: Final = 500
+LOAD: Final = 0  # the first stream of a trial
 COLUMNS: Final = ("stream", "outcome", "status", "sent_ns", "done_ns")
 
 
 def jams(case: CaseMeasures) -> tuple[Jam, ...]:
     """Return the standstills of a level's trials that ended in failures."""
-    load = case.reference
-    if load is None:
-        return ()
-    return tuple(jam for trial in case.usable if _has_errors(trial) for jam in _of_trial(trial, load))
+    return of_trials([trial.source for trial in case.usable])
 
 
-def _has_errors(trial: TrialMeasures) -> bool:
-    engine = trial.source.result
-    load = None if engine is None else engine.load
+def of_trials(sources: Iterable[TrialSource], success_s: float | None = None) -> tuple[Jam, ...]:
+    """Return the standstills of some trials.
+
+    Args:
+        success_s: Usual time of a success elsewhere, seconds, for a trial without any.
+    """
+    return tuple(jam for source in sources if _has_errors(source) for jam in _of_trial(source, success_s))
+
+
+def _has_errors(source: TrialSource) -> bool:
+    load = None if source.result is None else source.result.load
     return load is not None and any(code.isdecimal() and int(code) >= SERVER_ERROR for code in load.status)
 
 
-def _of_trial(trial: TrialMeasures, load: StreamMeasures) -> Iterator[Jam]:
-    rows = trial.source.samples(COLUMNS)
-    rows = rows.filter(whole(rows, "stream") == load.plan.index) if rows.height else rows
+def _of_trial(source: TrialSource, success_s: float | None) -> Iterator[Jam]:
+    rows = source.samples(COLUMNS)
+    rows = rows.filter(whole(rows, "stream") == LOAD) if rows.height else rows
     if not rows.height:
         return
     outcomes, sent, done = whole(rows, "outcome"), seconds(rows, "sent_ns"), seconds(rows, "done_ns")
     is_ok = outcomes == Outcome.OK
     is_failed = np.isin(outcomes, ANSWERED) & ~is_ok & (whole(rows, "status") >= SERVER_ERROR)
     failed = np.sort(done[is_failed])
-    if failed.size < FEWEST or not is_ok.any():
+    usual_s = float(np.median((done - sent)[is_ok])) if is_ok.any() else success_s
+    if failed.size < FEWEST or usual_s is None:
         return
-    least_s = max(LEAST_S, TIMES * float(np.median((done - sent)[is_ok])))
+    least_s = max(LEAST_S, TIMES * usual_s)
     ends = np.sort(done[np.isin(outcomes, ANSWERED)])
     for together in np.split(failed, np.flatnonzero(np.diff(failed) > AT_ONCE_S) + 1):
         at = float(together[0])

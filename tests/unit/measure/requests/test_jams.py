@@ -31,7 +31,7 @@ def seen(*rows: Row) -> tuple[Jam, ...]:
     trial = SimpleNamespace(
         source=SimpleNamespace(result=SimpleNamespace(load=load), samples=lambda columns: frame)
     )
-    case: Any = SimpleNamespace(reference=SimpleNamespace(plan=SimpleNamespace(index=0)), usable=[trial])
+    case: Any = SimpleNamespace(usable=[trial])
     return jams(case)
 
 
@@ -55,7 +55,7 @@ def test_each_standstill_counts() -> None:
 @pytest.mark.parametrize(
     "rows",
     [
-        failing(2),  # too few
+        failing(1),  # too few
         [*failing(3), (2.0, 4.5, OK)],  # half a second before, one was answered
         [*failing(3), *[(2.0, 6.0, OK)] * 4],  # most that were open were answered: a pause
         failing(3, at=1.9),  # 0.9 s

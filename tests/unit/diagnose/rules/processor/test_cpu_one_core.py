@@ -34,13 +34,10 @@ def one_at_a_time(
         busy = min(float(users), float(count))
         rate = busy / WORK_S
         each = tuple(process(0.98 * busy / count, hot=hot, label=f"p{n}") for n in range(count))
-        steps.append(step(users, rate, users / rate, trials=trials, processes=each))
+        at = step(users, rate, users / rate, trials=trials, processes=each)
+        steps.append(replace(at, host_cpu=estimate(count + 0.1, unit="cores")))
     steps[-1] = replace(steps[-1], **last)
-    return curve(
-        *(replace(each, host_cpu=estimate(count + 0.1, unit="cores")) for each in steps),
-        work=estimate(0.98 * work_s, trials=trials),
-        think=0.0,
-    )
+    return curve(*steps, work=estimate(0.98 * work_s, trials=trials), think=0.0)
 
 
 def ask(built: Curve, *, cores: int = 4) -> Finding | Absent | NotAssessed:
@@ -68,12 +65,19 @@ def test_three_such_processes_on_four_cores_are_found_and_four_are_full_cores() 
     [
         {"processes": (process(0.84),)},  # limit 0.85 of a core
         {"processes": (process(1.3, hot=2),)},  # limit 1.25: threads compute side by side
-        {"processes": (process(0.98, waiting=2.5),)},  # of 4 cores 3.48 are wanted, limit 3.4
+        # of 4 cores 3.48 are wanted, limit 3.4, and all programs use as many
+        {"processes": (process(0.98, waiting=2.5),), "host_cpu": estimate(3.48, unit="cores")},
     ],
     ids=["idle", "two at once", "waits for cores"],
 )
 def test_what_is_no_full_core_of_each_process_is_absent(last: dict[str, Any]) -> None:
     assert isinstance(ask(one_at_a_time(**last)), Absent)
+
+
+def test_threads_that_wait_for_a_core_each_time_they_hand_over_leave_cores_idle() -> None:
+    busy = {"processes": (process(0.98, waiting=2.5),), "host_cpu": estimate(1.1, unit="cores")}
+
+    assert isinstance(ask(one_at_a_time(**busy)), Finding)
 
 
 @pytest.mark.parametrize(
