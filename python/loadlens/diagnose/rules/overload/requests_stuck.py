@@ -25,12 +25,12 @@ every path, errors included, and put a time-out on every wait.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, on_curve, strongest
-from loadlens.model.facts import Curve, Facts, Jam, Step, StuckWatch
+from loadlens.model.facts import Curve, EndedLevel, Facts, Jam, Step, StuckWatch
 from loadlens.model.finding import Counter, Grade
 from loadlens.present import load_text, numbers
 from loadlens.present import words as words_
@@ -69,9 +69,7 @@ class Jammed:
 def observe(facts: Facts) -> Sequence[StuckUsers | Jammed] | Lacking | Nothing:
     """Return the closed levels with stuck requests, the most first, and curves with standstills."""
     jammed = [
-        Jammed(curve, jams)
-        for curve in facts.curves
-        if (jams := tuple(jam for level in (*curve.steps, *curve.ended) for jam in level.jams))
+        Jammed(curve, jams) for curve in facts.curves if (jams := (*_jams(curve.steps), *_jams(curve.ended)))
     ]
     watched = [
         StuckUsers(curve, step, step.stuck)
@@ -86,6 +84,10 @@ def observe(facts: Facts) -> Sequence[StuckUsers | Jammed] | Lacking | Nothing:
     longest = max((level.watch.longest_s for level in watched), default=0.0)
     reason = f"none was open for long at the end; the longest answer took {numbers.with_unit(longest, 's')}"
     return [*jammed, *levels] or Nothing(reason)
+
+
+def _jams(levels: Sequence[Step] | Sequence[EndedLevel]) -> Iterator[Jam]:
+    return (jam for level in levels for jam in level.jams)
 
 
 def claim(facts: Facts, stuck: StuckUsers | Jammed) -> Claim:

@@ -204,7 +204,7 @@ def claim(facts: Facts, seen: OneCore) -> Claim:
 
 
 def _free(seen: OneCore, machine_cores: int) -> grading.Signal:
-    """Require cores that nobody uses, while threads hand their turn over or none wants more."""
+    """Require idle cores: threads that hand their turn over wait for one each time, though it is free."""
     text = f"the service wants {seen.used:.2f} of {seen.cores:g} cores (limit {percent(SATURATED)})"
     is_free = seen.used < SATURATED * seen.cores
     if not is_free and seen.cores == machine_cores and isinstance(seen.step.host_cpu, Estimate):
