@@ -230,18 +230,17 @@ def _after_levels(
     is_done = any(trial.kind == "dense" for trial in seen)
     kept_s = 0.0 if is_done or dense_s > left_s else dense_s
     room_s = left_s if levels[-1].users < LEAST_TOP or _bends(levels) else left_s - kept_s
-    for lower in _below_the_top(levels, seen, pause, bounds):
-        if _affordable(lower, seen, room_s):
-            return lower
+    is_early = _is_early(end, levels, seen, pause)
+    # A level that was left out is not missed where the answer is certain without it.
+    may_be_over = end is not None and not is_early and not _has_fallen(levels)
+    if not may_be_over or not (samples_stacks or is_certain):
+        for lower in _below_the_top(levels, seen, pause, bounds):
+            if _affordable(lower, seen, room_s):
+                return lower
     if end is None:
-        if is_settled and _may_go_far(seen, levels, bounds):
-            far = replace(higher, users=FAR * levels[-1].users)
-            if _affordable(far, seen, room_s):
-                return far
-        return _affordable(higher, seen, room_s) or (dense if kept_s else _out_of_time(seen))
-    is_early = end.because == "saturated" and (
-        levels[-1].users < LEAST_TOP or _has_just_fallen(levels) or _refuses_at_last(seen, levels, pause)
-    )
+        goes_far = is_settled and _may_go_far(seen, levels, bounds)
+        far = _affordable(replace(higher, users=FAR * levels[-1].users), seen, room_s) if goes_far else None
+        return far or _affordable(higher, seen, room_s) or (dense if kept_s else _out_of_time(seen))
     if is_early and bound is None and _affordable(higher, seen, left_s):
         return higher
     if samples_stacks:
@@ -260,6 +259,13 @@ def _after_levels(
     if is_short and _affordable(higher, seen, left_s):
         return higher
     return end
+
+
+def _is_early(end: Stop | None, levels: Sequence[Level], seen: Sequence[Outcome], pause: float) -> bool:
+    """True if the climb seems to end at its highest level, and one more level makes it sure."""
+    if end is None or end.because != "saturated":
+        return False
+    return levels[-1].users < LEAST_TOP or _has_just_fallen(levels) or _refuses_at_last(seen, levels, pause)
 
 
 def _may_collapse_beyond(capacity: load.Saturation | Insufficient) -> bool:
