@@ -91,6 +91,8 @@ PROBE_SHARE, DENSE_SHARE = 0.05, 0.20  # of one server's time, at most
 PROBE_CAP_SHARE, DENSE_CAP_SHARE = 0.10, 0.30  # of the rate cap
 DENSE_LONGER: Final = 2.0  # than a level
 STACKS_S: Final = 1.5  # of samples at a level: 30, of which 20 name a line
+STACKS_USER_S: Final = 0.015  # more for each user: threads are read one after the other
+STACKS_LONGEST_S: Final = 3.0
 STACKS_LEAST_S: Final = 1.0  # where no more time is left
 STACKS_WARMUP_S: Final = 0.3  # at least, and one response time: then as many requests wait as ever will
 STACKS_IDLE_S: Final = 0.5  # before the load
@@ -684,7 +686,11 @@ def stacks_levels(seen: Sequence[Outcome], bounds: Bounds, *, is_kept: bool) -> 
     measured = [level.users for level in levels_of(seen, pause)]
     users = dict.fromkeys((measured[-1], 1) if is_kept else measured[-1:]) if measured else ()
     warmup = {each: max(STACKS_WARMUP_S, _expected_response_s(each, seen)) for each in users}
-    return tuple(Next("stacks", each, min(STACKS_S, warmup[each]), STACKS_S, pause) for each in users)
+    return tuple(Next("stacks", each, min(STACKS_S, warmup[each]), _stacks_s(each), pause) for each in users)
+
+
+def _stacks_s(users: int) -> float:
+    return min(STACKS_LONGEST_S, STACKS_S + STACKS_USER_S * users)
 
 
 def stacks_cost_s(wanted: Next, seen: Sequence[Outcome]) -> float:
@@ -700,7 +706,7 @@ def fitted(wanted: Next, seen: Sequence[Outcome], left_s: float) -> Next | None:
 
 def kept_for_stacks_s(seen: Sequence[Outcome], bounds: Bounds, *, is_kept: bool) -> float:
     """Return the time that the climb leaves for stacks: at all their levels, or the highest, or none."""
-    unknown = Next("stacks", 1, STACKS_WARMUP_S, STACKS_S)
+    unknown = Next("stacks", 1, STACKS_WARMUP_S, _stacks_s(LEAST_TOP))
     levels = stacks_levels(seen, bounds, is_kept=is_kept) or (unknown,) * (1 + is_kept)
     costs = [stacks_cost_s(level, seen) for level in levels]
     room = STACKS_SHARE * bounds.budget_s
