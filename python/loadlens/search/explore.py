@@ -368,8 +368,8 @@ class _Search:
     def _join(self, wanted: Next) -> PlannedTrial:
         """Add the decided trial to the study; a trial that is repeated is there already."""
         case = step_cases.case_of(self.aim, wanted, self.baseline)
-        if self.seen and self.seen[-1].end == "broken":
-            return next(trial for trial in reversed(self.planned) if trial.case.slug == case.slug)
+        if self.seen and self.seen[-1].end == "broken" and self.planned[-1].case.slug == case.slug:
+            return self.planned[-1]
         return self._join_case(case)
 
     def _join_case(self, case: Case) -> PlannedTrial:
