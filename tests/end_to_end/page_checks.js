@@ -1,9 +1,13 @@
 // What tests of the page ask of it; tests/end_to_end/browsing.py evaluates this object in a tab.
 ({
-  /** True once the screen has content and every chart in sight a canvas. */
-  isDrawn() {
-    const plots = [...document.querySelectorAll(".plot")];
-    return document.querySelector("main").textContent !== "" && plots.every((plot) => plot.querySelector("canvas"));
+  /** True once the screen has its heading and what `selector` names, and every chart in sight a canvas. */
+  isDrawn(selector) {
+    const plots = [...document.querySelectorAll(".plot")].filter((plot) => {
+      const box = plot.getBoundingClientRect();
+      return box.height > 0 && box.top < innerHeight && box.bottom > 0;
+    });
+    const hasAll = ["main h1", `main ${selector}`].every((each) => document.querySelector(each));
+    return hasAll && plots.every((plot) => plot.querySelector("canvas"));
   },
 
   /** Count the coloured pixels in the left part of a chart's plot. */
