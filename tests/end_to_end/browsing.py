@@ -138,9 +138,9 @@ def wait_for(is_so: Callable[[], object], within_s: float = WITHIN_S) -> None:
 
 
 def figure(tab: Page, name: str) -> int:
-    """Read a count of the first screen: due, sent, answered, failed ..."""
+    """Read a count of the first screen: due, sent, answered, failed ...; -1 before the first counts came."""
     text = tab.locator(".figures > div").filter(has=tab.get_by_text(name, exact=True)).locator("dd span")
-    return int(re.sub(r"\D", "", text.first.inner_text()))
+    return int(re.sub(r"\D", "", text.first.inner_text()) or -1)
 
 
 def sealed(record: Path) -> dict[str, Any]:

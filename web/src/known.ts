@@ -52,6 +52,7 @@ export function known(run: Run, trial: Trial | null): string {
 function now(trial: Trial): string {
   const stream = trial.streams.find(({ role }) => role === "load") ?? trial.streams[0];
   const rate = stream?.answered_per_s.at(-1);
+  if (!trial.points.start_s.length) return "The trial has begun: no counts have come yet";
   if (!stream || rate === undefined || rate === null) return `No request was answered yet: ${trial.phase}`;
   const { totals } = stream;
   const slow = stream.p99_s.at(-1) ?? null;

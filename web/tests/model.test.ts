@@ -148,6 +148,8 @@ test("the first sentence says what is known: the server's words, the verdict so 
   assert.equal(known(run({ answer: ["p99 is 12 ms", "more"] }), trial()), "P99 is 12 ms");
   assert.equal(known(run({ provisional: [{ at_s: 1, words: "CPU" }, { at_s: 2, words: "a lock" }] }), null), "So far: a lock");
   assert.equal(known(run(), null), "The run begins: no request was sent yet");
+  const none = { start_s: [], length_s: [], phase: [] };
+  assert.equal(known(run(), trial({ points: none })), "The trial has begun: no counts have come yet");
   assert.equal(known(run(), trial()), "In the last second 8.00 /s answered, half within 20.0 ms; 2 requests of 30 failed so far");
   assert.equal(known(run(), trial({ streams: [stream({ totals: totals({ failed: 0 }) })] })), "In the last second 8.00 /s answered, half within 20.0 ms; no failures so far");
 });

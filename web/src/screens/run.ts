@@ -357,6 +357,7 @@ class RunScreen implements Screen {
     const lists = [...part.querySelectorAll("dl")];
     const sums = [...part.querySelectorAll(".sums")];
     const isLive = trial.state === "running";
+    const isCounted = !isLive || trial.points.start_s.length > 0; // a fleet sends its counts when the trial has ended
     streams.forEach((stream, i) => {
       const { totals } = stream;
       const at = (values: readonly (number | null)[]): number | null => values.at(-1) ?? null;
@@ -373,13 +374,13 @@ class RunScreen implements Screen {
       ];
       [...(lists[i]?.children ?? [])].forEach((cell, k) => {
         const [main, more] = cell.querySelectorAll("dd > *");
-        if (main) setText(main, cells[k]?.[0] ?? "");
-        if (more) setText(more, cells[k]?.[1] ?? "");
+        if (main) setText(main, isCounted ? (cells[k]?.[0] ?? "") : "–");
+        if (more) setText(more, isCounted ? (cells[k]?.[1] ?? "") : "no counts yet");
       });
       const law = sums[i];
       if (law) {
         const of = i < loads.length ? "" : `probe ${stream.name}: `;
-        setText(law, `${totals.holds ? "●" : "■"} ${of}${totals.holds ? "books balance" : "books do not balance"}: ${totals.law}`);
+        setText(law, !isCounted ? `○ ${of}no counts yet; a fleet's come when the trial has ended` : `${totals.holds ? "●" : "■"} ${of}${totals.holds ? "books balance" : "books do not balance"}: ${totals.law}`);
         law.classList.toggle("bad", !totals.holds);
       }
     });
