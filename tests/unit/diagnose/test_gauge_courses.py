@@ -150,4 +150,4 @@ def test_the_same_under_other_names() -> None:
 def test_without_gauges_nothing_changes() -> None:
     findings = diagnose.assess(facts(waiting(HOLD_S, size=SIZE))).findings
 
-    assert findings[0].statement.startswith("Requests wait in a line behind")
+    assert findings[0].statement.startswith("Requests wait in a line, in the service or behind it")

@@ -1,4 +1,4 @@
-"""Requests wait in a queue behind the service, and no gauge says by its name of what kind.
+"""Requests wait in a line, in the service or behind it, and no gauge says by its name of what kind.
 
 **Means.** Only a limited number of requests at once pass something that cheap requests do not need: a lock, a
 connection pool, a limiter that delays, or another service. From outside these look the same, and the number
@@ -66,7 +66,7 @@ from loadlens.model.finding import Estimate, Finding, Grade
 from loadlens.present import numbers, words
 
 ID = "downstream.serialised"
-TITLE = "a line behind the service, of a kind that no gauge names"
+TITLE = "a line in the service or behind it, of a kind that no gauge names"
 EXPLAINS: tuple[str, ...] = ("saturation.plateau",)
 
 # What has found the limit already, or is a line with a name of its own.
@@ -168,12 +168,12 @@ def claim(facts: Facts, line: NamelessLine) -> Claim:
 
     def text(grade: Grade) -> Words:
         verb = "may wait" if grade is Grade.SUSPECTED else "wait"
-        statement = f"Requests {verb} in a line behind the service that lets {full.most} through"
+        statement = f"Requests {verb} in a line, in the service or behind it, that lets {full.most} through"
         if not isinstance(full.parallelism, Insufficient):
             at_once = f"{full.parallelism.point:.2g} at work at once"
-            statement = f"Requests {verb} in a line behind the service: {full.most}, {at_once}"
+            statement = f"Requests {verb} in a line, in the service or behind it: {full.most}, {at_once}"
         advice = (
-            "Read who holds and who waits behind the service (--metrics, or the database's activity): one "
+            "Read who holds and who waits (--metrics, threads of the service, the database's activity): one "
             "holder is a lock, several are a pool, none is a limiter or another service."
         )
         if gap:
@@ -189,10 +189,10 @@ def claim(facts: Facts, line: NamelessLine) -> Claim:
         elif queue is not None:
             statement = f"Requests {verb} in {gauge_courses.shown(queue.gauge)}: {full.most}"
         elif step is not None:
-            statement = f"Requests {verb} at {step.name}, behind the service: {full.most}"
+            statement = f"Requests {verb} at {step.name}: {full.most}"
         elif gap:
             verb = "may pass" if grade is Grade.SUSPECTED else "pass"
-            statement = f"Requests {verb} one at a time, {gap} each, behind the service: {full.most}"
+            statement = f"Requests {verb} one at a time, {gap} each: {full.most}"
         load_s, probe_s = numbers.with_unit(lowest.load_s, "s"), numbers.with_unit(lowest.probe_s, "s")
         gauges = [limits.reading(places.held) for places in full.top.places]
         names = [seen.gauge.name for seen in (places, queue) if seen is not None]

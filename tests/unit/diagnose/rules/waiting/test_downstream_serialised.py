@@ -42,7 +42,9 @@ def test_a_probe_that_does_not_wait_beside_a_full_service_that_does_not_compute(
     finding = assessed(waiting(0.02))
 
     assert finding.grade is Grade.PROBABLE
-    expected = "Requests wait in a line behind the service: 50.0 /s, 1.5 at work at once"  # 50/s x 30 ms
+    expected = (
+        "Requests wait in a line, in the service or behind it: 50.0 /s, 1.5 at work at once"  # 50/s x 30 ms
+    )
     assert finding.statement == expected
     assert finding.impact == pytest.approx(1 - 0.03 / 0.64)
 
@@ -59,7 +61,7 @@ def test_a_probe_that_does_not_wait_beside_a_full_service_that_does_not_compute(
 def test_answers_that_keep_apart_passed_one_at_a_time(spacing: Spacing, is_apart: bool) -> None:
     finding = assessed(waiting(0.02, spacing=spacing))
 
-    expected = "Requests pass one at a time, 20.0 ms each, behind the service: 50.0 /s"
+    expected = "Requests pass one at a time, 20.0 ms each: 50.0 /s"
     assert (finding.statement == expected) is is_apart
     assert any(e.signal == "answers.apart" for e in finding.evidence) is is_apart
 
@@ -280,7 +282,7 @@ def test_the_step_of_every_request_where_they_wait_is_named_by_its_label() -> No
 
     finding = assessed(built)
 
-    assert finding.statement == 'Requests wait at upstream="b", behind the service: 50.0 /s'
+    assert finding.statement == 'Requests wait at upstream="b": 50.0 /s'
     # 32 users at 50/s: 640 ms, of which 10 ms are before the call.
     assert "takes 630 ms, 20.0 ms at the lightest load, the others 5.00 ms" in evidence_of(
         finding, "label.step"
@@ -291,7 +293,7 @@ def test_the_step_of_every_request_where_they_wait_is_named_by_its_label() -> No
 def test_a_label_that_names_the_load_and_the_probe_is_no_step() -> None:
     finding = assessed(with_calls(waiting(0.02), 0.1))
 
-    assert "in a line behind the service" in finding.statement
+    assert "in a line, in the service or behind it" in finding.statement
 
 
 def evidence_of(finding: Finding, signal: str) -> str:
