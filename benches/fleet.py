@@ -39,6 +39,7 @@ from loadlens.errors import EngineError
 from loadlens.fleet import member
 from loadlens.fleet.cluster import Fleet, connect
 from loadlens.fleet.member import Member, NodeLost, enlist
+from loadlens.fleet.place import place_of
 from loadlens.fleet.trial import Trial, run_trial
 from loadlens.load_control import LoadControl
 from loadlens.model.workload import Open, Plan, RecordTo, Scenario, Step, Stream, Target
@@ -246,7 +247,9 @@ def cluster(names: list[str]) -> Iterator[Cluster]:
         running = Cluster(held.enter_context(scheduler(folder, HERE)), folder, held)
         for name in names:
             running.start(name)
-        running.fleet = held.enter_context(connect(running.address, nodes=len(names), insecure=True))
+        running.fleet = held.enter_context(
+            connect(place_of(running.address), nodes=len(names), insecure=True)
+        )
         yield running
 
 
@@ -350,7 +353,7 @@ def simulated(count: int) -> int:
         held.enter_context(mock.patch.object(member, "Agent", SimulatedAgent))
         held.enter_context(mock.patch.object(Member, tell.__name__, counted))
         with timed("join"):
-            fleet = held.enter_context(connect(address, nodes=count))
+            fleet = held.enter_context(connect(place_of(address), nodes=count))
         plan, nowhere = plan_of(9, 1000.0, LOAD_S), RecordTo(str(folder))  # no engine sees it
         trial = Trial(fleet, plan, Listener(), nowhere, LoadControl(None))
         with timed("gather"):
@@ -424,7 +427,9 @@ def once(nodes: Cluster, name: str, server: Origin, way: Way, after_s: float) ->
     if result["status"] == "complete":  # before the start, after the end, or a fault that the load outlived
         is_whole = requests["due"] == KILL_RATE * KILL_LENGTH_S
         is_less = way != "slow link" and requests["issued"] < counted["received"]
-        return f"complete on {len(result['nodes'])} nodes", is_more or is_less or not is_whole
+        is_wrong = is_more or is_less or not is_whole
+        counts = f": {requests}, and the service {counted}" if is_wrong else ""
+        return f"complete on {len(result['nodes'])} nodes{counts}", is_wrong
     is_named = any(name in reason for reason in result["reasons"])
     return f"{result['status']}, {'named' if is_named else 'not named'}", is_more or not is_named
 

@@ -2,7 +2,8 @@
 
     python -m benches.fleet_agents TCP://SCHEDULER NUMBER
 
-runs so many Dask workers in this process until its standard input is closed. Each has its own connections.
+runs so many Dask workers in this process until its standard input is closed. Each has its own connections;
+Dask's chores are rare (`CHORES`) and its threads shared: on real nodes other processors do that work.
 `SimulatedAgent` stands for `loadlens.fleet.agent.Agent`: it answers as an engine's process would, and ends as
 that does where no beat comes.
 """
@@ -15,8 +16,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
+import dask
 from distributed import Worker
 
 from loadlens.fleet.child import EXIT_AFTER_S
@@ -25,6 +28,12 @@ from loadlens.fleet.progress import BAD, COUNTS
 
 AT_ONCE: Final = 20  # workers that start at a time
 LOAD_S: Final = 10.0  # of every load
+CHORES: Final = {  # of every worker, many times a second
+    "distributed.admin.tick.interval": "10s",
+    "distributed.admin.tick.cycle": "10s",
+    "distributed.admin.system-monitor.interval": "60s",
+    "distributed.worker.profile.enabled": False,
+}
 BINS: Final = 40  # of a histogram of the last second
 SECOND: Final = {
     "seconds": 1.0,
@@ -41,7 +50,8 @@ STREAM: Final = {"name": "load", **dict.fromkeys(COUNTS, 0), "last": SECOND, "so
 class SimulatedAgent:
     """The calls of an `Agent` on a node, and the answers of the engine's process behind it."""
 
-    def __init__(self) -> None:
+    def __init__(self, lease_s: float) -> None:
+        self._lease_s, self._called_s = lease_s, time.monotonic()
         self._heard_s: float | None = None  # None: there is no process
         self._at_s: float | None = None  # of the start
         self._reasons: list[str] = []
@@ -53,14 +63,18 @@ class SimulatedAgent:
 
     async def clock(self) -> tuple[int, int]:
         """Read the clock twice, as `Agent.clock`."""
-        return time.monotonic_ns(), time.monotonic_ns()
+        received_ns = time.monotonic_ns()
+        self._use()
+        return received_ns, time.monotonic_ns()
 
     def start_child(self) -> None:
         """Begin a life of the process."""
+        self._use()
         self._heard_s = time.monotonic()
 
     async def beat(self, *messages: Mapping[str, Any]) -> dict[str, Any]:
         """Answer messages as the process would."""
+        self._use()
         now_s = time.monotonic()
         if self._heard_s is None or now_s - self._heard_s > EXIT_AFTER_S:
             return {"said": [], "fault": "the engine's process heard no beat"}
@@ -91,7 +105,13 @@ class SimulatedAgent:
 
     def lacking(self, _: list[str]) -> list[str]:
         """Have every file."""
+        self._use()
         return []
+
+    def _use(self) -> None:
+        if time.monotonic() - self._called_s > self._lease_s:
+            raise RuntimeError(f"the agent was not called for {self._lease_s:g} s, and is gone")
+        self._called_s = time.monotonic()
 
     def close(self) -> None:
         """End the process."""
@@ -100,9 +120,17 @@ class SimulatedAgent:
 
 async def serve(address: str, count: int) -> None:
     """Run workers until standard input is closed."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, dask.config.set(CHORES), ThreadPoolExecutor(4) as threads:
+        executors = {"default": threads, "actor": threads}
         workers = [
-            Worker(address, nthreads=1, name=f"node{number:04}", local_directory=folder, memory_limit=0)
+            Worker(
+                address,
+                nthreads=1,
+                name=f"node{number:04}",
+                local_directory=folder,
+                memory_limit=0,
+                executor=executors,
+            )
             for number in range(count)
         ]
         for first in range(0, count, AT_ONCE):

@@ -213,6 +213,7 @@ def version() -> str:
 
 
 @cache
+@cache
 def digest() -> str:
     """SHA-256 of the compiled engine, hex: equal on machines whose engines are the same."""
     with open(_engine.__file__, "rb") as file:

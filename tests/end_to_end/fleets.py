@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -22,6 +24,8 @@ START_S = 20
 CHILD = "loadlens.fleet.child"
 MARK = "LOADLENS_TEST_OF"  # in the environment of all that this process starts: others test fleets meanwhile
 os.environ[MARK] = str(os.getpid())
+_PRCTL = ctypes.CDLL(None).prctl
+_PR_SET_PDEATHSIG = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +80,7 @@ class Cluster:
                 stdout=log,
                 stderr=log,
                 env={**os.environ, "PYTHONPATH": str(python_path)},
+                preexec_fn=_end_with_us,
             )
 
     def end(self) -> None:
@@ -84,6 +89,11 @@ class Cluster:
             process.kill()
         for process in (*self.workers.values(), self.scheduler):
             process.wait()
+
+
+def _end_with_us() -> None:
+    """Have the kernel kill this process when the test that starts it is killed."""
+    _PRCTL(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 @contextlib.contextmanager

@@ -20,6 +20,7 @@ from loadlens.engine import Progress, Result
 from loadlens.errors import EngineError, PlanError
 from loadlens.fleet import trial
 from loadlens.fleet.cluster import Fleet, connect
+from loadlens.fleet.place import place_of
 from loadlens.fleet.trial import run_trial
 from loadlens.model.workload import Closed, Feed, Open, RecordTo
 from loadlens.run.engine_trial import Listener
@@ -37,7 +38,7 @@ def nodes(tmp_path: Path) -> Iterator[Cluster]:
 
 @pytest.fixture
 def fleet(nodes: Cluster) -> Iterator[Fleet]:
-    with connect(str(nodes.file)) as connected:
+    with connect(place_of(str(nodes.file))) as connected:
         connected.demand(3)
         yield connected
 
@@ -97,7 +98,7 @@ def test_the_merged_counts_are_those_of_the_service(fleet: Fleet, server: Origin
 def test_unequal_weights_divide_the_users(nodes: Cluster, server: Origin) -> None:
     server.new_books()
 
-    with connect(str(nodes.file), nodes=3, weights=(1, 3, 5)) as fleet:
+    with connect(place_of(str(nodes.file)), nodes=3, weights=(1, 3, 5)) as fleet:
         result = run_trial(fleet, plan_of(server, Closed(users=18, iterations=50)))
 
     served = settled_books(server)
@@ -109,7 +110,7 @@ def test_unequal_weights_divide_the_users(nodes: Cluster, server: Origin) -> Non
 def test_fewer_users_than_nodes_send_all_requests(nodes: Cluster, server: Origin) -> None:
     server.new_books()
 
-    with connect(str(nodes.file), nodes=3, weights=(1, 3, 5)) as fleet:
+    with connect(place_of(str(nodes.file)), nodes=3, weights=(1, 3, 5)) as fleet:
         result = run_trial(fleet, plan_of(server, Closed(users=2, requests=90)))
 
     assert counts(result)["ok"] == settled_books(server)["answered"] == 90
@@ -202,6 +203,26 @@ def test_a_node_lost_after_its_load_and_before_its_counts_came_is_named(
     assert counts(result)["issued"] < settled_books(server)["received"]
 
 
+def test_a_node_lost_after_the_division_leaves_nothing_of_the_load_out(
+    fleet: Fleet, nodes: Cluster, server: Origin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.new_books()
+    divide = trial.Trial._divide
+
+    def divide_and_break(self: trial.Trial) -> None:
+        divide(self)
+        nodes.workers["gen3"].send_signal(signal.SIGSTOP)
+
+    monkeypatch.setattr(trial.Trial, "_divide", divide_and_break)
+
+    result = run_trial(fleet, plan_of(server, Open(RATE), seconds=1.0))
+
+    assert result["status"] == "complete"
+    assert counts(result)["due"] == RATE
+    assert counts(result)["issued"] == settled_books(server)["received"]
+    assert [node["share"] for node in result["nodes"]] == [[0, 1, 2], [1, 2, 2]]
+
+
 def test_a_node_lost_before_the_start_leaves_its_share_to_the_others(
     fleet: Fleet, nodes: Cluster, server: Origin
 ) -> None:
@@ -250,11 +271,12 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 from loadlens.fleet.cluster import connect
+from loadlens.fleet.place import place_of
 from loadlens.fleet.trial import run_trial
 from loadlens.model.workload import Plan
 import json
 if __name__ == "__main__":
-    with connect(sys.argv[1], nodes=3) as fleet:
+    with connect(place_of(sys.argv[1]), nodes=3) as fleet:
         run_trial(fleet, Plan.from_json(json.loads(sys.argv[2])))
 """
 
@@ -315,6 +337,7 @@ def test_without_the_scheduler_no_load_goes_on(fleet: Fleet, nodes: Cluster, ser
 INTERRUPTED = """
 import json, sys
 from loadlens.fleet.cluster import connect
+from loadlens.fleet.place import place_of
 from loadlens.fleet.trial import run_trial
 from loadlens.model.workload import Plan
 from loadlens.run.engine_trial import Listener
@@ -325,7 +348,7 @@ class Ending(Listener):
         return interrupts.is_set
 
 if __name__ == "__main__":
-    with Interrupts() as interrupts, connect("local:2") as fleet:
+    with Interrupts() as interrupts, connect(place_of("local:2")) as fleet:
         result = run_trial(fleet, Plan.from_json(json.loads(sys.argv[1])), Ending())
     print(result["status"], result["streams"][0]["requests"]["issued"])
 """

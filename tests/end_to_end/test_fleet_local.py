@@ -5,6 +5,7 @@ from __future__ import annotations
 from benches.measuring import origin
 
 from loadlens.fleet.cluster import connect
+from loadlens.fleet.place import place_of
 from loadlens.fleet.trial import run_trial
 from loadlens.model.workload import Closed
 from tests.end_to_end.fleets import plan_of
@@ -14,7 +15,7 @@ REQUESTS = 40
 
 
 def test_local_nodes_send_what_one_engine_would() -> None:
-    with origin(origin_program(), cpu=0) as server, connect("local:2") as fleet:
+    with origin(origin_program(), cpu=0) as server, connect(place_of("local:2")) as fleet:
         result = run_trial(fleet, plan_of(server, Closed(users=4, requests=REQUESTS)))
         served = settled_books(server)
 

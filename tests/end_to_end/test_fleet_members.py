@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 from pathlib import Path
 
 import dask
 import pytest
 from benches.measuring import ROOT, Origin
-from distributed import Security
+from distributed import LocalCluster, Security
 
 from loadlens import __version__
 from loadlens.errors import UsageError
 from loadlens.fleet.cluster import connect
+from loadlens.fleet.place import place_of
 from loadlens.fleet.trial import run_trial
 from loadlens.model.workload import Open
 from tests.end_to_end.fleets import Tls, cluster, plan_of
@@ -20,7 +22,7 @@ from tests.end_to_end.hitting import settled_books
 
 
 def test_nodes_are_named_and_described(tmp_path: Path) -> None:
-    with cluster(tmp_path, "gen2", "gen1") as nodes, connect(str(nodes.file), nodes=2) as fleet:
+    with cluster(tmp_path, "gen2", "gen1") as nodes, connect(place_of(str(nodes.file)), nodes=2) as fleet:
         assert [node.name for node in fleet.nodes] == ["gen1", "gen2"]
         assert all(node.address.startswith("tcp://127.0.0.1:") for node in fleet.nodes)
 
@@ -33,7 +35,7 @@ def test_a_node_with_another_loadlens_is_refused_by_name(tmp_path: Path) -> None
 
     with cluster(tmp_path, "gen1") as nodes:
         nodes.workers["gen2"] = nodes.worker("gen2", python_path=other)
-        with pytest.raises(UsageError) as refused, connect(str(nodes.file), nodes=2):
+        with pytest.raises(UsageError) as refused, connect(place_of(str(nodes.file)), nodes=2):
             pass
 
     assert f"node gen2 has Loadlens 0.0.9, and here is {__version__}" in str(refused.value)
@@ -48,7 +50,7 @@ def test_a_node_with_another_engine_is_refused_by_name(tmp_path: Path) -> None:
 
     with cluster(tmp_path, "gen1") as nodes:
         nodes.workers["gen2"] = nodes.worker("gen2", python_path=other)
-        with pytest.raises(UsageError) as refused, connect(str(nodes.file), nodes=2):
+        with pytest.raises(UsageError) as refused, connect(place_of(str(nodes.file)), nodes=2):
             pass
 
     assert "node gen2 has another compiled engine" in str(refused.value)
@@ -57,7 +59,7 @@ def test_a_node_with_another_engine_is_refused_by_name(tmp_path: Path) -> None:
 def test_a_service_that_is_no_scheduler_is_named(server: Origin) -> None:
     address = f"tcp://127.0.0.1:{server.port}"
 
-    with pytest.raises(UsageError) as refused, connect(address):
+    with pytest.raises(UsageError) as refused, connect(place_of(address)):
         pass
 
     assert f"no scheduler answers at {address}" in str(refused.value)
@@ -90,7 +92,7 @@ def test_a_fleet_with_certificates_carries_a_load(
 
     with cluster(tmp_path, "gen1", "gen2", tls=ours) as nodes, dask.config.set(ours.settings()):
         assert nodes.address.startswith("tls://")
-        with connect(nodes.address, nodes=2) as fleet:
+        with connect(place_of(nodes.address), nodes=2) as fleet:
             result = run_trial(fleet, plan_of(server, Open(200.0), seconds=1.0))
 
     assert result["streams"][0]["requests"]["ok"] == settled_books(server)["answered"]
@@ -104,9 +106,39 @@ def test_a_certificate_of_others_is_refused_in_a_line(tls: tuple[Tls, Tls], tmp_
         cluster(tmp_path, "gen1", tls=ours) as nodes,
         dask.config.set(others.settings()),
         pytest.raises(UsageError) as refused,
-        connect(nodes.address),
+        connect(place_of(nodes.address)),
     ):
         pass
 
     assert str(refused.value).startswith(f"no scheduler answers at {nodes.address}")
     assert "certificate" in str(refused.value).lower()
+
+
+def adaptive(held: contextlib.ExitStack, most: int) -> str:
+    """Run a cluster that begins without a worker and grows; returns its address."""
+    growing = LocalCluster(
+        n_workers=0, host="127.0.0.1", dashboard_address="127.0.0.1:0", threads_per_worker=1
+    )
+    held.enter_context(growing)
+    growing.adapt(minimum=most, maximum=most, interval="200ms")
+    return str(growing.scheduler_address)
+
+
+def test_the_nodes_of_an_adaptive_cluster_are_waited_for(server: Origin) -> None:
+    server.new_books()
+
+    with contextlib.ExitStack() as held:
+        fleet = held.enter_context(connect(place_of(adaptive(held, 2)), nodes=2))
+        result = run_trial(fleet, plan_of(server, Open(200.0), seconds=1.0))
+
+    requests = result["streams"][0]["requests"]
+    assert [node["status"] for node in result["nodes"]] == ["complete"] * 2
+    assert requests["due"] == 200
+    assert requests["issued"] == settled_books(server)["received"]
+
+
+def test_an_adaptive_cluster_that_stays_too_small_is_refused() -> None:
+    with contextlib.ExitStack() as held:
+        fleet = held.enter_context(connect(place_of(adaptive(held, 1))))
+        with pytest.raises(UsageError, match="the fleet has 1 of 2 nodes after 1 s"):
+            fleet.demand(2, within_s=1.0)

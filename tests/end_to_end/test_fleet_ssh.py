@@ -17,10 +17,16 @@ from benches.measuring import ROOT, Origin
 from loadlens.errors import UsageError
 from loadlens.fleet import ssh
 from loadlens.fleet.cluster import connect
+from loadlens.fleet.place import place_of
 from loadlens.fleet.trial import run_trial
+from loadlens.model.trial import TrialStatus
 from loadlens.model.workload import Open
+from loadlens.record import open_run
+from tests import tiny
+from tests.calm import assert_ran
 from tests.end_to_end.fleets import MARK, plan_of, reached
 from tests.end_to_end.hitting import settled_books
+from tests.end_to_end.test_fleet_verbs import verb
 
 SSHD = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin:/usr/local/sbin")
 SERVER = """
@@ -92,7 +98,7 @@ def workers() -> list[psutil.Process]:
 def test_hosts_carry_a_load_through_tunnels_and_keep_nothing(server: Origin) -> None:
     server.new_books()
 
-    with connect("ssh:gen1,gen2") as fleet:
+    with connect(place_of("ssh:gen1,gen2")) as fleet:
         result = run_trial(fleet, plan_of(server, Open(200.0), seconds=1.0))
         assert not fleet.is_insecure
         assert len(workers()) == 2
@@ -104,10 +110,23 @@ def test_hosts_carry_a_load_through_tunnels_and_keep_nothing(server: Origin) -> 
 
 
 @pytest.mark.usefixtures("hosts")
+def test_a_study_is_run_by_hosts_that_keep_nothing(tmp_path: Path) -> None:
+    study = tiny.write_study(tmp_path / "study", trials=1, users="[4]")
+
+    done = verb("run", str(study), "-q", "--out", str(tmp_path / "run"), "--fleet", "ssh:gen1,gen2")
+
+    assert_ran(done)
+    (trial,) = open_run(tmp_path / "run").trials
+    assert trial.status is TrialStatus.COMPLETE
+    assert trial.nodes == ("gen1", "gen2")
+    assert reached(lambda: not workers(), within_s=5)
+
+
+@pytest.mark.usefixtures("hosts")
 def test_a_host_without_loadlens_is_named_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ssh.PYTHON, "/nowhere/python")
 
-    with pytest.raises(UsageError) as refused, connect("ssh:gen1"):
+    with pytest.raises(UsageError) as refused, connect(place_of("ssh:gen1")):
         pass
 
     assert str(refused.value).startswith("no node on gen1: ")

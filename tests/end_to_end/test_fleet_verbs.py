@@ -17,6 +17,7 @@ from loadlens.record import TrialRecord, open_run
 from tests import tiny
 from tests.calm import assert_ran
 from tests.end_to_end import hitting
+from tests.end_to_end.fleets import reached
 from tests.end_to_end.running import assert_sound
 
 LIMIT_S = 100
@@ -127,3 +128,16 @@ def test_a_study_may_take_fewer_nodes_than_there_are(tmp_path: Path) -> None:
     assert_ran(done)
     (trial,) = open_run(tmp_path / "run").trials
     assert [node.share for node in result_of(trial).nodes] == [(0, 1, 1)]
+
+
+def test_a_load_that_a_fleet_shares_is_not_steered_and_goes_on(server: Origin, tmp_path: Path) -> None:
+    server.new_books()
+    record = tmp_path / "run"
+    process = hitting.spawned(hitting.url_of(server), "-r", "100", "-d", "4s", "-o", str(record), *NODES)
+    assert reached(lambda: server.books()["received"] > 0, 30)
+    refused = verb("steer", str(record), "--rate", "200")
+    hitting.ended(process, 0)
+
+    assert refused.returncode == 2
+    assert "the load stays as it is: it is shared by a fleet. Stop it and start another" in refused.stderr
+    assert hitting.settled_books(server)["received"] == 400

@@ -24,7 +24,6 @@ from loadlens import __version__, engine, temporary
 from loadlens.machine import calibration
 from loadlens.run.engine_trial import NODE_VARIABLE
 
-LEASE_S: Final = 10.0  # without a call for so long, everything here is ended and removed
 LIVE: Final = "live"
 FILES: Final = "files"
 _ERRORS: Final = "errors.txt"  # standard error of the engine's process
@@ -48,7 +47,9 @@ def description() -> dict[str, Any]:
 class Agent:
     """Holds one trial's files and the engine's process on a node."""
 
-    def __init__(self) -> None:
+    def __init__(self, lease_s: float) -> None:
+        """Make the folder; without a call for `lease_s`, everything here is ended and removed."""
+        self._lease_s = lease_s
         self._held = contextlib.ExitStack()
         self._folder = self._held.enter_context(temporary.folder("fleet"))
         for name in (LIVE, FILES):
@@ -157,8 +158,8 @@ class Agent:
 
     def _watch(self) -> None:
         while not self._is_closed:
-            time.sleep(LEASE_S / 10)
-            if time.monotonic() - self._called_s > LEASE_S:
+            time.sleep(self._lease_s / 10)
+            if time.monotonic() - self._called_s > self._lease_s:
                 self.close()
 
     def _fault(self) -> str | None:

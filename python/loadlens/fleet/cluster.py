@@ -26,10 +26,11 @@ from distributed import Client, LocalCluster, Security, rpc
 from loadlens import temporary
 from loadlens.errors import EngineError, UsageError
 from loadlens.fleet import agent, ssh
-from loadlens.fleet.place import Place, place_of
+from loadlens.fleet.place import Place
 
 CONNECT_S: Final = 5.0
 ANSWER_S: Final = 10.0  # of a node that is asked who it is
+ASK_S: Final = 0.1  # for each node, to ask all of them
 JOIN_S: Final = 30.0  # until as many nodes have joined as are wanted
 # Workers on this machine share its terminal, and Ctrl-C there is for the controller.
 DEAF: Final = """
@@ -110,13 +111,12 @@ class Fleet:
 
 @contextlib.contextmanager
 def connect(
-    where: str, *, nodes: int | None = None, weights: Sequence[int] = (), insecure: bool = False
+    where: Place, *, nodes: int | None = None, weights: Sequence[int] = (), insecure: bool = False
 ) -> Iterator[Fleet]:
     """Connect to a fleet within the block; clusters that are made for it end with it.
 
     Args:
-        where: `tcp://…`, `tls://…` (certificates as Dask's configuration names them), a scheduler's JSON
-            file, `ssh:HOST,HOST` or `local:NUMBER`.
+        where: As `place_of` reads it; for TLS, Dask's configuration names certificates.
         nodes: How many make the load, the first by name; waits for them. None: all that are there.
         weights: Of the nodes in the order of their names; empty: equal shares.
         insecure: Takes connections off loopback that are not encrypted.
@@ -126,8 +126,7 @@ def connect(
     """
     _silence_logs()  # also of what an interrupt leaves behind while a cluster is made
     with contextlib.ExitStack() as held:
-        place = place_of(where)
-        address = _scheduler(place, held)
+        address = _scheduler(where, held)
         if not insecure:
             _refuse_unencrypted(address)
         if address.startswith("tls:") and Security().get_connection_args("client")["ssl_context"] is None:
@@ -146,11 +145,11 @@ def connect(
                 if is_untrusted
                 else "dask scheduler, on that machine",
             ) from None
-        fleet = Fleet(client, where, address, insecure, nodes)
-        fleet.demand(nodes or len(weights) or place.nodes)
+        fleet = Fleet(client, where.written, address, insecure, nodes)
+        fleet.demand(nodes or len(weights) or where.nodes)
         if weights:
             if len(weights) != len(fleet.nodes):
-                raise UsageError(f"{len(weights)} weights for {len(fleet.nodes)} nodes", where=where)
+                raise UsageError(f"{len(weights)} weights for {len(fleet.nodes)} nodes", where=where.written)
             fleet.weights = {node.name: weight for node, weight in zip(fleet.nodes, weights, strict=True)}
         yield fleet
 
@@ -226,7 +225,7 @@ def _descriptions(
         )
         for address in addresses
     }
-    until = time.monotonic() + ANSWER_S
+    until = time.monotonic() + ANSWER_S + ASK_S * len(asked)
     answers: dict[str, Mapping[str, Any]] = {}
     for address, future in asked.items():
         try:

@@ -25,11 +25,14 @@ from loadlens.fleet.cluster import Node
 from loadlens.fleet.messages import Do, Is
 from loadlens.model.workload import Share
 
-BEAT_S: Final = 0.25
+BEAT_S: Final = 0.25  # between beats, at least
+BEATS_PER_S: Final = 1000  # of all nodes: a beat costs the controller half a millisecond
+LEASE_S: Final = 10.0  # of an agent that is not called, at least
+TURN_OF_ALL_S: Final = 0.1  # for each node, in which the controller comes round to it again
 GONE: Final = (OSError, TimeoutError, RuntimeError)  # raised by Dask for calls to a worker that is gone
 ALL: Final = Share()
 LOST_AFTER_S: Final = 1.0
-SILENT_AFTER_S: Final = 1.5  # of the engine's process: an answer comes back with the next beat
+SILENT_AFTER_S: Final = 1.25  # of the engine's process, after a beat: an answer comes back with the next one
 BEGIN_S: Final = 30.0  # until its first answer, on a node whose cores are taken
 TURN_AT_MOST_S: Final = 0.2  # of a longer turn the controller itself was the cause
 CLOCK_S: Final = 2.0  # of a comparison of clocks
@@ -53,6 +56,7 @@ class Member:
     client: Client
     agent: Any  # proxy of an `Agent`
     folder: str  # on the node
+    beat_s: float = BEAT_S
     share: Share = ALL
     before: Offset | None = None
     after: Offset | None = None
@@ -203,13 +207,13 @@ class Member:
                 return
         self._mind_silence(min(passed_s, TURN_AT_MOST_S))
         if time.monotonic() >= self._beat_due_s and not self._beats and not self.is_over:
-            self._beat_due_s = time.monotonic() + BEAT_S
+            self._beat_due_s = time.monotonic() + self.beat_s
             self.tell({"do": Do.BEAT})
 
     def _mind_silence(self, passed_s: float) -> None:
         """Give the engine's process up if it is suspended: its pipe takes beats, and nothing comes back."""
         self._silent_s += passed_s
-        limit_s = SILENT_AFTER_S if self._has_answered else BEGIN_S
+        limit_s = SILENT_AFTER_S + self.beat_s if self._has_answered else BEGIN_S
         if self._silent_s > limit_s and not self.is_over:
             self.fail(f"the engine's process did not answer for {limit_s:g} s")
 
@@ -261,14 +265,20 @@ class _Beat:
     silent_s: float = 0.0
 
 
-def enlist(client: Client, node: Node) -> Member:
+def enlist(client: Client, node: Node, of: int = 1) -> Member:
     """Place an agent on a node.
+
+    Args:
+        client: Connected to its cluster.
+        node: Where.
+        of: Number of nodes: the controller comes round to each the later, the more there are.
 
     Raises:
         NodeLost: The node does not take it.
     """
     future = client.submit(
         Agent,
+        max(LEASE_S, TURN_OF_ALL_S * of),
         actor=True,
         workers=[node.address],
         allow_other_workers=False,
@@ -281,7 +291,7 @@ def enlist(client: Client, node: Node) -> Member:
     except GONE as fault:
         future.cancel()
         raise NodeLost(f"node {node.name} {_silence(fault)}") from None
-    return Member(node, client, agent, folder)
+    return Member(node, client, agent, folder, max(BEAT_S, of / BEATS_PER_S))
 
 
 def _silence(fault: BaseException) -> str:

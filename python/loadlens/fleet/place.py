@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from loadlens.errors import UsageError
 
 MOST_LOCAL: Final = 64
+WRITTEN_S: Final = 2.0  # of a scheduler that has just been started, for its file
 FORMS: Final = "tcp://HOST:8786, tls://HOST:8786, a scheduler's JSON file, ssh:HOST,HOST or local:4"
 
 
@@ -21,6 +23,7 @@ class Place:
     scheduler: str = ""  # its address; empty: a cluster is made
     local: int = 0  # workers on this machine
     hosts: tuple[str, ...] = ()  # over SSH
+    written: str = field(default="", compare=False)
 
     @property
     def nodes(self) -> int:
@@ -39,21 +42,30 @@ def place_of(where: str) -> Place:
     """
     kind, _, rest = where.partition(":")
     if kind in ("tcp", "tls"):
-        return Place(scheduler=where)
+        return Place(scheduler=where, written=where)
     if kind == "local":
         if not re.fullmatch("[0-9]{1,3}", rest) or not 1 <= int(rest) <= MOST_LOCAL:
             raise UsageError(f"local:{rest} is no number of nodes", hint=f"local:4, at most {MOST_LOCAL}")
-        return Place(local=int(rest))
+        return Place(local=int(rest), written=where)
     if kind == "ssh":
         hosts = tuple(host for host in rest.split(",") if host)
         if not hosts or any(host.startswith("-") for host in hosts):
             raise UsageError(f"{where} names no hosts", hint="ssh:HOST,HOST")
-        return Place(hosts=hosts)
+        return Place(hosts=hosts, written=where)
     if where.endswith(".json"):
-        try:
-            return Place(scheduler=str(json.loads(Path(where).read_text())["address"]))
-        except (OSError, ValueError, KeyError, TypeError):
-            raise UsageError(
-                f"{where} is no file of a scheduler", hint="dask scheduler --scheduler-file FILE"
-            ) from None
+        return Place(scheduler=_address(Path(where)), written=where)
     raise UsageError(f"a fleet is not named like this: {where}", hint=FORMS)
+
+
+def _address(file: Path) -> str:
+    """Read a scheduler's file; one that is not there, or not whole, is waited for."""
+    until = time.monotonic() + WRITTEN_S
+    while True:
+        try:
+            return str(json.loads(file.read_text())["address"])
+        except (OSError, ValueError, KeyError, TypeError):
+            if time.monotonic() > until:
+                raise UsageError(
+                    f"{file} is no file of a scheduler", hint="dask scheduler --scheduler-file FILE"
+                ) from None
+        time.sleep(0.05)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -32,6 +32,7 @@ TURN_S: Final = 0.05
 LISTEN_S: Final = 0.1
 PREPARE_S: Final = 60.0  # to read feeds and resolve names
 AHEAD_S: Final = 1.0  # of the start, at least
+TELL_S: Final = 0.002  # for each node, to reach all of them
 ROUND_TRIPS: Final = 5  # of the slowest node, that the start lies ahead at least
 TOO_CLOSE_S: Final = 0.15  # to the start: a node lost now counts as lost under load
 AT_ONCE: Final = 8  # nodes that are called at a time
@@ -114,7 +115,7 @@ class Trial:
         wanted = files.files_of(self._plan)
 
         def place(node: Node) -> Member:
-            member = enlist(self._fleet.client, node)
+            member = enlist(self._fleet.client, node, len(self._fleet.nodes))
             self._members.append(member)
             member.send_files(wanted)
             return member
@@ -128,9 +129,18 @@ class Trial:
         """Prepare all nodes and set the moment of the start; divide again while nodes are lost before it."""
         while True:
             self._divide()
-            self._without_lost(self._members, Member.renew)
-            if self._prepare() and self._arm():
+            divided = len(self._members)
+            self._renew()
+            if len(self._members) == divided and self._prepare() and self._arm():
                 return
+
+    def _renew(self) -> None:
+        """Begin with new processes of the engine; those that have begun hear beats while others do."""
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            begun = {member.node.name: pool.submit(member.renew) for member in self._members}
+            while not all(future.done() for future in begun.values()):
+                self._turn([m for m in self._members if _has_worked(begun[m.node.name])])
+        self._keep(self._members, [*begun.values()])
 
     def _divide(self) -> None:
         if not self._members:
@@ -178,7 +188,8 @@ class Trial:
     def _arm(self) -> bool:
         """Set the moment of the start on every node's clock; false: a node was lost before it."""
         round_trip_s = max(member.round_trip_ns for member in self._members) / NS
-        self._t0_ns = time.monotonic_ns() + round(max(AHEAD_S, ROUND_TRIPS * round_trip_s) * NS)
+        ahead_s = max(AHEAD_S, ROUND_TRIPS * round_trip_s) + TELL_S * len(self._members)
+        self._t0_ns = time.monotonic_ns() + round(ahead_s * NS)
         for member in self._members:
             assert member.before is not None
             member.tell({"do": Do.START, "at_ns": Line(member.before).on_node(self._t0_ns)})
@@ -245,12 +256,12 @@ class Trial:
             if not member.is_over:
                 member.tell({"do": Do.STOP, "why": why})
 
-    def _turn(self) -> None:
-        """Sleep a moment, read what nodes have sent, and let the listener see it."""
+    def _turn(self, members: Sequence[Member] | None = None) -> None:
+        """Sleep a moment, read what nodes have sent, all or some, and let the listener see it."""
         time.sleep(TURN_S)
         now_s = time.monotonic()
         passed_s, self._turned_s = now_s - self._turned_s, now_s
-        for member in self._members:
+        for member in self._members if members is None else members:
             member.turn(passed_s)
         if now_s - self._listened_s < LISTEN_S:
             return
@@ -313,8 +324,12 @@ class Trial:
     def _without_lost(self, each: Sequence[Any], do: Callable[[Any], Any], at_once: int = AT_ONCE) -> None:
         """Do something with nodes or members; those that are lost by it take no part."""
         with ThreadPoolExecutor(at_once) as pool:
-            done = [(member, pool.submit(do, member)) for member in each]
-        for node, future in done:
+            done = [pool.submit(do, member) for member in each]
+        self._keep(each, done)
+
+    def _keep(self, each: Sequence[Any], done: Sequence[Future[Any]]) -> None:
+        """Leave out the nodes, or members, of which something was lost."""
+        for node, future in zip(each, done, strict=True):
             try:
                 future.result()
             except NodeLost as fault:
@@ -338,6 +353,10 @@ class Trial:
         return [member for member, is_done in zip(members, done, strict=True) if not is_done]
 
 
+def _has_worked(future: Future[Any]) -> bool:
+    return future.done() and future.exception() is None
+
+
 def _measure_before(member: Member) -> None:
     member.before = member.measure_clock()
 
@@ -347,7 +366,9 @@ def _measure_after(member: Member) -> None:
 
 
 def _refuse_change(wanted: WantedChange) -> NoReturn:
-    raise Refused("the load of a fleet is not changed while it runs")
+    raise Refused(
+        "it is shared by a fleet. Stop it and start another at the new level, or plan levels: --stages"
+    )
 
 
 def _how_broken(member: Member, t0_ns: int) -> str:

@@ -8,6 +8,7 @@ import pytest
 
 from loadlens.errors import UsageError
 from loadlens.fleet.cluster import connect
+from loadlens.fleet.place import place_of
 
 
 @pytest.mark.parametrize(
@@ -25,7 +26,7 @@ from loadlens.fleet.cluster import connect
     ],
 )
 def test_a_fleet_that_cannot_be_used_is_refused_in_a_line(where: str, words: str) -> None:
-    with pytest.raises(UsageError) as refused, connect(where):
+    with pytest.raises(UsageError) as refused, connect(place_of(where)):
         pass
 
     assert words in str(refused.value)
@@ -36,5 +37,5 @@ def test_the_address_in_a_file_must_be_encrypted_too(tmp_path: Path) -> None:
     file = tmp_path / "scheduler.json"
     file.write_text('{"address": "tcp://192.0.2.1:8786"}')
 
-    with pytest.raises(UsageError, match="is not encrypted"), connect(str(file)):
+    with pytest.raises(UsageError, match="is not encrypted"), connect(place_of(str(file))):
         pass

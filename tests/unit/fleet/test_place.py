@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,16 @@ def test_each_form_names_a_place(tmp_path: Path) -> None:
     assert place_of("local:4") == Place(local=4)
     assert place_of("ssh:gen1,gen2") == Place(hosts=("gen1", "gen2"))
     assert [place_of(where).nodes for where in ("tls://far:8786", "local:4", "ssh:gen1,gen2")] == [1, 4, 2]
+
+
+def test_the_file_of_a_scheduler_that_just_started_is_waited_for(tmp_path: Path) -> None:
+    file = tmp_path / "scheduler.json"
+    file.write_text('{"address": "tcp://127')  # as Dask leaves it for a moment
+    written = threading.Timer(0.2, file.write_text, ['{"address": "tcp://127.0.0.1:8786"}'])
+    written.start()
+
+    assert place_of(str(file)).scheduler == "tcp://127.0.0.1:8786"
+    written.join()
 
 
 @pytest.mark.parametrize(

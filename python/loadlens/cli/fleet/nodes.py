@@ -109,13 +109,13 @@ def nodes_of(
         raise UsageError(f"a fleet needs more packages: {INSTALL}", where="--fleet")
     from loadlens.fleet.place import place_of
 
-    place_of(wanted.where)  # refused before Dask is loaded, which takes a second
+    place = place_of(wanted.where)  # refused before Dask is loaded, which takes a second
     from loadlens.fleet.ceiling import refuse_beyond
     from loadlens.fleet.cluster import connect
     from loadlens.fleet.trial import run_trial
 
     count, weights = (None, ()) if size is None else (size.nodes, size.weights)
-    with connect(wanted.where, nodes=count, weights=weights, insecure=wanted.is_insecure) as fleet:
+    with connect(place, nodes=count, weights=weights, insecure=wanted.is_insecure) as fleet:
         nodes = Nodes(partial(run_trial, fleet), tuple(node.host for node in fleet.nodes))
         nodes.refuse_loopback(targets)
         refuse_beyond(fleet.nodes, weights, peak_per_s)

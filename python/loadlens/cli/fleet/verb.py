@@ -106,12 +106,12 @@ def _doctor(given: FleetOptions) -> None:
     target = None if given.place is None else _target(given.place)
     from loadlens.fleet.place import place_of
 
-    place_of(given.fleet)  # refused before Dask is loaded, which takes a second
+    place = place_of(given.fleet)  # refused before Dask is loaded, which takes a second
     from loadlens.fleet.cluster import connect
     from loadlens.fleet.survey import survey
     from loadlens.report.write.terminal.printing import print_lines
 
-    with connect(given.fleet, insecure=given.insecure_fleet) as nodes:
+    with connect(place, insecure=given.insecure_fleet) as nodes:
         surveyed = survey(nodes, target, measures=given.measure)
         silent = nodes.silent
     if given.as_json:
