@@ -58,14 +58,18 @@ def place_of(where: str) -> Place:
 
 
 def _address(file: Path) -> str:
-    """Read a scheduler's file; one that is not there, or not whole, is waited for."""
+    """Read a scheduler's file; one that is being written is waited for."""
     until = time.monotonic() + WRITTEN_S
-    while True:
-        try:
-            return str(json.loads(file.read_text())["address"])
-        except (OSError, ValueError, KeyError, TypeError):
-            if time.monotonic() > until:
-                raise UsageError(
-                    f"{file} is no file of a scheduler", hint="dask scheduler --scheduler-file FILE"
-                ) from None
-        time.sleep(0.05)
+    try:
+        text = file.read_text()
+        while _is_begun(text) and time.monotonic() < until:
+            time.sleep(0.05)
+            text = file.read_text()
+        return str(json.loads(text)["address"])
+    except (OSError, ValueError, KeyError, TypeError):
+        hint = "dask scheduler --scheduler-file FILE"
+        raise UsageError(f"{file} is no file of a scheduler", hint=hint) from None
+
+
+def _is_begun(text: str) -> bool:
+    return not text or (text.startswith("{") and not text.rstrip().endswith("}"))
