@@ -65,15 +65,20 @@ class Machine:
             self._late_s, before = max(self._late_s, now - before - _LOOK_S), now
 
 
-def calmly(check: Callable[[], None]) -> None:
-    """Make a check; again where it failed or broke while the machine was not calm."""
+def calmly(check: Callable[[], None], *, why: Callable[[], str | None] = lambda: None) -> None:
+    """Make a check; again where it failed or broke while the machine was not calm.
+
+    Args:
+        check: What may fail.
+        why: Says after a failure why what it measured does not count, besides what is watched here.
+    """
     for left in reversed(range(TRIES)):
         try:
             with Machine() as machine, _before_others():
                 check()
             return
         except Exception:
-            why_not = (machine.why_not() or _others()) if left else None
+            why_not = (machine.why_not() or _others() or why()) if left else None
             if why_not is None:
                 raise
             REPEATED.append(why_not)

@@ -75,7 +75,10 @@ def test_what_is_no_full_core_of_each_process_is_absent(last: dict[str, Any]) ->
 
 
 def test_threads_that_wait_for_a_core_each_time_they_hand_over_leave_cores_idle() -> None:
-    busy = {"processes": (process(0.98, waiting=2.5),), "host_cpu": estimate(1.1, unit="cores")}
+    busy: dict[str, Any] = {
+        "processes": (process(0.98, waiting=2.5),),
+        "host_cpu": estimate(1.1, unit="cores"),
+    }
 
     assert isinstance(ask(one_at_a_time(**busy)), Finding)
 
