@@ -5,19 +5,12 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from loadlens.cli.options import refuse_bytes_in
 from loadlens.errors import UsageError
 
 WIDTH: Final = 80  # columns of help
-
-# How click is kept from reading what belongs to the other program's grammar.
-UNREAD: Final[dict[str, Any]] = {
-    "ignore_unknown_options": True,
-    "allow_interspersed_args": False,
-    "help_option_names": [],
-}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """The command line: one file per verb, wiring only.
 
-Verbs import what they need when they run, so that `--help` and a short `hit` stay cheap.
+A verb is imported when it is asked for, and imports what it needs when it runs: a refusal stays cheap.
 """
 
 from __future__ import annotations
@@ -8,55 +8,18 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Callable
+from importlib import import_module
 from typing import Any, Final
 
 import click
 import typer
 
-from loadlens.cli import (
-    capacity,
-    check,
-    completion,
-    demo,
-    doctor,
-    explain,
-    hit,
-    init,
-    report,
-    run,
-    schema,
-)
-from loadlens.cli.compare import history
-from loadlens.cli.compare import verb as comparing
-from loadlens.cli.fleet import verb as fleets
 from loadlens.cli.grammar import mistakes
-from loadlens.cli.grammar.command import Verb, Verbs
+from loadlens.cli.grammar.command import UNREAD, Commands, Verb, Verbs
 from loadlens.cli.lab import needing_lab
 from loadlens.cli.options import Example
-from loadlens.cli.ui import steer
-from loadlens.cli.ui import verb as showing
 from loadlens.credentials import Hiding, names_in
 from loadlens.errors import ExitCode, LoadlensError, RecordError, UsageError, limit_met, visible
-from loadlens_compat import letters
-from loadlens_compat.ab.verb import ab
-from loadlens_compat.hey.verb import hey
-from loadlens_compat.wrk.verb import wrk
-
-# Verbs of the extra `lab`. Every other verb runs with the packages of the core alone.
-LAB_VERBS: Final = {
-    "compare": comparing.compare,
-    "demo": demo.demo,
-    "history": history.history,
-    "explain": explain.explain,
-    "capacity": capacity.capacity,
-    "run": run.run,
-    "report": report.report,
-    "show": report.show,
-    "ui": showing.ui,
-}
-
-DRAWING: Final = frozenset({"run", "report"})  # charts for a page
 
 # Groups of the list of verbs.
 URLS: Final = "A URL"
@@ -64,45 +27,71 @@ STUDIES: Final = "A study"
 OTHERS: Final = "Flags and output of other tools"
 SETUP: Final = "This machine"
 
+# The name of each verb, which is that of its function: its group, and its module.
+VERBS: Final = {
+    "hit": (URLS, "loadlens.cli.hit"),
+    "explain": (URLS, "loadlens.cli.explain"),
+    "capacity": (URLS, "loadlens.cli.capacity"),
+    "compare": (URLS, "loadlens.cli.compare.verb"),
+    "init": (STUDIES, "loadlens.cli.init"),
+    "check": (STUDIES, "loadlens.cli.check"),
+    "run": (STUDIES, "loadlens.cli.run"),
+    "show": (STUDIES, "loadlens.cli.report"),
+    "report": (STUDIES, "loadlens.cli.report"),
+    "ui": (STUDIES, "loadlens.cli.ui.verb"),
+    "steer": (STUDIES, "loadlens.cli.ui.steer"),
+    "history": (STUDIES, "loadlens.cli.compare.history"),
+    "schema": (STUDIES, "loadlens.cli.schema"),
+    "wrk": (OTHERS, "loadlens_compat.wrk.verb"),
+    "ab": (OTHERS, "loadlens_compat.ab.verb"),
+    "hey": (OTHERS, "loadlens_compat.hey.verb"),
+    "demo": (URLS, "loadlens.cli.demo"),
+    "doctor": (SETUP, "loadlens.cli.doctor"),
+    "fleet": (SETUP, "loadlens.cli.fleet.verb"),
+    "completion": (SETUP, "loadlens.cli.completion"),
+    "version": (SETUP, "loadlens.cli"),
+}
+# Verbs of the extra `lab`. Every other verb runs with the packages of the core alone.
+LAB_VERBS: Final = frozenset(
+    {"compare", "demo", "history", "explain", "capacity", "run", "report", "show", "ui"}
+)
+DRAWING: Final = frozenset({"run", "report"})  # charts for a page
+
 # Faults of a path that the user gave, and of a disk or file that is full: no bugs of the program.
 PLACES: Final = frozenset(
     {errno.ENAMETOOLONG, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENOENT}
 )
 FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO})
 
+
+def _made(name: str) -> click.Command:
+    """Import a verb and return its command."""
+    group, module = VERBS[name]
+    run = getattr(import_module(module), name)
+    single = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    single.command(
+        name,
+        cls=Verb,
+        rich_help_panel=group,
+        context_settings=UNREAD if group == OTHERS else None,
+    )(needing_lab(run, draws=name in DRAWING) if name in LAB_VERBS else run)
+    return typer.main.get_command(single)
+
+
+class Program(Verbs):
+    """The verbs of Loadlens."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given | {"commands": Commands(VERBS, _made)})
+
+
 app = typer.Typer(
     name="loadlens",
-    cls=Verbs,
+    cls=Program,
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-
-def _add(name: str, group: str, command: Callable[..., None], **more: Any) -> None:
-    run = needing_lab(command, draws=name in DRAWING) if name in LAB_VERBS else command
-    app.command(name, cls=Verb, rich_help_panel=group, **more)(run)
-
-
-_add("hit", URLS, hit.hit)
-_add("explain", URLS, explain.explain)
-_add("capacity", URLS, capacity.capacity)
-_add("compare", URLS, comparing.compare)
-_add("init", STUDIES, init.init)
-_add("check", STUDIES, check.check)
-_add("run", STUDIES, run.run)
-_add("show", STUDIES, report.show)
-_add("report", STUDIES, report.report)
-_add("ui", STUDIES, showing.ui)
-_add("steer", STUDIES, steer.steer)
-_add("history", STUDIES, history.history)
-_add("schema", STUDIES, schema.schema)
-for _name, _tool in (("wrk", wrk), ("ab", ab), ("hey", hey)):
-    _add(_name, OTHERS, _tool, context_settings=letters.UNREAD)
-_add("demo", URLS, demo.demo)
-_add("doctor", SETUP, doctor.doctor)
-_add("fleet", SETUP, fleets.fleet)
-_add("completion", SETUP, completion.completion)
 
 
 def version() -> None:
@@ -110,9 +99,6 @@ def version() -> None:
     from loadlens import __version__, engine
 
     print(f"loadlens {__version__} (engine {engine.version()})")
-
-
-_add("version", SETUP, version)
 
 
 def _version_and_exit(is_asked: bool) -> None:

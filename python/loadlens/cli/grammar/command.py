@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,6 +20,13 @@ _URL: Final = re.compile(
     re.IGNORECASE,
 )
 _STUDY_ENDINGS: Final = (".yaml", ".yml")
+
+# How click is kept from reading what belongs to another program's grammar.
+UNREAD: Final[dict[str, Any]] = {
+    "ignore_unknown_options": True,
+    "allow_interspersed_args": False,
+    "help_option_names": [],
+}
 
 
 class Verb(TyperCommand):
@@ -40,6 +48,34 @@ class Verb(TyperCommand):
         except click.UsageError as fault:
             fault.ctx = fault.ctx or ctx  # click's parser does not know its verb
             raise
+
+
+class Commands(MutableMapping[str, click.Command]):
+    """Commands by name, each made when it is first asked for."""
+
+    def __init__(self, names: Iterable[str], make: Callable[[str], click.Command]) -> None:
+        self._made: dict[str, click.Command | None] = dict.fromkeys(names)
+        self._make = make
+
+    def __getitem__(self, name: str) -> click.Command:
+        made = self._made[name] or self._make(name)
+        self._made[name] = made
+        return made
+
+    def __setitem__(self, name: str, made: click.Command) -> None:
+        self._made[name] = made
+
+    def __delitem__(self, name: str) -> None:
+        del self._made[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._made
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._made)
+
+    def __len__(self) -> int:
+        return len(self._made)
 
 
 class Verbs(TyperGroup):
