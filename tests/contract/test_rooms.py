@@ -71,7 +71,7 @@ def test_every_allowed_import_is_used_and_every_room_exists() -> None:
     assert {room: set(allowed) for room, allowed in ROOMS.items()} == used
 
 
-def test_a_room_lists_only_rooms_above_it_but_for_the_verbs_of_other_tools() -> None:
+def test_a_room_lists_only_rooms_above_it() -> None:
     order = list(ROOMS)
 
     upwards = [
@@ -81,7 +81,7 @@ def test_a_room_lists_only_rooms_above_it_but_for_the_verbs_of_other_tools() -> 
         if order.index(other) > order.index(room)
     ]
 
-    assert upwards == [("cli", "compat")]  # the command line offers the verbs, the verbs share its options
+    assert upwards == []
 
 
 def test_no_folder_holds_more_files_than_a_reader_can_scan() -> None:

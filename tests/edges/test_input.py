@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from tests.edges.commands import assert_is_clean, possible, run
+from tests.edges.commands import Done, assert_is_clean, possible, run
 
 
 @dataclass(frozen=True)
@@ -130,13 +131,57 @@ NAMES = (
 ENDLESS = (
     Edge("$L hit --targets /dev/zero", 2, ("longer than 1 MiB", "--targets")),
     Edge("$L hit --targets - < /dev/zero", 2, ("longer than 1 MiB", "--targets")),
-    Edge("$L hit $U -n 1 --cacert /dev/zero", 2, ("longer than 1 MiB", "--cacert")),
+    Edge("$L hit $U -n 1 --cacert /dev/zero", 2, ("not a regular file", "--cacert")),
     Edge("$L init --from har /dev/zero -o -", 2, ("longer than 1 MiB", "--from")),
     Edge("$L init --from curl - -o - < /dev/zero", 2, ("longer than 1 MiB", "--from")),
     Edge("$L hey -n 1 -c 1 -D /dev/zero $U", 2, ("longer than 1 MiB",)),
     Edge("$L ab -n 1 -p /dev/zero $U", 2, ("longer than 1 MiB",)),
     Edge("truncate -s 10G body; $L hit $U -n 1 -f body", 2, ("longer than 256 MiB",)),
 )
+
+NO_WRITER, NO_READER = "nothing writes to this pipe", "nothing reads this pipe"
+# Each is given named pipes without another end.
+PIPES = (
+    Edge("$L check p", 2, (NO_WRITER,)),
+    Edge("$L capacity p.yaml", 2, (NO_WRITER,)),
+    Edge("$L hit --targets p", 2, (NO_WRITER, "--targets")),
+    Edge("$L hit $U -n 2 -b @p", 2, (NO_WRITER, "--body")),
+    Edge("$L hit $U -n 2 -f p", 2, (NO_WRITER, "--body-file")),
+    Edge("$L hit $U -n 2 --fleet p.json", 2, (NO_WRITER,)),
+    Edge("$L init --from curl - -o - <<< 'curl -d @p http://127.0.0.1:1/'", 2, (NO_WRITER, "-d")),
+    Edge("$L init $U --from wrk.lua p -o -", 2, (NO_WRITER,)),
+    Edge("$L wrk -s p $U", 2, (NO_WRITER, "-s")),
+    Edge("$L ab -p p $U", 2, (NO_WRITER, "-p")),
+    Edge("$L hey -D p $U", 2, (NO_WRITER, "-D")),
+    Edge("$L hit $U -n 2 -q -o json=p", 5, (NO_READER, "--out")),
+    Edge("$L hit $U -n 2 -q -o influx=p", 5, (NO_READER, "--out")),
+    Edge("$L hit $U -n 2 -q -o parquet=p", 5, (NO_READER, "--out")),
+    Edge("$L history $F --page p", 5, (NO_READER, "--page")),
+    Edge("$L init $U -o p --force", 2, (NO_READER, "--out")),
+    Edge("$L ab -n 1 -g p $U", 2, (NO_READER, "-g")),
+    # and with one, however late
+    Edge("cat $S > p & $L check p", 0),
+    Edge("(exec > p; sleep 3; cat $S) & $L check p", 0),
+    Edge("$L check <(sleep 3; cat $S)", 0),
+    Edge("echo 'wrk.method = \"HEAD\"' > p & $L wrk -t 2 -c 2 -d 1s -s p $U", 0),
+    Edge("cat p > of-it & $L hit $U -n 2 -q -o json=p && wait && grep -q requests of-it", 0),
+)
+
+
+def test_a_named_pipe_without_another_end_is_not_waited_for(settings: dict[str, str], tmp_path: Path) -> None:
+    def of_one(numbered: tuple[int, Edge]) -> Done:
+        folder = tmp_path / str(numbered[0])
+        folder.mkdir()
+        command = f"mkfifo p p.yaml p.json; {numbered[1].command}"
+        return run(command, folder, {**settings, "F": str(Path(settings["R"]).parent)})
+
+    with ThreadPoolExecutor(len(PIPES)) as pool:  # each waits
+        ends = list(pool.map(of_one, enumerate(PIPES)))
+
+    for edge, done in zip(PIPES, ends, strict=True):
+        assert_is_clean(done)
+        assert done.code in possible(edge.code, edge.command), edge.command + done.shown
+        assert all(part in done.stderr for part in edge.stderr), edge.command + done.shown
 
 
 @pytest.mark.parametrize(

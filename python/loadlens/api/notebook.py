@@ -9,6 +9,7 @@ from html import escape
 from pathlib import Path
 from typing import Any, Final
 
+from loadlens import named_pipes
 from loadlens.errors import RecordError, UsageError
 from loadlens.model.report import Chart
 from loadlens.present import numbers, words
@@ -45,7 +46,7 @@ class Picture:
             RecordError: It cannot be written.
         """
         try:
-            Path(path).write_text(self.svg(), encoding="utf-8")
+            named_pipes.write(Path(path), self.svg())
         except OSError as fault:
             raise RecordError(f"cannot write {path}: {(fault.strerror or str(fault)).lower()}") from None
 

@@ -18,7 +18,7 @@ from loadlens.cli.hit_feeds import feeds_of
 from loadlens.cli.hit_load import HitLoad, load_keys, load_of, quantity
 from loadlens.cli.hit_options import HitOptions
 from loadlens.cli.hit_requests import requests_of, shown_plan
-from loadlens.cli.options import Example, choice, hiding_of, read_file, verb
+from loadlens.cli.options import Example, choice, hiding_of, read_file, refuse_stream, verb
 from loadlens.cli.outputs import Outputs, outputs_of
 from loadlens.cli.ui.page import page_of
 from loadlens.errors import ExitCode, PlanError, UsageError, nearest
@@ -409,6 +409,7 @@ def pem_of(file: Path | None, flag: str, what: str) -> PemFile | None:
         return None
     import hashlib
 
+    refuse_stream(str(file), flag)  # the engine reads it again
     content = read_file(str(file), flag, MOST_PEM_BYTES)
     if b"-----BEGIN " not in content or f"{what}-----".encode() not in content:
         raise UsageError(

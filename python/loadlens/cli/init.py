@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
+from loadlens import named_pipes
 from loadlens.cli.hit_requests import parts_of
 from loadlens.cli.options import Example, argument, choice, option, read_file, verb
 from loadlens.credentials import Hiding
@@ -100,7 +101,7 @@ def save(text: str, out: str, *, force: bool) -> None:
         print(text, end="")
         return
     try:
-        with Path(out).open("w" if force else "x", encoding="utf-8") as stream:
+        with open(out, "w" if force else "x", encoding="utf-8", opener=named_pipes.opener) as stream:
             stream.write(text)
     except FileExistsError:
         raise UsageError(f"{out} exists", where="--out", hint="another -o FILE, or --force") from None

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar, get_args, get_origin, get_type_hints
 
 import typer
 
+from loadlens import named_pipes
 from loadlens.credentials import Hiding
 from loadlens.errors import UsageError, did_you_mean, nearest
 from loadlens.model.workload import KEPT_ROWS
@@ -153,6 +154,8 @@ def unreadable(file: str, fault: OSError, flag: str) -> UsageError:
     names = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
     near = None if path.exists() else nearest(path.name, names)
     hint = f"a path seen from {Path.cwd()}" if near is None else f"did you mean {path.parent / near}?"
+    if path.is_fifo():
+        hint = "a file, or - where standard input is taken"
     why = (fault.strerror or str(fault)).lower()
     return UsageError(f"cannot read {file!r}: {why}", where=flag, hint=hint)
 
@@ -164,12 +167,13 @@ def read_file(file: str, flag: str, most: int = MOST_BYTES, *, is_stdin: bool = 
         UsageError: It cannot be read, or is longer than `most` bytes; of a device, 1 MiB.
     """
     try:
-        with sys.stdin.buffer if is_stdin else Path(file).open("rb") as source:
-            kind = os.fstat(source.fileno())
-            if stat.S_ISCHR(kind.st_mode):
-                most = min(most, DEVICE_BYTES)
-            is_longer = stat.S_ISREG(kind.st_mode) and kind.st_size > most
-            content = b"" if is_longer else source.read(most + 1)
+        kind = os.fstat(sys.stdin.fileno()) if is_stdin else os.stat(file)
+        if stat.S_ISCHR(kind.st_mode):
+            most = min(most, DEVICE_BYTES)
+        is_longer = stat.S_ISREG(kind.st_mode) and kind.st_size > most
+        content = b""
+        if not is_longer:
+            content = sys.stdin.buffer.read(most + 1) if is_stdin else named_pipes.read(Path(file), most + 1)
     except OSError as fault:
         raise unreadable(file, fault, flag) from None
     if is_longer or len(content) > most:

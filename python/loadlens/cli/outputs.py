@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from loadlens import temporary
+from loadlens import named_pipes, temporary
 from loadlens.cli.options import refuse_bytes_in
 from loadlens.errors import ExitCode, RecordError, UsageError, nearest
 
@@ -118,7 +118,7 @@ class Outputs:
         for name, path in self.files.items():
             text = f"{as_json()}\n" if name == "json" else writers[name](result())
             try:
-                path.write_text(text, encoding="utf-8")
+                named_pipes.write(path, text)
             except OSError as fault:
                 why = (fault.strerror or str(fault)).lower()
                 raise RecordError(f"cannot write {path}: {why}", where="--out") from None
@@ -194,7 +194,7 @@ def write_page(path: Path, page: str) -> None:
         RecordError: It cannot be written.
     """
     try:
-        path.write_text(page, encoding="utf-8")
+        named_pipes.write(path, page)
     except OSError as fault:
         why = (fault.strerror or str(fault)).lower()
         raise RecordError(f"cannot write {path}: {why}", where="--page") from None

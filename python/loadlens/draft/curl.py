@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 from urllib.parse import quote
 
+from loadlens import named_pipes
 from loadlens.draft import Draft, Request
 from loadlens.errors import UsageError
 
@@ -122,8 +123,7 @@ def _data(flag: str, text: str) -> str:
     if not text.startswith("@") or flag == "--data-raw":
         return text
     try:
-        with Path(text[1:]).open("rb") as stream:
-            raw = stream.read(_MOST_BYTES + 1)
+        raw = named_pipes.read(Path(text[1:]), _MOST_BYTES + 1)
         if len(raw) > _MOST_BYTES:
             raise ValueError("it is longer than 64 MiB")
         content = raw.decode()

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 from urllib.parse import unquote, urlsplit
 
-from loadlens import __version__, http_client, record
+from loadlens import __version__, http_client, named_pipes, record
 from loadlens.errors import RecordError, UsageError
 from loadlens.export import influx, otlp, prometheus
 from loadlens.export.follow import Following
@@ -186,7 +186,8 @@ class _InfluxFile:
     def __init__(self, path: Path) -> None:
         self._path = path
         try:
-            self._file = path.open("w", encoding="utf-8", newline="\n")
+            descriptor = named_pipes.opener(str(path), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+            self._file = os.fdopen(descriptor, "w", encoding="utf-8", newline="\n")
         except OSError as fault:
             raise _unwritable(path, fault) from None
 

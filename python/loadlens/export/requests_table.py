@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loadlens import record
+from loadlens import named_pipes, record
 from loadlens.errors import RecordError
 from loadlens.model.trial import Outcome
 from loadlens.record.sample_rows import NODE, SAMPLE
@@ -37,7 +37,8 @@ def write_requests(run: Path, path: Path) -> None:
 
     parts = [part for trial in record.open_run(run).trials if trial.is_sealed for part in frames(trial)]
     try:
-        (pl.concat(parts) if parts else pl.DataFrame()).write_parquet(path)
+        with open(path, "wb", opener=named_pipes.opener) as file:
+            (pl.concat(parts) if parts else pl.DataFrame()).write_parquet(file)
     except OSError as fault:
         raise RecordError(
             f"cannot write {path}: {(fault.strerror or str(fault)).lower()}", where="--out"

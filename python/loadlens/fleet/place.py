@@ -9,9 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from loadlens import named_pipes
 from loadlens.errors import UsageError
 
 MOST_LOCAL: Final = 64
+MOST_BYTES: Final = 1 << 20  # of a scheduler's file
 WRITTEN_S: Final = 2.0  # of a scheduler that has just been started, for its file
 FORMS: Final = "tcp://HOST:8786, tls://HOST:8786, a scheduler's JSON file, ssh:HOST,HOST or local:4"
 
@@ -61,14 +63,15 @@ def _address(file: Path) -> str:
     """Read a scheduler's file; one that is being written is waited for."""
     until = time.monotonic() + WRITTEN_S
     try:
-        text = file.read_text()
+        text = named_pipes.read(file, MOST_BYTES).decode()
         while _is_begun(text) and time.monotonic() < until:
             time.sleep(0.05)
-            text = file.read_text()
+            text = named_pipes.read(file, MOST_BYTES).decode()
         return str(json.loads(text)["address"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError) as fault:
+        why = f": {(fault.strerror or '').lower()}" if isinstance(fault, OSError) else ""
         hint = "dask scheduler --scheduler-file FILE"
-        raise UsageError(f"{file} is no file of a scheduler", hint=hint) from None
+        raise UsageError(f"{file} is no file of a scheduler{why}", hint=hint) from None
 
 
 def _is_begun(text: str) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from loadlens import __version__, units
+from loadlens import __version__, named_pipes, units
 from loadlens.cli import preflight
 from loadlens.cli.hit import pem_of
 from loadlens.cli.hit_requests import file_body, header_of, target_of
@@ -319,7 +319,7 @@ def _drive(asked: Options, plan: Plan, path: str) -> ExitCode:
 def writable(file: Path, flag: str) -> None:
     """Find out before the load whether a file can be written."""
     try:
-        file.open("w").close()
+        open(file, "w", opener=named_pipes.opener).close()
     except OSError as fault:
         raise UsageError(f"cannot write {str(file)!r}: {fault.strerror}", where=flag) from None
 
@@ -335,7 +335,7 @@ def _write_files(asked: Options, figures: AbFigures, logged: Logged) -> None:
 
 def _write(file: Path, lines: Iterator[str]) -> None:
     try:
-        with file.open("w", encoding="utf-8") as out:
+        with open(file, "w", encoding="utf-8", opener=named_pipes.opener) as out:
             out.writelines(f"{line}\n" for line in lines)
     except OSError as fault:
         raise RecordError(

@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 from urllib.parse import urlsplit
 
@@ -14,9 +15,11 @@ import typer
 from loadlens import __version__, units
 from loadlens.cli import preflight
 from loadlens.cli.hit_requests import target_of
+from loadlens.cli.options import read_file
 from loadlens.credentials import Hiding
 from loadlens.errors import ExitCode, ScriptError, UsageError
 from loadlens.model.workload import Closed, Plan, Scenario, Step
+from loadlens.temporary import memory_file
 from loadlens_compat import layouts
 from loadlens_compat.letters import Flag, getopt_long, usage
 
@@ -170,8 +173,11 @@ def script_of(asked: Options, words: list[str]) -> ScriptSpec:
     url = words[0] if "://" in words[0] else f"http://{words[0]}"
     parts = urlsplit(url)
     target, path = target_of(url)
+    script = asked.script
+    if script is not None and Path(script).is_fifo():
+        script = str(memory_file(read_file(script, "-s")))
     return ScriptSpec(
-        script=asked.script,
+        script=script,
         scheme=parts.scheme,
         host=target.host,
         port=None if parts.port is None else str(parts.port),

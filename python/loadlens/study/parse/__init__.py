@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from loadlens import named_pipes
 from loadlens.study.definition import Definition, Experiment, Faults, Place
 from loadlens.study.parse import links, placeholders, short_forms, unknown_keys
 from loadlens.study.parse.keys_load import EXPERIMENT
@@ -57,8 +58,8 @@ def _read(path: Path | None, faults: Faults) -> Definition | None:
 
     file = "stdin" if path is None else str(path)
     try:
-        with sys.stdin.buffer if path is None else path.open("rb") as stream:
-            raw = stream.read(MOST_BYTES + 1)
+        most = MOST_BYTES + 1
+        raw = sys.stdin.buffer.read(most) if path is None else named_pipes.read(path, most)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         hint = "a study file, or a folder with study.yaml"

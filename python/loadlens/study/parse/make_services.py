@@ -159,6 +159,9 @@ def tls(fields: Fields, node: Tree, at: At) -> Tls:
 def _pem(file: str, what: str, node: Tree, key: str, at: At) -> PemFile | None:
     """A file by its digest; the engine reads its content, which no record holds."""
     path = Path(at.folder) / file
+    if path.exists() and not path.is_file():
+        at.fault_of(node, key, f"{path.name!r} is no regular file", "a copy of it in a file")
+        return None
     try:
         with path.open("rb") as stream:
             content = stream.read(_MOST_PEM_BYTES)
