@@ -65,25 +65,37 @@ def _share(collector: Collector) -> float:
     return getattr(collector.stopped, "point", 0.0)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Counters:
+    """Counters of a collector; those of time in seconds."""
+
+    stopped: Series | None
+    full: Series | None
+    pauses: Series | None = None
+
+    def collectors(
+        self,
+        place: tuple[str, str, str],
+        begin: float,
+        end: float,
+        kept_bytes: float | None = None,
+        most_bytes: float | None = None,
+    ) -> Iterator[Collector]:
+        """Yield the collector of a place (service, replica, part), if the time of its stops is known."""
+        if self.stopped is None:
+            return
+        full = None if self.full is None else of_time(self.full.rate(begin, end))
+        pauses = None if self.pauses is None else self.pauses.rate(begin, end)
+        stopped = of_time(self.stopped.rate(begin, end))
+        yield Collector(*place, stopped, full, pauses, kept_bytes, most_bytes)
+
+
 def _of_jvms(readings: Readings, begin: float, end: float) -> Iterator[Collector]:
     own = {(s.labels.service, s.labels.replica): None for _, s in jvm_metrics.series_of(readings)}
     for service, replica in own:
         jvm = jvm_metrics.jvm_of(readings, service, replica)
-        stopped, pauses = jvm.stopped_s(), jvm.pauses()
-        if stopped is None:
-            continue
-        full = jvm.stopped_s(jvm_metrics.is_full)
-        kept = jvm.kept(begin, end)
-        yield Collector(
-            service,
-            replica,
-            "",
-            of_time(stopped.rate(begin, end)),
-            None if full is None else of_time(full.rate(begin, end)),
-            None if pauses is None else pauses.rate(begin, end),
-            None if kept is None else kept[0],
-            None if kept is None else kept[1],
-        )
+        counters = _Counters(jvm.stopped_s(), jvm.stopped_s(jvm_metrics.is_full), jvm.pauses())
+        yield from counters.collectors((service, replica, ""), begin, end, *(jvm.kept(begin, end) or ()))
 
 
 def _of_nodes(readings: Readings, begin: float, end: float) -> Iterator[Collector]:
@@ -99,15 +111,10 @@ def _of_nodes(readings: Readings, begin: float, end: float) -> Iterator[Collecto
         inside = None if used is None else used.between(begin, end).values
         stopped, full = total(each), total([s for s in each if jvm_metrics.is_full(s.labels)])
         pauses = total(readings.of(NodeMetrics.gc_pauses, **labels))
-        if stopped is None:
-            continue
-        yield Collector(
-            service,
-            replica,
-            f"{pid} {thread}",
-            of_time(stopped.rate(begin, end)),
-            None if full is None else of_time(full.rate(begin, end)),
-            None if pauses is None else pauses.rate(begin, end),
+        yield from _Counters(stopped, full, pauses).collectors(
+            (service, replica, f"{pid} {thread}"),
+            begin,
+            end,
             None if inside is None or not inside.size else float(inside.min()),
             None if limit is None else float(limit.values[-1]),
         )
@@ -126,18 +133,7 @@ def _of_others(readings: Readings, begin: float, end: float) -> Iterator[Collect
         every = [series for series in metrics[metric] if not jvm_metrics.is_alongside(series.labels)]
         stopped = _in_seconds(total(every), seconds)
         full = _in_seconds(total([s for s in every if jvm_metrics.is_full(s.labels)]), seconds)
-        if stopped is None:
-            continue
-        yield Collector(
-            service,
-            replica,
-            "",
-            of_time(stopped.rate(begin, end)),
-            None if full is None else of_time(full.rate(begin, end)),
-            None,
-            None,
-            None,
-        )
+        yield from _Counters(stopped, full).collectors((service, replica, ""), begin, end)
 
 
 def seconds_per_unit(metric: str) -> float | None:

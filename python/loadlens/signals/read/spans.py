@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from loadlens.model.readings import Labels, Metric, OtlpMetrics
+from loadlens.model.readings import OtlpMetrics
+from loadlens.signals.read.trial_series import rows_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -31,7 +31,7 @@ class Span:
 
 def one_in(table: pl.DataFrame) -> int:
     """Return of how many traces one was kept until the end of the trial."""
-    return max((round(value) for _, _, value in _rows(table, OtlpMetrics.one_trace_in)), default=1)
+    return max((round(value) for _, _, value in rows_of(table, OtlpMetrics.one_trace_in)), default=1)
 
 
 def spans(table: pl.DataFrame) -> tuple[Span, ...]:
@@ -50,26 +50,11 @@ def spans(table: pl.DataFrame) -> tuple[Span, ...]:
             begin_s=time_ns / 1e9,
             end_s=time_ns / 1e9 + value,
         )
-        for time_ns, labels, value in _rows(table, OtlpMetrics.span)
+        for time_ns, labels, value in rows_of(table, OtlpMetrics.span)
         if zlib.crc32(bytes.fromhex(labels.trace)) % kept == 0
     )
 
 
 def log_text(table: pl.DataFrame) -> str:
     """Return the log lines that services sent, as one log."""
-    return "".join(f"{labels.text}\n" for _, labels, _ in _rows(table, OtlpMetrics.log_line))
-
-
-def _rows(table: pl.DataFrame, metric: Metric) -> Iterator[tuple[int, Labels, float]]:
-    """Yield time, labels and value of every row of a metric."""
-    import polars as pl
-
-    if table.is_empty():
-        return
-    rows = table.filter(
-        (pl.col("source") == metric.monitor)
-        & (pl.col("metric") == metric.name)
-        & pl.col("value").is_not_null()
-    )
-    for time_ns, text, value in rows.select("time_ns", "labels", "value").iter_rows():
-        yield time_ns, Labels.of(text), value
+    return "".join(f"{labels.text}\n" for _, labels, _ in rows_of(table, OtlpMetrics.log_line))

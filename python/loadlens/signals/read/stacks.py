@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, cast
 
-from loadlens.model.readings import Labels, Metric, StacksMetrics
+from loadlens.model.readings import StacksMetrics
 from loadlens.model.stacks import (
     Frame,
     SamplingFailure,
@@ -15,6 +14,7 @@ from loadlens.model.stacks import (
     ThreadSample,
     Wait,
 )
+from loadlens.signals.read.trial_series import rows_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -30,7 +30,7 @@ def read(table: pl.DataFrame, *, load: float, is_closed: bool, begin_s: float, e
         begin_s: Of the measured part, seconds since t0.
         end_s: Of it.
     """
-    stacks = {labels.id: _stack(labels.frames) for _, labels, _ in _rows(table, StacksMetrics.stack_frames)}
+    stacks = {labels.id: _stack(labels.frames) for _, labels, _ in rows_of(table, StacksMetrics.stack_frames)}
     samples = tuple(
         ThreadSample(
             time_s=time_ns / 1e9,
@@ -43,30 +43,17 @@ def read(table: pl.DataFrame, *, load: float, is_closed: bool, begin_s: float, e
             stack=stacks.get(labels.stack, ()),
             to=labels.to,
         )
-        for time_ns, labels, value in _rows(table, StacksMetrics.thread_sample)
+        for time_ns, labels, value in rows_of(table, StacksMetrics.thread_sample)
     )
     lines = tuple(
         SourceLine(labels.file, int(labels.line), labels.text)
-        for _, labels, _ in _rows(table, StacksMetrics.source_line)
+        for _, labels, _ in rows_of(table, StacksMetrics.source_line)
     )
     failures = tuple(
         SamplingFailure(labels.process, labels.why, round(value))
-        for _, labels, value in _rows(table, StacksMetrics.stack_failures)
+        for _, labels, value in rows_of(table, StacksMetrics.stack_failures)
     )
     return StackSamples(load, is_closed, begin_s, end_s, samples, lines, failures, _cores(table))
-
-
-def _rows(table: pl.DataFrame, metric: Metric) -> Iterator[tuple[int, Labels, float]]:
-    """Yield time, labels and value of every row of a metric; rows without a value are left out."""
-    import polars as pl
-
-    own = table.filter(
-        (pl.col("source") == metric.monitor)
-        & (pl.col("metric") == metric.name)
-        & pl.col("value").is_not_null()
-    )
-    for time_ns, text, value in own.select("time_ns", "labels", "value").iter_rows():
-        yield time_ns, Labels.of(text), value
 
 
 def _stack(text: str) -> Stack:
@@ -75,7 +62,7 @@ def _stack(text: str) -> Stack:
 
 def _cores(table: pl.DataFrame) -> float | None:
     """Return the CPU time of the sampling per second, from its first to its last reading."""
-    rows = [(time_ns, value) for time_ns, _, value in _rows(table, StacksMetrics.sampling_cpu_s)]
+    rows = [(time_ns, value) for time_ns, _, value in rows_of(table, StacksMetrics.sampling_cpu_s)]
     if len(rows) < 2 or rows[-1][0] <= rows[0][0]:
         return None
     return (rows[-1][1] - rows[0][1]) / ((rows[-1][0] - rows[0][0]) / 1e9)

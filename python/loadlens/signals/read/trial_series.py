@@ -60,6 +60,21 @@ class Series:
         return np.where(place >= 0, self.values[np.maximum(place, 0)], 0.0)
 
 
+def rows_of(table: pl.DataFrame, metric: Metric) -> Iterator[tuple[int, Labels, float]]:
+    """Yield time, labels and value of every row of a metric that has a value."""
+    import polars as pl
+
+    if table.is_empty():
+        return
+    rows = table.filter(
+        (pl.col("source") == metric.monitor)
+        & (pl.col("metric") == metric.name)
+        & pl.col("value").is_not_null()
+    )
+    for time_ns, text, value in rows.select("time_ns", "labels", "value").iter_rows():
+        yield time_ns, Labels.of(text), value
+
+
 def added(parts: Sequence[Series]) -> Series | None:
     """Return the sum of series over the moments at which all of them were read; none of no series."""
     if not parts:
