@@ -8,6 +8,7 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
+from loadlens.errors import RecordError
 from loadlens.model.study import Case, PlannedTrial, Study
 from loadlens.model.workload import KEPT_ROWS
 from loadlens.record import layout
@@ -55,7 +56,21 @@ def effective_text(content: Mapping[str, Any]) -> str:
     return EFFECTIVE_HEAD + json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def parse_effective(text: str) -> dict[str, Any]:
+def read_effective(raw: bytes, path: Path) -> dict[str, Any]:
+    """Return the content of effective.yaml, of which `path` says where it is.
+
+    Raises:
+        RecordError: It is damaged, or newer than this Loadlens reads.
+    """
+    try:
+        content = _parsed(raw.decode())
+    except ValueError as fault:
+        raise RecordError(f"damaged: {fault}", where=str(path)) from fault
+    layout.version_of(content, path)
+    return content
+
+
+def _parsed(text: str) -> dict[str, Any]:
     """Return the content of effective.yaml; raise ValueError unless `effective_text` can have written it."""
     content = json.loads(text.removeprefix(EFFECTIVE_HEAD))
     if not isinstance(content, dict):

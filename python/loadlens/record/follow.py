@@ -323,11 +323,7 @@ def read_plan_of_run(run: Path) -> PlanOfRun:
         RecordError: A file is missing or damaged, or newer than this Loadlens reads.
     """
     path = run / layout.EFFECTIVE
-    try:
-        study = effective_study.parse_effective(disk.read_bytes(path).decode())
-    except ValueError as fault:
-        raise RecordError(f"damaged: {fault}", where=str(path)) from fault
-    layout.version_of(study, path)
+    study = effective_study.read_effective(disk.read_bytes(path), path)
     return PlanOfRun(study, disk.read_json(run / layout.ENVIRONMENT))
 
 

@@ -317,13 +317,7 @@ class RunRecord:
     @cached_property
     def study(self) -> dict[str, Any]:
         """The study as planned (effective.yaml)."""
-        path = self.path / layout.EFFECTIVE
-        try:
-            content = effective_study.parse_effective(self._undamaged(layout.EFFECTIVE).decode())
-        except ValueError as fault:
-            raise RecordError(f"damaged: {fault}", where=str(path)) from fault
-        layout.version_of(content, path)
-        return content
+        return effective_study.read_effective(self._undamaged(layout.EFFECTIVE), self.path / layout.EFFECTIVE)
 
     @cached_property
     def study_text(self) -> str:

@@ -492,12 +492,7 @@ def resume_run(
 
 def _kept_study(path: Path) -> dict[str, Any]:
     effective = path / layout.EFFECTIVE
-    try:
-        content = effective_study.parse_effective(disk.read_bytes(effective).decode())
-    except ValueError as fault:
-        raise RecordError(f"damaged: {fault}", where=str(effective)) from fault
-    layout.version_of(content, effective)
-    return content
+    return effective_study.read_effective(disk.read_bytes(effective), effective)
 
 
 def differences(before: Any, now: Any, place: str = "") -> list[str]:
