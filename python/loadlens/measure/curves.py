@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -344,13 +343,9 @@ def _inside(case: CaseMeasures, path: str) -> Figure:
 
 
 def _failing_answers(case: CaseMeasures) -> Iterator[tuple[str, int]]:
-    """Texts of failing answers; the few that are kept of a status stand for all of it."""
     for load in case.loads:
-        kept = () if load.result is None else load.result.failing_answers
-        for answer in kept:
-            alike = sum(other.status == answer.status for other in kept)
-            count = load.statuses.get(str(answer.status), 0)
-            yield f"{answer.head}\n\n{answer.body}", math.ceil(count / alike)
+        counts = {int(status): count for status, count in load.statuses.items()}
+        yield from failures.texts_of(() if load.result is None else load.result.failing_answers, counts)
 
 
 def _little(case: CaseMeasures) -> Literal["holds", "broken", "unknown"]:

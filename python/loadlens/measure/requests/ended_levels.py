@@ -6,7 +6,6 @@ successes do not.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -16,6 +15,7 @@ import numpy as np
 from loadlens.measure.case import CaseMeasures
 from loadlens.measure.requests import failures, jams
 from loadlens.measure.requests.failures import Failure
+from loadlens.measure.requests.log_rows import FOREVER_S
 from loadlens.measure.source import streams_of
 from loadlens.measure.trial import TrialMeasures
 from loadlens.model.facts import EndedLevel
@@ -23,7 +23,6 @@ from loadlens.model.finding import Estimate
 from loadlens.model.trial import TrialStatus
 from loadlens.signals.read import log_lines
 
-FOREVER_S: Final = 1e9  # beyond the end of any trial
 SERVED: Final = 0.99  # of the requests: the service supports that load
 
 
@@ -84,16 +83,13 @@ def _served(trial: TrialMeasures) -> int:
 
 
 def _answers(trials: Sequence[TrialMeasures], parts: Sequence[Failure]) -> Iterator[tuple[str, int]]:
-    """Texts of failing answers; the few that are kept of a status stand for all of it."""
     kept = [
         answer
         for trial in trials
         if trial.source.result is not None and trial.source.result.load is not None
         for answer in trial.source.result.load.failing_answers
     ]
-    alike = Counter(answer.status for answer in kept)
     counts = Counter[int]()
     for part in parts:
         counts[part.status] += part.count
-    for answer in kept:
-        yield f"{answer.head}\n\n{answer.body}", math.ceil(counts[answer.status] / alike[answer.status])
+    return failures.texts_of(kept, counts)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,12 +13,9 @@ from loadlens.estimate.interval import Floats
 from loadlens.measure.requests.log_rows import ANSWERED, ended, is_thinned, seconds, stands_for, whole
 from loadlens.measure.source import StreamPlan, TrialSource
 from loadlens.model.facts import FailureMode
-from loadlens.model.result import EngineResult
+from loadlens.model.result import EngineResult, FailingAnswer
 from loadlens.model.trial import Outcome
 from loadlens.signals.read import spans
-
-if TYPE_CHECKING:
-    pass
 
 COLUMNS = ("stream", "step", "outcome", "status", "due_ns", "sent_ns", "done_ns", "thinned")
 OF_AB = ("stream", "step", "outcome", "done_ns", "body_bytes", "thinned")
@@ -49,6 +47,14 @@ def by_way(failures: Iterable[Failure]) -> dict[tuple[str, str, int], list[Failu
     for failure in failures:
         ways.setdefault((failure.step, failure.outcome, failure.status), []).append(failure)
     return ways
+
+
+def texts_of(kept: Sequence[FailingAnswer], counts: Mapping[int, int]) -> Iterator[tuple[str, int]]:
+    """Yield texts of failing answers; the few that are kept of a status stand for all of it."""
+    alike = Counter(answer.status for answer in kept)
+    for answer in kept:
+        share = counts.get(answer.status, 0) / alike[answer.status]
+        yield f"{answer.head}\n\n{answer.body}", math.ceil(share)
 
 
 def mode_of(alike: Sequence[Failure], success_s: float | None) -> FailureMode:

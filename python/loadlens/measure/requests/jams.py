@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from loadlens.measure.case import CaseMeasures
-from loadlens.measure.requests.log_rows import ANSWERED, seconds, whole
+from loadlens.measure.requests.log_rows import ANSWERED, FOREVER_S, ended, seconds, whole
 from loadlens.measure.source import TrialSource
 from loadlens.model.facts import Jam
 from loadlens.model.trial import Outcome
@@ -23,7 +23,7 @@ TIMES: Final = 10.0  # as long as a usual success
 MOST: Final = 0.5  # of the requests that were open
 SERVER_ERROR: Final = 500
 LOAD: Final = 0  # the first stream of a trial
-COLUMNS: Final = ("stream", "outcome", "status", "sent_ns", "done_ns")
+COLUMNS: Final = ("outcome", "status", "sent_ns", "done_ns")
 
 
 def jams(case: CaseMeasures) -> tuple[Jam, ...]:
@@ -46,10 +46,7 @@ def _has_errors(source: TrialSource) -> bool:
 
 
 def _of_trial(source: TrialSource, success_s: float | None) -> Iterator[Jam]:
-    rows = source.samples(COLUMNS)
-    rows = rows.filter(whole(rows, "stream") == LOAD) if rows.height else rows
-    if not rows.height:
-        return
+    rows = ended(source, COLUMNS, 0.0, FOREVER_S, stream=LOAD)
     outcomes, sent, done = whole(rows, "outcome"), seconds(rows, "sent_ns"), seconds(rows, "done_ns")
     is_ok = outcomes == Outcome.OK
     is_failed = np.isin(outcomes, ANSWERED) & ~is_ok & (whole(rows, "status") >= SERVER_ERROR)

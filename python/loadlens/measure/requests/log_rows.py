@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from loadlens.measure.source import TrialSource
 
+FOREVER_S = 1e9  # beyond the end of any trial
 NOT_KEPT = "the record keeps no rows of single requests"
 ANSWERED = (Outcome.OK, Outcome.UNEXPECTED_STATUS, Outcome.CHECK_FAILED)
 
