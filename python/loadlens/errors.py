@@ -140,6 +140,11 @@ def visible(text: str) -> str:
     return "".join(c if c == "\n" or c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
+def reason_of(fault: Exception) -> str:
+    """Return why a system call failed, in the system's words: `no such file or directory`."""
+    return (getattr(fault, "strerror", None) or str(fault)).lower()
+
+
 def limit_met(fault: BaseException) -> EngineError | None:
     """Return the limit that made a system call or the start of a thread fail; None for other faults."""
     in_words = re.search(r"(?:os error|Os { code:) (\d+)", str(fault))  # of libraries in Rust

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from loadlens import named_pipes
-from loadlens.errors import RecordError, UsageError
+from loadlens.errors import RecordError, UsageError, reason_of
 from loadlens.model.report import Chart
 from loadlens.present import numbers, words
 from loadlens.report.write.result import Result
@@ -48,7 +48,7 @@ class Picture:
         try:
             named_pipes.write(Path(path), self.svg())
         except OSError as fault:
-            raise RecordError(f"cannot write {path}: {(fault.strerror or str(fault)).lower()}") from None
+            raise RecordError(f"cannot write {path}: {reason_of(fault)}") from None
 
     def __repr__(self) -> str:
         return f"<Picture: {self.title}>"

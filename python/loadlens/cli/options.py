@@ -16,7 +16,7 @@ import typer
 
 from loadlens import named_pipes
 from loadlens.credentials import Hiding
-from loadlens.errors import UsageError, did_you_mean, nearest
+from loadlens.errors import UsageError, did_you_mean, nearest, reason_of
 from loadlens.model.workload import KEPT_ROWS
 
 DEVICE_BYTES: Final = 1 << 20  # of a device, which may have no end
@@ -156,7 +156,7 @@ def unreadable(file: str, fault: OSError, flag: str) -> UsageError:
     hint = f"a path seen from {Path.cwd()}" if near is None else f"did you mean {path.parent / near}?"
     if path.is_fifo():
         hint = "a file, or - where standard input is taken"
-    why = (fault.strerror or str(fault)).lower()
+    why = reason_of(fault)
     return UsageError(f"cannot read {file!r}: {why}", where=flag, hint=hint)
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadlens import named_pipes, temporary
 from loadlens.cli.options import refuse_bytes_in
-from loadlens.errors import ExitCode, RecordError, UsageError, nearest
+from loadlens.errors import ExitCode, RecordError, UsageError, nearest, reason_of
 
 if TYPE_CHECKING:
     from loadlens.export.deliver import Export
@@ -120,7 +120,7 @@ class Outputs:
             try:
                 named_pipes.write(path, text)
             except OSError as fault:
-                why = (fault.strerror or str(fault)).lower()
+                why = reason_of(fault)
                 raise RecordError(f"cannot write {path}: {why}", where="--out") from None
 
 
@@ -196,7 +196,7 @@ def write_page(path: Path, page: str) -> None:
     try:
         named_pipes.write(path, page)
     except OSError as fault:
-        why = (fault.strerror or str(fault)).lower()
+        why = reason_of(fault)
         raise RecordError(f"cannot write {path}: {why}", where="--page") from None
 
 

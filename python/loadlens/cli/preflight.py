@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from typing import TYPE_CHECKING, Final
 
-from loadlens.errors import TestbedError
+from loadlens.errors import TestbedError, reason_of
 
 if TYPE_CHECKING:
     from loadlens.model.workload import Plan, Target
@@ -64,7 +64,7 @@ def connect(target: Target, *, timeout_ns: int, is_hit: bool = True) -> None:
 
 def unknown_host(host: str, fault: OSError | UnicodeError) -> TestbedError:
     """Return the error for a host name without an address."""
-    words = (getattr(fault, "strerror", None) or str(fault)).lower()
+    words = reason_of(fault)
     return TestbedError(
         f"unknown host {host!r}: {words}", hint=f"the spelling of the host: getent hosts {host}"
     )

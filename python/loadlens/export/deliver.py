@@ -18,7 +18,7 @@ from typing import Any, Final, Protocol
 from urllib.parse import unquote, urlsplit
 
 from loadlens import __version__, http_client, named_pipes, record
-from loadlens.errors import RecordError, UsageError
+from loadlens.errors import RecordError, UsageError, reason_of
 from loadlens.export import influx, otlp, prometheus
 from loadlens.export.follow import Following
 from loadlens.export.requests_table import write_requests
@@ -214,7 +214,7 @@ class _Parquet:
 
 
 def _unwritable(path: Path, fault: OSError) -> RecordError:
-    return RecordError(f"cannot write {path}: {(fault.strerror or str(fault)).lower()}", where="--out")
+    return RecordError(f"cannot write {path}: {reason_of(fault)}", where="--out")
 
 
 class _Scrape:
@@ -249,7 +249,7 @@ class _Scrape:
             self._server = _Server((host, port), Handler)
         except OSError as fault:
             raise UsageError(
-                f"cannot listen on {host}:{port}: {(fault.strerror or str(fault)).lower()}",
+                f"cannot listen on {host}:{port}: {reason_of(fault)}",
                 where="--out",
                 hint="another port: prometheus=:9465",
             ) from None

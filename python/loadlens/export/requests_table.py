@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from loadlens import named_pipes, record
-from loadlens.errors import RecordError
+from loadlens.errors import RecordError, reason_of
 from loadlens.model.trial import Outcome
 from loadlens.record.sample_rows import NODE, SAMPLE
 
@@ -40,9 +40,7 @@ def write_requests(run: Path, path: Path) -> None:
         with open(path, "wb", opener=named_pipes.opener) as file:
             (pl.concat(parts) if parts else pl.DataFrame()).write_parquet(file)
     except OSError as fault:
-        raise RecordError(
-            f"cannot write {path}: {(fault.strerror or str(fault)).lower()}", where="--out"
-        ) from None
+        raise RecordError(f"cannot write {path}: {reason_of(fault)}", where="--out") from None
 
 
 def frames(trial: record.TrialRecord) -> Iterator[pl.DataFrame]:

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from loadlens.errors import UsageError
+from loadlens.errors import UsageError, reason_of
 
 AUTHORITY: Final = "ca"
 PARTIES: Final = ("scheduler", "node", "controller")
@@ -53,7 +53,7 @@ def make(folder: Path) -> tuple[Path, ...]:
                 ),
             )
     except OSError as fault:
-        raise UsageError(f"cannot write {folder}: {(fault.strerror or str(fault)).lower()}") from None
+        raise UsageError(f"cannot write {folder}: {reason_of(fault)}") from None
     return tuple(files)
 
 

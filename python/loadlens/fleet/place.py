@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from loadlens import named_pipes
-from loadlens.errors import UsageError
+from loadlens.errors import UsageError, reason_of
 
 MOST_LOCAL: Final = 64
 MOST_BYTES: Final = 1 << 20  # of a scheduler's file
@@ -69,7 +69,7 @@ def _address(file: Path) -> str:
             text = named_pipes.read(file, MOST_BYTES).decode()
         return str(json.loads(text)["address"])
     except (OSError, ValueError, KeyError, TypeError) as fault:
-        why = f": {(fault.strerror or '').lower()}" if isinstance(fault, OSError) else ""
+        why = f": {reason_of(fault)}" if isinstance(fault, OSError) else ""
         hint = "dask scheduler --scheduler-file FILE"
         raise UsageError(f"{file} is no file of a scheduler{why}", hint=hint) from None
 

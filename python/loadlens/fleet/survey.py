@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from loadlens.errors import EngineError
+from loadlens.errors import EngineError, reason_of
 from loadlens.fleet.cluster import Fleet, Node
 from loadlens.fleet.member import GONE, NodeLost, enlist
 from loadlens.machine import inventory
@@ -109,7 +109,7 @@ def connected(host: str, port: int) -> dict[str, Any]:
     except UnicodeError:  # a name that no resolver is asked for
         return {"fault": "no name of a host"}
     except OSError as fault:
-        return {"fault": (fault.strerror or str(fault)).lower()}
+        return {"fault": reason_of(fault)}
     return {"connect_s": min(times)}
 
 

@@ -32,8 +32,7 @@ from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, on_curve, strongest
 from loadlens.model.facts import Curve, EndedLevel, Facts, Jam, Step, StuckWatch
 from loadlens.model.finding import Counter, Grade
-from loadlens.present import load_text, numbers
-from loadlens.present import words as words_
+from loadlens.present import load_text, numbers, words
 
 ID = "requests.stuck"
 TITLE = "requests that are never answered"
@@ -121,7 +120,7 @@ def claim(facts: Facts, stuck: StuckUsers | Jammed) -> Claim:
         grading.generator_rival(step),
     ]
 
-    def words(grade: Grade) -> Words:
+    def text(grade: Grade) -> Words:
         verb = "may wait" if grade is Grade.SUSPECTED else "wait"
         return Words(
             statement=f"{stuck.mean:.3g} of {step.load:g} users {verb} for an answer that does not come "
@@ -135,14 +134,14 @@ def claim(facts: Facts, stuck: StuckUsers | Jammed) -> Claim:
             unknown=("whether they would be answered after all",),
         )
 
-    return on_curve(stuck.curve, signals, rivals, words, cap=Grade.PROBABLE)
+    return on_curve(stuck.curve, signals, rivals, text, cap=Grade.PROBABLE)
 
 
 def _of_jams(seen: Jammed) -> Claim:
     """Hold standstills that ended in failures against chance and what the service calls."""
     jams = sorted(seen.jams, key=lambda jam: -jam.failed)
     longest, most = numbers.with_unit(max(jam.seconds for jam in jams), "s"), jams[0].failed
-    times = words_.plural(len(jams), "time")
+    times = words.plural(len(jams), "time")
     signals = [
         grading.stated(
             "stuck.jams",
@@ -158,7 +157,7 @@ def _of_jams(seen: Jammed) -> Claim:
         grading.generator_rival(seen.curve.steps[-1]),
     ]
 
-    def words(grade: Grade) -> Words:
+    def text(grade: Grade) -> Words:
         return Words(
             statement=f"{times} all requests stand still for up to {longest} and then fail together, as in "
             "a deadlock",
@@ -171,7 +170,7 @@ def _of_jams(seen: Jammed) -> Claim:
             unknown=("whether they wait for each other or for what the service calls",),
         )
 
-    return on_curve(seen.curve, signals, rivals, words, cap=Grade.PROBABLE)
+    return on_curve(seen.curve, signals, rivals, text, cap=Grade.PROBABLE)
 
 
 def _pause_rival(watch: StuckWatch) -> Counter:
