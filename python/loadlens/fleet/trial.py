@@ -135,7 +135,7 @@ class Trial:
                 return
 
     def _renew(self) -> None:
-        """Begin with new processes of the engine; those that have begun hear beats while others do."""
+        """Start the engine's processes anew; those that run get beats while others start."""
         with ThreadPoolExecutor(AT_ONCE) as pool:
             begun = {member.node.name: pool.submit(member.renew) for member in self._members}
             while not all(future.done() for future in begun.values()):

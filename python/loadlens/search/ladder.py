@@ -73,10 +73,8 @@ LEAST_TOP: Final = 8  # users: cheap, and behaviour just past saturation separat
 RATE_CAP_MARGIN: Final = 4.0  # users pause unless one user stays below the rate cap by this factor
 FAR: Final = 4  # times the users of the last level, where no level between would show anything
 PROPORTIONAL: Final = 0.95  # of growth in proportion to the users: they hardly wait for each other
-BENDS: Final = 0.75  # of it: a doubling of the users that brings less than half as much again
-BEHIND: Final = (
-    0.6  # of it, over a level that was left out: above, that level gives at most 1 / (2 * 0.6) of it
-)
+BENDS: Final = 0.75  # of it: twice the users bring less than half as much again
+BEHIND: Final = 0.6  # of it, for four times the users: with more, twice the users were below the plateau
 CLEAR_FALL: Final = 2 * load.RETROGRADE_MARGIN  # below the best level, which is then measured again
 DEEP_FALL: Final = 0.5  # of the best level, measured twice: no outlier
 NARROW: Final = 1.5  # times the users: levels that are nearer to each other say nothing new

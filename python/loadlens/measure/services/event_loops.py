@@ -93,7 +93,7 @@ def _is_blocked(sample: ThreadSample) -> bool:
 
 
 def _watch_without_frames(samples: Sequence[ThreadSample]) -> LoopWatch:
-    """Return what loops do whose code is not read."""
+    """Return what loops do of which no code was read."""
     blocked = [s for s in samples if _is_blocked(s)]
     within = len(blocked) + sum(s.is_running for s in samples)
     (wait, to), _ = Counter((s.wait, s.to) for s in blocked).most_common(1)[0] if blocked else (("", ""), 0)

@@ -9,7 +9,7 @@ _PLACEHOLDER: Final = re.compile(r"^(\{.*\}|:.+|<.*>|\*)$")  # of a path: /order
 
 
 def fits(template: str, where: str) -> bool:
-    """Return whether a path is of this template, such as `/orders/{id}`."""
+    """Return whether a path matches this template, such as `/orders/{id}`."""
     wanted, parts = template.strip("/").split("/"), where.strip("/").split("/")
     return len(wanted) == len(parts) and all(_same(a, b) for a, b in zip(wanted, parts, strict=True))
 
