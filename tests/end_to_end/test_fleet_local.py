@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 from benches.measuring import origin
 
+from loadlens.engine import Progress
 from loadlens.fleet.cluster import connect
 from loadlens.fleet.place import place_of
 from loadlens.fleet.trial import run_trial
-from loadlens.model.workload import Closed
+from loadlens.follow.load import COUNTS, LoadOverTime
+from loadlens.follow.nodes import NodesOverTime
+from loadlens.model.workload import Closed, Open, Plan, RecordTo
+from loadlens.record import FollowedLoad
+from loadlens.run.engine_trial import Listener
 from tests.end_to_end.fleets import plan_of
 from tests.end_to_end.hitting import origin_program, settled_books
 
@@ -22,3 +30,51 @@ def test_local_nodes_send_what_one_engine_would() -> None:
     assert result["status"] == "complete"
     assert result["streams"][0]["requests"]["ok"] == served["answered"] == REQUESTS
     assert [node["streams"][0]["ok"] for node in result["nodes"]] == [REQUESTS / 2, REQUESTS / 2]
+
+
+class Follower(Listener):
+    """Looks at the live files of the nodes while they make the load, as a page does."""
+
+    def __init__(self, plan: Plan, live: Path) -> None:
+        self.load = LoadOverTime(plan)
+        self.seen: set[int] = set()  # requests due on both nodes together, at each look
+        self._live = live
+
+    def started(self, t0_monotonic_ns: int, t0_unix_ns: int) -> None:
+        folders = sorted((self._live / "nodes").iterdir())
+        self.nodes = NodesOverTime({folder.name: FollowedLoad(folder) for folder in folders}, ["load"])
+
+    def must_stop(self, progress: Progress | None) -> bool:
+        if progress is not None:
+            self.look()
+        return False
+
+    def look(self) -> None:
+        self.load.take(*self.nodes.take(self.load.skipped))
+        self.seen.add(self.totals["due"])
+
+    @property
+    def totals(self) -> dict[str, Any]:
+        totals: dict[str, Any] = self.load.whole()["streams"][0]["totals"]
+        return totals
+
+
+def test_a_load_of_nodes_is_followed_while_it_runs_and_its_sums_are_the_accounting(tmp_path: Path) -> None:
+    with origin(origin_program(), cpu=0) as server, connect(place_of("local:2")) as fleet:
+        plan = plan_of(server, Open(rate_per_s=400.0), seconds=2.0)
+        follower = Follower(plan, tmp_path)
+
+        result = run_trial(fleet, plan, follower, record=RecordTo(str(tmp_path)))
+        seen = sorted(follower.seen)
+        follower.look()
+
+    requests, totals = result["streams"][0]["requests"], follower.totals
+    assert len(seen) > 3, "the counts came at the end"
+    assert {name: totals[name] for name in COUNTS} == {name: requests[name] for name in COUNTS}
+    assert totals["due"] == 800
+    assert totals["holds"]
+    assert sum(follower.load.whole()["streams"][0]["count"]) == 800  # response times of both
+    rows = follower.nodes.rows()
+    streams = [node["streams"][0] for node in result["nodes"]]
+    assert [(row["due"], row["ok"], row["bad"]) for row in rows] == [(400, 400, 0), (400, 400, 0)]
+    assert [(node["due"], node["ok"]) for node in streams] == [(400, 400), (400, 400)]

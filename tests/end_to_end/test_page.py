@@ -135,6 +135,32 @@ def test_a_run_is_followed_through_a_reload_in_two_tabs_and_its_sums_are_the_acc
         assert second.foreign == second.faults == []
 
 
+def test_a_fleet_is_followed_with_a_row_per_node_and_its_sums_are_the_accounting(
+    ui: Ui, runs: Path, server: Origin, chromium: Browser
+) -> None:
+    options = ("--fleet", "local:2", "-d", "8s", "--rate", "200")
+    process = begin(runs, "fleet", url_of(server, "/delay/5"), *options)
+    with ui.tab(chromium) as looked:
+        tab = looked.page
+        open_run(tab, "fleet")
+        wait_for(lambda: figure(tab, "answered") > 100)
+        assert process.poll() is None, "the counts came at the end"
+        seen = figure(tab, "answered")
+        wait_for(lambda: figure(tab, "answered") > seen)
+        nodes = tab.get_by_role("region", name="Nodes").locator("tbody tr")
+        expect(nodes).to_have_count(2)
+        expect(nodes.first).to_contain_text("/s")
+        wait_for(lambda: has_line(tab, "response", until=2))
+        finish(process)
+
+        counts = sealed(runs / "fleet")["engine"]["streams"][0]["requests"]
+        assert counts["due"] == 1600
+        for name, count in {"due": counts["due"], "sent": counts["issued"]}.items():
+            wait_for(partial(shows, tab, name, count))
+        expect(nodes.first.locator("td").first).to_have_text("800")
+        assert violations(tab) == []
+
+
 def test_firefox_shows_a_run_live_and_after_a_reload(
     ui: Ui, runs: Path, server: Origin, firefox: Browser
 ) -> None:

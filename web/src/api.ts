@@ -194,6 +194,17 @@ export interface Service {
   readonly topics: Topic[];
 }
 
+/** A machine of a fleet: counts so far; rate, lateness and busy share of the last second, or of a load that has ended. */
+export interface FleetNode {
+  readonly name: string;
+  readonly due: number;
+  readonly ok: number;
+  readonly bad: number;
+  readonly per_s: number | null;
+  readonly late_s: number | null;
+  readonly busy: number | null;
+}
+
 export interface Trial {
   readonly case: string;
   readonly name: string;
@@ -213,6 +224,7 @@ export interface Trial {
   readonly needs: Readonly<Record<"p50_s" | "p95_s" | "p99_s", number>>;
   failures: readonly Failure[];
   readonly generator: Generator;
+  nodes: readonly FleetNode[]; // none where one machine makes the load
   readonly service: Service | null;
 }
 
@@ -226,6 +238,7 @@ export interface Update {
   readonly streams: readonly (StreamColumns & { readonly totals: Totals })[];
   readonly failures: readonly Failure[];
   readonly generator: Pick<Generator, "busy" | "lag_p99_s" | "stalled_s">;
+  readonly nodes: readonly FleetNode[];
   readonly service: { readonly start_s: number[]; readonly topics: readonly { readonly id: string; readonly series: readonly { readonly values: Numbers }[] }[] } | null;
 }
 

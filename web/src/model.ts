@@ -33,6 +33,7 @@ export function append(trial: Trial, update: Update): boolean {
   trial.elapsed_s = update.elapsed_s;
   trial.phase = update.phase;
   trial.failures = update.failures;
+  trial.nodes = update.nodes;
   const before = trial.points.start_s.length;
   const rows = (update.points as Partial<Points>).start_s?.length ?? 0; // columns without a new row may be missing
   add(trial.points.start_s, update.points.start_s);

@@ -19,7 +19,7 @@ export const stream = (more: Partial<Stream> = {}): Stream => ({
 export const trial = (more: Partial<Trial> = {}): Trial => ({
   case: "c", name: "10/s", trial: "block-1", block: 1, attempt: 1, state: "running", reasons: [], t0_s: 1000, warmup_s: 1, duration_s: 9,
   elapsed_s: 2, phase: "measured", notes: [], points: { start_s: [0, 1], length_s: [1, 1], phase: ["warmup", "measured"] }, streams: [stream()],
-  needs: { p50_s: 6, p95_s: 73, p99_s: 368 }, failures: [], generator: { threads: 1, busy: [0.1, 0.2], lag_p99_s: [1e-5, 2e-5], stalled_s: [0, 0] },
+  needs: { p50_s: 6, p95_s: 73, p99_s: 368 }, failures: [], generator: { threads: 1, busy: [0.1, 0.2], lag_p99_s: [1e-5, 2e-5], stalled_s: [0, 0] }, nodes: [],
   service: {
     start_s: [0.5, 1.5], length_s: 1,
     topics: [{ id: "cpu", title: "CPU", left_out: 0, series: [{ name: "api", what: "CPU of api", unit: "share", labels: {}, values: [0.3, 0.4] }] }],
@@ -34,7 +34,7 @@ export const update = (more: Partial<Update> = {}): Update => ({
     due_per_s: [20], sent_per_s: [20], answered_per_s: [20], ok_per_s: [20], bad_per_s: [0], in_flight: [3], count: [10], p50_s: [0.03],
     p95_s: [null], p99_s: [null], failures: { reset: [4] }, totals: totals({ due: 40 }),
   }],
-  failures: [], generator: { busy: [0.3], lag_p99_s: [3e-5], stalled_s: [0] },
+  failures: [], generator: { busy: [0.3], lag_p99_s: [3e-5], stalled_s: [0] }, nodes: [],
   service: { start_s: [2.5], topics: [{ id: "cpu", series: [{ values: [0.5] }] }] }, ...more,
 });
 

@@ -79,9 +79,9 @@ class _Trial:
             if self._tally is None:
                 plan = self._live.plan()
                 self._tally = Tally(plan, self._live.t0_unix_ns or 0, self._labels)
-            counters = self._live.counters()  # before the histograms, which are written first
+            counters = self._live.load.counters()  # before the histograms, which are written first
             self._rows += counters.intervals
-            self._histograms += self._live.intervals()
+            self._histograms += self._live.load.intervals()
             self._readings += [
                 (at_s, reading, value) for reading, at_s, value in self._live.readings() if value is not None
             ]

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from loadlens import engine
 from loadlens.errors import LoadlensError
+from loadlens.fleet.growth import Growth
 from loadlens.fleet.messages import RESULT, Do, Is
 from loadlens.model.workload import Plan
 
@@ -36,6 +37,8 @@ class Child:
         self._say = say
         self._run: engine.Run | None = None
         self._folder = Path()
+        self._growth = Growth(self._folder)
+        self._starts_ns = 0
         self._heard_s = time.monotonic()
         self._is_started = self._is_ended = False
         self._reasons: list[str] = []
@@ -84,12 +87,18 @@ class Child:
         except LoadlensError as fault:
             self._say(refusal(fault))
             return
-        self._is_started = True
+        self._is_started, self._starts_ns = True, at_ns
+        self._growth = Growth(self._folder)
         self._say({"is": Is.ARMED})
 
     def _report(self) -> None:
         if self._run is not None and self._is_started:
-            self._say({"is": Is.PROGRESS, "progress": self._run.progress()})
+            # Before the start another process may still take this one's place, and its files would differ.
+            grown = self._growth.next() if time.monotonic_ns() >= self._starts_ns else []
+            progress = self._run.progress()
+            self._say(
+                {"is": Is.PROGRESS, "progress": progress, "grown": [piece.to_json() for piece in grown]}
+            )
         else:
             self._say({"is": Is.ALIVE})
 

@@ -22,6 +22,7 @@ from loadlens.errors import EngineError, LoadlensError, PlanError
 from loadlens.fleet.agent import Agent
 from loadlens.fleet.clock import EXCHANGES, Exchange, Offset, offset_of
 from loadlens.fleet.cluster import Node
+from loadlens.fleet.growth import add
 from loadlens.fleet.messages import Do, Is
 from loadlens.model.workload import Share
 
@@ -66,6 +67,7 @@ class Member:
     notes: tuple[str, ...] = ()
     progress: Progress | None = None
     refusal: Mapping[str, Any] | None = None
+    copies: Path | None = None  # folder here for the live files of the node; none: before the start
     _beats: list[_Beat] = field(default_factory=list)
     _beat_due_s: float = 0.0
     _has_answered: bool = False  # the engine's process
@@ -157,14 +159,14 @@ class Member:
             raise NodeLost(f"node {self.node.name}: no comparison of clocks: {_words(fault)}") from None
 
     def fetch(self, folder: Path) -> None:
-        """Copy what the engine has written on the node into a folder.
+        """Copy what the engine has written on the node into a folder; what came with beats is continued.
 
         Raises:
             NodeLost: The node does not answer.
         """
         folder.mkdir(parents=True, exist_ok=True)
         for name, size in self.call("files"):
-            with open(folder / Path(name).name, "wb") as file:
+            with open(folder / Path(name).name, "ab") as file:
                 while file.tell() < size:
                     at = file.tell()
                     block = self.call("read", name, at, BLOCK)
@@ -246,6 +248,9 @@ class Member:
                 self.state = "armed"
             case Is.PROGRESS:
                 self.progress = message["progress"]
+                if self.copies is not None:
+                    for piece in message["grown"]:
+                        add(self.copies, piece)
             case Is.ENDED:
                 self.progress = message["progress"]
                 self.reasons += message["reasons"]

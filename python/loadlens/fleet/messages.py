@@ -24,6 +24,6 @@ class Is(StrEnum):
     PREPARED = "prepared"  # notes
     REFUSED = "refused"  # kind, what, hint, faults
     ARMED = "armed"  # threads wait for the start
-    PROGRESS = "progress"  # progress: of the engine
+    PROGRESS = "progress"  # progress: of the engine; grown: pieces of its live files
     ENDED = "ended"  # progress, reasons; the result is on disk
     FAILED = "failed"  # what

@@ -7,6 +7,7 @@ One lost later ends the load of all, because a load whose shape changed in the m
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -277,9 +278,16 @@ class Trial:
             if not has_begun:
                 raise Stopped(ExitCode.INTERRUPTED)
 
+    def _folder_of(self, member: Member) -> Path:
+        """Return the folder of what a node has written."""
+        return Path(self._record.dir) / NODES / member.node.name
+
     def _announce(self) -> None:
         if not self._is_announced:
             self._is_announced = True
+            for member in self._members:  # a page that follows the load sees by these who makes it
+                member.copies = self._folder_of(member)
+                member.copies.mkdir(parents=True, exist_ok=True)
             self._listener.started(self._t0_ns, _unix_ns(self._t0_ns))
 
     def _until(self, is_reached: Callable[[], bool], timeout_s: float) -> None:
@@ -295,12 +303,15 @@ class Trial:
         out = Path(self._record.dir)
         reachable = [member for member in self._members if member.state != "lost"]
         self._try(reachable, _measure_after)
-        for member in self._try(reachable, lambda member: member.fetch(out / NODES / member.node.name)):
+        for member in self._try(reachable, lambda member: member.fetch(self._folder_of(member))):
             if member not in self._broken:  # lost with counts that were not sent yet
                 member.state = "lost"
                 self._broken.append(member)
                 self.reasons.append(f"{member.reasons[-1]} after its load, and its counts did not come")
-        folders = [out / NODES / member.node.name for member in self._members]
+        folders = [self._folder_of(member) for member in self._members]
+        for member, folder in zip(self._members, folders, strict=True):
+            if member.state == "lost" and not (folder / SUMS).exists():
+                shutil.rmtree(folder, ignore_errors=True)  # beginnings of files, which the merge lacks
         own = [_own_result(folder) for folder in folders]
         present = [folder for folder in folders if (folder / SUMS).exists()]
         if not present:
@@ -420,6 +431,8 @@ def _described(member: Member, own: Result | None, t0_ns: int) -> dict[str, Any]
                 "due": stream["requests"]["due"],
                 "ok": stream["requests"]["ok"],
                 "failed": stream["requests"]["failed"],
+                "unexpected_status": stream["requests"]["unexpected_status"],
+                "check_failed": stream["requests"]["check_failed"],
                 "throughput_rps": stream["throughput_rps"],
                 "p50_s": stream["response_time_s"]["p50"],
                 "p99_s": stream["response_time_s"]["p99"],

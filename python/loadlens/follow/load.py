@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -37,6 +37,7 @@ KINDS_SKIPPED: Final = (
     *("group_response", "group_service"),
 )
 _EDGE_S: Final = 1e-6
+Row = StreamCounters | GeneratorCounters
 COUNTS: Final = (  # of a stream, as trial.json has them
     *("due", "issued", "dropped", "waiting", "answered", "ok"),
     *("unexpected_status", "check_failed", "failed", "in_flight"),
@@ -164,6 +165,23 @@ class _Stream:
         }
 
 
+class Intervals:
+    """Rows of counters by interval, as they come; the last line of an interval is that of the generator."""
+
+    def __init__(self) -> None:
+        self._torn: dict[float, list[Row]] = defaultdict(list)  # by start
+
+    def whole(self, counters: Counters, *, is_end: bool = False) -> Iterator[list[Row]]:
+        """Yield the rows of each interval that is whole now, or of all at the end, in order of time."""
+        for row in counters.intervals:
+            self._torn[row.start_s].append(row)
+        for start_s, rows in sorted(self._torn.items()):
+            if not is_end and not any(isinstance(row, GeneratorCounters) for row in rows):
+                return
+            del self._torn[start_s]
+            yield rows
+
+
 class LoadOverTime:
     """Columns of all streams of a trial, which grow by `take`."""
 
@@ -186,13 +204,18 @@ class LoadOverTime:
         self._start_s = 0.0
         self._phase = ""
         self._own: list[GeneratorCounters] = []  # of the open point
-        self._torn: dict[float, list[StreamCounters | GeneratorCounters]] = defaultdict(list)  # by start
+        self._intervals = Intervals()
         self._histograms: list[HistogramRow] = []  # that belong to no point yet
 
     @property
     def skipped(self) -> list[tuple[str, str]]:
         """(stream, kind) of histograms that no column needs."""
         return [(tag, kind) for tag in self._by_tag for kind in KINDS_SKIPPED]
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the streams that are the load; the others are probes."""
+        return [name for name, stream in self._streams.items() if not stream.plan.is_probe]
 
     @property
     def size(self) -> int:
@@ -223,17 +246,12 @@ class LoadOverTime:
             is_end: No more will come: the open point is closed.
         """
         self._histograms += [row for row in histograms if row.kind == "response"]
-        for interval in counters.intervals:
-            self._torn[interval.start_s].append(interval)
-        for start_s, rows in sorted(self._torn.items()):
-            if not is_end and not any(isinstance(row, GeneratorCounters) for row in rows):
-                break  # the last line of an interval is that of the generator
-            del self._torn[start_s]
+        for rows in self._intervals.whole(counters, is_end=is_end):
             first = rows[0]
             if self._open_s and (first.phase != self._phase or self._open_s >= POINT_S - _EDGE_S):
                 self._close()
             if not self._open_s:
-                self._start_s, self._phase = start_s, first.phase
+                self._start_s, self._phase = first.start_s, first.phase
             self._open_s = first.end_s - self._start_s
             for row in rows:
                 if isinstance(row, GeneratorCounters):

@@ -9,6 +9,7 @@ from typing import Any
 from loadlens import record
 from loadlens.errors import RecordError
 from loadlens.follow.load import NEEDS, LoadOverTime
+from loadlens.follow.nodes import NodesOverTime, sealed_rows
 from loadlens.follow.service import Course, ServiceOverTime
 from loadlens.model.workload import Plan
 from loadlens.present import words
@@ -33,6 +34,8 @@ class TrialColumns:
         self._run, self._name = run, name
         self._live = record.live_trial(run, case, trial)
         self._load: LoadOverTime | None = None
+        self._nodes: NodesOverTime | None = None  # none: one machine makes the load, or it has not begun
+        self._has_begun = False
         self._service = ServiceOverTime()
         self._looks = 0
         self._sent = (0, 0, -1)  # points, steps and version of the service's columns that were handed out
@@ -54,8 +57,14 @@ class TrialColumns:
         assert self._load is not None
         if not self._live.started():
             return is_new
-        counters = self._live.counters()  # before the histograms, which are written first
-        self._load.take(counters, self._live.intervals(self._load.skipped))
+        if not self._has_begun:
+            self._has_begun, nodes = True, self._live.nodes()
+            self._nodes = NodesOverTime(nodes, self._load.names) if nodes else None
+        if self._nodes is not None:
+            self._load.take(*self._nodes.take(self._load.skipped))
+        else:
+            counters = self._live.load.counters()  # before the histograms, which are written first
+            self._load.take(counters, self._live.load.intervals(self._load.skipped))
         for rows in self._live.bad_samples(is_wanted=self._load.has_failures):
             self._load.take_bad(rows)
         for reading, seconds, value in self._live.readings():
@@ -75,7 +84,7 @@ class TrialColumns:
         else:
             columns = load.whole()
         self._sent = (0 if load is None else load.size, self._service.size, self._service.version)
-        return {**self._head(), **columns, "service": self._service.whole()}
+        return {**self._head(), **columns, "nodes": self._node_rows(), "service": self._service.whole()}
 
     def recent(self, points: int) -> Recent | None:
         """Return the last points; none before the first."""
@@ -95,8 +104,15 @@ class TrialColumns:
         return {
             **{name: head[name] for name in ("case", "trial", "elapsed_s", "phase")},
             **load.since(points),
+            "nodes": self._node_rows(),
             "service": self._service.since(steps),
         }
+
+    def _node_rows(self) -> list[dict[str, Any]]:
+        """Return the machines of a fleet, one row each."""
+        if self.is_sealed:
+            return sealed_rows(None if self._load is None else self._load.result)
+        return [] if self._nodes is None else self._nodes.rows()
 
     def _head(self) -> dict[str, Any]:
         plan: Plan | None = None if self._load is None else self._load.plan

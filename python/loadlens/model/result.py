@@ -368,6 +368,8 @@ class NodeStream:
     throughput_rps: Quantity
     p50_s: Quantity  # of the response time, as p99
     p99_s: Quantity
+    unexpected_status: int = 0  # of older records: not known
+    check_failed: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ The layout is docs/reference/record.md.
 
 from loadlens.record.follow import (
     FollowedEvents,
+    FollowedLoad,
     FollowedTrial,
     PlanOfRun,
     Reading,
@@ -49,6 +50,7 @@ __all__ = [
     "REPORT_MARKDOWN",
     "SCHEMA_VERSION",
     "FollowedEvents",
+    "FollowedLoad",
     "FollowedTrial",
     "IntervalHistogram",
     "Moment",

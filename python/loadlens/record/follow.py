@@ -117,48 +117,12 @@ class FollowedEvents:
         return rows
 
 
-@dataclass(slots=True)
-class FollowedTrial:
-    """The live files of a trial that is not sealed yet."""
+class FollowedLoad:
+    """Counters and histograms that an engine appends to: of a whole trial, or of one machine of a fleet."""
 
-    folder: Path
-    t0_monotonic_ns: int | None = None
-    t0_unix_ns: int | None = None
-    _counters: GrowingFile = field(init=False)
-    _intervals: GrowingFile = field(init=False)
-    _readings: GrowingFile = field(init=False)
-    _samples: GrowingFile = field(init=False)
-    _known: dict[bytes, Reading] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        live = self.folder / layout.LIVE
+    def __init__(self, live: Path) -> None:
         self._counters = GrowingFile(live / layout.COUNTERS)
         self._intervals = GrowingFile(live / layout.INTERVALS)
-        self._readings = GrowingFile(live / layout.READINGS_JSONL)
-        self._samples = GrowingFile(live / layout.SAMPLES_BIN)
-
-    def plan(self) -> Plan:
-        """Return the plan of the load.
-
-        Raises:
-            RecordError: It is not written yet, or damaged.
-        """
-        return read_plan(self.folder / layout.PLAN)
-
-    @property
-    def is_sealed(self) -> bool:
-        """True once `trial.json` is written: from then on `open_trial` reads the trial."""
-        return (self.folder / layout.TRIAL).exists()
-
-    def started(self) -> bool:
-        """True once the load began and its start time is known."""
-        if self.t0_monotonic_ns is None:
-            try:
-                start = disk.read_json(self.folder / layout.LIVE / layout.START)
-            except RecordError:
-                return False
-            self.t0_monotonic_ns, self.t0_unix_ns = start.get("t0_monotonic_ns"), start.get("t0_unix_ns")
-        return self.t0_monotonic_ns is not None
 
     def counters(self) -> Counters:
         """Return the rows of counters.jsonl since the last look; a damaged line is left out."""
@@ -188,6 +152,56 @@ class FollowedTrial:
                 file.flush()
                 histograms += histogram_log.read(Path(f"/proc/self/fd/{memory}"), but)
         return histograms
+
+
+@dataclass(slots=True)
+class FollowedTrial:
+    """The live files of a trial that is not sealed yet."""
+
+    folder: Path
+    t0_monotonic_ns: int | None = None
+    t0_unix_ns: int | None = None
+    load: FollowedLoad = field(init=False)
+    _readings: GrowingFile = field(init=False)
+    _samples: GrowingFile = field(init=False)
+    _known: dict[bytes, Reading] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        live = self.folder / layout.LIVE
+        self.load = FollowedLoad(live)
+        self._readings = GrowingFile(live / layout.READINGS_JSONL)
+        self._samples = GrowingFile(live / layout.SAMPLES_BIN)
+
+    def plan(self) -> Plan:
+        """Return the plan of the load.
+
+        Raises:
+            RecordError: It is not written yet, or damaged.
+        """
+        return read_plan(self.folder / layout.PLAN)
+
+    def nodes(self) -> dict[str, FollowedLoad]:
+        """Return what each machine of a fleet has sent so far, by name; empty: one machine makes the load.
+
+        The folders of all machines are made before the load begins.
+        """
+        live = self.folder / layout.LIVE
+        return {name: FollowedLoad(live / layout.NODES / name) for name in layout.nodes_in(live)}
+
+    @property
+    def is_sealed(self) -> bool:
+        """True once `trial.json` is written: from then on `open_trial` reads the trial."""
+        return (self.folder / layout.TRIAL).exists()
+
+    def started(self) -> bool:
+        """True once the load began and its start time is known."""
+        if self.t0_monotonic_ns is None:
+            try:
+                start = disk.read_json(self.folder / layout.LIVE / layout.START)
+            except RecordError:
+                return False
+            self.t0_monotonic_ns, self.t0_unix_ns = start.get("t0_monotonic_ns"), start.get("t0_unix_ns")
+        return self.t0_monotonic_ns is not None
 
     def readings(self) -> Iterator[tuple[Reading, float, float | None]]:
         """Yield series, seconds since t0 and value of the readings since the last look."""

@@ -34,7 +34,7 @@ def test_counters_cut_anywhere_come_whole_and_once(trial: FollowedTrial) -> None
 
     for at in range(0, len(text), 37):
         append(trial, "counters.jsonl", text[at : at + 37])
-        starts += [row.start_s for row in trial.counters().streams]
+        starts += [row.start_s for row in trial.load.counters().streams]
 
     assert starts == [0.0, 0.25, 0.5]
 
@@ -48,7 +48,7 @@ def test_histograms_cut_anywhere_come_whole_and_once(trial: FollowedTrial) -> No
 
     for at in range(0, len(text), 41):
         append(trial, "intervals.hlog", text[at : at + 41])
-        counts += [int(row.counts.sum()) for row in trial.intervals([("load", "service")])]
+        counts += [int(row.counts.sum()) for row in trial.load.intervals([("load", "service")])]
 
     assert counts == [5, 6, 7]
 
@@ -60,7 +60,7 @@ def test_histograms_are_read_to_their_end_however_many_there_are(
     append(trial, "intervals.hlog", "".join(lines).encode())
     monkeypatch.setattr(follow, "MOST_BYTES", 2 * len(lines[0]) + 9)
 
-    assert [row.start_s for row in trial.intervals()] == [at / 4 for at in range(9)]
+    assert [row.start_s for row in trial.load.intervals()] == [at / 4 for at in range(9)]
 
 
 def test_rows_come_by_whole_chunks_and_only_those_that_went_wrong(trial: FollowedTrial) -> None:

@@ -51,6 +51,7 @@ class RunScreen implements Screen {
     result: h("div", { "aria-live": "polite" }),
     progress: h("div", {}),
     figures: h("div", {}),
+    nodes: h("section", {}),
     failures: h("section", {}),
     ladder: h("section", {}),
     cases: h("section", {}),
@@ -65,9 +66,9 @@ class RunScreen implements Screen {
     this.#bar = bar;
     this.#id = id;
     this.#chosen = chosen;
-    const { head, link, actions, result, progress, figures, failures, ladder, cases, trial, marks, slow, log, files } = this.#parts;
+    const { head, link, actions, result, progress, figures, nodes, failures, ladder, cases, trial, marks, slow, log, files } = this.#parts;
     const shown = h("section", {}, trial, figures, this.#charts.tools, marks, this.#charts.element);
-    put(this.element, head, link, progress, actions, result, ladder, shown, failures, slow, cases, log, files);
+    put(this.element, head, link, progress, actions, result, ladder, shown, nodes, failures, slow, cases, log, files);
     document.addEventListener("visibilitychange", this.#hash);
     this.#timer = setInterval(() => { this.#watch(); }, 1000);
     void this.#begin();
@@ -221,6 +222,7 @@ class RunScreen implements Screen {
     this.#drawMarks(marks);
     if (this.#isChartDue(trial)) this.#charts.show(picturesOf(trial), marks, trial.warmup_s ? [{ from: 0, to: trial.warmup_s }] : [], endOf(trial));
     this.#drawFigures(trial);
+    this.#drawNodes(trial);
     this.#drawFailures(trial);
     this.#drawSlow(trial);
     this.#drawFiles(run, trial);
@@ -357,7 +359,7 @@ class RunScreen implements Screen {
     const lists = [...part.querySelectorAll("dl")];
     const sums = [...part.querySelectorAll(".sums")];
     const isLive = trial.state === "running";
-    const isCounted = !isLive || trial.points.start_s.length > 0; // a fleet sends its counts when the trial has ended
+    const isCounted = !isLive || trial.points.start_s.length > 0;
     streams.forEach((stream, i) => {
       const { totals } = stream;
       const at = (values: readonly (number | null)[]): number | null => values.at(-1) ?? null;
@@ -380,9 +382,37 @@ class RunScreen implements Screen {
       const law = sums[i];
       if (law) {
         const of = i < loads.length ? "" : `probe ${stream.name}: `;
-        setText(law, !isCounted ? `○ ${of}no counts yet; a fleet's come when the trial has ended` : `${totals.holds ? "●" : "■"} ${of}${totals.holds ? "books balance" : "books do not balance"}: ${totals.law}`);
+        setText(law, !isCounted ? `○ ${of}no counts yet` : `${totals.holds ? "●" : "■"} ${of}${totals.holds ? "books balance" : "books do not balance"}: ${totals.law}`);
         law.classList.toggle("bad", !totals.holds);
       }
+    });
+  }
+
+  /** One row per node of a fleet. */
+  #drawNodes(trial: Trial): void {
+    const when = trial.state === "running" ? "in the last second" : "over the measured part";
+    redraw(this.#parts.nodes, JSON.stringify([trial.nodes, when]), () => {
+      if (!trial.nodes.length) return [];
+      const late = scale("s", trial.nodes.map(({ late_s }) => late_s));
+      return [
+        h("h2", {}, "Nodes"),
+        h("p", { class: "caption" }, `Rate, lateness and busiest thread ${when}; the charts show all nodes together.`),
+        scrolled(
+          "Nodes",
+          h(
+            "table",
+            {},
+            headOf(["node", "due", "as expected", "failed", "rate", "sent late by, p99", "busy"], [0]),
+            h(
+              "tbody",
+              {},
+              ...trial.nodes.map(({ name, due, ok, bad, per_s, late_s, busy }) =>
+                h("tr", {}, h("th", { scope: "row", class: "text" }, name), ...[count(due), count(ok), count(bad), withUnit(per_s, "1/s"), withUnit(late_s, "s", late), withUnit(busy, "share")].map((text) => h("td", {}, text))),
+              ),
+            ),
+          ),
+        ),
+      ];
     });
   }
 
@@ -427,7 +457,7 @@ class RunScreen implements Screen {
                                 ),
                               ),
                             )
-                          : "none kept",
+                          : trial.state === "running" && trial.nodes.length ? "when the trial has ended" : "none kept",
                       ),
                     ),
                   ),

@@ -1,0 +1,86 @@
+"""Live files of a node, sent in pieces: the copy is at any time the beginning of what the engine wrote."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from loadlens.fleet import growth
+from loadlens.fleet.growth import Growth, add
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> tuple[Path, Path]:
+    node, here = tmp_path / "node", tmp_path / "here"
+    node.mkdir()
+    here.mkdir()
+    return node, here
+
+
+def write(node: Path, name: str, content: bytes) -> None:
+    with open(node / name, "ab") as file:
+        file.write(content)
+
+
+def beat(grown: Growth, here: Path) -> int:
+    """Send what comes next; returns its size in bytes."""
+    pieces = grown.next()
+    for piece in pieces:
+        add(here, piece.to_json())
+    return sum(len(piece.content) for piece in pieces)
+
+
+def test_what_an_engine_appends_is_copied_with_a_bound_per_beat(
+    folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(growth, "MOST_BYTES", 1000)
+    node, here = folders
+    grown = Growth(node)
+    histograms, counters = bytes(range(256)) * 9, "stück\n".encode() * 100
+
+    nothing = beat(grown, here)
+    write(node, "intervals.hlog", histograms)
+    write(node, "counters.jsonl", counters)
+    sizes = [beat(grown, here) for _ in range(4)]
+    write(node, "counters.jsonl", b"more\n")
+    beat(grown, here)
+
+    assert nothing == 0
+    assert sizes == [1000, 1000, 1000, 2304 + 700 - 3000]
+    assert (here / "intervals.hlog").read_bytes() == histograms
+    assert (here / "counters.jsonl").read_bytes() == counters + b"more\n"
+
+
+def test_counters_come_after_the_histograms_that_were_written_before_them(
+    folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(growth, "MOST_BYTES", 10)
+    node, here = folders
+    grown = Growth(node)
+    write(node, "intervals.hlog", b"h" * 25)
+    write(node, "counters.jsonl", b"c" * 5)
+
+    for _ in range(2):
+        beat(grown, here)
+    write(node, "intervals.hlog", b"i" * 5)
+    write(node, "counters.jsonl", b"d" * 5)
+
+    assert not (here / "counters.jsonl").exists()
+    beat(grown, here)
+    assert (here / "intervals.hlog").read_bytes() == b"h" * 25
+    assert (here / "counters.jsonl").read_bytes() == b"c" * 5
+    beat(grown, here)
+    assert (here / "intervals.hlog").read_bytes() == b"h" * 25 + b"i" * 5
+    assert (here / "counters.jsonl").read_bytes() == b"c" * 5 + b"d" * 5
+
+
+def test_a_piece_that_does_not_continue_the_copy_is_left_out(folders: tuple[Path, Path]) -> None:
+    _, here = folders
+    add(here, {"name": "counters.jsonl", "at": 0, "content": "one"})
+
+    add(here, {"name": "counters.jsonl", "at": 6, "content": "three"})
+    add(here, {"name": "../plan.json", "at": 0, "content": "two"})
+
+    assert (here / "counters.jsonl").read_bytes() == b"one"
+    assert not (here.parent / "plan.json").exists()
