@@ -18,7 +18,7 @@ from benches.measuring import ROOT, Origin
 
 from loadlens.engine import Progress, Result
 from loadlens.errors import EngineError, PlanError
-from loadlens.fleet import trial
+from loadlens.fleet import member, trial
 from loadlens.fleet.cluster import Fleet, connect
 from loadlens.fleet.place import place_of
 from loadlens.fleet.trial import run_trial
@@ -264,6 +264,25 @@ def test_an_engine_that_is_given_up_before_the_start_is_ended(
     assert [node["name"] for node in result["nodes"]] == ["gen1", "gen3"]
     assert counts(result)["due"] == RATE
     assert engines() == []
+
+
+def test_nodes_wait_for_one_that_gets_its_files_later(
+    fleet: Fleet, server: Origin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(member, "LEASE_S", 0.5)
+    monkeypatch.setattr(trial, "LEASE_S", 0.5)
+    send = member.Member.send_files
+
+    def send_late(self: member.Member, files: Any) -> None:
+        if self.node.name == "gen3":
+            time.sleep(2.0)  # four leases
+        send(self, files)
+
+    monkeypatch.setattr(member.Member, "send_files", send_late)
+
+    result = run_trial(fleet, plan_of(server, Open(RATE, requests=90)))
+
+    assert [node["name"] for node in result["nodes"]] == ["gen1", "gen2", "gen3"]
 
 
 CONTROLLER = """

@@ -20,6 +20,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+import distributed
+
 from loadlens import __version__, engine, temporary
 from loadlens.machine import calibration
 from loadlens.run.engine_trial import NODE_VARIABLE
@@ -31,13 +33,11 @@ _ERRORS: Final = "errors.txt"  # standard error of the engine's process
 
 def description() -> dict[str, Any]:
     """Describe this machine and its Loadlens, in plain values."""
-    from importlib import metadata
-
     threads, calibrated = len(os.sched_getaffinity(0)), calibration.of_this_machine()
     return {
         "loadlens": __version__,
         "engine": engine.digest(),
-        "distributed": metadata.version("distributed"),
+        "distributed": distributed.__version__,
         "host": socket.gethostname(),
         "threads": threads,
         "most_per_s": None if calibrated is None else calibrated.most_per_s(threads),

@@ -13,6 +13,7 @@ import logging
 import re
 import socket
 import ssl
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,6 +32,7 @@ from loadlens.fleet.place import Place
 CONNECT_S: Final = 5.0
 ANSWER_S: Final = 10.0  # of a node that is asked who it is
 ASK_S: Final = 0.1  # for each node, to ask all of them
+MOST_NODES: Final = 1500  # each has a beat every 1.5 s at 1,000 beats/s, and its engine stops after 2 s without
 JOIN_S: Final = 30.0  # until as many nodes have joined as are wanted
 # Workers on this machine share its terminal, and Ctrl-C there is for the controller.
 DEAF: Final = """
@@ -70,7 +72,7 @@ class Fleet:
         """Look who is there now: nodes join and leave between trials.
 
         Raises:
-            UsageError: A node runs another Loadlens, or is reached without encryption.
+            UsageError: A node runs another Loadlens, or is reached without encryption; or there are too many.
         """
         workers = _workers(self.client)
         unknown = [address for address in workers if address not in self._described]
@@ -80,6 +82,12 @@ class Fleet:
         nodes = _named(present, workers)
         wanted = [node for node in nodes if not self.weights or node.name in self.weights]
         self.nodes = tuple(wanted[: self.most])
+        if len(self.nodes) > MOST_NODES:
+            raise UsageError(
+                f"{len(self.nodes):,} nodes are more than the {MOST_NODES:,} that one machine directs",
+                where=self.where,
+                hint=f"fleet: {{nodes: {MOST_NODES}}} in the study",
+            )
         for node in self.nodes:
             _refuse_other_version(node, present[node.address])
             if not self.may_be_insecure:
@@ -136,7 +144,9 @@ def connect(
             )
         try:
             _greet(address)
-            client = held.enter_context(Client(address, timeout=CONNECT_S, direct_to_workers=True))
+            client = held.enter_context(
+                Client(address, timeout=CONNECT_S, direct_to_workers=True, connection_limit=sys.maxsize)
+            )
         except (OSError, TimeoutError, ValueError) as fault:
             is_untrusted = isinstance(_cause(fault), ssl.SSLError)
             raise UsageError(

@@ -7,9 +7,12 @@ suspended does not blame its nodes.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 import time
 from collections.abc import Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -28,6 +31,7 @@ from loadlens.model.workload import Share
 
 BEAT_S: Final = 0.25  # between beats, at least
 BEATS_PER_S: Final = 1000  # of all nodes: a beat costs the controller half a millisecond
+IN_FLIGHT: Final = 256  # calls of all nodes: they wait here, not where they would look like silence of a node
 LEASE_S: Final = 10.0  # of an agent that is not called, at least
 TURN_OF_ALL_S: Final = 0.1  # for each node, in which the controller comes round to it again
 GONE: Final = (OSError, TimeoutError, RuntimeError)  # raised by Dask for calls to a worker that is gone
@@ -58,6 +62,7 @@ class Member:
     agent: Any  # proxy of an `Agent`
     folder: str  # on the node
     beat_s: float = BEAT_S
+    slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(IN_FLIGHT))  # of all members
     share: Share = ALL
     before: Offset | None = None
     after: Offset | None = None
@@ -71,7 +76,8 @@ class Member:
     _beats: list[_Beat] = field(default_factory=list)
     _beat_due_s: float = 0.0
     _has_answered: bool = False  # the engine's process
-    _silent_s: float = 0.0  # since then, in turns
+    _silent_s: float = 0.0  # since then
+    _answered_s: float | None = None  # when the node answered a call
 
     @property
     def is_over(self) -> bool:
@@ -105,7 +111,12 @@ class Member:
         self._beats.clear()
         self.call("start_child", timeout_s=RENEW_S)
         self.state, self.reasons, self.progress, self.refusal = "new", [], None, None
-        self._has_answered, self._silent_s = False, 0.0
+        self._has_answered, self._silent_s, self._answered_s = False, 0.0, None
+
+    def keep(self) -> None:
+        """Renew the lease of the agent; no answer is awaited."""
+        with contextlib.suppress(RuntimeError):  # it is gone, as the next call will say
+            self.agent.clock()
 
     def release(self) -> None:
         """End what is on the node.
@@ -177,11 +188,21 @@ class Member:
     # --- the load ---------------------------------------------------------------------------------------
 
     def tell(self, message: Mapping[str, Any]) -> None:
-        """Send a message to the engine's process; its answer is read by `turn`."""
-        try:
-            self._beats.append(_Beat(self.agent.beat(message)))
-        except RuntimeError as fault:
-            self.lose(_words(fault))
+        """Send a message to the engine's process; it is a beat, and its answer is read by `turn`."""
+        self._beat_due_s = time.monotonic() + self.beat_s
+        beat = _Beat()
+        loop = self.client.loop.asyncio_loop
+        beat.future = asyncio.run_coroutine_threadsafe(self._sent(beat, message), loop)
+        self._beats.append(beat)
+
+    async def _sent(self, beat: _Beat, message: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Call the agent once a slot is free; a call that is not answered frees its slot again."""
+        async with self.slots:
+            beat.is_sent = True
+            call = asyncio.ensure_future(self.agent.beat(message))
+            await asyncio.wait([call], timeout=LOST_AFTER_S)
+        answer: Mapping[str, Any] = await call
+        return answer
 
     def turn(self, passed_s: float) -> None:
         """Read answers, and send a beat if one is due.
@@ -200,21 +221,25 @@ class Member:
                 return
             for line in answer["said"]:
                 self._hear(json.loads(line))
+            self._mind_silence(is_silent=not answer["said"])
             if answer["fault"] is not None and not self.is_over:
                 self.fail(answer["fault"])
         for beat in self._beats:
-            beat.silent_s += min(passed_s, TURN_AT_MOST_S)
+            beat.silent_s += min(passed_s, TURN_AT_MOST_S) if beat.is_sent else 0.0
             if beat.silent_s > LOST_AFTER_S:
                 self.lose(f"did not answer for {LOST_AFTER_S:g} s")
                 return
-        self._mind_silence(min(passed_s, TURN_AT_MOST_S))
         if time.monotonic() >= self._beat_due_s and not self._beats and not self.is_over:
-            self._beat_due_s = time.monotonic() + self.beat_s
             self.tell({"do": Do.BEAT})
 
-    def _mind_silence(self, passed_s: float) -> None:
-        """Give the engine's process up if it is suspended: its pipe takes beats, and nothing comes back."""
-        self._silent_s += passed_s
+    def _mind_silence(self, *, is_silent: bool) -> None:
+        """Give the engine's process up if it is suspended: its pipe takes beats, and nothing comes back.
+
+        Only time between calls that the node answered counts: calls that were sent late do not look like it.
+        """
+        now_s = time.monotonic()
+        passed_s, self._answered_s = now_s - (self._answered_s or now_s), now_s
+        self._silent_s += min(passed_s, self.beat_s + TURN_AT_MOST_S) if is_silent else 0.0
         limit_s = SILENT_AFTER_S + self.beat_s if self._has_answered else BEGIN_S
         if self._silent_s > limit_s and not self.is_over:
             self.fail(f"the engine's process did not answer for {limit_s:g} s")
@@ -266,7 +291,8 @@ class Member:
 class _Beat:
     """A call that waits for its answer."""
 
-    future: Any
+    future: Future[Mapping[str, Any]] = field(init=False)
+    is_sent: bool = False
     silent_s: float = 0.0
 
 

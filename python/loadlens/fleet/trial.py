@@ -6,11 +6,12 @@ One lost later ends the load of all, because a load whose shape changed in the m
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +23,7 @@ from loadlens.errors import EngineError, ExitCode, PlanError
 from loadlens.fleet import agent, ceiling, division, files, progress
 from loadlens.fleet.clock import Line
 from loadlens.fleet.cluster import Fleet, Node
-from loadlens.fleet.member import Member, NodeLost, enlist
+from loadlens.fleet.member import IN_FLIGHT, LEASE_S, Member, NodeLost, enlist
 from loadlens.fleet.messages import RESULT, Do
 from loadlens.load_control import LoadControl, Refused, WantedChange
 from loadlens.model.workload import Plan, RecordTo, shares_of
@@ -99,6 +100,7 @@ class Trial:
         self._fleet, self._plan, self._listener = fleet, plan, listener
         self._record, self._control = record, control
         self._members: list[Member] = []  # who take part
+        self._slots = asyncio.Semaphore(IN_FLIGHT)
         self.reasons: list[str] = []  # of an early end
         self._broken: list[Member] = []  # who caused it
         self._is_stopping = self._wants_stop = False
@@ -117,6 +119,7 @@ class Trial:
 
         def place(node: Node) -> Member:
             member = enlist(self._fleet.client, node, len(self._fleet.nodes))
+            member.slots = self._slots
             self._members.append(member)
             member.send_files(wanted)
             return member
@@ -333,9 +336,15 @@ class Trial:
         self._try([m for m in self._members if m.state != "lost"], Member.release)
 
     def _without_lost(self, each: Sequence[Any], do: Callable[[Any], Any], at_once: int = AT_ONCE) -> None:
-        """Do something with nodes or members; those that are lost by it take no part."""
+        """Do something with nodes or members; those that are lost by it take no part.
+
+        It may take as long as it needs: agents are kept meanwhile.
+        """
         with ThreadPoolExecutor(at_once) as pool:
             done = [pool.submit(do, member) for member in each]
+            while wait(done, timeout=LEASE_S / 4).not_done:
+                for member in list(self._members):
+                    member.keep()
         self._keep(each, done)
 
     def _keep(self, each: Sequence[Any], done: Sequence[Future[Any]]) -> None:
