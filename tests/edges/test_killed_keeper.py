@@ -253,7 +253,8 @@ def test_the_stamp_survives_everything_a_daemon_does() -> None:
     daemon = (
         "import os, sys; sys.path.insert(0, sys.argv[1])\n"
         "import keeper_process; keeper_process.stamp(int(sys.argv[2]))\n"
-        "if os.fork(): os._exit(0)\n"
+        "child = os.fork()\n"
+        "if child: os.waitpid(child, 0); os._exit(0)\n"
         "os.setsid()\n"
         "if os.fork(): os._exit(0)\n"
         "print(os.getpid(), flush=True)\n"

@@ -32,7 +32,7 @@ from loadlens.fleet.place import Place
 CONNECT_S: Final = 5.0
 ANSWER_S: Final = 10.0  # of a node that is asked who it is
 ASK_S: Final = 0.1  # for each node, to ask all of them
-MOST_NODES: Final = 1500  # each has a beat every 1.5 s at 1,000 beats/s, and its engine stops after 2 s without
+MOST_NODES: Final = 1500  # a beat of each in 1.5 s, at 1,000 beats/s; an engine stops after 2 s without
 JOIN_S: Final = 30.0  # until as many nodes have joined as are wanted
 # Workers on this machine share its terminal, and Ctrl-C there is for the controller.
 DEAF: Final = """

@@ -32,8 +32,8 @@ from loadlens.model.trial import Outcome
 if TYPE_CHECKING:
     import polars as pl
 
-OF_FIRST = ("stream", "outcome", "sent_ns", "done_ns", "thinned", "flags")
-OF_SHARES = ("stream", "outcome", "done_ns", "thinned", "connection")
+OF_FIRST = ("sent_ns", "done_ns", "thinned", "flags")
+OF_SHARES = ("done_ns", "thinned", "connection")
 OPEN, BY_SERVER = 0, 2  # codes of `closed_by`
 FIRST = 1  # flag of a sample: the first request of its connection
 LATE_START = 0.05  # of the measured part: a connection that stood by then lived all the time

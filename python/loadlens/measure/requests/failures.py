@@ -18,7 +18,7 @@ from loadlens.model.trial import Outcome
 from loadlens.signals.read import spans
 
 COLUMNS = ("stream", "step", "outcome", "status", "due_ns", "sent_ns", "done_ns", "thinned")
-OF_AB = ("stream", "step", "outcome", "done_ns", "body_bytes", "thinned")
+OF_AB = ("outcome", "done_ns", "body_bytes", "thinned")
 NOT_ENDED = {Outcome.IN_FLIGHT, Outcome.WAITING, Outcome.DROPPED}
 NOT_FAILURES = {Outcome.OK, *NOT_ENDED}
 

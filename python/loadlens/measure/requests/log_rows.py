@@ -33,18 +33,19 @@ def ended(
     """Return the requests that ended in [begin_s, end_s], seconds since t0, of all streams and steps or one.
 
     Args:
-        columns: Columns to return.
+        columns: Columns to return, besides those that the choice needs.
     """
     import polars as pl
 
     kept = pl.col("outcome").is_in([int(outcome) for outcome in outcomes]) & pl.col("done_ns").is_between(
         round(begin_s * 1e9), round(end_s * 1e9)
     )
-    if stream is not None:
-        kept &= pl.col("stream") == stream
-    if step is not None:
-        kept &= pl.col("step") == step
-    return source.samples(tuple(columns)).filter(kept)
+    read = [*columns, "outcome", "done_ns"]
+    for column, only in (("stream", stream), ("step", step)):
+        if only is not None:
+            read.append(column)
+            kept &= pl.col(column) == only
+    return source.samples(tuple(dict.fromkeys(read))).filter(kept)
 
 
 def seconds(rows: pl.DataFrame, column: str) -> Floats:

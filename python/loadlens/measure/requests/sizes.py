@@ -10,7 +10,7 @@ from loadlens.estimate.interval import Floats
 from loadlens.measure.requests.log_rows import ANSWERED, ended, seconds, thinning_of, weights, whole
 from loadlens.measure.source import TrialSource
 
-COLUMNS = ("stream", "step", "outcome", "done_ns", "body_bytes", "thinned")
+COLUMNS = ("done_ns", "body_bytes", "thinned")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -26,7 +26,7 @@ def source(rows: list[tuple[float, int, Outcome]], *, stream: int = 0, thinned: 
             "thinned": [thinned] * len(rows),
         }
     )
-    return SimpleNamespace(samples=lambda columns: frame)
+    return SimpleNamespace(samples=frame.select)
 
 
 def test_other_lengths_and_unanswered_requests_are_failed_and_bad_statuses_are_not() -> None:

@@ -28,9 +28,7 @@ def seen(*rows: Row) -> tuple[Jam, ...]:
         }
     )
     load = SimpleNamespace(status={str(status): 1 for _, _, status in rows})
-    trial = SimpleNamespace(
-        source=SimpleNamespace(result=SimpleNamespace(load=load), samples=lambda columns: frame)
-    )
+    trial = SimpleNamespace(source=SimpleNamespace(result=SimpleNamespace(load=load), samples=frame.select))
     case: Any = SimpleNamespace(usable=[trial])
     return jams(case)
 

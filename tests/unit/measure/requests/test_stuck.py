@@ -37,7 +37,7 @@ def watched(*rows: tuple[float, float, Outcome], thinned: int = 0) -> StuckWatch
         warmup_s=1.0,
         measured_s=END_S - 1.0,
     )
-    trial = SimpleNamespace(source=SimpleNamespace(result=result, samples=lambda columns: frame))
+    trial = SimpleNamespace(source=SimpleNamespace(result=result, samples=frame.select))
     case: Any = SimpleNamespace(reference=SimpleNamespace(plan=SimpleNamespace(index=0)), usable=[trial])
     return stuck(case)
 

@@ -123,7 +123,7 @@ def test_bodies_are_summed_by_interval_and_rows_that_stand_for_more_weigh_more()
     )
 
     bodies = sizes.read(
-        SimpleNamespace(samples=lambda columns: frame),
+        SimpleNamespace(samples=frame.select),
         stream=0,
         step=1,
         edges=pytest.importorskip("numpy").arange(3.0),
