@@ -50,6 +50,18 @@ def test_the_dashboard_of_exports_is_what_grafanas_sdk_makes_too() -> None:
     assert json.loads(of_exports.dashboard()) == json.loads((folder / "dashboard.json").read_text())
 
 
+@pytest.mark.parametrize("folder", [GRAFANA, ROOT / "docs" / "examples" / "grafana"])
+def test_a_dashboard_has_no_value_that_grafanas_types_refuse(folder: Path) -> None:
+    """`@grafana/schema` 11 has no null options, and `auto` only for intervals."""
+    board = json.loads((folder / "dashboard.json").read_text())
+
+    graphs = [panel for panel in board["panels"] if panel["type"] != "row"]
+    assert all(set(panel["options"]) == {"legend", "tooltip"} for panel in graphs)
+    assert "null" not in (folder / "dashboard.json").read_text()
+    variables = board.get("templating", {}).get("list", [])
+    assert [key for of in variables for key in of if key.startswith("auto") or key == "id"] == []
+
+
 def test_every_panel_asks_the_provisioned_source_in_sound_promql() -> None:
     (source,) = yaml("provisioning/datasources/prometheus.yml")["datasources"]
 

@@ -6,12 +6,20 @@ python dashboard.py > dashboard.json
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 
+from grafana_foundation_sdk.builders.common import VizLegendOptions, VizTooltipOptions
 from grafana_foundation_sdk.builders.dashboard import Dashboard, Row
 from grafana_foundation_sdk.builders.prometheus import Dataquery
 from grafana_foundation_sdk.builders.timeseries import Panel
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
+from grafana_foundation_sdk.models.common import (
+    LegendDisplayMode,
+    LegendPlacement,
+    SortOrder,
+    TooltipDisplayMode,
+)
 from grafana_foundation_sdk.models.dashboard import DataSourceRef
 
 SOURCE = DataSourceRef(type_val="prometheus", uid="prometheus")
@@ -95,7 +103,10 @@ ROWS: dict[str, tuple[Graph, ...]] = {
 
 def panel(graph: Graph) -> Panel:
     """A time series, two to a row."""
+    legend = VizLegendOptions().display_mode(LegendDisplayMode.LIST).placement(LegendPlacement.BOTTOM)
+    tooltip = VizTooltipOptions().mode(TooltipDisplayMode.MULTI).sort(SortOrder.DESCENDING)
     made = Panel().title(graph.title).unit(graph.unit).min(0).datasource(SOURCE).span(12).height(8)
+    made = made.legend(legend.show_legend(True).calcs([])).tooltip(tooltip)
     for letter, (name, expression) in zip("ABC", graph.lines.items(), strict=False):
         made = made.with_target(
             Dataquery().expr(expression).legend_format(name).ref_id(letter).datasource(SOURCE)
@@ -117,7 +128,9 @@ def dashboard() -> str:
         made = made.with_row(Row(title))
         for graph in graphs:
             made = made.with_panel(panel(graph))
-    return str(JSONEncoder(sort_keys=True, indent=2).encode(made.build()))
+    board = json.loads(JSONEncoder().encode(made.build()))
+    del board["style"]  # written by the SDK and unknown to Grafana's types
+    return json.dumps(board, sort_keys=True, indent=2)
 
 
 if __name__ == "__main__":
