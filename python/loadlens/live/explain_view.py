@@ -80,14 +80,14 @@ def lines(state: SearchState, followed: Followed, at: float, size: Size) -> list
     now = words.plain(progress_words(state.run, followed))
     trial = state.run.trial
     drawn.append(f"  now    {now if trial is None else f'{step_name(trial.planned.case)}: {now}'}")
-    drawn += seconds_lines(followed)
+    drawn += seconds_lines(followed, size)
     below = [in_one_row(f"  {words.plain(text)}", size) for text in state.discovered[-MOST_DISCOVERED:]]
     if state.provisional:
         below.append(f"  so far {words.plain(state.provisional)}")
     below += [in_one_row(f"  note   ▲ {words.plain(text)}", size) for text in state.run.warnings[-1:]]
     ending = "ending this trial in order; Ctrl-C again ends at once" if state.run.stopping else ""
     below.append(f"  {ending or 'Ctrl-C gives the answer so far'}")
-    return stacked(drawn, partial(cases_lines, followed), below, size)
+    return stacked(drawn, partial(cases_lines, followed, size), below, size)
 
 
 def search_printer(

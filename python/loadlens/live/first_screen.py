@@ -1,6 +1,6 @@
 """The first screen of the page in lines: load, generator and service in the last seconds, levels, cases.
 
-Pure functions of what `follow` knows; every line fits into 79 columns.
+Pure functions of what `follow` knows; every line fits into 79 columns, or into fewer on request.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from loadlens.follow.runs import Cell
 from loadlens.follow.service import Course
 from loadlens.follow.trial import Recent
-from loadlens.live.screen import health, sparkline
+from loadlens.live.screen import WIDTH, health, sparkline
 from loadlens.model.trial import TrialStatus
 from loadlens.present import numbers, words
 
@@ -20,9 +20,11 @@ PER_SECOND: Final = numbers.scale("1/s")
 LABEL: Final = 13  # columns of `  per second `
 CELL: Final = 16
 MOST_LOADS = 2  # whose response times are shown
-COURSES_A_LINE, MOST_COURSES = 2, 8
-COURSE_NAME, COURSE_VALUE, COURSE_POINTS = 21, 9, 7
+MOST_COURSES = 8
+COURSE, NARROWEST_COURSE = 38, 27  # columns of a series, at most and where two share a line
+COURSE_VALUE = 9
 BAR = 12
+LEVELS = 76  # columns of levels with their bars
 STATES: Final[Mapping[str, str]] = {
     "planned": "○ planned",
     "running": "▶ runs",
@@ -41,13 +43,17 @@ class _Row(NamedTuple):
     course: Sequence[float | None] = ()
 
 
-def load_lines(recent: Recent) -> list[str]:
+def load_lines(recent: Recent, columns: int = WIDTH) -> list[str]:
     """Return rates, response times, requests in flight, failures and the generator's state."""
-    return [
-        f"  {words.cut(words.plain(row.label), LABEL - 3):<{LABEL - 2}}"
-        f"{''.join(f'{cell:<{CELL}}' for cell in row.cells)} {sparkline(row.course, from_zero=True)}".rstrip()
-        for row in _rows(recent.load)
-    ]
+    lines = []
+    for row in _rows(recent.load):
+        label = f"  {words.cut(words.plain(row.label), LABEL - 3):<{LABEL - 2}}"
+        line = f"{label}{''.join(f'{cell:<{CELL}}' for cell in row.cells)}"
+        if len(line) > columns:
+            line = f"{label}{'  '.join(row.cells)}"
+        points = row.course[-max(0, columns - len(line) - 1) :] if len(line) + 1 < columns else ()
+        lines.append(f"{line} {sparkline(points, from_zero=True)}".rstrip())
+    return lines
 
 
 def in_one_line(recent: Recent) -> str:
@@ -89,39 +95,44 @@ def _rows(load: Mapping[str, Any]) -> list[_Row]:
     return rows
 
 
-def service_lines(courses: Sequence[Course]) -> list[str]:
-    """Return what the service did, two series in a line."""
+def service_lines(courses: Sequence[Course], columns: int = WIDTH) -> list[str]:
+    """Return what the service did, two series in a line if there is room."""
     shown = [course for course in courses if course.newest is not None][:MOST_COURSES]
+    per_line = 2 if (columns - 3) // 2 >= NARROWEST_COURSE else 1
+    width = min(COURSE, (columns - 3) // 2 if per_line == 2 else columns - 2)
+    points = 7 if width == COURSE else 4
+    name = width - COURSE_VALUE - 1 - points
     cells = [
-        f"{words.cut(words.plain(course.name), COURSE_NAME):<{COURSE_NAME}}"
+        f"{words.cut(words.plain(course.name), name):<{name}}"
         f"{_value(course.newest, course.unit):>{COURSE_VALUE}} "
-        f"{sparkline(list(course.values[-COURSE_POINTS:]), from_zero=True):<{COURSE_POINTS}}"
+        f"{sparkline(list(course.values[-points:]), from_zero=True):<{points}}"
         for course in shown
     ]
-    return [
-        f"  {' '.join(cells[at : at + COURSES_A_LINE])}".rstrip()
-        for at in range(0, len(cells), COURSES_A_LINE)
-    ]
+    return [f"  {' '.join(cells[at : at + per_line])}".rstrip() for at in range(0, len(cells), per_line)]
 
 
-def level_lines(levels: Sequence[Mapping[str, Any]], cells: Sequence[Cell], rows: int) -> list[str]:
+def level_lines(
+    levels: Sequence[Mapping[str, Any]], cells: Sequence[Cell], rows: int, columns: int = WIDTH
+) -> list[str]:
     """Return the levels of a search with their figures, the highest ones if there is no room for all.
 
     Args:
         levels: As `RunState.levels` has them.
         cells: The planned trials.
         rows: Most lines.
+        columns: Width; there are no bars where it is small.
     """
     if not levels or rows < 2:
         return []
+    named, bars, wide = (15, BAR, 13) if columns >= LEVELS else (12, 0, 11)
     most = max((_rate(level) or 0.0 for level in levels), default=0.0)
-    lines = [f"  {'level':<15}{'throughput':<{BAR + 12}}{'p50':<13}{'p99':<13}"]
+    lines = [f"  {'level':<{named}}{'throughput':<{bars + 12}}{'p50':<{wide}}{'p99':<{wide}}"]
     for level in levels[-(rows - 1) :]:
         last = [cell for cell in cells if cell.case == level["case"]][-1:]
         state = STATES.get(last[0].state, last[0].state) if last else ""
         figures = level["figures"][-1] if level["figures"] else None
         rate = _rate(level)
-        bar = "█" * round(BAR * (rate or 0.0) / most) if most else ""
+        bar = "█" * round(bars * (rate or 0.0) / most) if most else ""
         texts = (
             ["", "", ""]
             if figures is None
@@ -130,18 +141,20 @@ def level_lines(levels: Sequence[Mapping[str, Any]], cells: Sequence[Cell], rows
                 for name, unit in (("throughput_per_s", "1/s"), ("p50_s", "s"), ("p99_s", "s"))
             ]
         )
-        name = words.cut(words.plain(level["name"]), 14)
-        lines.append(f"  {name:<15}{bar:<{BAR}}{texts[0]:>10}  {texts[1]:<13}{texts[2]:<13}{state}".rstrip())
+        name = f"{words.cut(words.plain(level['name']), named - 1):<{named}}"
+        times = f"{texts[1]:<{wide}}{texts[2]:<{wide}}"
+        lines.append(f"  {name}{bar:<{bars}}{texts[0]:>10}  {times}{state}".rstrip())
     return lines
 
 
-def grid_lines(cells: Sequence[Cell], names: Mapping[str, str], rows: int) -> list[str]:
+def grid_lines(cells: Sequence[Cell], names: Mapping[str, str], rows: int, columns: int = WIDTH) -> list[str]:
     """Return the cases of a study as a grid that fills: a line per case, or per block where cases are many.
 
     Args:
         cells: The planned trials.
         names: Of cases, by slug.
         rows: Most lines.
+        columns: Width.
     """
     cases = list(dict.fromkeys(cell.case for cell in cells))
     blocks = sorted({cell.block for cell in cells})
@@ -149,7 +162,7 @@ def grid_lines(cells: Sequence[Cell], names: Mapping[str, str], rows: int) -> li
     if len(cells) < 2 or rows < 1:
         return []
     if len(cases) <= rows:
-        room = max(8, 76 - len(blocks))
+        room = max(8, columns - 3 - len(blocks))
         return [
             f"  {''.join(glyph.get((case, block), ' ') for block in blocks)} "
             f"{words.cut(words.plain(names.get(case, case)), room)}"
@@ -159,7 +172,7 @@ def grid_lines(cells: Sequence[Cell], names: Mapping[str, str], rows: int) -> li
     lines = [
         f"  {f'block {block}':<{label}}{''.join(glyph.get((case, block), ' ') for case in part)}".rstrip()
         for block in blocks
-        for part in _parts(cases, 77 - label)
+        for part in _parts(cases, columns - 2 - label)
     ]
     return lines if len(lines) <= rows else [f"  {_counted(cells)}"]
 

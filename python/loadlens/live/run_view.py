@@ -22,6 +22,7 @@ from loadlens.run import progress as events
 from loadlens.run.time_left import Remaining
 
 BAR_WIDTH = 44
+SHORTEST_NAME: Final = 16  # of a case, before the block is left out
 FRAMES_PER_S = 5
 EIGHTHS = " ▏▎▍▌▋▊▉"
 PER_SECOND = numbers.scale("1/s")
@@ -136,35 +137,36 @@ def lines(state: RunState, followed: Followed, at: float, size: Size) -> list[st
         return [words.plain(state.now)]
     drawn = [f"{state.started.study}: {words.plain(state.started.question)}"]
     if state.trial is not None and state.remaining is not None:
-        drawn += [_trial_line(state, at), _bar_line(state, at)]
+        drawn += [_trial_line(state, at, size.columns), _bar_line(state, at, size.columns)]
     drawn.append(f"  now    {words.plain(progress_words(state, followed))}")
-    drawn += seconds_lines(followed)
+    drawn += seconds_lines(followed, size)
     ending = "ending this trial in order; Ctrl-C again ends at once" if state.stopping else "stop: Ctrl-C"
     below = [
         f"  done   {_done(state)}",
         *(in_one_row(f"  note   ▲ {words.plain(warning)}", size) for warning in state.warnings[-1:]),
         f"  record {state.started.path}   {ending}, go on: loadlens run ... --resume",
     ]
-    return stacked(drawn, partial(cases_lines, followed), below, size)
+    return stacked(drawn, partial(cases_lines, followed, size), below, size)
 
 
-def seconds_lines(followed: Followed) -> list[str]:
+def seconds_lines(followed: Followed, size: Size) -> list[str]:
     """Return load, generator and service in the last seconds of a running load, as the page shows them."""
     recent = followed.recent
     if recent is None:
         return []
-    return [*first_screen.load_lines(recent), *first_screen.service_lines(recent.service)]
+    load = first_screen.load_lines(recent, size.columns)
+    return [*load, *first_screen.service_lines(recent.service, size.columns)]
 
 
-def cases_lines(followed: Followed, rows: int) -> list[str]:
+def cases_lines(followed: Followed, size: Size, rows: int) -> list[str]:
     """Return the levels of a search, or else the cases of a study, as far as there is room."""
     run = followed.run
     if run is None:
         return []
     if levels := run.levels():
-        return first_screen.level_lines(levels, run.cells, rows)
+        return first_screen.level_lines(levels, run.cells, rows, size.columns)
     names = {cell.case: run.name_of(cell.case) for cell in run.cells}
-    return first_screen.grid_lines(run.cells, names, rows)
+    return first_screen.grid_lines(run.cells, names, rows, size.columns)
 
 
 class LinePrinter:
@@ -232,7 +234,7 @@ def _left_s(state: RunState, at: float) -> tuple[float, float | None, float | No
     )
 
 
-def _trial_line(state: RunState, at: float) -> str:
+def _trial_line(state: RunState, at: float, columns: int) -> str:
     assert state.trial is not None
     case, block = state.trial.planned.case, state.trial.planned.block
     left, low, high = _left_s(state, at)
@@ -242,22 +244,27 @@ def _trial_line(state: RunState, at: float) -> str:
         unit = 60.0 if left >= 120 else 1.0
         ends = f" ({low / unit:.0f}–{high / unit:.0f})" if round(low / unit) != round(high / unit) else ""
         text = f"{numbers.duration(left)} left{ends}"
-    name = words.cut(words.plain(case.name), 40)
     again = f" attempt {state.trial.attempt}" if state.trial.attempt > 1 else ""
-    count = f"trial {state.trial.number} of {state.trial.trials}"
-    return f"{count}   {name}   block {block} of {case.trials}{again}   {text}"
+    count = f"trial {state.trial.number} of {state.trial.trials}   "
+    rest = f"   block {block} of {case.trials}{again}   {text}"
+    if columns - len(count) - len(rest) < SHORTEST_NAME:
+        rest = f"   {text}"
+    room = max(SHORTEST_NAME, min(40, columns - len(count) - len(rest)))
+    return f"{count}{words.cut(words.plain(case.name), room)}{rest}"
 
 
-def _bar_line(state: RunState, at: float) -> str:
+def _bar_line(state: RunState, at: float, columns: int) -> str:
     assert state.trial is not None
     left, low, high = _left_s(state, at)
     done = state.valid / max(1, state.trial.trials)
-    eighths = round(done * BAR_WIDTH * 8)
-    bar = "█" * (eighths // 8) + (EIGHTHS[eighths % 8] if eighths % 8 else "")
     early, late = at + (left if low is None else low), at + (left if high is None else high)
     ends = [time.strftime("%H:%M", time.localtime(moment)) for moment in (early, late)]
     when = ends[0] if ends[0] == ends[1] else "–".join(ends)
-    return f"▕{bar:<{BAR_WIDTH}}▏ {100 * done:.0f} %   done {when}"
+    text = f" {100 * done:.0f} %   done {when}"
+    width = max(8, min(BAR_WIDTH, columns - 2 - len(text)))
+    eighths = round(done * width * 8)
+    bar = "█" * (eighths // 8) + (EIGHTHS[eighths % 8] if eighths % 8 else "")
+    return f"▕{bar:<{width}}▏{text}"
 
 
 def progress_words(state: RunState, followed: Followed) -> str:

@@ -17,10 +17,13 @@ LABEL: Final = 7  # columns of "now    ", "note   "
 NEAR_LIMIT: Final = 0.95  # busy share of a thread of the generator
 
 
+WIDTH: Final = 79  # columns of a terminal of 80
+
+
 class Size(NamedTuple):
     """Room for a picture."""
 
-    columns: int = 79
+    columns: int = WIDTH
     rows: int = 23
 
 

@@ -133,25 +133,51 @@ def test_cases_fill_a_line_each_or_a_line_per_block_or_are_counted() -> None:
     ]
 
 
+def test_a_narrow_terminal_has_shorter_histories_and_names_and_no_bars() -> None:
+    service = [Course("busiest thread", "share", (0.5, 0.98)), Course("accept queue", "", (0.0, 3.0))]
+    figure = {"value": 0.02, "marked": True}
+    rate = {"value": 100.0, "marked": False}
+    figures = {"throughput_per_s": rate, "p50_s": figure, "p99_s": {"value": None}}
+    level = {"case": "u1", "name": "1 user", "figures": [figures]}
+
+    assert first_screen.load_lines(recent(stream()), 59)[:3] == [
+        "  per second due 97.0 /s  sent 97.0 /s  answered 97.0 /s ▇█",
+        "  response   p50 81.6 ms  p95 too few  p99 too few █·",
+        "  requests   in flight 7.50  sent 1,200  not sent 5 ██",
+    ]
+    assert first_screen.service_lines(service, 59) == [
+        "  busiest thread   98.0 % ▅█   accept queue          3 ▁█",
+    ]
+    assert first_screen.service_lines(service[:1], 40) == ["  busiest thread          98.0 % ▅█"]
+    assert first_screen.level_lines([level], cells(("u1", 1, "complete")), 9, 59)[1:] == [
+        "  1 user          100 /s  20.0 ms ○  undecided  ● valid",
+    ]
+
+
+@pytest.mark.parametrize("columns", [59, 79])
 @pytest.mark.parametrize("rows", [5, 12, 23, 60])
-def test_nothing_is_wider_or_higher_than_the_terminal(rows: int) -> None:
+def test_nothing_is_wider_or_higher_than_the_terminal(rows: int, columns: int) -> None:
     wide = stream(name="a-load-with-a-long-name", p99_s=[1234.5, 1234.5, None])
     for rate in ("due_per_s", "sent_per_s", "answered_per_s"):
         wide[rate] = [1_234_567.0] * 3
     service = [Course("a_metric_with_a_very_long_name_of_its_own", "bytes", (1e12,) * 17)] * 20
     shown = recent(wide, wide, wide, stream("probe"), service=service)
     many = cells(*((f"case-{number}", block, "complete") for number in range(200) for block in (1, 2, 3)))
-    size = Size(79, rows)
+    size = Size(columns, rows)
 
     lines = stacked(
-        ["x" * 200, *first_screen.load_lines(shown), *first_screen.service_lines(service)],
-        lambda left: first_screen.grid_lines(many, {}, left),
+        [
+            "x" * 200,
+            *first_screen.load_lines(shown, columns),
+            *first_screen.service_lines(service, columns),
+        ],
+        lambda left: first_screen.grid_lines(many, {}, left, columns),
         ["  so far " + "words " * 60],
         size,
     )
 
     assert len(lines) <= rows
-    assert max(map(len, lines)) <= 79
+    assert max(map(len, lines)) <= columns
 
 
 @contextmanager
