@@ -16,6 +16,7 @@ from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwrig
 
 from loadlens.errors import ExitCode
 from loadlens.record import open_run as open_record
+from loadlens.report import build
 from tests import tiny
 from tests.end_to_end.browsing import (
     AXE,
@@ -317,6 +318,8 @@ def test_a_study_that_was_killed_is_resumed_and_begun_again_from_the_page(
         expect(state).to_contain_text("finished", timeout=60_000)
         expect(tab.get_by_text("2 of 2 trials complete").first).to_be_visible()
         assert open_record(record).is_complete
+        answer = build.report(open_record(record)).answer[0]
+        expect(tab.locator("h1")).to_contain_text(answer[1:].rstrip("."))
 
         confirmed(tab, "Start it again")
         tab.get_by_role("link", name="Open it").click()

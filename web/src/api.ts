@@ -96,6 +96,7 @@ export interface Run extends RunSummary {
   readonly actions?: Readonly<Partial<Record<Action, boolean>>>;
   readonly why?: Readonly<Partial<Record<Action, string | null>>>;
   readonly has_report: boolean;
+  readonly has_more?: boolean; // its answer is in the making
 }
 
 export type Numbers = (number | null)[];

@@ -66,16 +66,11 @@ TOPICS: Final = (
     ),
     Topic(
         "accept_queue",
-        "Accept queue and connections",
-        (
-            TcpMetrics.accept_queue,
-            TcpMetrics.accept_queue_bound,
-            TcpMetrics.listen_drops,
-            TcpMetrics.busy,
-            TcpMetrics.connections,
-        ),
+        "Accept queue",
+        (TcpMetrics.accept_queue, TcpMetrics.listen_drops),
         "accept queue",
     ),
+    Topic("connections", "Connections", (TcpMetrics.busy, TcpMetrics.connections)),
     Topic(
         "memory",
         "Memory",
@@ -165,6 +160,10 @@ class _Series:
     last: tuple[float, float] | None = None  # of a counter: the reading that ended the last step
     newest: tuple[float, float] | None = None
     height: float = 0.0  # the most that was reached
+    is_of_lab: bool = field(init=False)  # of a program of the lab, such as the generator
+
+    def __post_init__(self) -> None:
+        self.is_of_lab = str(json.loads(self.reading.labels).get("service", "")).startswith("(")
 
     @property
     def unit(self) -> str:
@@ -237,14 +236,17 @@ class ServiceOverTime:
                 if series is not None and series.topic is topic and series.values:
                     units.setdefault(series.unit, []).append(series)
             for unit, every in units.items():
-                # what is shown stays, until another series is twice as high
-                ranked = sorted(every, key=lambda series: -series.height * (1 + (series in before)))
+                # The service's own come first. What is shown stays, until another series is twice as high.
+                ranked = sorted(
+                    every,
+                    key=lambda series: (series.is_of_lab, -series.height * (1 + (series in before))),
+                )
                 # what never was anything else than 0 says nothing, unless all did
                 ranked = [series for series in ranked if series.height] or ranked[:1]
                 shown = ranked[: min(MOST_OF_TOPIC, left)]
                 left -= len(shown)
                 if shown:
-                    in_order = sorted(shown, key=lambda series: series.reading)
+                    in_order = sorted(shown, key=lambda series: (series.is_of_lab, series.reading))
                     chosen.append((topic, unit, tuple(in_order), len(every) - len(shown)))
         if [entry[2] for entry in chosen] != [entry[2] for entry in self._shown]:
             self.version += 1
@@ -316,7 +318,7 @@ class ServiceOverTime:
                 for reading, each in self._series.items()
                 if each is not None
                 and (reading.source, reading.metric) == (metric.monitor, metric.name)
-                and not str(json.loads(reading.labels).get("service", "")).startswith("(")  # the lab's own
+                and not each.is_of_lab
             ]
             if courses:
                 return courses
@@ -379,10 +381,13 @@ def _topic(name: str) -> Topic:
 
 
 def _names(readings: Sequence[Reading]) -> list[str]:
-    """Return a name for each series: its metric if there are several, and the labels in which they differ."""
+    """Return a name for each series: its metric if there are several, and the labels in which they differ.
+
+    The number of a process is a part of the name only where all else is the same.
+    """
     labels = [json.loads(reading.labels) for reading in readings]
     metrics = {reading.metric for reading in readings}
-    names = []
+    names: list[str] = []
     for reading, own in zip(readings, labels, strict=True):
         alike = [other for other, of in zip(labels, readings, strict=True) if of.metric == reading.metric]
         differing = [
@@ -396,7 +401,10 @@ def _names(readings: Sequence[Reading]) -> list[str]:
             else []
         )
         names.append(" ".join([*parts, *map(str, differing)]))
-    return names
+    return [
+        f"{name} {own['pid']}" if names.count(name) > 1 and "pid" in own else name
+        for name, own in zip(names, labels, strict=True)
+    ]
 
 
 def _joined(pair: Sequence[float], *, is_counter: bool) -> float:

@@ -10,7 +10,7 @@ from loadlens.record import open_run
 
 
 def sentences_of(run: Path, kind: str) -> list[str]:
-    """Return the sentences of an answer, its headline first; none of a run that is neither.
+    """Return the sentences of an answer, its headline first.
 
     Args:
         run: The record.
@@ -23,6 +23,10 @@ def sentences_of(run: Path, kind: str) -> list[str]:
         answer = _compared(run)
         decides = f"What would decide: {answer.decides}." if answer.decides else ""
         sentences = [answer.sentence, *answer.versions, decides]
+    elif kind == "study":
+        from loadlens.report import build
+
+        sentences = list(build.report(open_run(run)).answer)
     else:
         from loadlens.search import explanation
 

@@ -21,7 +21,8 @@ EVERY_S: Final = 1.0
 MOST_WAITING: Final = 64  # messages that a page has not taken; one that is further behind connects again
 
 OVER: Final = ENDED | {"damaged"}  # one that was killed may go on at any time
-ANSWERED: Final = SEARCHES | {"compare"}  # kinds of runs whose answer is made from the record
+AT_ONCE: Final = SEARCHES | {"compare"}  # kinds of runs whose answer takes no time
+ANSWERED: Final = AT_ONCE | {"study"}  # kinds of runs whose answer is made from the record
 
 Message = bytes | None  # None: the last one
 
@@ -44,7 +45,10 @@ class Watch:
         self._cannot = cannot
         self.state: RunState | None = None
         self._trial: TrialColumns | None = None
-        self._answer: tuple[float, list[str]] = (0.0, [])  # of the run that ended at this time
+        self._answer: tuple[float, list[str] | None] = (
+            0.0,
+            [],
+        )  # of the run that ended then; none: in the making
         self._pages: set[queue.Queue[Message]] = set()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -112,25 +116,38 @@ class Watch:
         why = self._cannot(state)
         actions = {name: reason is None for name, reason in why.items()}
         document = state.document()
-        document["answer"] = document["answer"] or self._answer_of(state)
-        return {**document, "actions": actions, "why": why}
+        answer = document["answer"] or self._answer_of(state)
+        return {
+            **document,
+            "answer": answer or [],
+            "has_more": answer is None,
+            "actions": actions,
+            "why": why,
+        }
 
-    def _answer_of(self, state: RunState) -> list[str]:
-        """Return the answer of a search or a comparison that is over, which is made once."""
+    def _answer_of(self, state: RunState) -> list[str] | None:
+        """Return the answer of a run that is over, which is made once; empty for `hit`, whose figures say it.
+
+        That of a study is in the making for a while, and none until then.
+        """
         if state.state not in ENDED or state.kind not in ANSWERED:
             return []
         if self._answer[0] != state.updated_s:
-            try:
-                made = answers.sentences_of(self.path, state.kind)
-            except (
-                LoadlensError,
-                KeyError,
-                TypeError,
-                ValueError,
-            ):  # a damaged record
-                made = []
-            self._answer = (state.updated_s, made)
+            self._answer = (state.updated_s, None)
+            if state.kind in AT_ONCE:
+                self._make_answer(state.updated_s, state.kind)
+            else:
+                making = (state.updated_s, state.kind)
+                threading.Thread(target=self._make_answer, args=making, name="answer", daemon=True).start()
         return self._answer[1]
+
+    def _make_answer(self, ended_s: float, kind: str) -> None:
+        try:
+            made = answers.sentences_of(self.path, kind)
+        except (LoadlensError, KeyError, TypeError, ValueError):  # a damaged record
+            made = []
+        if self._answer[0] == ended_s:  # it was not resumed meanwhile
+            self._answer = (ended_s, made)
 
     def _refresh(self) -> bool:
         if self.state is None or self.state.is_replaced:

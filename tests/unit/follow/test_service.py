@@ -164,3 +164,22 @@ def test_few_series_stand_for_the_service_and_none_for_the_lab_itself() -> None:
         ("accept queue", 0.0),
     ]
     assert {len(course.values) for course in courses} == {3}
+
+
+def test_threads_of_the_service_come_before_those_of_the_lab_however_busy() -> None:
+    columns = ServiceOverTime()
+    threads = [("(generator)", str(number), 9.0) for number in range(MOST_OF_TOPIC)] + [("api", "5", 1.0)]
+    for second in range(2):
+        for of, tid, share in threads:
+            columns.take(reading(ProcMetrics.thread_run_s, service=of, tid=tid), second + 0.5, second * share)
+
+    labels = [series["labels"]["service"] for series in shown(columns)["cpu share"]]
+    assert labels == ["api", *["(generator)"] * (MOST_OF_TOPIC - 1)]
+
+
+def test_processes_of_one_name_are_told_apart_by_their_numbers() -> None:
+    columns = ServiceOverTime()
+    for of, pid in (("api", "11"), ("api", "12"), ("db", "13")):
+        columns.take(reading(ProcMetrics.rss_bytes, service=of, pid=pid), 0.5, 1e6)
+
+    assert [series["name"] for series in shown(columns)["memory bytes"]] == ["api 11", "api 12", "db"]

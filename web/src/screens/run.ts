@@ -17,6 +17,7 @@ const MOST_MARKS = 6; // named above the charts, the last ones
 const PIXELS = 720; // of a chart's width, about
 const MOST_PAUSE_S = 10; // between two drawings of the charts
 const FIRST_ROWS = 10; // of the slowest requests
+const ANSWER_MS = 2000;
 const RETRY_MS = [1000, 2000, 5000, 10_000];
 
 type Chosen = { readonly slug: string; readonly trial: string } | null;
@@ -92,6 +93,7 @@ class RunScreen implements Screen {
     try {
       this.#run = await get<Run>(pathOf(this.#id));
       if (this.#run.state === "running") this.#listen();
+      this.#awaitAnswer();
       if (this.#run.state !== "running" || this.#chosen) await this.#load();
       this.#drawSoon();
     } catch (error) {
@@ -108,7 +110,9 @@ class RunScreen implements Screen {
     const begun = run.trials.filter((cell) => cell.trial !== null);
     const complete = begun.filter(({ state }) => state === "complete");
     const loads = new Set(run.cases.filter(({ purpose }) => purpose === "load").map(({ slug }) => slug));
-    const last = complete.filter((cell) => loads.has(cell.case)).at(-1) ?? complete.at(-1) ?? begun.at(-1);
+    const length = ({ began_s, ended_s }: (typeof begun)[number]): number => (ended_s ?? 0) - (began_s ?? 0);
+    const longest = run.kind === "study" ? complete.toSorted((a, b) => length(a) - length(b)).at(-1) : undefined;
+    const last = longest ?? complete.filter((cell) => loads.has(cell.case)).at(-1) ?? complete.at(-1) ?? begun.at(-1);
     const { slug, trial } = this.#chosen ?? { slug: last?.case, trial: last?.trial };
     if (slug === undefined || trial === undefined || trial === null) return;
     this.#trial = filled(await get<Trial>(trialPath(this.#id, slug, trial)));
@@ -149,10 +153,23 @@ class RunScreen implements Screen {
     };
   }
 
+  /** Look again every two seconds while the answer is in the making. */
+  #awaitAnswer(): void {
+    if (!this.#run?.has_more) return;
+    this.#retry = setTimeout(() => {
+      void get<Run>(pathOf(this.#id)).then((run) => {
+        this.#run = run;
+        this.#awaitAnswer();
+        this.#drawSoon();
+      }, () => undefined);
+    }, ANSWER_MS);
+  }
+
   /** The run is over: take what the record says now, if the server is still there. */
   async #ended(): Promise<void> {
     try {
       this.#run = await get<Run>(pathOf(this.#id));
+      this.#awaitAnswer();
       await this.#load();
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
