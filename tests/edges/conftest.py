@@ -19,14 +19,14 @@ trials: 1
 """
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def url() -> Iterator[str]:
     """A URL that answers."""
     with origin(origin_program(), cpu=0) as server:
         yield url_of(server)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def settings(url: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Variables of commands: $U a URL, $S a study that asks it, $R a record of that study."""
     folder = tmp_path_factory.mktemp("made")

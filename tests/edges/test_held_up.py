@@ -113,8 +113,10 @@ def test_explain_measures_the_level_again(server: Origin, tmp_path: Path) -> Non
     assert "s of" not in out.splitlines()[0]  # the answer is not about the generator
     trials = loadlens.open(record).trials
     invalid = [trial for trial in trials if trial.status is TrialStatus.INVALID]
-    assert ["stood still" in trial.reasons[0] for trial in invalid] == [True]
-    assert sum(trial.case.slug == invalid[0].case.slug for trial in trials) >= 2
+    assert invalid
+    assert all("stood still" in trial.reasons[0] for trial in invalid)  # others may hold a trial up, too
+    valid = {trial.case.slug for trial in trials if trial.status is TrialStatus.COMPLETE}
+    assert {trial.case.slug for trial in invalid} <= valid
 
 
 def _until(is_so: Callable[[], bool]) -> None:

@@ -19,7 +19,7 @@ from tests.edges.test_table import VERBS
 # One command of each verb.
 EACH = (
     "version", "help", "schema", "completion", "hit", "explain a record", "run", "check", "show", "report",
-    "init", "demo", "doctor", "fleet", "wrk", "ab", "hey",
+    "init", "demo", "doctor", "fleet certs", "wrk", "ab", "hey",
 )  # fmt: skip
 PROGRAM = Path(__file__).parents[2] / "wheel" / "scripts" / "loadlens"
 # Python's start, up to the line of the program that takes the signal over, is not ours to keep quiet.

@@ -5,12 +5,17 @@ A verb's own code stays unless its standard output is lost (6); a reader that le
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from tests.edges.commands import assert_is_clean, possible, run
+from tests.edges.commands import WITHIN_S, assert_is_clean, possible, run
+from tests.end_to_end.explaining import free_port
 
 LOST = 6
 
@@ -26,6 +31,11 @@ class Verb:
     reads_stdin: bool = False
     needs_folder: bool = False  # for what the command refers to
 
+
+# `ui` runs until a signal: it gets one when it listens, or has ended by itself.
+SERVED = """bash -c '$L ui $R --port $PORT & page=$!
+while kill -0 $page && ! (exec 3<>/dev/tcp/127.0.0.1/$PORT); do sleep 0.05; done 2>/dev/null
+kill $page 2>/dev/null; wait $page'"""
 
 VERBS = {
     "version": Verb("$L version"),
@@ -47,8 +57,16 @@ VERBS = {
     "init": Verb("$L init $U", prints=False, writes=True),
     "init from curl": Verb("$L init --from curl - -o -", reads_stdin=True),
     "demo": Verb("$L demo --list"),
+    "compare": Verb("$L compare $R $R"),
+    "history": Verb("$L history $R"),
+    "capacity of a record": Verb("$L capacity $R -q"),
+    "capacity of nothing": Verb("$L capacity http://127.0.0.1:1/ --objective 'p99<1s'", code=3, prints=False),
+    "steer": Verb("$L steer $RUNNING --rate 5"),
+    "steer of a load that has ended": Verb("$L steer $R --rate 5", code=2, prints=False),
+    "ui": Verb(SERVED),
     "doctor": Verb("$L doctor --no-measure"),
-    "fleet": Verb("$L fleet certs certificates", writes=True),
+    "fleet certs": Verb("$L fleet certs certificates", writes=True),
+    "fleet doctor": Verb("$L fleet doctor --fleet local:1 --no-measure", needs_folder=True),
     "wrk": Verb("$L wrk -t1 -c1 -d1s $U"),
     "ab": Verb("$L ab -n 5 $U"),
     "hey": Verb("$L hey -n 5 -c 1 $U"),
@@ -84,13 +102,32 @@ def expected(verb: Verb, condition: str) -> tuple[int, ...]:
     return (verb.code,)
 
 
+@pytest.fixture(scope="module")
+def running(url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The record of a load that goes on as long as the tests."""
+    record = tmp_path_factory.mktemp("running") / "record"
+    command = [sys.executable, "-m", "loadlens", "hit", url, "-r", "1", "-d", "1h", "-q", "-o", str(record)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as load:
+        until = time.monotonic() + WITHIN_S
+        while not list(record.glob("trials/*/*/live/start.json")):
+            assert load.poll() is None
+            assert time.monotonic() < until
+            time.sleep(0.02)
+        yield record
+        load.terminate()
+
+
 @pytest.mark.parametrize("condition", CONDITIONS)
 @pytest.mark.parametrize("name", VERBS)
 def test_a_verb_ends_with_its_code_and_a_clear_line(
-    name: str, condition: str, settings: dict[str, str], tmp_path: Path
+    name: str, condition: str, settings: dict[str, str], tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     verb = VERBS[name]
     command = verb.command
+    if "$RUNNING" in command:
+        settings = {**settings, "RUNNING": str(request.getfixturevalue("running"))}
+    if "$PORT" in command:
+        settings = {**settings, "PORT": str(free_port())}
     if verb.reads_stdin and "stdin" not in condition and condition != "all closed":
         given = "curl $U" if "curl" in command else 'cat "$S"'
         command = f"{command} < <({'echo ' + given if 'curl' in command else given})"

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import ipaddress
 import logging
+import os
 import re
 import socket
 import ssl
@@ -198,6 +199,7 @@ def _scheduler(place: Place, held: contextlib.ExitStack) -> str:
 @contextlib.contextmanager
 def _local(nodes: int) -> Iterator[LocalCluster]:
     """Run a scheduler, and workers on this machine, each in a process of its own."""
+    os.getcwd()  # where workers begin: the error of a deleted folder is one of this process
     with (
         temporary.folder("fleet") as folder,
         LocalCluster(
