@@ -1,8 +1,12 @@
-"""Any input at all gives a definition or faults with places: never a traceback."""
+"""Any input at all gives a definition or faults with places: never a traceback.
+
+`LOADLENS_EXAMPLES=n` tries more of it.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 from pathlib import Path
@@ -47,7 +51,8 @@ def definition_or_faults(home: Path, raw: bytes) -> None:
     assert all(fault.message and re.match(r".+:\d+", fault.where or "") for fault in faults)
 
 
-_FUZZ = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+_EXAMPLES = int(os.environ.get("LOADLENS_EXAMPLES", "25"))
+_FUZZ = settings(max_examples=_EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @_FUZZ
@@ -55,6 +60,24 @@ _FUZZ = settings(max_examples=25, deadline=None, suppress_health_check=list(Heal
 def test_any_bytes_give_a_definition_or_faults(home: Path, raw: bytes) -> None:
     definition_or_faults(home, raw)
 
+
+@_FUZZ
+@given(data=st.data())
+def test_a_study_with_any_bytes_in_it_gives_a_definition_or_faults(home: Path, data: st.DataObject) -> None:
+    raw = (EVERYTHING / "study.yaml").read_bytes()
+    for _ in range(data.draw(st.integers(1, 4))):
+        begin = data.draw(st.integers(0, len(raw)))
+        end = min(begin + data.draw(st.integers(0, 8)), len(raw))
+        raw = raw[:begin] + data.draw(st.one_of(st.binary(max_size=6), st.sampled_from(_BYTES))) + raw[end:]
+
+    definition_or_faults(home, raw)
+
+
+# Not UTF-8, a surrogate, control characters, marks of other encodings, a direction, ends of lines, the last.
+_BYTES = [
+    b"\xff", b"\xed\xa0\x80", b"\x1b[31m", b"\0", b"\xff\xfe", b"\xef\xbb\xbf", "\u202e".encode(),
+    "\u2028".encode(), b"\x85", b"\r", b"\t", b"\x7f", "\U0010ffff".encode(),
+]  # fmt: skip
 
 _LEAVES = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=12),
