@@ -6,6 +6,7 @@ What the service under test does wrong is data and never ends up here; what the 
 from __future__ import annotations
 
 import errno
+import os
 import re
 from collections.abc import Sequence
 from enum import IntEnum
@@ -142,13 +143,20 @@ def visible(text: str) -> str:
 
 def reason_of(fault: Exception) -> str:
     """Return why a system call failed, in the system's words: `no such file or directory`."""
-    return (getattr(fault, "strerror", None) or str(fault)).lower()
+    number = None if isinstance(fault, OSError) else _system_error(fault)
+    words = getattr(fault, "strerror", None) or str(fault)
+    return (words if number is None else os.strerror(number)).lower()
+
+
+def _system_error(fault: BaseException) -> int | None:
+    """Return the system's number of a fault, which libraries in Rust write into their message."""
+    in_words = re.search(r"(?:os error|Os { code:) (\d+)", str(fault))
+    return int(in_words[1]) if in_words else getattr(fault, "errno", None)
 
 
 def limit_met(fault: BaseException) -> EngineError | None:
     """Return the limit that made a system call or the start of a thread fail; None for other faults."""
-    in_words = re.search(r"(?:os error|Os { code:) (\d+)", str(fault))  # of libraries in Rust
-    number = int(in_words[1]) if in_words else getattr(fault, "errno", None)
+    number = _system_error(fault)
     if isinstance(fault, MemoryError):
         number = errno.ENOMEM
     elif isinstance(fault, RuntimeError) and "can't start new thread" in str(fault):
@@ -163,6 +171,12 @@ class RecordError(LoadlensError):
     """A record that cannot be read or written."""
 
     code = ExitCode.RECORD
+
+
+def joined(faults: Sequence[RecordError]) -> RecordError:
+    """Return one error with the messages of all; there is at least one."""
+    message = "; ".join(fault.message for fault in faults)
+    return RecordError(message, where=faults[0].where, hint=faults[-1].hint)
 
 
 def nearest(written: str, names: Sequence[str]) -> str | None:

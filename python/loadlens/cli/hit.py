@@ -82,9 +82,9 @@ def hit(given: HitOptions) -> None:
             width=terminal.width(),
         )
         print_hit(made.result, made.plan, screen)
-    made.outputs.write(made.as_json, made.as_result)
     if (lost := made.done.lost) is not None:
         sys.stderr.write(f"loadlens: the record is incomplete: {lost.message}\n  at {lost.where}\n")
+    made.outputs.write(made.as_json, made.as_result)
     sys.exit(int(made.exit_code))
 
 

@@ -15,7 +15,7 @@ from loadlens import named_pipes
 from loadlens.cli.hit_requests import parts_of
 from loadlens.cli.options import Example, argument, choice, option, read_file, verb
 from loadlens.credentials import Hiding
-from loadlens.errors import DefinitionErrors, TestbedError, UsageError
+from loadlens.errors import DefinitionErrors, TestbedError, UsageError, reason_of
 
 if TYPE_CHECKING:
     from loadlens.draft import Draft
@@ -106,7 +106,7 @@ def save(text: str, out: str, *, force: bool) -> None:
     except FileExistsError:
         raise UsageError(f"{out} exists", where="--out", hint="another -o FILE, or --force") from None
     except OSError as fault:
-        raise UsageError(f"cannot write {out!r}: {fault.strerror}", where="--out") from None
+        raise UsageError(f"cannot write {out!r}: {reason_of(fault)}", where="--out") from None
     file = shlex.quote(out)
     sys.stderr.write(f"wrote {out}; next: loadlens check {file}, then loadlens run {file} --quick\n")
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from loadlens import named_pipes, temporary
 from loadlens.cli.options import refuse_bytes_in
-from loadlens.errors import ExitCode, RecordError, UsageError, nearest, reason_of
+from loadlens.errors import ExitCode, RecordError, UsageError, joined, nearest, reason_of
 
 if TYPE_CHECKING:
     from loadlens.export.deliver import Export
@@ -85,7 +85,7 @@ class Outputs:
         return stack.enter_context(temporary.folder(unique)) / unique
 
     def write(self, as_json: Callable[[], str], result: Callable[[], Result]) -> None:
-        """Write each file.
+        """Write each file, and end the exports; what fails keeps nothing from the others.
 
         Args:
             as_json: Returns what --json prints.
@@ -94,16 +94,20 @@ class Outputs:
         Raises:
             RecordError: A file cannot be written.
         """
-        try:
-            self._write_files(as_json, result)
-        finally:
-            with self._scratch:
-                if self.export is not None:
+        with self._scratch:
+            faults = self._write_files(as_json, result)
+            if self.export is not None:
+                try:
                     self.export.finish(result())
+                except RecordError as fault:
+                    faults.append(fault)
+        if faults:
+            raise joined(faults)
 
-    def _write_files(self, as_json: Callable[[], str], result: Callable[[], Result]) -> None:
+    def _write_files(self, as_json: Callable[[], str], result: Callable[[], Result]) -> list[RecordError]:
+        """Write each file, and return why some could not be."""
         if not self.files:
-            return
+            return []
         from loadlens.report.write import benchmarks
         from loadlens.report.write.result import as_csv, as_junit, as_markdown
 
@@ -115,13 +119,14 @@ class Outputs:
             "bigger": benchmarks.as_bigger_is_better,
             "bencher": benchmarks.as_bencher,
         }
+        faults = []
         for name, path in self.files.items():
             text = f"{as_json()}\n" if name == "json" else writers[name](result())
             try:
                 named_pipes.write(path, text)
             except OSError as fault:
-                why = reason_of(fault)
-                raise RecordError(f"cannot write {path}: {why}", where="--out") from None
+                faults.append(RecordError(f"cannot write {path}: {reason_of(fault)}", where="--out"))
+        return faults
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +238,12 @@ def outputs_of(
                 near = nearest(name, formats) if name[:1] in {each[0] for each in formats} else None
                 hint = PLACES if near is None else f"{near}=FILE"
                 raise UsageError(f"not a format and its file: {part!r}", where="--out", hint=hint)
+            if name in files:
+                raise UsageError(
+                    f"two files of one format: {name}",
+                    where="--out",
+                    hint=f"cp {files[name]} {file}, afterwards",
+                )
             files[name] = Path(file)
     for path in files.values():
         if not path.parent.is_dir():

@@ -61,12 +61,17 @@ def report(given: ReportOptions) -> None:
         from loadlens.report.write.json import report_as_json
 
         made = build.report(held)
-        write_outputs(outputs, made, given.run)
         print(report_as_json(made))
+        write_outputs(outputs, made, given.run)
         return
-    made, files = write_report(given.run, explore=given.explore)
+    made = report_of(given.run)
+    _print_paths(write_report(made, given.run, explore=given.explore))
     write_outputs(outputs, made, given.run)
-    for path in (*files, *outputs.files.values()):
+    _print_paths(tuple(outputs.files.values()))
+
+
+def _print_paths(paths: tuple[Path, ...]) -> None:
+    for path in paths:
         print(visible(str(path)) if sys.stdout.isatty() else path)
 
 
@@ -124,22 +129,30 @@ def _records(folder: Path) -> list[Path]:
     return [path for path in folder.iterdir() if is_record(path)] if folder.is_dir() else []
 
 
-def write_report(run: Path, *, explore: bool = False) -> tuple[Report, tuple[Path, ...]]:
-    """Build the report of a record and write it next to the trials, as HTML and Markdown.
-
-    Returns:
-        The report, and the paths of its two files; the pictures of the Markdown report are next to it.
-    """
+def report_of(run: Path) -> Report:
+    """Build the report of a record."""
     held = opened(run)
     threads.demand()
-    from loadlens import record
     from loadlens.report import build
+
+    return build.report(held)
+
+
+def write_report(made: Report, run: Path, *, explore: bool = False) -> tuple[Path, ...]:
+    """Write the report of a record next to the trials, as HTML and Markdown.
+
+    Returns:
+        The paths of its two files; the pictures of the Markdown report are next to it.
+
+    Raises:
+        RecordError: One cannot be written.
+    """
+    from loadlens import record
     from loadlens.report.write import html, markdown
 
-    made = build.report(held)
     page = record.write_report(run, record.REPORT_HTML, html.page(made, explore=explore))
     texts = {name: record.write_report(run, name, content) for name, content in markdown.files(made).items()}
-    return made, (page, texts[record.REPORT_MARKDOWN])
+    return page, texts[record.REPORT_MARKDOWN]
 
 
 def write_outputs(outputs: Outputs, report: Report, run: Path) -> None:

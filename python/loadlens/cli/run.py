@@ -17,9 +17,9 @@ from loadlens.cli.grammar import foreign
 from loadlens.cli.hit_load import quantity
 from loadlens.cli.options import SAMPLES, VARIANTS, Example, argument, option, verb
 from loadlens.cli.outputs import ABOUT_FILES, OUTPUTS, Show, outputs_of
-from loadlens.cli.report import RUNS, result_of_run, write_report
+from loadlens.cli.report import RUNS, report_of, result_of_run, write_report
 from loadlens.cli.ui.page import UI, page_of
-from loadlens.errors import ExitCode, UsageError, nearest
+from loadlens.errors import ExitCode, RecordError, UsageError, nearest
 from loadlens.present import terminal
 
 if TYPE_CHECKING:
@@ -119,7 +119,13 @@ def run(given: RunOptions) -> None:
     from loadlens.report.write.json import report_as_json
     from loadlens.report.write.terminal.report_text import print_report
 
-    report, files = write_report(path)
+    report = report_of(path)
+    files: tuple[Path, ...] = ()
+    lost: RecordError | None = None
+    try:
+        files = write_report(report, path)
+    except RecordError as fault:  # after what was measured is shown
+        lost = fault
     code = Show(replace(outputs, record=path), as_json=False, quiet=given.quiet).answer(
         report,
         partial(report_as_json, report),
@@ -127,6 +133,8 @@ def run(given: RunOptions) -> None:
         partial(result_of_run, report, path),
         is_missed=any(row.state == "bad" for row in report.objectives),
     )
+    if lost is not None:
+        raise lost
     sys.exit(int(code or (ExitCode.OK if open_run(path).is_complete else ExitCode.INVALID)))
 
 

@@ -18,7 +18,7 @@ from typing import Any, Final, Protocol
 from urllib.parse import unquote, urlsplit
 
 from loadlens import __version__, http_client, named_pipes, record
-from loadlens.errors import RecordError, UsageError, reason_of
+from loadlens.errors import RecordError, UsageError, joined, reason_of
 from loadlens.export import influx, otlp, prometheus
 from loadlens.export.follow import Following
 from loadlens.export.requests_table import write_requests
@@ -33,6 +33,10 @@ SEND_EVERY_S: Final = 5.0
 TRY_FOR_S: Final = 10.0  # at the end, to deliver what is left
 WITHIN_S: Final = 5.0  # a request
 MOST_WAITING: Final = 500_000  # points that were not delivered yet
+ANOTHER_ADDRESS: Final = (
+    "another address, or a receiver that is started first; a record (-o DIR) can be sent later"
+)
+ANOTHER_FILE: Final = "a file on another disk; a record (-o DIR) can be exported later"
 LAST_SCRAPE_WITHIN_S: Final = 65.0  # of a server that scraped before; its default interval is a minute
 
 
@@ -76,16 +80,13 @@ class Address:
             answer = made.getresponse()
             text = answer.read(300).decode(errors="replace").strip()
         except (OSError, http.client.HTTPException) as fault:
-            raise NotDelivered(
-                f"cannot send to {self.shown}: {http_client.words(fault)}", where="--out"
-            ) from None
+            raise NotDelivered(f"cannot send to {self.shown}: {http_client.words(fault)}") from None
         finally:
             made.close()
         if not 200 <= answer.status < 300:
             reason = f": {text.splitlines()[0]}" if text else ""
             raise NotDelivered(
                 f"{self.shown} refused what was sent: status {answer.status}{reason}",
-                where="--out",
                 is_final=400 <= answer.status < 500 and answer.status not in (408, 429),
             )
 
@@ -93,12 +94,8 @@ class Address:
 class NotDelivered(RecordError):
     """A destination did not take what was sent; `is_final` if sending it again is of no use."""
 
-    def __init__(self, message: str, *, where: str, is_final: bool = False) -> None:
-        super().__init__(
-            message,
-            where=where,
-            hint="another address, or a receiver that is started first; a record (-o DIR) can be sent later",
-        )
+    def __init__(self, message: str, *, is_final: bool = False, hint: str = ANOTHER_ADDRESS) -> None:
+        super().__init__(message, where="--out", hint=hint)
         self.is_final = is_final
 
 
@@ -199,7 +196,10 @@ class _InfluxFile:
             raise _unwritable(self._path, fault) from None
 
     def finish(self, run: Path, requests: Sequence[SlowRequest]) -> None:
-        self._file.close()
+        try:
+            self._file.close()
+        except OSError as fault:  # a file system over a network may say it only now
+            raise _unwritable(self._path, fault) from None
 
 
 class _Parquet:
@@ -213,8 +213,8 @@ class _Parquet:
         write_requests(run, self._path)
 
 
-def _unwritable(path: Path, fault: OSError) -> RecordError:
-    return RecordError(f"cannot write {path}: {reason_of(fault)}", where="--out")
+def _unwritable(path: Path, fault: OSError) -> NotDelivered:
+    return NotDelivered(f"cannot write {path}: {reason_of(fault)}", is_final=True, hint=ANOTHER_FILE)
 
 
 class _Scrape:
@@ -398,14 +398,15 @@ class Export:
             snapshots.append(_of_figures(result.rows, record.run_id(run), latest_ns))
         requests = list(slow_requests(run, self._skip))
         faults = []
+        until_s = time.monotonic() + TRY_FOR_S
         for queue in self._queues:
             queue.put(snapshots)
             try:
-                queue.finish(run, requests)
+                queue.finish(run, requests, until_s)
             except RecordError as fault:
                 faults.append(fault)
         if faults:
-            raise faults[0]
+            raise joined(faults)
 
 
 class _Queue:
@@ -418,7 +419,8 @@ class _Queue:
         self._fault: NotDelivered | None = None
 
     def put(self, snapshots: Sequence[Snapshot]) -> None:
-        self._waiting += snapshots
+        if self._fault is None or not self._fault.is_final:
+            self._waiting += snapshots
         self.latest_ns = max((self.latest_ns, *(snapshot.time_ns for snapshot in snapshots)))
 
     def try_send(self) -> None:
@@ -433,10 +435,10 @@ class _Queue:
             if sum(len(snapshot.points) for snapshot in self._waiting) > MOST_WAITING:
                 fault.is_final = True
 
-    def finish(self, run: Path, requests: Sequence[SlowRequest]) -> None:
-        until = time.monotonic() + TRY_FOR_S
+    def finish(self, run: Path, requests: Sequence[SlowRequest], until_s: float) -> None:
+        """Deliver what waits, trying until a moment of the monotonic clock; then what comes last."""
         self.try_send()
-        while self._waiting and not (self._fault and self._fault.is_final) and time.monotonic() < until:
+        while self._waiting and not (self._fault and self._fault.is_final) and time.monotonic() < until_s:
             time.sleep(0.5)
             self.try_send()
         if self._fault is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,9 +37,11 @@ def write_requests(run: Path, path: Path) -> None:
     import polars as pl
 
     parts = [part for trial in record.open_run(run).trials if trial.is_sealed for part in frames(trial)]
+    content = io.BytesIO()  # Polars says of a file that is full only that its content is wrong
+    (pl.concat(parts) if parts else pl.DataFrame()).write_parquet(content)
     try:
         with open(path, "wb", opener=named_pipes.opener) as file:
-            (pl.concat(parts) if parts else pl.DataFrame()).write_parquet(file)
+            file.write(content.getbuffer())
     except OSError as fault:
         raise RecordError(f"cannot write {path}: {reason_of(fault)}", where="--out") from None
 

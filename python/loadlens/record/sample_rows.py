@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import resource
 import struct
@@ -14,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from loadlens.errors import RecordError
+from loadlens.errors import RecordError, reason_of
 from loadlens.record import disk, layout, parquet_sizes
 
 if TYPE_CHECKING:
@@ -278,7 +279,11 @@ def write_parquet(path: Path, parts: Iterator[pl.DataFrame], columns: dict[str, 
                 metadata={layout.PARQUET_VERSION_KEY: str(layout.SCHEMA_VERSION)},
             )
         except pl.exceptions.PolarsError as fault:
-            raise RecordError(f"cannot write: {fault}", where=str(path)) from fault
+            with path.open(
+                "ab"
+            ) as file:  # Polars may keep to itself why it could not write: the system says it
+                file.write(bytes(mmap.PAGESIZE))
+            raise RecordError(f"cannot write: {reason_of(fault)}", where=str(path)) from fault
 
 
 def parquet_parts(path: Path, columns: dict[str, Any], only: Sequence[str]) -> Iterator[pl.DataFrame]:

@@ -47,10 +47,10 @@ def test_a_report_is_made_from_a_record_that_was_moved(run: Path, monkeypatch: p
 
 
 def test_making_a_report_again_changes_nothing(run: Path) -> None:
-    report.write_report(run)
+    report.write_report(report.report_of(run), run)
     first = {path.name: path.read_bytes() for path in run.rglob("*") if path.is_file()}
 
-    report.write_report(run)
+    report.write_report(report.report_of(run), run)
 
     assert {path.name: path.read_bytes() for path in run.rglob("*") if path.is_file()} == first
 

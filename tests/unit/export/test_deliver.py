@@ -7,6 +7,7 @@ import http.server
 import socket
 import struct
 import threading
+import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -57,7 +58,7 @@ def test_what_was_not_taken_is_sent_again() -> None:
         queue = queue_to(url)
 
         queue.try_send()
-        queue.finish(Path(), ())
+        queue.finish(Path(), (), time.monotonic() + 10)
 
     assert paths == ["/v1/metrics", "/v1/metrics"]
 
@@ -68,19 +69,30 @@ def test_what_was_refused_is_not_sent_again_and_the_fault_has_the_reason() -> No
         queue.try_send()
 
         with pytest.raises(deliver.NotDelivered) as caught:
-            queue.finish(Path(), ())
+            queue.finish(Path(), (), time.monotonic() + 10)
 
     assert paths == ["/tenant/v1/metrics"]
     assert caught.value.message.endswith("/tenant refused what was sent: status 404: no such bucket")
 
 
-def test_a_fault_names_no_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deliver, "TRY_FOR_S", 0.0)
+def test_a_file_that_is_full_is_not_written_again_and_nothing_waits_for_it() -> None:
+    queue = deliver._Queue(deliver.sink_of("influx", "/dev/full", print))
+    queue.put(list(snapshots()))
+
+    queue.try_send()  # of the thread that delivers meanwhile, which must not end by it
+    queue.put(list(snapshots()))
+
+    with pytest.raises(deliver.NotDelivered, match="cannot write /dev/full: no space left on device"):
+        queue.finish(Path(), (), time.monotonic() + 10)
+    assert len(queue._waiting) == len(list(snapshots()))
+
+
+def test_a_fault_names_no_credentials() -> None:
     with receiver(401) as (url, _):
         queue = queue_to(url.replace("://", "://ann:hunter2@"))
 
         with pytest.raises(deliver.NotDelivered) as caught:
-            queue.finish(Path(), ())
+            queue.finish(Path(), (), time.monotonic() + 10)
 
     assert "hunter2" not in str(caught.value)
 

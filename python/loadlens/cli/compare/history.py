@@ -57,14 +57,16 @@ def history(given: HistoryOptions) -> None:
     from loadlens.report.write.terminal.history_text import print_history
 
     answer = of_folder(given.folder)
-    Show(outputs, as_json=given.as_json, quiet=given.quiet).answer(
-        answer,
-        partial(history_as_json, answer),
-        partial(print_history, answer, quiet=given.quiet),
-        partial(result_of.of_history, answer),
-        is_missed=False,
-    )
-    if given.page is not None:
-        from loadlens.report.write.html.history import history_page
+    try:
+        Show(outputs, as_json=given.as_json, quiet=given.quiet).answer(
+            answer,
+            partial(history_as_json, answer),
+            partial(print_history, answer, quiet=given.quiet),
+            partial(result_of.of_history, answer),
+            is_missed=False,
+        )
+    finally:
+        if given.page is not None:
+            from loadlens.report.write.html.history import history_page
 
-        write_page(given.page, history_page(answer))
+            write_page(given.page, history_page(answer))

@@ -70,18 +70,19 @@ def _answer(show: Show, page: Path | None, answer: Comparison) -> ExitCode:
     from loadlens.report.write.json import comparison_as_json
     from loadlens.report.write.terminal.comparison_text import print_comparison
 
-    code = show.answer(
-        answer,
-        partial(comparison_as_json, answer),
-        partial(print_comparison, answer, quiet=show.quiet),
-        partial(result_of.of_comparison, answer),
-        is_missed=answer.is_missed,
-    )
-    if page is not None:
-        from loadlens.report.write.html.comparison import comparison_page
+    try:
+        return show.answer(
+            answer,
+            partial(comparison_as_json, answer),
+            partial(print_comparison, answer, quiet=show.quiet),
+            partial(result_of.of_comparison, answer),
+            is_missed=answer.is_missed,
+        )
+    finally:
+        if page is not None:
+            from loadlens.report.write.html.comparison import comparison_page
 
-        write_page(page, comparison_page(answer))
-    return code
+            write_page(page, comparison_page(answer))
 
 
 def _live(given: CompareFlags, show: Show) -> ExitCode:
