@@ -23,11 +23,13 @@ import dask
 from distributed import Worker
 
 from loadlens.fleet.child import EXIT_AFTER_S
+from loadlens.fleet.growth import FOLLOWED, MOST_BYTES
 from loadlens.fleet.messages import Do, Is
 from loadlens.fleet.progress import BAD, COUNTS
 
 AT_ONCE: Final = 20  # workers that start at a time
 LOAD_S: Final = 10.0  # of every load
+GROWTH: Final = 6200  # bytes per second of the live files of an engine with one stream, in its first minute
 CHORES: Final = {  # of every worker, many times a second
     "distributed.admin.tick.interval": "10s",
     "distributed.admin.tick.cycle": "10s",
@@ -56,6 +58,7 @@ class SimulatedAgent:
         self._at_s: float | None = None  # of the start
         self._reasons: list[str] = []
         self._is_ended = False
+        self._grown = 0  # bytes of a live file that were sent
 
     def folder(self) -> str:
         """Return a folder that is never used."""
@@ -101,7 +104,11 @@ class SimulatedAgent:
         elapsed_s = max(now_s - (self._at_s or now_s), 0.0)
         generator = {"busy": 0.1, "lag_p99_s": 1e-4}
         shown = {"phase": "measure", "elapsed_s": elapsed_s, "total_s": LOAD_S, "t0_monotonic_ns": 1}
-        return {"is": Is.PROGRESS, "progress": {**shown, "streams": [STREAM], "generator": generator}}
+        size = min(int(elapsed_s * GROWTH) - self._grown, MOST_BYTES)
+        grown = [{"name": FOLLOWED[0], "at": self._grown, "content": "0" * size}] if size > 0 else []
+        self._grown += max(size, 0)
+        progress = {**shown, "streams": [STREAM], "generator": generator}
+        return {"is": Is.PROGRESS, "progress": progress, "grown": grown}
 
     def lacking(self, _: list[str]) -> list[str]:
         """Have every file."""

@@ -2,9 +2,10 @@
 
     python -m benches.ui [--seconds 20] [--pairs 6]
 
-The share is that of the server's process, from the kernel, while a page listens to a study of one service,
-with monitors at 1 Hz. The lateness of the generator is measured in pairs of `hit` at a rate, one with `--ui`
-and a page that listens, one without, in random order; the server shares the generator's core.
+The share is that of the server's process, from the kernel, while a page listens to a study of four replicas
+behind a proxy, with monitors at 1 Hz; these fill the page with as many series as it shows. The lateness of
+the generator is measured in pairs of `hit` at a rate, one with `--ui` and a page that listens, one without,
+in random order; the server shares the generator's core.
 """
 
 from __future__ import annotations
@@ -39,13 +40,15 @@ services:
     start: {python} shop.py --port $port
     ready: {{get: /health, status: 200, within: 20s}}
     scrape: {{get: /metrics}}
-entry: shop
-scenarios: {{look: [{{name: look, get: /health}}]}}
+    replicas: 4
+  front: {{use: fault-proxy, over: shop}}
+entry: front
+scenarios: {{look: [{{name: look, get: /orders}}]}}
 trials: 1
 experiments:
   alone:
     mix: look
-    load: {{rate: 300/s, warmup: 0s, duration: {seconds:.0f}s}}
+    load: {{rate: 200/s, warmup: 0s, duration: {seconds:.0f}s}}
 """
 
 

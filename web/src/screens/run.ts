@@ -300,7 +300,8 @@ class RunScreen implements Screen {
     const trial = this.#trial;
     const stream = trial?.streams.find(({ role }) => role === "load");
     const isNow = run.running !== null && trial?.case === run.running.case && trial.trial === run.running.trial;
-    if (run.state !== "running" || !isNow || !stream?.changes || !["warmup", "measure"].includes(trial.phase)) return null;
+    const isShared = Boolean(trial?.nodes.length); // by a fleet, which refuses changes
+    if (run.state !== "running" || !isNow || isShared || !stream?.changes || !["warmup", "measure"].includes(trial.phase)) return null;
     const { changes } = stream;
     const unit = changes === "users" ? "users" : "requests/s";
     const number = h("input", { type: "number", min: "1", step: changes === "users" ? "1" : "any", required: true, placeholder: unit, "aria-label": `New load, ${unit}` });
