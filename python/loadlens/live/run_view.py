@@ -141,10 +141,11 @@ def lines(state: RunState, followed: Followed, at: float, size: Size) -> list[st
     drawn.append(f"  now    {words.plain(progress_words(state, followed))}")
     drawn += seconds_lines(followed, size)
     ending = "ending this trial in order; Ctrl-C again ends at once" if state.stopping else "stop: Ctrl-C"
+    record = f"  record {state.started.path}   {ending}, go on: loadlens run ... --resume"
     below = [
         f"  done   {_done(state)}",
         *(in_one_row(f"  note   ▲ {words.plain(warning)}", size) for warning in state.warnings[-1:]),
-        f"  record {state.started.path}   {ending}, go on: loadlens run ... --resume",
+        record if len(record) <= size.columns else f"  record {state.started.path}   {ending}",
     ]
     return stacked(drawn, partial(cases_lines, followed, size), below, size)
 

@@ -103,6 +103,17 @@ def test_no_line_is_wider_than_eighty_columns_in_the_usual_case() -> None:
     assert "  now    12 of 20 s   9.10 /s   p99 1.31 s   failed 0" in shown
 
 
+def test_a_narrow_terminal_leaves_out_the_block_and_shortens_the_name_and_the_bar() -> None:
+    state = state_after(trial(Remaining(2880, 2700, 3120)))
+
+    shown = lines_of(state, NOWHERE, NOON, Size(59))
+
+    assert shown[1] == "trial 23 of 132   alone wo.. users=10   48 min left (45–52)"
+    assert shown[2].endswith("done 12:45–12:52")
+    assert len(shown[2]) == 59
+    assert shown[-1] == "  record runs/x   stop: Ctrl-C"
+
+
 def test_answers_that_were_not_as_expected_are_shown_for_what_they_are() -> None:
     load = under_load(unexpected_status=3, check_failed=1200)
 
