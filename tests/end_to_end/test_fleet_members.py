@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import dask
@@ -17,7 +17,7 @@ from loadlens.fleet.cluster import connect
 from loadlens.fleet.place import place_of
 from loadlens.fleet.trial import run_trial
 from loadlens.model.workload import Open
-from tests.end_to_end.fleets import Tls, cluster, plan_of
+from tests.end_to_end.fleets import Tls, cluster, plan_of, reached
 from tests.end_to_end.hitting import settled_books
 
 
@@ -114,31 +114,44 @@ def test_a_certificate_of_others_is_refused_in_a_line(tls: tuple[Tls, Tls], tmp_
     assert "certificate" in str(refused.value).lower()
 
 
-def adaptive(held: contextlib.ExitStack, most: int) -> str:
-    """Run a cluster that begins without a worker and grows; returns its address."""
-    growing = LocalCluster(
+@pytest.fixture
+def elastic() -> Iterator[LocalCluster]:
+    """A cluster that begins without a worker, and has at most two."""
+    with LocalCluster(
         n_workers=0, host="127.0.0.1", dashboard_address="127.0.0.1:0", threads_per_worker=1
-    )
-    held.enter_context(growing)
-    growing.adapt(minimum=most, maximum=most, interval="200ms")
-    return str(growing.scheduler_address)
+    ) as growing:
+        growing.adapt(minimum=0, maximum=2, interval="200ms")
+        yield growing
 
 
-def test_the_nodes_of_an_adaptive_cluster_are_waited_for(server: Origin) -> None:
+def test_an_elastic_cluster_grows_for_a_load_and_shrinks_after_it(
+    elastic: LocalCluster, server: Origin
+) -> None:
     server.new_books()
+    said: list[str] = []
 
-    with contextlib.ExitStack() as held:
-        fleet = held.enter_context(connect(place_of(adaptive(held, 2)), nodes=2))
+    with connect(place_of(elastic.scheduler_address), nodes=2, say=said.append) as fleet:
         result = run_trial(fleet, plan_of(server, Open(200.0), seconds=1.0))
 
     requests = result["streams"][0]["requests"]
     assert [node["status"] for node in result["nodes"]] == ["complete"] * 2
     assert requests["due"] == 200
     assert requests["issued"] == settled_books(server)["received"]
+    assert reached(lambda: not elastic.workers, within_s=30)
+    assert [line.partition(" of ")[0] for line in said] in (
+        ["0"],
+        ["1"],
+        [],
+    )  # a quick start is not spoken of
 
 
-def test_an_adaptive_cluster_that_stays_too_small_is_refused() -> None:
-    with contextlib.ExitStack() as held:
-        fleet = held.enter_context(connect(place_of(adaptive(held, 1))))
-        with pytest.raises(UsageError, match="the fleet has 1 of 2 nodes after 1 s"):
-            fleet.demand(2, within_s=1.0)
+def test_an_elastic_cluster_that_stays_too_small_is_refused(elastic: LocalCluster) -> None:
+    said: list[str] = []
+
+    with (
+        connect(place_of(elastic.scheduler_address)) as fleet,
+        pytest.raises(UsageError, match="the fleet has 2 of 3 nodes after 6 s"),
+    ):
+        fleet.demand(3, within_s=6.0, say=said.append)
+
+    assert said[0].endswith("are there; the others are waited for, at most 6 s")

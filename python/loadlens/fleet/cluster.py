@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import ipaddress
 import logging
+import math
 import os
 import re
 import socket
@@ -17,13 +18,13 @@ import ssl
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from distributed import Client, LocalCluster, Security, rpc
+from distributed import Client, Future, LocalCluster, Security, rpc
 
 from loadlens import temporary
 from loadlens.errors import EngineError, UsageError
@@ -33,8 +34,11 @@ from loadlens.fleet.place import Place
 CONNECT_S: Final = 5.0
 ANSWER_S: Final = 10.0  # of a node that is asked who it is
 ASK_S: Final = 0.1  # for each node, to ask all of them
-MOST_NODES: Final = 1500  # a beat of each in 1.5 s, at 1,000 beats/s; an engine stops after 2 s without
-JOIN_S: Final = 30.0  # until as many nodes have joined as are wanted
+MOST_NODES: Final = 1500  # at 1,000 beats/s each has one every 1.5 s; its engine stops after 2 s without
+JOIN_S: Final = 120.0  # until as many nodes have joined as are wanted
+SAY_S: Final = 2.0  # until that is said to be waited for
+WAITING_PER_WORKER: Final = 10  # tasks: Dask's `adapt` takes each for 0.5 s, and gives a worker 5 s of work
+Say = Callable[[str], None]
 # Workers on this machine share its terminal, and Ctrl-C there is for the controller.
 DEAF: Final = """
 import signal
@@ -68,6 +72,7 @@ class Fleet:
     nodes: tuple[Node, ...] = ()  # by name
     silent: tuple[str, ...] = ()  # addresses that did not answer
     _described: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    _waiting: list[Future] = field(default_factory=list)  # tasks that keep an elastic cluster at its size
 
     def refresh(self) -> None:
         """Look who is there now: nodes join and leave between trials.
@@ -99,16 +104,27 @@ class Fleet:
         """True if anything is reached off loopback without encryption."""
         return any(_is_open(address) for address in (self.address, *(node.address for node in self.nodes)))
 
-    def demand(self, nodes: int, within_s: float = JOIN_S) -> None:
-        """Wait until so many nodes are there.
+    def demand(self, nodes: int, within_s: float = JOIN_S, say: Say | None = None) -> None:
+        """Wait until so many nodes are there; an elastic cluster grows to them.
+
+        Args:
+            nodes: At least.
+            within_s: At most so long.
+            say: Called with a line if that takes longer than a moment.
 
         Raises:
             UsageError: They did not join in time, or `refresh` refuses one.
         """
-        until = time.monotonic() + within_s
+        began = time.monotonic()
+        self._ask_for(nodes)
         self.refresh()
-        while len(self.nodes) < nodes and time.monotonic() < until:
+        while len(self.nodes) < nodes and time.monotonic() < began + within_s:
+            if say is not None and time.monotonic() > began + SAY_S:
+                have = f"{len(self.nodes)} of {nodes} nodes of {self.where} are there"
+                say(f"{have}; the others are waited for, at most {within_s:g} s")
+                say = None
             time.sleep(0.2)
+            self._ask_for(nodes)
             self.refresh()
         if len(self.nodes) < nodes:
             raise UsageError(
@@ -117,10 +133,29 @@ class Fleet:
                 hint="start more: dask worker",
             )
 
+    def _ask_for(self, nodes: int) -> None:
+        """Have a cluster with `adapt` grow to so many nodes, and not shrink below them while it is connected.
+
+        It counts tasks that wait. These wait for ever: no worker has what they need.
+        """
+        workers = _workers(self.client).values()
+        threads = sum(worker["nthreads"] for worker in workers) / len(workers) if workers else 1.0
+        # half a worker less, because what runs counts as well, and all is rounded up
+        needed = math.ceil((nodes - 0.5) * threads * WAITING_PER_WORKER)
+        first = len(self._waiting)
+        self._waiting += self.client.map(
+            int, range(first, needed), resources={"loadlens-fleet": 1}, pure=False, key="fleet-wants-nodes"
+        )
+
 
 @contextlib.contextmanager
 def connect(
-    where: Place, *, nodes: int | None = None, weights: Sequence[int] = (), insecure: bool = False
+    where: Place,
+    *,
+    nodes: int | None = None,
+    weights: Sequence[int] = (),
+    insecure: bool = False,
+    say: Say | None = None,
 ) -> Iterator[Fleet]:
     """Connect to a fleet within the block; clusters that are made for it end with it.
 
@@ -129,6 +164,7 @@ def connect(
         nodes: How many make the load, the first by name; waits for them. None: all that are there.
         weights: Of the nodes in the order of their names; empty: equal shares.
         insecure: Takes connections off loopback that are not encrypted.
+        say: Called with a line if nodes have to be waited for.
 
     Raises:
         UsageError: There is no such fleet, it is not encrypted, or a node runs another Loadlens.
@@ -157,7 +193,7 @@ def connect(
                 else "dask scheduler, on that machine",
             ) from None
         fleet = Fleet(client, where.written, address, insecure, nodes)
-        fleet.demand(nodes or len(weights) or where.nodes)
+        fleet.demand(nodes or len(weights) or where.nodes, say=say)
         if weights:
             if len(weights) != len(fleet.nodes):
                 raise UsageError(f"{len(weights)} weights for {len(fleet.nodes)} nodes", where=where.written)

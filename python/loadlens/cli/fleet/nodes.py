@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import socket
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -115,11 +116,16 @@ def nodes_of(
     from loadlens.fleet.trial import run_trial
 
     count, weights = (None, ()) if size is None else (size.nodes, size.weights)
-    with connect(place, nodes=count, weights=weights, insecure=wanted.is_insecure) as fleet:
+    with connect(place, nodes=count, weights=weights, insecure=wanted.is_insecure, say=say) as fleet:
         nodes = Nodes(partial(run_trial, fleet), tuple(node.host for node in fleet.nodes))
         nodes.refuse_loopback(targets)
         refuse_beyond(fleet.nodes, weights, peak_per_s)
         yield nodes
+
+
+def say(words: str) -> None:
+    """Print a line while nodes are waited for."""
+    sys.stderr.write(f"loadlens: {words}\n")
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from loadlens.cli.fleet.nodes import FLEET, INSECURE_FLEET, INSTALL, PACKAGE
+from loadlens.cli.fleet.nodes import FLEET, INSECURE_FLEET, INSTALL, PACKAGE, say
 from loadlens.cli.options import Example, argument, choice, option, verb
 from loadlens.errors import ExitCode, UsageError
 
@@ -111,7 +111,7 @@ def _doctor(given: FleetOptions) -> None:
     from loadlens.fleet.survey import survey
     from loadlens.report.write.terminal.printing import print_lines
 
-    with connect(place, insecure=given.insecure_fleet) as nodes:
+    with connect(place, insecure=given.insecure_fleet, say=say) as nodes:
         surveyed = survey(nodes, target, measures=given.measure)
         silent = nodes.silent
     if given.as_json:
