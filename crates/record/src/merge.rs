@@ -1,11 +1,12 @@
 //! Interval sets as the collector keeps them: owned, sparse, added over threads and time.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::ops::{AddAssign, Range};
 
 use loadlens_base::units::seconds;
 use loadlens_base::Class;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::grid::Phase;
 use super::histogram::{bucket_high, Histogram, PagePool, BUCKETS};
@@ -13,7 +14,8 @@ use super::interval::{
     Cell, CheckCount, Flows, Gap, GroupTally, IntervalSet, LoopTally, Moments, StepPhases,
     StepTally, StreamTally, Timing, CLASSES, OUTCOMES, STATUSES,
 };
-use super::sums::{rising, sparse};
+use super::packed::Packed;
+use super::sums::sparse;
 
 /// (bucket, count) of what is not empty, rising.
 pub type Counts = Vec<(u32, u64)>;
@@ -67,13 +69,31 @@ pub fn quantile(counts: &[(u32, u64)], p: f64) -> Option<u64> {
 }
 
 /// Moments and counts of one quantity.
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct TimingSum {
     /// Exact.
     pub moments: Moments,
-    /// 3 digits.
-    #[serde(with = "rising")]
+    /// 3 digits; of a file only what was unpacked.
     pub counts: Counts,
+    /// Counts of a file, beside those in `counts`.
+    packed: Packed,
+}
+
+impl Serialize for TimingSum {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        (&self.moments, Packed::of(&self.unpacked())).serialize(to)
+    }
+}
+
+impl<'de> Deserialize<'de> for TimingSum {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let (moments, packed) = Deserialize::deserialize(from)?;
+        Ok(TimingSum {
+            moments,
+            counts: Counts::new(),
+            packed,
+        })
+    }
 }
 
 impl TimingSum {
@@ -85,13 +105,40 @@ impl TimingSum {
         TimingSum {
             moments: timing.moments,
             counts,
+            packed: Packed::default(),
         }
     }
 
     /// Adds another one.
     pub fn add(&mut self, other: &TimingSum) {
         self.moments.merge(&other.moments);
-        add_counts(&mut self.counts, &other.counts);
+        self.unpack();
+        add_counts(&mut self.counts, &other.unpacked());
+    }
+
+    /// True if all counts are in buckets that there are.
+    pub(crate) fn is_sound(&self) -> bool {
+        let last = self.counts.last();
+        last.is_none_or(|(bucket, _)| (*bucket as usize) < BUCKETS) && self.packed.is_sound(BUCKETS)
+    }
+
+    fn unpack(&mut self) {
+        if !self.packed.is_empty() {
+            self.counts = self.unpacked().into_owned();
+            self.packed = Packed::default();
+        }
+    }
+
+    /// All counts as a list.
+    fn unpacked(&self) -> Cow<'_, [(u32, u64)]> {
+        if self.packed.is_empty() {
+            return Cow::Borrowed(&self.counts);
+        }
+        let mut counts = Counts::new();
+        self.packed
+            .for_each(|bucket, count| counts.push((bucket, count)));
+        add_counts(&mut counts, &self.counts);
+        Cow::Owned(counts)
     }
 }
 
@@ -329,6 +376,7 @@ impl IntervalSum {
     fn together(mut parts: Vec<IntervalSum>, dense: &mut Dense) -> IntervalSum {
         let mut sum = parts.remove(0);
         if parts.is_empty() {
+            sum.timings_mut().for_each(TimingSum::unpack);
             return sum;
         }
         for part in &parts {
@@ -337,11 +385,12 @@ impl IntervalSum {
         }
         let mut others: Vec<_> = parts.iter().map(IntervalSum::timings).collect();
         for timing in sum.timings_mut() {
-            dense.add(&timing.counts);
+            dense.add(timing);
             for other in others.iter_mut().filter_map(Iterator::next) {
                 timing.moments.merge(&other.moments);
-                dense.add(&other.counts);
+                dense.add(other);
             }
+            timing.packed = Packed::default();
             timing.counts = dense.take();
         }
         sum
@@ -424,16 +473,21 @@ impl Dense {
         }
     }
 
-    /// Adds sorted counts.
-    fn add(&mut self, counts: &[(u32, u64)]) {
-        let (Some((low, _)), Some((high, _))) = (counts.first(), counts.last()) else {
-            return;
-        };
-        self.low = self.low.min(*low as usize);
-        self.high = self.high.max(*high as usize);
-        for (bucket, count) in counts {
-            self.counts[*bucket as usize] += count;
+    fn add(&mut self, timing: &TimingSum) {
+        for (bucket, count) in &timing.counts {
+            self.add_one(*bucket, *count);
         }
+        timing
+            .packed
+            .for_each(|bucket, count| self.add_one(bucket, count));
+    }
+
+    #[inline(always)]
+    fn add_one(&mut self, bucket: u32, count: u64) {
+        let bucket = bucket as usize;
+        self.low = self.low.min(bucket);
+        self.high = self.high.max(bucket);
+        self.counts[bucket] += count;
     }
 
     /// All that was added; nothing is left.
@@ -745,6 +799,14 @@ mod tests {
         all
     }
 
+    /// As it comes from a file.
+    fn as_read(timing: &TimingSum) -> TimingSum {
+        let read: TimingSum =
+            postcard::from_bytes(&postcard::to_allocvec(timing).unwrap()).unwrap();
+        assert_eq!(read.packed.is_empty(), timing.counts.is_empty());
+        read
+    }
+
     // M5 of what is promised: merging loses nothing, in whatever order, and a value is known to a thousandth.
     proptest! {
         #[test]
@@ -760,9 +822,16 @@ mod tests {
             let together = counts_of(&all);
 
             let mut dense = Dense::new();
-            parts.iter().for_each(|part| dense.add(part));
+            let mut added = TimingSum::default();
+            for (index, counts) in parts.iter().cloned().enumerate() {
+                let timing = TimingSum { counts, ..TimingSum::default() };
+                let timing = if index == 1 { timing } else { as_read(&timing) };
+                dense.add(&timing);
+                added.add(&timing);
+            }
             prop_assert_eq!(&dense.take(), &together);
             prop_assert_eq!(dense.take(), Counts::new());
+            prop_assert_eq!(&added.counts, &together);
             prop_assert_eq!(&sum(&[x, y, z]), &together);
             prop_assert_eq!(&sum(&[z, &sum(&[y, x])]), &together);
             prop_assert_eq!(&sum(&[&sum(&[z, x]), y]), &together);

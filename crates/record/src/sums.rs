@@ -12,9 +12,8 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::histogram::BUCKETS;
 use super::interval::{Shape, CLASSES, COURSES, STATUSES};
-use super::merge::IntervalSum;
+use super::merge::{IntervalSum, TimingSum};
 
 const MAGIC: &[u8; 4] = b"LLM1";
 const HEAD: usize = 16;
@@ -195,65 +194,37 @@ fn fits(sum: &IntervalSum, shape: &Shape) -> bool {
         (sum.checks.len(), shape.checks),
         (sum.threads.len(), 1),
     ];
-    let has_buckets = |counts: &[(u32, u64)]| {
-        counts
-            .last()
-            .is_none_or(|(bucket, _)| (*bucket as usize) < BUCKETS)
-    };
     lengths.iter().all(|(found, planned)| found == planned)
         && sum.start < sum.end
         && sum
             .streams
             .iter()
             .all(|stream| stream.status.len() == STATUSES)
-        && sum.timings().all(|timing| has_buckets(&timing.counts))
+        && sum.timings().all(TimingSum::is_sound)
 }
 
-/// Pairs of a place and a count, by rising places: each place is written as its distance from the one before.
-pub(super) mod rising {
-    use serde::de::Error;
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    pub fn serialize<S: Serializer>(pairs: &[(u32, u64)], to: S) -> Result<S::Ok, S::Error> {
-        let mut before = 0;
-        to.collect_seq(pairs.iter().map(|(place, count)| {
-            let step = place - before;
-            before = *place;
-            (step, *count)
-        }))
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<(u32, u64)>, D::Error> {
-        let mut pairs = Vec::<(u32, u64)>::deserialize(from)?;
-        let mut before: u32 = 0;
-        for (place, _) in &mut pairs {
-            before = before
-                .checked_add(*place)
-                .ok_or_else(|| D::Error::custom("too far"))?;
-            *place = before;
-        }
-        Ok(pairs)
-    }
-}
-
-/// Counts by place, most of them 0: their number, and those that are not 0 as [`rising`] has them.
+/// Counts by place, most of them 0: their number, and those that are not 0 as [`Packed`] has them.
 pub(super) mod sparse {
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+    use super::super::packed::Packed;
+
     #[derive(Deserialize, Serialize)]
     struct Sparse {
         length: u16,
-        #[serde(with = "super::rising")]
-        pairs: Vec<(u32, u64)>,
+        counts: Packed,
     }
 
     pub fn serialize<S: Serializer>(counts: &impl AsRef<[u64]>, to: S) -> Result<S::Ok, S::Error> {
         let counts = counts.as_ref();
-        let numbered = (0..).zip(counts.iter().copied());
+        let pairs: Vec<(u32, u64)> = (0..)
+            .zip(counts.iter().copied())
+            .filter(|(_, count)| *count > 0)
+            .collect();
         Sparse {
             length: counts.len() as u16,
-            pairs: numbered.filter(|(_, count)| *count > 0).collect(),
+            counts: Packed::of(&pairs),
         }
         .serialize(to)
     }
@@ -261,13 +232,12 @@ pub(super) mod sparse {
     pub fn deserialize<'de, D: Deserializer<'de>, T: TryFrom<Vec<u64>>>(
         from: D,
     ) -> Result<T, D::Error> {
-        let Sparse { length, pairs } = Sparse::deserialize(from)?;
-        let mut counts = vec![0; length.into()];
-        for (place, count) in pairs {
-            *counts
-                .get_mut(place as usize)
-                .ok_or_else(|| D::Error::custom("too far"))? = count;
+        let Sparse { length, counts } = Sparse::deserialize(from)?;
+        if !counts.is_sound(length.into()) {
+            return Err(D::Error::custom("too far"));
         }
-        T::try_from(counts).map_err(|_| D::Error::custom("another length"))
+        let mut dense = vec![0; length.into()];
+        counts.for_each(|place, count| dense[place as usize] = count);
+        T::try_from(dense).map_err(|_| D::Error::custom("another length"))
     }
 }
