@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import signal
@@ -27,20 +28,45 @@ from loadlens.run.engine_trial import Listener
 from tests.end_to_end.fleets import Cluster, cluster, engines, plan_of, reached
 from tests.end_to_end.hitting import settled_books
 
+NODES = ("gen1", "gen2", "gen3")
 RATE = 400.0
 
 
-@pytest.fixture
-def nodes(tmp_path: Path) -> Iterator[Cluster]:
-    with cluster(tmp_path, "gen1", "gen2", "gen3") as running:
-        yield running
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Cluster, Fleet]]:
+    with (
+        cluster(tmp_path_factory.mktemp("nodes"), *NODES) as nodes,
+        connect(place_of(str(nodes.file)), nodes=len(NODES)) as fleet,
+    ):
+        fleet.most = None  # who joins takes part
+        yield nodes, fleet
 
 
 @pytest.fixture
-def fleet(nodes: Cluster) -> Iterator[Fleet]:
-    with connect(place_of(str(nodes.file))) as connected:
-        connected.demand(3)
-        yield connected
+def nodes(running: tuple[Cluster, Fleet]) -> Iterator[Cluster]:
+    """Three nodes; those that a test breaks are mended after it."""
+    nodes, fleet = running
+    yield nodes
+
+    def there() -> set[str]:
+        return {worker["name"] for worker in fleet.client.scheduler_info(n_workers=-1)["workers"].values()}
+
+    for name, worker in list(nodes.workers.items()):
+        worker.send_signal(signal.SIGCONT)
+        if name not in NODES:
+            worker.kill()
+            del nodes.workers[name]
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            worker.wait(0.0 if name in NODES else None)
+            assert reached(lambda gone=name: gone not in there(), within_s=10)  # type: ignore[misc]
+            if name in NODES:
+                nodes.workers[name] = nodes.worker(name)
+    assert reached(lambda: there() == set(NODES), within_s=20)
+
+
+@pytest.fixture
+def fleet(running: tuple[Cluster, Fleet], nodes: Cluster) -> Fleet:
+    return running[1]
 
 
 class Hearing(Listener):
@@ -247,7 +273,7 @@ def test_an_engine_that_is_given_up_before_the_start_is_ended(
     fleet: Fleet, nodes: Cluster, server: Origin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server.new_books()
-    monkeypatch.setattr(trial, "AHEAD_S", 5.0)  # longer than an engine may be silent
+    monkeypatch.setattr(trial, "AHEAD_S", 3.0)  # longer than an engine may be silent
     arm, left = trial.Trial._arm, []
 
     def suspend_and_arm(self: trial.Trial) -> bool:
@@ -264,6 +290,22 @@ def test_an_engine_that_is_given_up_before_the_start_is_ended(
     assert [node["name"] for node in result["nodes"]] == ["gen1", "gen3"]
     assert counts(result)["due"] == RATE
     assert engines() == []
+
+
+def test_calls_that_wait_for_others_are_not_taken_for_silence(
+    fleet: Fleet, nodes: Cluster, server: Origin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.new_books()
+    monkeypatch.setattr(trial, "IN_FLIGHT", 1)
+
+    result = run_trial(fleet, plan_of(server, Open(RATE), seconds=60.0), Hearing(lambda: paused(nodes)))
+
+    assert {node["name"]: node["status"] for node in result["nodes"]} == {
+        "gen1": "stopped",
+        "gen2": "lost",
+        "gen3": "stopped",
+    }
+    assert counts(result)["issued"] <= settled_books(server)["received"]
 
 
 def test_nodes_wait_for_one_that_gets_its_files_later(
@@ -343,12 +385,15 @@ def test_nodes_that_come_back_or_join_take_part_in_the_next_trial(
     assert [node["name"] for node in result["nodes"]] == ["gen1", "gen2", "gen3", "gen4"]
 
 
-def test_without_the_scheduler_no_load_goes_on(fleet: Fleet, nodes: Cluster, server: Origin) -> None:
+def test_without_the_scheduler_no_load_goes_on(server: Origin, tmp_path: Path) -> None:
     server.new_books()
-    hearing = Hearing(nodes.scheduler.kill)
 
-    with pytest.raises(EngineError, match="node gen1 was lost"):
-        run_trial(fleet, plan_of(server, Open(RATE), seconds=60.0), hearing)
+    with (
+        cluster(tmp_path, "gen1", "gen2") as nodes,
+        connect(place_of(str(nodes.file)), nodes=2) as fleet,
+        pytest.raises(EngineError, match="node gen1 was lost"),
+    ):
+        run_trial(fleet, plan_of(server, Open(RATE), seconds=60.0), Hearing(nodes.scheduler.kill))
 
     assert reached(lambda: not engines(), within_s=5)
 
