@@ -83,6 +83,7 @@ def main() -> int:
     parser.add_argument("--agents", type=int, metavar="NUMBER", help="direct so many simulated agents")
     parser.add_argument("--merge", action="store_true", help="merge 1,000 simulated nodes (cargo bench)")
     asked = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # namespaces and disks are taken down again
     if asked.merge:
         command = ["cargo", "bench", "-p", "loadlens-engine", "--bench", "merge"]
         return subprocess.run(command, cwd=ROOT).returncode

@@ -115,10 +115,16 @@ def test_a_certificate_of_others_is_refused_in_a_line(tls: tuple[Tls, Tls], tmp_
 
 
 @pytest.fixture
-def elastic() -> Iterator[LocalCluster]:
+def elastic(tmp_path: Path) -> Iterator[LocalCluster]:
     """A cluster that begins without a worker, and has at most two."""
+    folder = str(tmp_path)
     with LocalCluster(
-        n_workers=0, host="127.0.0.1", dashboard_address="127.0.0.1:0", threads_per_worker=1
+        n_workers=0,
+        host="127.0.0.1",
+        dashboard_address="127.0.0.1:0",
+        threads_per_worker=1,
+        local_directory=folder,
+        scheduler_kwargs={"local_directory": folder},
     ) as growing:
         growing.adapt(minimum=0, maximum=2, interval="200ms")
         yield growing
