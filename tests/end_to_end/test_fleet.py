@@ -44,7 +44,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Cluster,
 
 @pytest.fixture
 def nodes(running: tuple[Cluster, Fleet]) -> Iterator[Cluster]:
-    """Three nodes; those that a test breaks are mended after it."""
+    """Three nodes; those that a test breaks are repaired after it."""
     nodes, fleet = running
     yield nodes
 

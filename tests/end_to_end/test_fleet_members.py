@@ -134,9 +134,9 @@ def test_an_elastic_cluster_grows_for_a_load_and_shrinks_after_it(
     elastic: LocalCluster, server: Origin
 ) -> None:
     server.new_books()
-    said: list[str] = []
+    lines: list[str] = []
 
-    with connect(place_of(elastic.scheduler_address), nodes=2, say=said.append) as fleet:
+    with connect(place_of(elastic.scheduler_address), nodes=2, say=lines.append) as fleet:
         result = run_trial(fleet, plan_of(server, Open(200.0), seconds=1.0))
 
     requests = result["streams"][0]["requests"]
@@ -152,12 +152,12 @@ def test_an_elastic_cluster_grows_for_a_load_and_shrinks_after_it(
 
 
 def test_an_elastic_cluster_that_stays_too_small_is_refused(elastic: LocalCluster) -> None:
-    said: list[str] = []
+    lines: list[str] = []
 
     with (
         connect(place_of(elastic.scheduler_address)) as fleet,
         pytest.raises(UsageError, match="the fleet has 2 of 3 nodes after 6 s"),
     ):
-        fleet.demand(3, within_s=6.0, say=said.append)
+        fleet.demand(3, within_s=6.0, say=lines.append)
 
-    assert said[0].endswith("are there; the others are waited for, at most 6 s")
+    assert lines[0].endswith("are there; the others are waited for, at most 6 s")

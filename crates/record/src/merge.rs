@@ -75,7 +75,7 @@ pub struct TimingSum {
     pub moments: Moments,
     /// 3 digits; of a file only what was unpacked.
     pub counts: Counts,
-    /// Counts of a file, beside those in `counts`.
+    /// Counts of a file, next to those in `counts`.
     packed: Packed,
 }
 
