@@ -144,11 +144,7 @@ def test_an_elastic_cluster_grows_for_a_load_and_shrinks_after_it(
     assert requests["due"] == 200
     assert requests["issued"] == settled_books(server)["received"]
     assert reached(lambda: not elastic.workers, within_s=30)
-    assert [line.partition(" of ")[0] for line in said] in (
-        ["0"],
-        ["1"],
-        [],
-    )  # a quick start is not spoken of
+    assert len(lines) <= 1  # a quick start is not spoken of
 
 
 def test_an_elastic_cluster_that_stays_too_small_is_refused(elastic: LocalCluster) -> None:
