@@ -26,6 +26,7 @@ from loadlens.model.finding import Finding
 from loadlens.model.notes import OF_THE_HOST
 from loadlens.model.stacks import LANGUAGES, MAIN, CodeEvidence, CodePlace, StackSamples, ThreadSample, Wait
 from loadlens.present import numbers, words
+from loadlens.present.numbers import about
 
 FEWEST: Final = 20
 FEWEST_MOMENTS: Final = 10
@@ -202,7 +203,7 @@ class _Level:
             seen = words.plural(len(self._work), "sample")
             return f"{seen} of threads at work in its own code, needs {FEWEST}"
         if not self._is_full():
-            return f"its threads are often at rest: {self._at_work():.2g} at work on average"
+            return f"its threads are often at rest: {about(self._at_work())} at work on average"
         place, count = Counter(at.place for at in self._work).most_common(1)[0]
         share = numbers.with_unit(count / len(self._work), "share")
         moments = len({at.sample.time_s for at in self._work if at.place == place})
@@ -295,10 +296,10 @@ class _Level:
         if past and round(threads) <= 1:
             return f"the one thread that is past it {singular}"
         if past:
-            return f"{share * threads:.2g} of {threads:.2g} threads that are past it {plural}"
+            return f"{about(share * threads)} of {about(threads)} threads that are past it {plural}"
         others = "other " if kind == "holds" else ""
         if round(threads) > 1:
-            return f"{share * threads:.2g} of {threads:.2g} {others}threads at work {plural}"
+            return f"{about(share * threads)} of {about(threads)} {others}threads at work {plural}"
         return f"the {others}thread at work {singular}"
 
     def _named(self, function: str, file: str, line: int, last: int = 0) -> str:

@@ -126,6 +126,11 @@ def count(number: int | float) -> str:
     return f"{number:.2e}"
 
 
+def about(number: float) -> str:
+    """A mean count with two digits, in full from 100 on: 0.35, 7.2, 128."""
+    return f"{number:.2g}" if number < 99.5 else count(number)
+
+
 def _digits(scaled: float, on: Scale) -> int:
     """Three digits, or the scale's own where the number fills them before the point: 24,390 but 4.60."""
     return on.digits if on.digits <= 3 or abs(scaled) >= 999.5 or on.factor > 1 else 3

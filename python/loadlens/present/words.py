@@ -14,6 +14,7 @@ from loadlens.model.finding import Grade
 from loadlens.model.report import State
 from loadlens.model.trial import Outcome
 from loadlens.model.workload import MISSING_PAGE
+from loadlens.present import numbers
 from loadlens.units import duration_text
 
 NAME_LENGTH = 28  # characters of a name in a chart; the whole name stands in the table
@@ -236,7 +237,7 @@ def probe(name: str, request: str) -> str:
 
 def users(number: float, *, exactly: bool = False) -> str:
     """`1 user`, `1.7 users`, `120 users`: two digits below 100, unless it is a load that was planned."""
-    text = f"{number:g}" if exactly else f"{number:.2g}" if number < 100 else f"{number:.0f}"
+    text = f"{number:g}" if exactly else numbers.about(number)
     return f"{text} user" if text == "1" else f"{text} users"
 
 

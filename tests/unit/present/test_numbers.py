@@ -38,6 +38,13 @@ def test_counts_stand_in_full_up_to_999_999(number: int, text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("number", "text"), [(0.347, "0.35"), (7.24, "7.2"), (99.4, "99"), (99.6, "100"), (1_234.4, "1,234")]
+)
+def test_a_mean_count_has_two_digits_and_is_full_from_100(number: float, text: str) -> None:
+    assert numbers.about(number) == text
+
+
+@pytest.mark.parametrize(
     ("point", "low", "high", "unit", "text"),
     [
         (0.0390, 0.0354, 0.0436, "s", "39.0 ms (35.4–43.6)"),

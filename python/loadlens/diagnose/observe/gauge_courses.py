@@ -22,6 +22,7 @@ from loadlens.measure import figures
 from loadlens.measure.thresholds import ONE_HOLDER, UNCOUPLED
 from loadlens.model.facts import ConcurrencyLimit, Gauge, Step
 from loadlens.model.finding import Estimate
+from loadlens.present.numbers import about
 from loadlens.present.words import users
 
 BEYOND = 1.2  # users per place: with fewer users the gauge may show them, and no bound
@@ -53,7 +54,7 @@ class FullPlaces:
         """State the readings and the law."""
         first = full.curve.steps[0]
         light = _mean_of(first, self.gauge.name)
-        before = "" if light is None else f", {light:.2g} at {users(first.load)}"
+        before = "" if light is None else f", {about(light)} at {users(first.load)}"
         return (
             f"{self.gauge.name} is {self.size} at {users(self.below.load)} and at {users(full.top.load)}"
             f"{before}; {self.why}"

@@ -98,8 +98,8 @@ def claim(facts: Facts, closed: ClosedCurve) -> Claim:
         if knee is not None:
             statement = f"Throughput stops at {rate} from {words.users(knee)} on; further users only wait"
         if crowd is not None:
-            where = f"{crowd.waiting:.2g} of {crowd.at_work:.2g} threads wait at {crowd.line}"
-            statement = f"{statement.partition(';')[0]}; {where}"
+            where = f"{numbers.about(crowd.waiting)} of {numbers.about(crowd.at_work)} threads"
+            statement = f"Throughput stops at {rate}: {where} wait at {crowd.line}"
         explanation = f"At {top.load:g} users {percent(waiting)} of the response time is waiting."
         first = next((step for step in curve.steps if step.load >= saturation.plateau_from), top)
         if first is not top:

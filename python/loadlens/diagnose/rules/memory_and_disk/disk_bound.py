@@ -196,9 +196,9 @@ def _asleep(level: Level) -> grading.Signal | None:
         f"{numbers.shown(share)} of the time (limit {numbers.percent(MOSTLY)})"
     )
     if share.point >= MOSTLY:
-        text += f", {at_once:.2g} of them at once"
+        text += f", {numbers.about(at_once)} of them at once"
         if longer is not None and at_once > AT_ONCE:
-            text += f", a request {longer:.2g} times as long as at the lightest load"
+            text += f", a request {numbers.about(longer)} times as long as at the lightest load"
     queues = share.point >= SATURATED and longer is not None and longer >= LONGER
     if share.point < MOSTLY or (at_once > AT_ONCE and not queues):
         return grading.stated(ASLEEP, False, text=text)
@@ -253,7 +253,7 @@ def _paging(curve: Curve) -> Counter:
     faults = disk_writes.per_request(curve, "major_faults")
     if faults is None:
         return grading.rival("paging", "page faults were not read", None)
-    text = f"{faults.mean:.2g} pages for a request had to come from storage (limit {PAGED_IN})"
+    text = f"{numbers.about(faults.mean)} pages for a request had to come from storage (limit {PAGED_IN})"
     return grading.rival("paging", text, faults.mean <= PAGED_IN)
 
 

@@ -49,6 +49,7 @@ from loadlens.measure.thresholds import PAGED_IN
 from loadlens.model.facts import Curve, Facts, Step
 from loadlens.model.finding import Counter, Finding, Grade
 from loadlens.present import load_text, numbers
+from loadlens.present.numbers import about
 
 ID = "logging.per-request"
 TITLE = "logging each request costs capacity"
@@ -253,9 +254,8 @@ def _reading(curve: Curve) -> Counter:
     read, faults = disk_writes.per_request(curve, "read"), disk_writes.per_request(curve, "major_faults")
     if read is None or faults is None:
         return grading.rival(name, "what comes from storage was not read", None)
-    text = (
-        f"{disk_writes.size(read.mean)} and {faults.mean:.2g} pages of memory per request come from storage"
-    )
+    pages = about(faults.mean)
+    text = f"{disk_writes.size(read.mean)} and {pages} pages of memory per request come from storage"
     is_little = read.mean <= disk_bound.LEAST_BYTES and faults.mean <= PAGED_IN
     return grading.rival(name, text, True if is_little else None)
 

@@ -42,6 +42,7 @@ from loadlens.measure.thresholds import PAGED_IN
 from loadlens.model.facts import Curve, Facts, MemoryWatch, Step, StorageWatch
 from loadlens.model.finding import Counter, Estimate, Figure, Finding, Grade
 from loadlens.present import numbers
+from loadlens.present.numbers import about
 
 ID = "memory.pressure"
 TITLE = "memory is short"
@@ -105,8 +106,7 @@ class Level:
     @property
     def pages(self) -> str:
         """Return pages per request, with two digits."""
-        number = figures.point(self.faults)
-        return f"{number:.2g}" if number < 100 else f"{number:.0f}"
+        return about(figures.point(self.faults))
 
 
 def _times(figure: Estimate, factor: float, unit: str) -> Estimate:
@@ -178,7 +178,7 @@ def _short(level: Level) -> grading.Signal:
     if figures.point(memory.waiting) >= WAITED:
         signs.append(f"tasks of the machine wait for memory {numbers.shown(memory.waiting)} of the time")
     if figures.point(memory.swapped_in) >= SWAPPED:
-        signs.append(f"{figures.point(memory.swapped_in):.2g} pages per second come back from swap")
+        signs.append(f"{about(figures.point(memory.swapped_in))} pages per second come back from swap")
     if signs:
         return grading.stated("memory.machine", None, text=f"{text}; {', '.join(signs)}")
     return grading.stated("faults.request", False, text=text)

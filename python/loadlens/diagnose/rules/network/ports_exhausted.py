@@ -37,6 +37,7 @@ from dataclasses import dataclass
 
 from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Lacking, Words, assessing, on_curve
+from loadlens.diagnose.observe import opened_connections
 from loadlens.measure.curve import failed_share, succeeded
 from loadlens.model.facts import Curve, Facts, LogSign, PortsWatch, Step
 from loadlens.model.finding import Counter, Finding, Grade
@@ -80,13 +81,11 @@ class Level:
     @property
     def opens_per_s(self) -> float | None:
         """Return connections per second on the side whose ports these are; none: not counted."""
-        kernel, watch = self.step.kernel, self.step.connections
-        if kernel is None or kernel.begun is None or kernel.begun_s <= 0:
+        kernel, besides = self.step.kernel, opened_connections.besides_load(self.step)
+        if kernel is None or besides is None or kernel.begun_s <= 0:
             return None
-        of_load = 0 if watch is None else watch.opened if watch.connects is None else watch.connects
-        if self.is_load:
-            return (kernel.begun if watch is None else of_load) / kernel.begun_s
-        return max(0.0, kernel.begun - of_load) / kernel.begun_s
+        by_load = opened_connections.by_load(self.step)
+        return (besides if not self.is_load or by_load is None else by_load) / kernel.begun_s
 
 
 def observe(facts: Facts) -> Sequence[Level] | Lacking:

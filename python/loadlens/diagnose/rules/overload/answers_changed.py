@@ -157,7 +157,7 @@ def _replaced(facts: Facts, curve: Curve, other: OtherAnswers) -> Claim:
             top = max(other_answers.levels_of(curve), key=lambda each: each.usual_per_s)
             most = (
                 f" At most {with_unit(top.usual_per_s, '1/s')} of it came, at {users(top.step.load)}, "
-                f"{top.usual_at_once:.2g} under way at once."
+                f"{numbers.about(top.usual_at_once)} under way at once."
             )
         return Words(
             statement=statement,
@@ -270,7 +270,7 @@ def _shared(curve: Curve, other: LessCost) -> Claim:
             "answers.faster",
             True,
             text=f"the median is {numbers.shown(before)} at {light} and {numbers.shown(now)} at {level}",
-            chip=f"{other.times:.2g} times as fast",
+            chip=f"{numbers.about(other.times)} times as fast",
             value=other.times,
             threshold=1 / FASTER,
         ),

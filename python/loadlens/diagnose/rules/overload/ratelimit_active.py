@@ -54,6 +54,7 @@ from loadlens.measure.thresholds import IDLE_CPU, SATURATED
 from loadlens.model.facts import Curve, Facts, RefusalWatch, Step
 from loadlens.model.finding import Counter, Estimate, Grade
 from loadlens.present import load_text, numbers
+from loadlens.present.numbers import about
 
 ID = "ratelimit.active"
 TITLE = "a rate limit turns requests away"
@@ -237,7 +238,7 @@ def _overload(lightest: Level) -> Counter:
     """Return the rival of a service that can do no more, where it refuses least."""
     name, allotted = "service out of CPU", lightest.curve.cores_allotted
     even = lightest.refusal.dispersion
-    evenly = f"successes scatter {even:.2g} times as much as by chance (limit {EVEN:g})"
+    evenly = f"successes scatter {about(even)} times as much as by chance (limit {EVEN:g})"
     if not lightest.step.processes or allotted <= 0:
         return grading.rival(name, f"its CPU was not read; {evenly}", True if even < EVEN else None)
     used = lightest.step.server_cores / allotted
@@ -254,22 +255,22 @@ def _at_once(limit: Limit) -> Counter:
         return grading.rival(name, "the response time is not known", None)
     under_way = level.rate.point * took.mean.point
     if under_way < 1:
-        return grading.rival(name, f"{under_way:.2g} are under way while others are refused", True)
+        return grading.rival(name, f"{about(under_way)} are under way while others are refused", True)
     times = [time.point for time in (took.mean, took.p50, took.p99) if isinstance(time, Estimate)]
     least = least_scatter(*times) if len(times) == 3 and times[0] > 0 else 0.0
     if even < least:
         text = (
-            f"successes scatter {even:.2g} times as much as by chance; times like these make it {least:.2g} "
-            "times at least where requests at once are limited"
+            f"successes scatter {about(even)} times as much as by chance; times like these make it "
+            f"{about(least)} times at least where requests at once are limited"
         )
         return grading.rival(name, text, True)
     if burst is None or burst.point < GRAIN + 1 or refused >= 1:
-        text = f"{under_way:.2g} are under way; what was let in at once is not known"
+        text = f"{about(under_way)} are under way; what was let in at once is not known"
         return grading.rival(name, text, None)
     expected = expected_under_way(int(burst.point - GRAIN), refused)
     text = (
-        f"{under_way:.2g} are under way; {burst.point:.0f} were let in at once, and where that is the limit "
-        f"{expected:.2g} would be at least"
+        f"{about(under_way)} are under way; {burst.point:.0f} were let in at once, and where that is the "
+        f"limit {about(expected)} would be at least"
     )
     return grading.rival(name, text, True if under_way < FEWER * expected else None)
 

@@ -41,6 +41,7 @@ from loadlens.estimate.within_trial import share
 from loadlens.model.facts import Curve, Facts, RefusalWatch, Step
 from loadlens.model.finding import Counter, Estimate, Finding, Grade
 from loadlens.present import load_text, numbers
+from loadlens.present.numbers import about
 
 ID = "shed.overload"
 TITLE = "what there is no room for is refused early"
@@ -181,9 +182,9 @@ def _broken_rival(shedding: SheddingCurve) -> Counter:
     before, now = (_share(level) / (1 - _share(level)) for level in (step, shedding.top))
     more, limit = now / before, (offered / refusal.offered_per_s) ** 0.5
     text = (
-        f"{before:.2g} refused for each success at {step.load:g}, {now:.2g} at {shedding.top.load:g}, where "
-        f"{offered / refusal.offered_per_s:.2g} times as much is offered: {more:.2g} times as many "
-        f"(limit {limit:.2g})"
+        f"{about(before)} refused for each success at {step.load:g}, {about(now)} at {shedding.top.load:g}, "
+        f"where {about(offered / refusal.offered_per_s)} times as much is offered: {about(more)} times as "
+        f"many (limit {about(limit)})"
     )
     return grading.rival(name, text, more >= limit)
 

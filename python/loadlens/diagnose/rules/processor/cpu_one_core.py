@@ -42,7 +42,7 @@ from loadlens.diagnose.driver import (
     on_curve,
     strongest,
 )
-from loadlens.diagnose.observe import waits
+from loadlens.diagnose.observe import opened_connections, waits
 from loadlens.diagnose.observe.curve_signals import plateau_signal
 from loadlens.diagnose.rules.processor import eventloop_blocked
 from loadlens.estimate.demand import RULED_OUT, Bound, Resource, bounds
@@ -194,7 +194,7 @@ def claim(facts: Facts, seen: OneCore) -> Claim:
             f"{seen.left:.1f} of {plural(round(seen.cores), 'core')} are free; "
             f"{percent(waiting_share(curve, seen.capacity))} of the response time is waiting.",
             advice=f"{advice}; or do the computing where the runtime uses several cores. More threads "
-            "bring nothing.",
+            f"bring nothing.{opened_connections.advice(curve)}",
             confirm="twice the processes: twice the throughput, as long as cores are free",
             impact=waiting_share(curve, seen.capacity),
             unknown=("whether the runtime or a lock of the service lets one thread compute at a time",),

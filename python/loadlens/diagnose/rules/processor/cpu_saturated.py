@@ -43,6 +43,7 @@ from loadlens.diagnose.driver import (
     objecting,
     on_curve,
 )
+from loadlens.diagnose.observe import opened_connections
 from loadlens.diagnose.observe.curve_signals import plateau_signal
 from loadlens.diagnose.rules.processor import eventloop_blocked
 from loadlens.estimate.demand import RULED_OUT, Bound, Resource, bounds
@@ -208,7 +209,7 @@ def claim(facts: Facts, seen: UsedCores) -> Claim:
             statement=statement,
             explanation=f"At {step.load:g} users the service uses {used.point:.2f} of the {cores:g} cores "
             f"that it may use{queue}; {percent(waiting)} of the response time is waiting.",
-            advice=_advice(seen, behind),
+            advice=_advice(seen, behind) + opened_connections.advice(curve),
             confirm="half of the cores: half of the throughput, within 10 %",
             impact=waiting,
             predictions=_predictions(seen),

@@ -49,6 +49,7 @@ from loadlens.diagnose.driver import (
     objecting,
     on_curve,
 )
+from loadlens.diagnose.observe import opened_connections
 from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.estimate.probes import Waiting, waiting
 from loadlens.measure import figures
@@ -260,7 +261,8 @@ def claim(facts: Facts, loops: BusyLoops) -> Claim:
             statement=f"{grading.short_label(label)} {verb} the event loop: {_rate(loops)} per process, "
             f"{short} takes {numbers.short(mean)}",
             explanation=_explanation(loops),
-            advice=f"Move the work of {label} off the loop (thread or process pool): {effect}",
+            advice=f"Move the work of {label} off the loop (thread or process pool): {effect}"
+            f"{opened_connections.advice(curve)}",
             confirm="twice the processes: throughput doubles while cores are free, and probes wait less; "
             "or the work in threads: probes no longer wait for it",
             impact=1 - (probe.idle_s or 0.0) / mean_s,

@@ -44,7 +44,7 @@ from loadlens.measure.curve import Capacity, capacity_of
 from loadlens.model.facts import Curve, Facts, ReplicaWatch
 from loadlens.model.finding import Counter, Estimate, Grade
 from loadlens.present import numbers
-from loadlens.present.numbers import percent, with_unit
+from loadlens.present.numbers import about, percent, with_unit
 
 ID = "lb.imbalance"
 TITLE = "load is uneven over replicas"
@@ -149,11 +149,11 @@ def _fullness(levels: list[Level]) -> grading.Signal:
             "backends.full", None, text="how long its requests take, by level of load, is not known"
         )
     text = (
-        f"a request takes {own:.2g} times as long there as at the lightest load, "
-        f"{beside:.2g} times at the least loaded (limit {GROWN})"
+        f"a request takes {about(own)} times as long there as at the lightest load, "
+        f"{about(beside)} times at the least loaded (limit {GROWN})"
     )
     passed = own >= GROWN and own >= GROWN * beside
-    return grading.stated("backends.full", passed, text=text, chip=f"{own:.2g} times its light time")
+    return grading.stated("backends.full", passed, text=text, chip=f"{about(own)} times its light time")
 
 
 def _limit(curve: Curve) -> list[grading.Signal]:

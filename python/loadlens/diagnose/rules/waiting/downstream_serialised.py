@@ -170,7 +170,7 @@ def claim(facts: Facts, line: NamelessLine) -> Claim:
         verb = "may wait" if grade is Grade.SUSPECTED else "wait"
         statement = f"Requests {verb} in a line, in the service or behind it, that lets {full.most} through"
         if not isinstance(full.parallelism, Insufficient):
-            at_once = f"{full.parallelism.point:.2g} at work at once"
+            at_once = f"{numbers.about(full.parallelism.point)} at work at once"
             statement = f"Requests {verb} in a line, in the service or behind it: {full.most}, {at_once}"
         advice = (
             "Read who holds and who waits (--metrics, threads of the service, the database's activity): one "

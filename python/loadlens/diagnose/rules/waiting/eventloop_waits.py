@@ -40,6 +40,7 @@ from loadlens.measure.thresholds import LOOP_HELD
 from loadlens.model.facts import Facts, LoopWatch
 from loadlens.model.finding import Grade
 from loadlens.present import numbers, words
+from loadlens.present.numbers import about
 
 ID = "eventloop.waits"
 TITLE = "an event loop waits in a call"
@@ -101,7 +102,7 @@ def claim(facts: Facts, waiting: WaitingLoop) -> Claim:
         ),
     ]
     if loop.others is not None:
-        text = f"{loop.others.point:.2g} other threads of the process are at work (limit {OTHERS:g})"
+        text = f"{about(loop.others.point)} other threads of the process are at work (limit {OTHERS:g})"
         signals.append(grading.at_most("loop.others", loop.others, OTHERS, text=text))
     if not isinstance(compared, str):
         last = compared[-1]

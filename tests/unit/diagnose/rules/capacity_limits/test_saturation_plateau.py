@@ -42,9 +42,7 @@ def test_the_line_where_most_threads_wait_is_named() -> None:
     finding = assess(facts(replace(built, steps=(*built.steps[:-1], top))))
 
     assert isinstance(finding, Finding)
-    assert finding.statement == (
-        "Throughput stops at 10.0 /s from 2 users on; 52 of 64 threads wait at clicks.py:46"
-    )
+    assert finding.statement == ("Throughput stops at 10.0 /s: 52 of 64 threads wait at clicks.py:46")
 
 
 def test_waiting_at_the_highest_load_orders_the_finding() -> None:

@@ -1,0 +1,56 @@
+"""Connections that programs of the service's machine open themselves, besides those of the load.
+
+The kernel counts them for the whole machine. What has nothing to do with the load opens as many at each
+level; a service that opens one for each request opens twice as many for twice the requests.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from loadlens.model.facts import Curve, Step
+
+FEWEST: Final = 100  # answers of a level
+RISE: Final = 1.5  # between the answers of two levels
+ALIKE: Final = 0.1  # between the connections for each answer of two levels
+NEARLY_ONE: Final = 0.9  # for each answer: with fewer, most requests use a connection that stands
+
+
+def by_load(step: Step) -> int | None:
+    """Return how many connections load and probes asked for, over whole trials; None if not counted."""
+    watch = step.connections
+    return None if watch is None else watch.opened if watch.connects is None else watch.connects
+
+
+def besides_load(step: Step) -> float | None:
+    """Return how many others the machine asked for meanwhile; None if not counted."""
+    begun = None if step.kernel is None else step.kernel.begun
+    return None if begun is None else max(0.0, begun - (by_load(step) or 0))
+
+
+def per_request(curve: Curve) -> float | None:
+    """Return how many connections each request makes the service open, the same at two levels or more.
+
+    None where that is fewer than about one, is not the same at all levels, or cannot be known.
+    """
+    seen = sorted(
+        (step.connections.answered, opened / step.connections.answered)
+        for step in curve.steps
+        if step.connections is not None
+        and step.connections.answered >= FEWEST
+        and (opened := besides_load(step)) is not None
+    )
+    if len(seen) < 2 or seen[-1][0] < RISE * seen[0][0]:
+        return None
+    each = [ratio for _, ratio in seen]
+    is_alike = max(each) - min(each) <= ALIKE * max(each)
+    return seen[-1][1] if is_alike and min(each) >= NEARLY_ONE else None
+
+
+def advice(curve: Curve) -> str:
+    """Return a sentence to add to advice on full processors; empty if requests open no connections."""
+    each = per_request(curve)
+    if each is None:
+        return ""
+    count = "a new connection" if each < 2 - NEARLY_ONE else f"{each:.0f} new connections"
+    return f" Each request opens {count} to another program: keep them open and use them again."
