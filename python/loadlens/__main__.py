@@ -7,6 +7,8 @@ import os
 import resource
 import sys
 
+CPU_TO_END_S = 3  # of CPU time, to end a load in order and show it
+
 
 def main() -> None:
     """Run the command line; Ctrl-C during its imports or at its end shows no traceback."""
@@ -21,6 +23,9 @@ def main() -> None:
         # Python would keep modules that it, or a process it starts, could only write in part.
         sys.dont_write_bytecode = True
         os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+    soft, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    if hard != resource.RLIM_INFINITY and hard > CPU_TO_END_S and soft > hard - CPU_TO_END_S:
+        resource.setrlimit(resource.RLIMIT_CPU, (hard - CPU_TO_END_S, hard))  # SIGXCPU comes before SIGKILL
     if sys.warnoptions and not os.environ.get("LOADLENS_DEBUG"):
         import warnings
 
@@ -38,6 +43,8 @@ def main() -> None:
         code = ExitCode.INTERRUPTED
     if is_ours:
         _signal.signal(_signal.SIGINT, _signal.SIG_DFL)  # what is left is not worth a wait
+    if code == ExitCode.CPU_LIMIT:
+        sys.stderr.write("loadlens: the CPU time of this process is used up (ulimit -t)\n")
     sys.exit(streams.end(code, if_lost=ExitCode.OUTPUT))
 
 

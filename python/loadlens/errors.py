@@ -29,6 +29,7 @@ class ExitCode(IntEnum):
     HUNG_UP = 129
     INTERRUPTED = 130
     TERMINATED = 143
+    CPU_LIMIT = 152
 
 
 class LoadlensError(Exception):

@@ -155,6 +155,16 @@ def test_a_signal_seals_the_record_and_shows_the_figures(
     assert loadlens.open(tmp_path / "r").trials[0].is_sealed
 
 
+@pytest.mark.parametrize("limit", ["ulimit -St 1", "ulimit -t 5"])
+def test_a_load_whose_cpu_time_is_used_up_is_sealed_and_shown(limit: str, tmp_path: Path, url: str) -> None:
+    done = shell(f"{limit}; $L hit $U -c 8 -d 50s -o r", tmp_path, url)
+
+    assert done.returncode == 152, done.stderr
+    assert b"stopped early" in done.stdout
+    assert b"the CPU time of this process is used up (ulimit -t)" in done.stderr
+    assert loadlens.open(tmp_path / "r").trials[0].is_sealed
+
+
 # A shell that is not interactive ignores SIGINT in a job that it begins with `&`, though not from its first
 # instruction on.
 STORM = "trap '' {0}; {1} & while kill -{0} $! 2>&-; do sleep 0.02; done; wait $!"

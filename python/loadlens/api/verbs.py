@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from loadlens.api.flags import CapacityFlags, CompareFlags, ExplainFlags, HitFlags, RunFlags
 
 Answer = TypeVar("Answer", bound=Outcome)
-ENDED: Final = (ExitCode.INTERRUPTED, ExitCode.TERMINATED, ExitCode.HUNG_UP)
+ENDED: Final = (ExitCode.INTERRUPTED, ExitCode.TERMINATED, ExitCode.HUNG_UP, ExitCode.CPU_LIMIT)
 
 
 @described

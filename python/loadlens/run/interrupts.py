@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and SIGHUP: the first ends the run in order, the second at once.
+"""Ctrl-C, SIGTERM, SIGHUP and SIGXCPU: the first ends the run in order, the second at once.
 
 The first only sets a flag, so that it never interrupts the engine, the sealing of a trial or the end of
 services. While the lab merely waits (for a build or a starting service), inside `allowed()`, the first raises
@@ -23,6 +23,7 @@ _CODES = {
     signal.SIGINT: ExitCode.INTERRUPTED,
     signal.SIGTERM: ExitCode.TERMINATED,
     signal.SIGHUP: ExitCode.HUNG_UP,
+    signal.SIGXCPU: ExitCode.CPU_LIMIT,
 }
 _SHOW_CURSOR = "\x1b[?25h"
 
@@ -99,6 +100,8 @@ class Interrupts:
     def _on_signal(self, number: int, _frame: FrameType | None) -> None:
         code = _CODES[signal.Signals(number)]
         if self.is_set:
+            if number == signal.SIGXCPU:  # the kernel repeats it with every second of CPU time
+                return
             # stderr may be in the middle of a line and its buffer locked: write to the descriptor.
             if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
                 os.write(2, f"{_SHOW_CURSOR}\n".encode())
