@@ -60,6 +60,7 @@ LIMITS = (
     Limit(
         "ulimit -v 4000000", "address space", refuses=frozenset({"run", "report"}), allows=SMALL | {"show"}
     ),
+    Limit("ulimit -d 600000", "data", refuses=frozenset({"run", "report"}), allows=SMALL | {"hit", "show"}),
     Limit("ulimit -n 24", "open files", refuses=LAB, allows=SMALL),
     Limit("ulimit -n 12", "open files", refuses=LAB, allows=SMALL),
     Limit("ulimit -Sn 12", "", allows=SMALL | LAB),  # a soft limit is raised

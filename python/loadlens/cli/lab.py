@@ -20,6 +20,8 @@ PACKAGES: Final = ("jinja2", "numpy", "pg8000", "polars", "prometheus_client", "
 INSTALL: Final = "pip install 'loadlens[lab]'"
 FILES: Final = 64  # of the lab itself; the engine says what connections need
 THREADS: Final = 24  # and processes: those of a testbed, and of libraries besides those of each core
+PRIVATE: Final = 512 << 20  # bytes that may be written to: Polars and its threads; 0.3 GiB were enough
+PRIVATE_OF_CHARTS: Final = 1 << 30  # 0.7 GiB were too few
 OF_CHARTS: Final = 72 << 30  # V8 reserves 64 GiB for the sandbox of its scripts
 
 
@@ -54,6 +56,14 @@ def demand(verb: str, *, draws: bool) -> None:
     if not is_installed():
         raise UsageError(f"{verb} needs more packages: {INSTALL}")
     cores = len(os.sched_getaffinity(0))
+    private, _ = resource.getrlimit(resource.RLIMIT_DATA)
+    wanted = PRIVATE + draws * PRIVATE_OF_CHARTS
+    if private != resource.RLIM_INFINITY and private < wanted:
+        raise TooLargeError(
+            f"{verb} needs {wanted / 2**30:.1f} GiB of data, most of it never used, "
+            f"and the limit is {private / 2**30:.1f} GiB (ulimit -d)",
+            hint="ulimit -d unlimited",
+        )
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if limit != resource.RLIM_INFINITY:
         from loadlens.record.sample_rows import addresses_of_tables
