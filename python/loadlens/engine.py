@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 try:
     from loadlens import _engine
 except ImportError as fault:
-    raise EngineError(
+    raise limit_met(fault) or EngineError(
         f"the compiled engine cannot be loaded: {fault}", hint="pip install --force-reinstall loadlens"
     ) from fault
 

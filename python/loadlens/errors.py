@@ -158,7 +158,8 @@ def _system_error(fault: BaseException) -> int | None:
 def limit_met(fault: BaseException) -> EngineError | None:
     """Return the limit that made a system call or the start of a thread fail; None for other faults."""
     number = _system_error(fault)
-    if isinstance(fault, MemoryError):
+    is_unmapped = isinstance(fault, ImportError) and "failed to map segment" in str(fault)
+    if isinstance(fault, MemoryError) or is_unmapped:
         number = errno.ENOMEM
     elif isinstance(fault, RuntimeError) and "can't start new thread" in str(fault):
         number = errno.EAGAIN
@@ -184,7 +185,7 @@ def nearest(written: str, names: Sequence[str]) -> str | None:
     """Return the word within two edits (insert, delete, change, swap neighbours), the closest first."""
     best: tuple[int, str] | None = None
     for word in names:
-        if abs(len(word) - len(written)) > 2 or len(written) > 80:
+        if word == written or abs(len(word) - len(written)) > 2 or len(written) > 80:
             continue
         edits = _edits(written.lower(), word.lower())
         if edits <= 2 and edits < max(len(word), len(written)) and (best is None or edits < best[0]):

@@ -59,6 +59,7 @@ BYTES = (
     Edge("$L hit $U -n 5 -q -o $'r\\xff'", 2, ("not UTF-8", "--out")),
     Edge("mkdir $'r\\xff'; cd $'r\\xff'; $L hit $U -n 5 -q", 0, (), ("errors 0",)),
     Edge("mkdir $'r\\xff'; cd $'r\\xff'; $L hit $U -n 5 -q -o r", 2, ("not UTF-8", "--out")),
+    Edge("mkdir $'t\\xff'; TMPDIR=$PWD/$'t\\xff' $L explain $U -q", 2, ("not UTF-8", "TMPDIR")),
     Edge("mkdir gone; cd gone; rmdir ../gone; $L check study.yaml", 2, ("study.yaml",)),
     Edge(f"$L show {'a' * 300}", 2, ("file name too long",)),
     Edge(f"$L check {'a' * 300}", 2, ("file name too long",)),
@@ -74,6 +75,11 @@ BOUNDS = (
     Edge("$L ui . --port 99999", 2, ("--port",)),
     Edge("$L ui . --origin load.example.com", 2, ("not an origin", "--origin")),
     Edge("ulimit -n 256; $L hit $U -c 1000 -n 1000", 2, ("file descriptors", "256")),
+    Edge("ulimit -n 14; $L fleet doctor --fleet local:1 --no-measure", 2, ("needs 40 open files", "14")),
+    Edge("$L hit $U -n 5 -o ''", 2, ("an empty name", "--out")),
+    Edge("$L hit $U -n 5 -o -", 2, ("a record is a folder", "--json")),
+    Edge("$L hit $U -n 5 -o json=a.json -o json=b.json", 2, ("two files of one format: json",)),
+    Edge("ln -s l l; $L check l", 2, ("there is no study l\n  try ",)),
     Edge("$L hit http://nohost.invalid/", 3, ("nohost.invalid",)),
 )
 

@@ -82,7 +82,9 @@ class Outputs:
         if self.record is not None:
             return self.record
         unique = f"{name}-{secrets.token_hex(4)}"  # it marks processes: no other run may be called so
-        return stack.enter_context(temporary.folder(unique)) / unique
+        folder = stack.enter_context(temporary.folder(unique)) / unique
+        refuse_bytes_in(folder, "TMPDIR")
+        return folder
 
     def write(self, as_json: Callable[[], str], result: Callable[[], Result]) -> None:
         """Write each file, and end the exports; what fails keeps nothing from the others.
@@ -222,6 +224,10 @@ def outputs_of(
     files: dict[str, Path] = {}
     sent: list[str] = []
     for text in texts:
+        if not text:
+            raise UsageError("an empty name", where="--out", hint="-o DIR, a new folder")
+        if text == "-":
+            raise UsageError("a record is a folder", where="--out -", hint="--json, which prints the result")
         if "=" not in text and text not in (*FORMATS, *SENT):
             if record is not None:
                 raise UsageError("two records", where="--out", hint=f"-o {text}, or -o {record}")

@@ -13,6 +13,7 @@ import logging
 import math
 import os
 import re
+import resource
 import socket
 import ssl
 import sys
@@ -27,13 +28,15 @@ from urllib.parse import urlsplit
 from distributed import Client, Future, LocalCluster, Security, rpc
 
 from loadlens import temporary
-from loadlens.errors import EngineError, UsageError
+from loadlens.errors import EngineError, TestbedError, TooLargeError, UsageError, limit_met
 from loadlens.fleet import agent, ssh
 from loadlens.fleet.place import Place
 
 CONNECT_S: Final = 5.0
 ANSWER_S: Final = 10.0  # of a node that is asked who it is
 ASK_S: Final = 0.1  # for each node, to ask all of them
+FILES: Final = 30  # open at once by a scheduler here, and its client
+FILES_A_NODE: Final = 10
 MOST_NODES: Final = 1500  # at 1,000 beats/s each has one every 1.5 s; its engine stops after 2 s without
 JOIN_S: Final = 120.0  # until as many nodes have joined as are wanted
 SAY_S: Final = 2.0  # until that is said to be waited for
@@ -236,24 +239,40 @@ def _scheduler(place: Place, held: contextlib.ExitStack) -> str:
 def _local(nodes: int) -> Iterator[LocalCluster]:
     """Run a scheduler, and workers on this machine, each in a process of its own."""
     os.getcwd()  # where workers begin: the error of a deleted folder is one of this process
-    with (
-        temporary.folder("fleet") as folder,
-        LocalCluster(
-            n_workers=nodes,
-            threads_per_worker=1,
-            processes=True,
-            host="127.0.0.1",
-            memory_limit=0,
-            preload=[DEAF],
-            local_directory=str(folder),
-            scheduler_kwargs={
-                "local_directory": str(folder)
-            },  # else it leaves its own in the system's folder
-            dashboard_address="127.0.0.1:0",  # None means port 8787, which may be taken
-            silence_logs=logging.CRITICAL,
-        ) as cluster,
-    ):
-        yield cluster
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = FILES + FILES_A_NODE * nodes
+    if hard != resource.RLIM_INFINITY and hard < wanted:  # Dask would wait for ever
+        raise TooLargeError(
+            f"a fleet of local:{nodes} needs {wanted} open files, and the limit is {hard} (ulimit -Hn)",
+            where="--fleet",
+            hint=f"a higher limit: ulimit -n {wanted}",
+        )
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    with temporary.folder("fleet") as folder:
+        try:
+            cluster = LocalCluster(
+                n_workers=nodes,
+                threads_per_worker=1,
+                processes=True,
+                host="127.0.0.1",
+                memory_limit=0,
+                preload=[DEAF],
+                local_directory=str(folder),
+                # else it leaves its own in the system's folder
+                scheduler_kwargs={"local_directory": str(folder)},
+                dashboard_address="127.0.0.1:0",  # None means port 8787, which may be taken
+                silence_logs=logging.CRITICAL,
+            )
+        except RuntimeError as fault:  # a worker that ended, of which Dask says no more
+            why = _cause(fault)
+            raise limit_met(why) or TestbedError(
+                f"the nodes of local:{nodes} do not start: {_first_line(why)}",
+                where="--fleet",
+                hint="fewer nodes, or higher limits (ulimit -a)",
+            ) from None
+        with cluster:
+            yield cluster
 
 
 def _workers(client: Client) -> dict[str, Any]:
