@@ -21,14 +21,16 @@ def level(answered: int, *, opened: float | None) -> Step:
     ("levels", "each"),
     [
         ([(400, 400), (1_000, 1_000)], 1.0),
-        ([(400, 1_210), (1_000, 3_010)], 3.01),  # 10 of another program
+        ([(400, 1_240), (1_000, 3_040)], 3.0),  # 40 of another program at both
+        ([(40, 80), (400, 440), (1_000, 1_040)], 1.0),
+        ([(40, 80), (400, 800), (1_000, 1_040)], None),  # 360 more were opened between, for something else
         ([(400, 400), (500, 500)], None),  # 25 % more answers: another program may open as many
         ([(400, 400), (1_000, 400)], None),  # as many at both
         ([(400, 0), (1_000, 0)], None),
         ([(400, 200), (1_000, 500)], None),  # every second request: what most of them use stands
         ([(400, 400)], None),
         ([(400, None), (1_000, 1_000)], None),
-        ([(90, 90), (1_000, 1_000)], None),  # too few answers to count
+        ([(20, 20), (110, 110)], None),  # too few answers to count
     ],
 )
 def test_what_grows_with_the_answers_is_opened_by_them(

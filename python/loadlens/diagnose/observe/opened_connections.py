@@ -10,9 +10,9 @@ from typing import Final
 
 from loadlens.model.facts import Curve, Step
 
-FEWEST: Final = 100  # answers of a level
-RISE: Final = 1.5  # between the answers of two levels
-ALIKE: Final = 0.1  # between the connections for each answer of two levels
+FEWEST: Final = 100  # answers that the last level has more than the first
+RISE: Final = 1.5  # times its answers
+ALIKE: Final = 0.1  # of a level's connections, from the line between the first level and the last
 NEARLY_ONE: Final = 0.9  # for each answer: with fewer, most requests use a connection that stands
 
 
@@ -29,22 +29,23 @@ def besides_load(step: Step) -> float | None:
 
 
 def per_request(curve: Curve) -> float | None:
-    """Return how many connections each request makes the service open, the same at two levels or more.
+    """Return by how many connections each further request makes more; None if not known, or fewer than one.
 
-    None where that is fewer than about one, is not the same at all levels, or cannot be known.
+    What is opened at each level whatever the load, such as that of checks and scrapes, does not count.
     """
     seen = sorted(
-        (step.connections.answered, opened / step.connections.answered)
+        (step.connections.answered, opened)
         for step in curve.steps
-        if step.connections is not None
-        and step.connections.answered >= FEWEST
-        and (opened := besides_load(step)) is not None
+        if step.connections is not None and (opened := besides_load(step)) is not None
     )
-    if len(seen) < 2 or seen[-1][0] < RISE * seen[0][0]:
+    if len(seen) < 2:
         return None
-    each = [ratio for _, ratio in seen]
-    is_alike = max(each) - min(each) <= ALIKE * max(each)
-    return seen[-1][1] if is_alike and min(each) >= NEARLY_ONE else None
+    (fewest, at_fewest), (most, at_most) = seen[0], seen[-1]
+    if most - fewest < FEWEST or most < RISE * fewest:
+        return None
+    each = (at_most - at_fewest) / (most - fewest)
+    on_line = all(abs(at_fewest + each * (n - fewest) - opened) <= ALIKE * opened for n, opened in seen)
+    return each if on_line and each >= NEARLY_ONE else None
 
 
 def advice(curve: Curve) -> str:
