@@ -91,20 +91,24 @@ def claim(facts: Facts, closed: ClosedCurve) -> Claim:
     ]
 
     def texts(_: Grade) -> Words:
-        rate, waiting = most_of(curve, capacity).words, waiting_share(curve, capacity)
+        most_rate, waiting = most_of(curve, capacity), waiting_share(curve, capacity)
+        rate, is_known = most_rate.words, isinstance(most_rate.figure, Estimate)
+        stops, stays, rest = f"Throughput stops at {rate}", f"stays at {rate}", f": {rate} stays"
+        if not is_known:
+            stops, stays, rest = "Throughput stops growing", "grows no more", ""
         crowd = top.crowd
-        statement = f"Throughput stops at {rate}; beyond {saturation.plateau_from:g} users all further ones "
+        statement = f"{stops}; beyond {saturation.plateau_from:g} users all further ones "
         statement += "wait"
         if knee is not None:
-            statement = f"Throughput stops at {rate} from {words.users(knee)} on; further users only wait"
+            statement = f"{stops} from {words.users(knee)} on; further users only wait"
         if crowd is not None:
             where = f"{numbers.about(crowd.waiting)} of {numbers.about(crowd.at_work)} threads"
-            statement = f"Throughput stops at {rate}: {where} wait at {crowd.line}"
+            statement = f"{stops}: {where} wait at {crowd.line}"
         explanation = f"At {top.load:g} users {percent(waiting)} of the response time is waiting."
         first = next((step for step in curve.steps if step.load >= saturation.plateau_from), top)
         if first is not top:
             explanation = (
-                f"From {first.load:g} to {top.load:g} users throughput stays at {rate} while the mean "
+                f"From {first.load:g} to {top.load:g} users throughput {stays} while the mean "
                 f"response time goes from {numbers.short(first.response.mean)} to "
                 f"{numbers.short(top.response.mean)}."
             )
@@ -113,7 +117,7 @@ def claim(facts: Facts, closed: ClosedCurve) -> Claim:
         return Words(
             statement=statement,
             explanation=explanation,
-            advice=f"Keep at most {most} in flight at once and refuse the rest early: {rate} stays.",
+            advice=f"Keep at most {most} in flight at once and refuse the rest early{rest}.",
             confirm=f"users {max(1, users // 2)}, {users} and {2 * users}: throughput equal beyond the knee, "
             "R = N / X - Z",
             impact=waiting,

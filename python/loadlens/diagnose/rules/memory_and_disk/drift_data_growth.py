@@ -3,15 +3,17 @@
 **Means.** The service does more for each request than for the one before: a table without an index to which
 every request adds, a list that is searched, a log that is read again. The cost per request keeps growing.
 
-**Needs.** One level of load that was measured twice in one life of the service, with other levels or a pause
-in between: the median is 10 % higher the second time, with its interval. Times rise within trials as well: in
-more trials than they fall, in a quarter of the trials with at least 150 requests (by more than chance at 1 %,
-and by 3 %), and they fall in none. The rises are in proportion to the requests of each trial, not to its
-length. Requests that met a pause are left out. Only closed loads count, since under an open load above the
-capacity waits grow by themselves.
+**Needs.** One level of load that was measured twice in one life of the service, with other levels or a
+pause in between: the median is 10 % higher the second time, with its interval. Times rise within trials as
+well: in more trials than they fall, in a quarter of the trials with at least 150 requests (by more than
+chance at 1 %, and by 3 %), and they fall in none. Where the median has doubled at least, times may fall in
+fewer trials than they rise in; it is suspected then. The rises are in proportion to the requests of each
+trial, not to its length. Requests that met a pause are left out. Only closed loads count, since under an
+open load above the capacity waits grow by themselves.
 
-**Ruled out by.** Trials in which times fall: a cold start. Rises in proportion to time alone. Other programs
-that used the machine meanwhile. Memory that grows with the requests is reported separately.
+**Ruled out by.** Trials in which times fall: a cold start, after which the same load cannot take twice as
+long. Rises in proportion to time alone. Other programs that used the machine meanwhile. Memory that grows
+with the requests is reported separately.
 
 **Thresholds.** 10 %: repeated runs differ by less. 3 % within a trial: the least that a few hundred requests
 can show. With one trial per level the finding is at most probable: the interval of the change covers the
@@ -41,6 +43,7 @@ TITLE = "requests take longer the more were answered"
 EXPLAINS: tuple[str, ...] = ()
 
 LEAST_CHANGE = 1.10
+DOUBLED = 2.0
 RISING_SHARE = 0.25
 RISING_ALONE = 0.5  # where no level was measured twice
 FEWEST_RISING = 2
@@ -64,7 +67,9 @@ def claim(facts: Facts, drift: tuple[Curve, Slowdown]) -> Claim | Nothing:
         return Nothing("times rise in no trial")
     rises = f"times rise in {slow.rising} of {slow.trials} trials and fall in {slow.falling}"
     least = RISING_SHARE if isinstance(change, Estimate) else RISING_ALONE
-    is_rising = slow.falling == 0 and slow.rising >= max(FEWEST_RISING, least * slow.trials)
+    is_rising: bool | None = slow.rising >= max(FEWEST_RISING, least * slow.trials)
+    if is_rising and slow.falling:
+        is_rising = None if _has_doubled(slow) and slow.rising > slow.falling else False
     text, more = "no level measured twice", ""
     if isinstance(change, Estimate):
         at = "" if slow.load is None else f" at {slow.load:g} users"
@@ -110,6 +115,11 @@ def claim(facts: Facts, drift: tuple[Curve, Slowdown]) -> Claim | Nothing:
     return on_curve(curve, signals, _rivals(facts, curve, slow), words, cap=cap)
 
 
+def _has_doubled(slow: Slowdown) -> bool:
+    change = slow.change
+    return isinstance(change, Estimate) and change.low is not None and change.low >= DOUBLED
+
+
 def _follows(slow: Slowdown) -> grading.Signal:
     text = f"rises within trials are in proportion to the {slow.follows} of each"
     if slow.follows == "unknown":
@@ -128,7 +138,9 @@ def _rivals(facts: Facts, curve: Curve, slow: Slowdown) -> list[Counter]:
     has_dense = any(look.load == slow.load for look in facts.dense)
     more_load = "as many users, perhaps more probes the second time"
     return [
-        grading.rival("cold start", f"times fall in {slow.falling} trials", slow.falling == 0),
+        grading.rival(
+            "cold start", f"times fall in {slow.falling} trials", slow.falling == 0 or _has_doubled(slow)
+        ),
         grading.rival(
             "more load",
             more_load if has_dense else "the same level is compared with itself",

@@ -9,7 +9,7 @@ import pytest
 
 from loadlens.diagnose.rules.capacity_limits.saturation_plateau import assess
 from loadlens.model.facts import Crowd
-from loadlens.model.finding import Absent, Finding, Grade, NotAssessed
+from loadlens.model.finding import Absent, Finding, Grade, NotAssessed, Undecided
 from tests.unit.diagnose.build import (
     curve,
     estimate,
@@ -42,7 +42,19 @@ def test_the_line_where_most_threads_wait_is_named() -> None:
     finding = assess(facts(replace(built, steps=(*built.steps[:-1], top))))
 
     assert isinstance(finding, Finding)
-    assert finding.statement == ("Throughput stops at 10.0 /s: 52 of 64 threads wait at clicks.py:46")
+    assert finding.statement == "Throughput stops at 10.0 /s: 52 of 64 threads wait at clicks.py:46"
+
+
+def test_a_plateau_of_unknown_height_is_told_without_a_number() -> None:
+    unknown = Undecided("throughput", "1/s", "needs at least 3 trials, has 2")
+    built = plateau(trials=1)
+    alone, *reached = built.steps[:3]
+    steps = (alone, *(replace(step, throughput=unknown) for step in reached))
+    finding = assess(facts(replace(built, steps=steps)))
+
+    assert isinstance(finding, Finding)
+    assert finding.statement == "Throughput stops growing from 2 users on; further users only wait"
+    assert finding.advice == "Keep at most 2 in flight at once and refuse the rest early."
 
 
 def test_waiting_at_the_highest_load_orders_the_finding() -> None:

@@ -51,17 +51,25 @@ def test_times_that_grow_with_what_was_answered_are_found() -> None:
     [
         slowdown(change=estimate(1.05, unit="ratio")),  # runs differ by as much
         slowdown(rising=1, falling=6),  # it was cold at first
-        slowdown(falling=1),
+        slowdown(falling=1, change=estimate(1.8, unit="ratio")),
+        slowdown(rising=1, falling=1),
         slowdown(rising=2),  # of eleven trials
         slowdown(follows="clock"),
     ],
-    ids=["small", "cold", "falls once", "rises rarely", "with the clock"],
+    ids=["small", "cold", "falls once", "falls as often", "rises rarely", "with the clock"],
 )
 def test_what_else_changes_times_is_none(other: Slowdown) -> None:
     answer = assess(record(other))
 
     assert isinstance(answer, Absent)
     assert "times rise in" in answer.reason
+
+
+def test_a_level_that_takes_twice_as_long_is_a_suspicion_though_times_fall_once() -> None:
+    finding = assess(record(slowdown(rising=2, falling=1, trials=7)))
+
+    assert isinstance(finding, Finding)
+    assert finding.grade is Grade.SUSPECTED
 
 
 def test_a_level_measured_once_is_a_suspicion_where_most_trials_rise() -> None:
