@@ -233,7 +233,8 @@ class Cluster:
 def scheduler(folder: Path, host: str) -> Iterator[str]:
     """Run a scheduler within the block; yields its address."""
     file = folder / "scheduler.json"
-    with dask("scheduler", "--host", host, "--port", "0", "--scheduler-file", str(file), "--no-show"):
+    own = ("--host", host, "--port", "0", "--scheduler-file", str(file), "--no-show")
+    with dask("scheduler", *own, temporary=folder):
         until = time.monotonic() + JOIN_S
         while not (file.exists() and file.read_text().endswith("}")) and time.monotonic() < until:
             time.sleep(0.02)
@@ -406,7 +407,7 @@ def once(nodes: Cluster, name: str, server: Origin, way: Way, after_s: float) ->
     try:
         result: Any = run_trial(nodes.fleet, plan_of(server.port, KILL_RATE, KILL_LENGTH_S))
     except EngineError as fault:
-        result, outcome = None, f"refused: {type(fault).__name__}"
+        result, outcome = None, f"refused: {type(fault).__name__}: {fault.message}"
     timer.cancel()
     timer.join()
     until = time.monotonic() + STRAY_S

@@ -79,7 +79,7 @@ class Cluster:
                 ],
                 stdout=log,
                 stderr=log,
-                env={**os.environ, "PYTHONPATH": str(python_path)},
+                env={**os.environ, "PYTHONPATH": str(python_path), "TMPDIR": str(self._folder)},
                 preexec_fn=_end_with_us,
             )
 
