@@ -15,12 +15,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from loadlens.model.workload import PemFile, Tls
 
 _TEXT_FORMAT: Final = "text/plain;version=0.0.4"
 _LARGEST_BYTES: Final = 16 << 20
+_MOST_INTERIM: Final = 100  # answers before the final one
 REDIRECTS: Final = (301, 302, 303, 307, 308)
 _SYSTEM: Final = ("SSL_CERT_FILE", "SSL_CERT_DIR")  # in place of what the operating system trusts
 _UNTRUSTED: Final = "the certificate's issuer is not trusted"
@@ -78,8 +79,26 @@ def connection(host: str, port: int, tls: Tls | None, *, within_s: float) -> htt
         FileFault: A file of certificates cannot be used.
     """
     if tls is None:
-        return http.client.HTTPConnection(host, port, timeout=within_s)
-    return _Secured(host, port, tls, within_s)
+        made = http.client.HTTPConnection(host, port, timeout=within_s)
+    else:
+        made = _Secured(host, port, tls, within_s)
+    made.response_class = _Answer
+    return made
+
+
+class _Answer(http.client.HTTPResponse):
+    """An answer after few interim ones (1xx): `http.client` reads them for as long as they come."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self._heads = 0
+
+    def _read_status(self) -> tuple[str, int, str]:
+        self._heads += 1
+        if self._heads > _MOST_INTERIM + 1:
+            raise http.client.HTTPException(f"more than {_MOST_INTERIM} interim answers")
+        read: tuple[str, int, str] = super()._read_status()  # type: ignore[misc]
+        return read
 
 
 class _Secured(http.client.HTTPConnection):

@@ -80,6 +80,8 @@ BOUNDS = (
     Edge("$L hit $U -n 5 -o -", 2, ("a record is a folder", "--json")),
     Edge("$L hit $U -n 5 -o json=a.json -o json=b.json", 2, ("two files of one format: json",)),
     Edge("ln -s l l; $L check l", 2, ("there is no study l\n  try ",)),
+    Edge("$L init ${U}bad/interim_endless -o -", 3, ("more than 100 interim answers",)),
+    Edge("$L init ${U}bad/interim_100_times -o -", 0),
     Edge("$L hit http://nohost.invalid/", 3, ("nohost.invalid",)),
 )
 
