@@ -3,13 +3,14 @@
 **Means.** The service does more for each request than for the one before: a table without an index to which
 every request adds, a list that is searched, a log that is read again. The cost per request keeps growing.
 
-**Needs.** One level of load that was measured twice in one life of the service, with other levels or a
-pause in between: the median is 10 % higher the second time, with its interval. Times rise within trials as
-well: in more trials than they fall, in a quarter of the trials with at least 150 requests (by more than
-chance at 1 %, and by 3 %), and they fall in none. Where the median has doubled at least, times may fall in
-fewer trials than they rise in; it is suspected then. The rises are in proportion to the requests of each
-trial, not to its length. Requests that met a pause are left out. Only closed loads count, since under an
-open load above the capacity waits grow by themselves.
+**Needs.** One level of load that was measured twice in one life of the service, with other levels or a pause
+in between: the median is 10 % higher the second time, with its interval. Times rise within trials as well: in
+more trials than they fall, in a quarter of the trials with at least 150 requests (by more than chance at 1 %,
+and by 3 %), and they fall in none. The rises are in proportion to the requests of each trial, not to its
+length. Or else the median has doubled, and every level that was measured again gave less each time, in an
+order that chance makes in fewer than 5 % of the cases; with the median doubled alone it is suspected, where
+times fall in fewer trials than they rise in. Requests that met a pause are left out. Only closed loads count,
+since under an open load above the capacity waits grow by themselves.
 
 **Ruled out by.** Trials in which times fall: a cold start, after which the same load cannot take twice as
 long. Rises in proportion to time alone. Other programs that used the machine meanwhile. Memory that grows
@@ -28,6 +29,8 @@ retention period.
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Sequence
 
 from loadlens.diagnose import grading
@@ -37,13 +40,15 @@ from loadlens.model.facts import Curve, Facts
 from loadlens.model.finding import Counter, Estimate, Grade
 from loadlens.model.shapes import Slowdown
 from loadlens.present import numbers
+from loadlens.present.words import plural
 
 ID = "drift.data-growth"
 TITLE = "requests take longer the more were answered"
-EXPLAINS: tuple[str, ...] = ()
+EXPLAINS: tuple[str, ...] = ("saturation.plateau", "noise.between-runs", "steady.none")
 
 LEAST_CHANGE = 1.10
-DOUBLED = 2.0
+DOUBLED = 2.0  # only from here on does it explain others
+BY_CHANCE = 0.05
 RISING_SHARE = 0.25
 RISING_ALONE = 0.5  # where no level was measured twice
 FEWEST_RISING = 2
@@ -65,28 +70,19 @@ def claim(facts: Facts, drift: tuple[Curve, Slowdown]) -> Claim | Nothing:
     (curve, slow), change = drift, drift[1].change
     if not slow.rising and not isinstance(change, Estimate):
         return Nothing("times rise in no trial")
-    rises = f"times rise in {slow.rising} of {slow.trials} trials and fall in {slow.falling}"
-    least = RISING_SHARE if isinstance(change, Estimate) else RISING_ALONE
-    is_rising: bool | None = slow.rising >= max(FEWEST_RISING, least * slow.trials)
-    if is_rising and slow.falling:
-        is_rising = None if _has_doubled(slow) and slow.rising > slow.falling else False
     text, more = "no level measured twice", ""
     if isinstance(change, Estimate):
         at = "" if slow.load is None else f" at {slow.load:g} users"
         later = f"{slow.requests:,} requests and {slow.seconds:.0f} s later"
         text = f"median{at} {numbers.shown(change)} times the first, {later} (limit {LEAST_CHANGE:g})"
         more = numbers.signed_percent(change.point - 1)
+        if _has_doubled(slow):
+            more = f"{numbers.about(change.point)} times as long"
     signals = [
         grading.at_least(
             "drift.change", change, LEAST_CHANGE, text=text, chip=f"{more} at one level" if more else ""
         ),
-        grading.stated(
-            "drift.within",
-            is_rising if slow.trials else None,
-            text=rises if slow.trials else "no trial has 150 requests for a trend within it",
-            chip=f"rises in {slow.rising} of {slow.trials} trials",
-        ),
-        _follows(slow),
+        *_order(curve, slow),
     ]
 
     def words(grade: Grade) -> Words:
@@ -105,14 +101,43 @@ def claim(facts: Facts, drift: tuple[Curve, Slowdown]) -> Claim | Nothing:
             statement=statement,
             explanation=explanation,
             advice=f"Look for what each request adds to and each one reads{soon}: index it, bound it, or "
-            "expire it.",
+            "expire it; or for what requests take and do not give back.",
             confirm="the data set of the beginning brings the first times back; a restart alone does not",
             impact=impact,
             scope=f"{slow.label} · {curve.label}",
         )
 
     cap = Grade.STRONG if slow.rising > 2 else Grade.PROBABLE
-    return on_curve(curve, signals, _rivals(facts, curve, slow), words, cap=cap)
+    doubled = _has_doubled(slow)
+    return on_curve(curve, signals, _rivals(facts, curve, slow), words, cap=cap, explains_others=doubled)
+
+
+def _order(curve: Curve, slow: Slowdown) -> list[grading.Signal]:
+    """Require that times rise with the requests: within trials, or from each trial of a level to the next."""
+    levels = [step.throughput_trials for step in curve.steps if len(step.throughput_trials) > 1]
+    chance = 1 / math.prod(math.factorial(len(trials)) for trials in levels)
+    if _has_doubled(slow) and chance < BY_CHANCE and all(_falls(trials) for trials in levels):
+        example = max(levels, key=lambda trials: trials[0] / trials[-1])
+        rates = ", ".join(numbers.with_unit(rate, "1/s") for rate in example)
+        text = f"{plural(len(levels), 'repeated level')} gave less each time, one {rates} "
+        text += f"(by chance {numbers.percent(chance)}, limit {numbers.percent(BY_CHANCE)})"
+        return [grading.stated("drift.repeats", True, text=text, chip="less each time")]
+    rises = f"times rise in {slow.rising} of {slow.trials} trials and fall in {slow.falling}"
+    least = RISING_SHARE if isinstance(slow.change, Estimate) else RISING_ALONE
+    is_rising: bool | None = slow.rising >= max(FEWEST_RISING, least * slow.trials)
+    if is_rising and slow.falling:
+        is_rising = None if _has_doubled(slow) and slow.rising > slow.falling else False
+    within = grading.stated(
+        "drift.within",
+        is_rising if slow.trials else None,
+        text=rises if slow.trials else "no trial has 150 requests for a trend within it",
+        chip=f"rises in {slow.rising} of {slow.trials} trials",
+    )
+    return [within, _follows(slow)]
+
+
+def _falls(trials: Sequence[float]) -> bool:
+    return all(after < before for before, after in itertools.pairwise(trials))
 
 
 def _has_doubled(slow: Slowdown) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from loadlens.diagnose.rules.memory_and_disk.drift_data_growth import assess
-from loadlens.model.facts import Facts
+from loadlens.model.facts import Facts, Step
 from loadlens.model.finding import Absent, Finding, Grade, NotAssessed, NotMeasured
 from loadlens.model.shapes import Slowdown
 from tests.unit.diagnose.build import curve, estimate, step
@@ -41,7 +41,7 @@ def test_times_that_grow_with_what_was_answered_are_found() -> None:
 
     assert isinstance(finding, Finding)
     assert finding.grade is Grade.STRONG
-    assert finding.statement == "POST /b takes +200.0 % after 20,000 requests"
+    assert finding.statement == "POST /b takes 3 times as long after 20,000 requests"
     assert "10,000 requests" in finding.advice
     assert finding.impact == pytest.approx(2 / 3)
 
@@ -70,6 +70,40 @@ def test_a_level_that_takes_twice_as_long_is_a_suspicion_though_times_fall_once(
 
     assert isinstance(finding, Finding)
     assert finding.grade is Grade.SUSPECTED
+
+
+def again(*levels: tuple[float, ...]) -> tuple[Step, ...]:
+    """Levels with the throughput of their trials, in order."""
+    return tuple(
+        replace(step(users, rates[0], 0.05), throughput_trials=rates) for users, rates in enumerate(levels, 1)
+    )
+
+
+@pytest.mark.parametrize(
+    ("levels", "is_clear"),
+    [
+        ([(582.0, 301.0, 188.0), (395.0, 175.0, 159.0)], True),  # 1 / (3! 3!) = 2.8 %
+        ([(582.0, 301.0, 188.0), (260.0, 210.0)], False),  # 1 / (3! 2!) = 8.3 %
+        ([(582.0, 301.0, 188.0), (395.0, 159.0, 175.0)], False),  # one trial of a level gave more
+    ],
+)
+def test_levels_that_give_less_each_time_are_as_good_as_rises_within_trials(
+    levels: list[tuple[float, ...]], is_clear: bool
+) -> None:
+    seen = slowdown(rising=2, falling=2, trials=10, follows="unknown")
+    answer = assess(Facts(4, (replace(curve(*again(*levels)), slowdowns=(seen,)),)))
+
+    assert isinstance(answer, Finding) == is_clear
+    if isinstance(answer, Finding):
+        assert answer.grade is Grade.PROBABLE
+        assert answer.explains_others
+
+
+def test_a_small_change_explains_no_plateau() -> None:
+    finding = assess(record(slowdown(change=estimate(1.5, unit="ratio"))))
+
+    assert isinstance(finding, Finding)
+    assert not finding.explains_others
 
 
 def test_a_level_measured_once_is_a_suspicion_where_most_trials_rise() -> None:
