@@ -11,6 +11,7 @@ import time
 from collections.abc import Collection
 from pathlib import Path
 
+from loadlens.measure.whole_run import facts
 from loadlens.model.trial import Outcome, TrialStatus
 from loadlens.record import RunRecord, TrialRecord, is_record, layout
 from tests.end_to_end.testbed_cases import still_there
@@ -128,3 +129,9 @@ def assert_sound(record: RunRecord, but: Collection[str] = ()) -> None:
             assert trial.status in (TrialStatus.ABORTED, TrialStatus.INVALID)
     complete = [(t.case.slug, t.block) for t in record.trials if t.status is TrialStatus.COMPLETE]
     assert len(complete) == len(set(complete)), "a planned trial was completed twice"
+
+
+def others_in(record: RunRecord) -> str | None:
+    """Return how many cores other programs used in a trial, if they were a fifth of one or more."""
+    used = [step.other_cores or 0.0 for curve in facts(record).curves for step in curve.steps]
+    return f"others used {max(used):.2f} cores in a trial" if max(used, default=0.0) >= 0.2 else None

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from loadlens.measure.whole_run import facts
 from loadlens.model.finding import Estimate
 from loadlens.model.report import Report
 from loadlens.record import RunRecord, open_run
 from loadlens.report import build
 from loadlens.report.write import html, markdown
 from tests.calm import calmly
+from tests.end_to_end.running import others_in
 
 HERE = Path(__file__).parent
 
@@ -44,12 +44,6 @@ experiments:
     factors: {users: [1, 4]}
     hold_out: {users: [12]}
 """
-
-
-def others_in(record: RunRecord) -> str | None:
-    """Return how many cores other programs used in a trial, if they were a fifth of one or more."""
-    used = [step.other_cores or 0.0 for curve in facts(record).curves for step in curve.steps]
-    return f"others used {max(used):.2f} cores in a trial" if max(used, default=0.0) >= 0.2 else None
 
 
 @pytest.fixture(scope="module")

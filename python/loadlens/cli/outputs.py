@@ -242,7 +242,8 @@ def outputs_of(
             if name not in FORMATS or not equals or not file:
                 formats = (*FORMATS, *SENT)
                 near = nearest(name, formats) if name[:1] in {each[0] for each in formats} else None
-                hint = PLACES if near is None else f"{near}=FILE"
+                meant = name if name in formats else near
+                hint = PLACES if meant is None else f"{meant}=FILE"
                 raise UsageError(f"not a format and its file: {part!r}", where="--out", hint=hint)
             if name in files:
                 raise UsageError(
