@@ -1,6 +1,8 @@
-"""Signals from a load curve that several rules share: the last gain, waits for cores, room left."""
+"""Signals from a load curve that rules share: the last gain, waits for cores, room left, later trials."""
 
 from __future__ import annotations
+
+import itertools
 
 from loadlens.diagnose import grading
 from loadlens.estimate import saturation as load
@@ -8,6 +10,12 @@ from loadlens.measure.curve import waits_for_cores
 from loadlens.measure.thresholds import SERVICE_WAITS
 from loadlens.model.facts import Curve, Step
 from loadlens.present import numbers
+
+
+def gives_less_each_time(step: Step) -> bool:
+    """True if a level was measured again, and each trial had a lower throughput than the one before it."""
+    trials = step.throughput_trials
+    return len(trials) > 1 and all(after < before for before, after in itertools.pairwise(trials))
 
 
 def gain_text(gain: float) -> str:

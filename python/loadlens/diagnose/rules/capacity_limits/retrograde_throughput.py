@@ -27,7 +27,6 @@ waiting requests.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -35,6 +34,7 @@ import numpy as np
 
 from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Lacking, Words, all_seen, assessing, naming_all, on_curve
+from loadlens.diagnose.observe.curve_signals import gives_less_each_time
 from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.estimate.saturation import (
     ON_PLATEAU,
@@ -218,8 +218,7 @@ def _later(fallen: Fallen) -> Counter:
     name = "slower with time"
     for step in (*fallen.plateau, *fallen.beyond):
         trials = step.throughput_trials
-        changes = [after / before - 1 for before, after in itertools.pairwise(trials)]
-        if len(trials) > 1 and trials[-1] / trials[0] < 1 - RETROGRADE_MARGIN and max(changes) < 0:
+        if gives_less_each_time(step) and trials[-1] / trials[0] < 1 - RETROGRADE_MARGIN:
             less = _percent(1 - trials[-1] / trials[0])
             text = f"{words.users(step.load)}: each trial gives less, the last {less}"
             return grading.rival(name, text, False)

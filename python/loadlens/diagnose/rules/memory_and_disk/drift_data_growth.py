@@ -29,12 +29,12 @@ retention period.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 
 from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, on_curve, strongest
+from loadlens.diagnose.observe.curve_signals import gives_less_each_time
 from loadlens.measure import figures
 from loadlens.model.facts import Curve, Facts
 from loadlens.model.finding import Counter, Estimate, Grade
@@ -108,18 +108,18 @@ def claim(facts: Facts, drift: tuple[Curve, Slowdown]) -> Claim | Nothing:
         )
 
     cap = Grade.STRONG if slow.rising > 2 else Grade.PROBABLE
-    doubled = _has_doubled(slow)
-    return on_curve(curve, signals, _rivals(facts, curve, slow), words, cap=cap, explains_others=doubled)
+    rivals = _rivals(facts, curve, slow)
+    return on_curve(curve, signals, rivals, words, cap=cap, explains_others=_has_doubled(slow))
 
 
 def _order(curve: Curve, slow: Slowdown) -> list[grading.Signal]:
     """Require that times rise with the requests: within trials, or from each trial of a level to the next."""
-    levels = [step.throughput_trials for step in curve.steps if len(step.throughput_trials) > 1]
-    chance = 1 / math.prod(math.factorial(len(trials)) for trials in levels)
-    if _has_doubled(slow) and chance < BY_CHANCE and all(_falls(trials) for trials in levels):
-        example = max(levels, key=lambda trials: trials[0] / trials[-1])
+    repeated = [step for step in curve.steps if len(step.throughput_trials) > 1]
+    chance = 1 / math.prod(math.factorial(len(step.throughput_trials)) for step in repeated)
+    if _has_doubled(slow) and chance < BY_CHANCE and all(map(gives_less_each_time, repeated)):
+        example = max((step.throughput_trials for step in repeated), key=lambda rates: rates[0] / rates[-1])
         rates = ", ".join(numbers.with_unit(rate, "1/s") for rate in example)
-        text = f"{plural(len(levels), 'repeated level')} gave less each time, one {rates} "
+        text = f"{plural(len(repeated), 'repeated level')} gave less each time, one {rates} "
         text += f"(by chance {numbers.percent(chance)}, limit {numbers.percent(BY_CHANCE)})"
         return [grading.stated("drift.repeats", True, text=text, chip="less each time")]
     rises = f"times rise in {slow.rising} of {slow.trials} trials and fall in {slow.falling}"
@@ -134,10 +134,6 @@ def _order(curve: Curve, slow: Slowdown) -> list[grading.Signal]:
         chip=f"rises in {slow.rising} of {slow.trials} trials",
     )
     return [within, _follows(slow)]
-
-
-def _falls(trials: Sequence[float]) -> bool:
-    return all(after < before for before, after in itertools.pairwise(trials))
 
 
 def _has_doubled(slow: Slowdown) -> bool:
