@@ -6,9 +6,8 @@ import json
 import os
 import secrets
 import shutil
-import signal
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -172,7 +171,7 @@ class TrialWriter:
             raise RecordError("; ".join(end.cut), where=str(self.path), hint=disk.FREE_SPACE)
 
     def _seal(self, end: TrialEnd) -> None:
-        _to_its_end(self._write_tables, end.t0_monotonic_ns)
+        self._write_tables(end.t0_monotonic_ns)
         version = layout.SCHEMA_VERSION
         counters_head = {"schema_version": version, "file": "counters"}
         for live, kept in {(self.live, self.path), *self._machines()}:
@@ -514,17 +513,3 @@ def differences(before: Any, now: Any, place: str = "") -> list[str]:
 def _short(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= 40 else f"{text[:37]}..."
-
-
-def _to_its_end(write: Callable[[int | None], None], t0_monotonic_ns: int | None) -> None:
-    """Write whole tables in spite of an interrupt.
-
-    Polars raises KeyboardInterrupt on SIGINT even if our handler took the signal: the tables are then written
-    once more. Without a handler the interrupt goes to the caller.
-    """
-    try:
-        write(t0_monotonic_ns)
-    except KeyboardInterrupt:
-        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-            raise
-        write(t0_monotonic_ns)

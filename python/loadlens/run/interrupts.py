@@ -41,9 +41,14 @@ class Interrupts:
 
     A signal that was ignored before stays ignored: SIGHUP under `nohup`, SIGINT in a job that a script began
     with `&`.
+
+    Args:
+        has_tables: Polars is used meanwhile. If it is loaded under our handlers, it hears Ctrl-C first and
+            raises KeyboardInterrupt wherever it computes; so it is loaded before they are set.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, has_tables: bool = True) -> None:
+        self._has_tables = has_tables
         self.event = threading.Event()
         self.code: ExitCode | None = None
         self._is_news = True
@@ -51,6 +56,8 @@ class Interrupts:
         self._before: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> Self:
+        if self._has_tables:
+            import polars  # noqa: F401
         if threading.current_thread() is threading.main_thread():
             handled = [number for number in _CODES if signal.getsignal(number) is not signal.SIG_IGN]
             self._before = {number: signal.signal(number, self._on_signal) for number in handled}
