@@ -2,21 +2,23 @@
 
 What the host gives to others meanwhile, a thread that wakes late, or processors that others use while we
 wait, is no fault of what is tested: such a check goes before the other tests where the system allows it, and
-one that fails then, or breaks for want of a figure, is made once more, at most twice, after others have left
-the processors alone or some seconds have passed. A command that was refused is never run again. On a machine
-that was calm a failure is one at once. Only slow tests may be judged so; each repeat is counted, and the
-number is printed at the end of a run.
+one that fails then, or breaks for want of a figure, is made once more, at most twice, when no other test runs
+and others have left the processors alone or some seconds have passed. A command that was refused is never run
+again. On a machine that was calm a failure is one at once. Only slow tests may be judged so; each repeat is
+counted, and the number is printed at the end of a run.
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import functools
 import os
 import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import TracebackType
 from typing import ParamSpec, Self
 
@@ -35,6 +37,51 @@ CALM_LOOKS = 3  # in a row, of half a second each
 _LOOK_S = 0.005
 Given = ParamSpec("Given")
 REPEATED: list[str] = []  # why each check of the running test was made again; tests/conftest.py counts them
+
+
+class Turns:
+    """Lets the slow tests of several processes run side by side, or one of them alone.
+
+    Two files that are there anyway are locked: whoever wants to be alone keeps the door, so that no further
+    test begins, and waits until those that run have ended.
+    """
+
+    def __init__(self) -> None:
+        self._door, self._room = (
+            os.open(Path(__file__).with_name(name), os.O_RDONLY) for name in ("conftest.py", "calm.py")
+        )
+        self._is_beside = False
+
+    @contextlib.contextmanager
+    def beside_others(self) -> Iterator[None]:
+        """Run a test while others run."""
+        self._enter(fcntl.LOCK_SH)
+        self._is_beside = True
+        try:
+            yield
+        finally:
+            self._is_beside = False
+            fcntl.flock(self._room, fcntl.LOCK_UN)
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """Run a part of a test while no other runs that is `beside_others`."""
+        fcntl.flock(self._room, fcntl.LOCK_UN)
+        self._enter(fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            fcntl.flock(self._room, fcntl.LOCK_SH if self._is_beside else fcntl.LOCK_UN)
+
+    def _enter(self, kind: int) -> None:
+        fcntl.flock(self._door, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(self._room, kind)
+        finally:
+            fcntl.flock(self._door, fcntl.LOCK_UN)
+
+
+TURNS = Turns()
 
 
 class Machine:
@@ -72,18 +119,21 @@ def calmly(check: Callable[[], None], *, why: Callable[[], str | None] = lambda:
         check: What may fail.
         why: Says after a failure why what it measured does not count, besides what is watched here.
     """
-    for left in reversed(range(TRIES)):
-        try:
-            with Machine() as machine, _before_others():
-                check()
-            return
-        except Exception:
-            why_not = (machine.why_not() or _others() or why()) if left else None
-            if why_not is None:
-                raise
-            REPEATED.append(why_not)
-            print(f"made again: {why_not}")  # shown with a failure
-            _wait_for_calm()
+    with contextlib.ExitStack() as turn:
+        for left in reversed(range(TRIES)):
+            try:
+                with Machine() as machine, _before_others():
+                    check()
+                return
+            except Exception:
+                why_not = (machine.why_not() or _others() or why()) if left else None
+                if why_not is None:
+                    raise
+                if left == TRIES - 1:
+                    turn.enter_context(TURNS.alone())
+                REPEATED.append(why_not)
+                print(f"made again: {why_not}")  # shown with a failure
+                _wait_for_calm()
 
 
 def assert_ran(done: subprocess.CompletedProcess[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -12,7 +13,7 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
-from tests.calm import REPEATED
+from tests.calm import REPEATED, TURNS
 
 TESTS = Path(__file__).parent
 # Everything here drives real services for real seconds. A slow test elsewhere has the mark itself.
@@ -74,9 +75,16 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> BothCor
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Run a slow test beside those of other processes, unless one of them asks to be alone."""
+    REPEATED.clear()
+    with TURNS.beside_others() if item.get_closest_marker("slow") else contextlib.nullcontext():
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     """Note in the test's report every judgement that was repeated; xdist carries it to the main process."""
-    REPEATED.clear()
     try:
         return (yield)
     finally:

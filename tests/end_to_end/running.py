@@ -14,7 +14,7 @@ from pathlib import Path
 from loadlens.measure.whole_run import facts
 from loadlens.model.trial import Outcome, TrialStatus
 from loadlens.record import RunRecord, TrialRecord, is_record, layout
-from tests.end_to_end.testbed_cases import still_there
+from tests.end_to_end.testbed_cases import carriers, still_there
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -65,24 +65,12 @@ def start(study: Path, record: Path, **environment: str) -> subprocess.Popen[byt
 
 def marked(record: Path) -> list[int]:
     """Return the processes that carry the run's mark."""
-    entry = f"LOADLENS_RUN={layout.run_id(record)}".encode()
-    pids = []
-    for folder in Path("/proc").iterdir():
-        if not folder.name.isdecimal():
-            continue
-        try:
-            carries = entry in (folder / "environ").read_bytes().split(b"\0")
-            is_dead = (folder / "stat").read_text().rpartition(")")[2].split()[0] == "Z"
-        except OSError:
-            continue
-        if carries and not is_dead:
-            pids.append(int(folder.name))
-    return pids
+    return [int(line.partition(" ")[0]) for line in carriers(layout.run_id(record))]
 
 
-def left_after(record: Path, within_s: float) -> list[int]:
-    """Return the processes that still carry the mark when the time is over; empty as soon as none does."""
-    return still_there(lambda: marked(record), within_s)
+def left_after(record: Path, within_s: float) -> list[str]:
+    """Return `pid command` of what carries the mark when the time is over; empty as soon as nothing does."""
+    return still_there(lambda: carriers(layout.run_id(record)), within_s)
 
 
 def wait_for_samples(record: Path) -> None:

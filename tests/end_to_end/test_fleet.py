@@ -26,7 +26,7 @@ from loadlens.fleet.trial import run_trial
 from loadlens.model.workload import Closed, Feed, Open, RecordTo
 from loadlens.run.engine_trial import Listener
 from tests.end_to_end.fleets import Cluster, cluster, engines, plan_of, reached
-from tests.end_to_end.hitting import settled_books
+from tests.end_to_end.hitting import check_law, settled_books
 
 NODES = ("gen1", "gen2", "gen3")
 RATE = 400.0
@@ -109,8 +109,8 @@ def test_the_merged_counts_are_those_of_the_service(fleet: Fleet, server: Origin
     served = settled_books(server)
     assert result["status"] == "complete"
     assert counts(result)["due"] == 2.0 * RATE
+    check_law(counts(result))  # the last ones may still be under way at the end
     assert counts(result)["issued"] == served["received"]
-    assert counts(result)["ok"] == served["answered"]
     assert [node["name"] for node in result["nodes"]] == ["gen1", "gen2", "gen3"]
     assert [node["share"] for node in result["nodes"]] == [[0, 1, 3], [1, 2, 3], [2, 3, 3]]
     assert sum(node["streams"][0]["due"] for node in result["nodes"]) == counts(result)["due"]
@@ -381,7 +381,7 @@ def test_nodes_that_come_back_or_join_take_part_in_the_next_trial(
 
     assert result["status"] == "complete"
     assert counts(result)["due"] == RATE
-    assert counts(result)["ok"] == settled_books(server)["answered"]
+    assert counts(result)["issued"] == settled_books(server)["received"]
     assert [node["name"] for node in result["nodes"]] == ["gen1", "gen2", "gen3", "gen4"]
 
 

@@ -104,7 +104,7 @@ def test_hosts_carry_a_load_through_tunnels_and_keep_nothing(server: Origin) -> 
         assert len(workers()) == 2
 
     assert [node["name"] for node in result["nodes"]] == ["gen1", "gen2"]
-    assert result["streams"][0]["requests"]["ok"] == settled_books(server)["answered"]
+    assert result["streams"][0]["requests"]["issued"] == settled_books(server)["received"]
     assert result["streams"][0]["requests"]["due"] == 200
     assert reached(lambda: not workers(), within_s=5)
 

@@ -39,7 +39,7 @@ def test_thirty_kills_lose_nothing_that_was_sealed_and_leave_nothing_behind(tmp_
             # on average one trial is sealed between two kills
             ended = _ends_by_itself(lab, dice.uniform(0.0, 2.5 * trial_s) if kills < KILLS else 120.0, record)
             kills += not ended
-            assert running.left_after(record, within_s=3.0) == []
+            assert running.left_after(record, within_s=6.0) == []  # 3 s alone on the machine
             if is_record(record):
                 opened = open_run(record)
                 running.assert_sound(opened, but=seen)

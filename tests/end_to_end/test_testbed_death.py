@@ -80,12 +80,12 @@ def test_signals_for_the_lab_do_not_end_the_keeper(tmp_path: Path) -> None:
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         subprocess.run(["kill", f"-{int(number)}", str(keeper)], check=True)
-    still_there = len(carriers(marker))
+    still_there = carriers(marker)
     lab.kill()
     left = wait_until_gone(marker)
     lab.communicate()
 
-    assert still_there == 3  # the keeper and two replicas
+    assert len(still_there) == 3, still_there  # the keeper and two replicas
     assert left == []
 
 

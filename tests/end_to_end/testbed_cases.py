@@ -64,7 +64,9 @@ def carriers(marker: str) -> list[str]:
         try:
             environment = Path("/proc", name, "environ").read_bytes().split(b"\0")
             state = Path("/proc", name, "stat").read_text().rpartition(")")[2].split()[0]
-            command = Path("/proc", name, "cmdline").read_bytes().replace(b"\0", b" ").decode()
+            command = (
+                Path("/proc", name, "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
+            )
         except OSError:
             continue
         if f"LOADLENS_RUN={marker}".encode() in environment and state not in "ZX":
@@ -77,7 +79,9 @@ def busy_in(folder: Path) -> list[str]:
     lines = []
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
-            command = Path("/proc", name, "cmdline").read_bytes().replace(b"\0", b" ").decode()
+            command = (
+                Path("/proc", name, "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
+            )
             where = str(Path("/proc", name, "cwd").readlink())
         except OSError:
             continue

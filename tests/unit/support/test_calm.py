@@ -146,3 +146,27 @@ def test_a_thread_that_wakes_late_is_seen(host: list[str | None], monkeypatch: p
         time.sleep(0.5)
 
     assert (machine.why_not() or "").startswith("a thread woke ")
+
+
+def test_who_asks_to_be_alone_waits_for_the_running_test_and_holds_up_the_next() -> None:
+    running, asking, coming = calm.Turns(), calm.Turns(), calm.Turns()  # one for each process
+    order: list[str] = []
+
+    def ask() -> None:
+        with asking.beside_others(), asking.alone():
+            order.append("alone")
+
+    def come() -> None:
+        with coming.beside_others():
+            order.append("next")
+
+    threads = [threading.Thread(target=each) for each in (ask, come)]
+    with running.beside_others():
+        for thread in threads:
+            thread.start()
+            time.sleep(0.1)  # until it waits
+        assert order == []
+    for thread in threads:
+        thread.join(10)
+
+    assert order == ["alone", "next"]
