@@ -4,7 +4,7 @@ What the host gives to others meanwhile, a thread that wakes late, or processors
 wait, is no fault of what is tested: such a check goes before the other tests where the system allows it, and
 one that fails then, or breaks for want of a figure, is made once more, at most twice, when no other test runs
 and others have left the processors alone or some seconds have passed. A command that was refused is never run
-again. On a machine that was calm a failure is one at once. Only slow tests may be judged so; each repeat is
+again. On a quiet machine a failure is one at once. Only slow tests may be judged so; each repeat is
 counted, and the number is printed at the end of a run.
 """
 
@@ -42,8 +42,8 @@ REPEATED: list[str] = []  # why each check of the running test was made again; t
 class Turns:
     """Lets the slow tests of several processes run side by side, or one of them alone.
 
-    Two files that are there anyway are locked: whoever wants to be alone keeps the door, so that no further
-    test begins, and waits until those that run have ended.
+    Two files that are there anyway are locked: the process that wants to be alone keeps the door, so that no
+    further test begins, and waits until those that run have ended.
     """
 
     def __init__(self) -> None:

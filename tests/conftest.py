@@ -76,7 +76,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> BothCor
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Run a slow test beside those of other processes, unless one of them asks to be alone."""
+    """Run a slow test while others run, unless one of them asks to be alone."""
     REPEATED.clear()
     with TURNS.beside_others() if item.get_closest_marker("slow") else contextlib.nullcontext():
         return (yield)
