@@ -13,7 +13,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType, TracebackType
 from typing import Any, Self
 
@@ -57,7 +57,8 @@ class Interrupts:
 
     def __enter__(self) -> Self:
         if self._has_tables:
-            import polars  # noqa: F401
+            with suppress(ImportError):  # a core installation keeps rows as they were written
+                import polars  # noqa: F401
         if threading.current_thread() is threading.main_thread():
             handled = [number for number in _CODES if signal.getsignal(number) is not signal.SIG_IGN]
             self._before = {number: signal.signal(number, self._on_signal) for number in handled}
