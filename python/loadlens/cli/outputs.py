@@ -163,6 +163,7 @@ class Show:
     as_json: bool
     quiet: bool
     ui: bool = False  # also a page in the browser while it runs
+    page: Path | None = None  # the file of --page
 
     @property
     def is_silent(self) -> bool:
@@ -182,19 +183,24 @@ class Show:
         result: Callable[[], Result],
         *,
         is_missed: bool,
+        page: Callable[[], str] | None = None,
     ) -> ExitCode:
-        """Show an answer, write its files, and return the exit code of its objectives."""
-        if (answers := _RECEIVED.get()) is not None:
-            answers.append(Received(content, as_json, result(), self.outputs.record))
-        elif self.as_json:
-            print(as_json())
-        else:
-            printed()
-        self.outputs.write(as_json, result)
+        """Show an answer, write its files and its page, and return the exit code of its objectives."""
+        try:
+            if (answers := _RECEIVED.get()) is not None:
+                answers.append(Received(content, as_json, result(), self.outputs.record))
+            elif self.as_json:
+                print(as_json())
+            else:
+                printed()
+            self.outputs.write(as_json, result)
+        finally:  # a file that cannot be written keeps no other from being written
+            if self.page is not None and page is not None:
+                _write_page(self.page, page())
         return ExitCode.OBJECTIVE if is_missed else ExitCode.OK
 
 
-def write_page(path: Path, page: str) -> None:
+def _write_page(path: Path, page: str) -> None:
     """Write the file of --page.
 
     Raises:

@@ -5,11 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from loadlens.cli import lab
 from loadlens.cli.options import Example, argument, option, verb
-from loadlens.cli.outputs import Show, outputs_of, write_page
+from loadlens.cli.outputs import Show, outputs_of
 from loadlens.errors import UsageError
+
+if TYPE_CHECKING:
+    from loadlens.model.comparison import History
 
 FORMATS = ("json", "csv", "md")
 
@@ -57,16 +61,17 @@ def history(given: HistoryOptions) -> None:
     from loadlens.report.write.terminal.history_text import print_history
 
     answer = of_folder(given.folder)
-    try:
-        Show(outputs, as_json=given.as_json, quiet=given.quiet).answer(
-            answer,
-            partial(history_as_json, answer),
-            partial(print_history, answer, quiet=given.quiet),
-            partial(result_of.of_history, answer),
-            is_missed=False,
-        )
-    finally:
-        if given.page is not None:
-            from loadlens.report.write.html.history import history_page
+    Show(outputs, as_json=given.as_json, quiet=given.quiet, page=given.page).answer(
+        answer,
+        partial(history_as_json, answer),
+        partial(print_history, answer, quiet=given.quiet),
+        partial(result_of.of_history, answer),
+        is_missed=False,
+        page=partial(_page, answer),
+    )
 
-            write_page(given.page, history_page(answer))
+
+def _page(answer: History) -> str:
+    from loadlens.report.write.html.history import history_page
+
+    return history_page(answer)

@@ -25,7 +25,7 @@ from loadlens.cli.fleet.nodes import Wanted, nodes_for, nodes_of
 from loadlens.cli.hit_load import quantity
 from loadlens.cli.hit_requests import target_of
 from loadlens.cli.options import Example, verb
-from loadlens.cli.outputs import Show, outputs_of, write_page
+from loadlens.cli.outputs import Show, outputs_of
 from loadlens.cli.ui.page import page_of
 from loadlens.errors import ExitCode, UsageError
 
@@ -60,29 +60,31 @@ def compare(given: CompareFlags) -> None:
 
     Exit 99 if it is slower by more than the margin with its whole interval, or fails more often.
     """
-    show = Show(outputs_of(given.out), as_json=given.as_json, quiet=given.quiet, ui=given.ui)
+    out = outputs_of(given.out)
+    show = Show(out, as_json=given.as_json, quiet=given.quiet, ui=given.ui, page=given.page)
     sys.exit(int(_live(given, show) if is_live(given) else _of_records(given, show)))
 
 
-def _answer(show: Show, page: Path | None, answer: Comparison) -> ExitCode:
-    """Show the answer, write its page, and return the exit code of its margin."""
+def _answer(show: Show, answer: Comparison) -> ExitCode:
+    """Show the answer, and return the exit code of its margin."""
     from loadlens.report.write import result_of
     from loadlens.report.write.json import comparison_as_json
     from loadlens.report.write.terminal.comparison_text import print_comparison
 
-    try:
-        return show.answer(
-            answer,
-            partial(comparison_as_json, answer),
-            partial(print_comparison, answer, quiet=show.quiet),
-            partial(result_of.of_comparison, answer),
-            is_missed=answer.is_missed,
-        )
-    finally:
-        if page is not None:
-            from loadlens.report.write.html.comparison import comparison_page
+    return show.answer(
+        answer,
+        partial(comparison_as_json, answer),
+        partial(print_comparison, answer, quiet=show.quiet),
+        partial(result_of.of_comparison, answer),
+        is_missed=answer.is_missed,
+        page=partial(_page, answer),
+    )
 
-            write_page(page, comparison_page(answer))
+
+def _page(answer: Comparison) -> str:
+    from loadlens.report.write.html.comparison import comparison_page
+
+    return comparison_page(answer)
 
 
 def _live(given: CompareFlags, show: Show) -> ExitCode:
@@ -109,7 +111,7 @@ def _live(given: CompareFlags, show: Show) -> ExitCode:
         except Stopped as stopped:
             return stopped.code
         kept = str(record) if show.is_kept else ""
-        code = _answer(show, given.page, replace(done.answer, record=kept))
+        code = _answer(show, replace(done.answer, record=kept))
         return done.code or code
 
 
@@ -179,7 +181,7 @@ def _of_records(given: CompareFlags, show: Show) -> ExitCode:
         other = opened(Path(others[0]))
         from loadlens.compare import records
 
-        return _answer(show, given.page, records.of_records(record, other, margin))
+        return _answer(show, records.of_records(record, other, margin))
     if len(others) not in (0, 2) or not all("=" in text for text in others):
         raise UsageError(
             f"not two versions: {' '.join(given.targets)}",
@@ -190,4 +192,4 @@ def _of_records(given: CompareFlags, show: Show) -> ExitCode:
     refuse_levels(record, others)
     from loadlens.compare import records
 
-    return _answer(show, given.page, records.of_levels(record, others, margin))
+    return _answer(show, records.of_levels(record, others, margin))
