@@ -37,10 +37,10 @@ class Child:
         self._say = say
         self._run: engine.Run | None = None
         self._folder = Path()
-        self._growth = Growth(self._folder)
+        self._growth: Growth | None = None  # none: not started
         self._starts_ns = 0
         self._heard_s = time.monotonic()
-        self._is_started = self._is_ended = False
+        self._is_ended = False
         self._reasons: list[str] = []
 
     def obey(self, message: Mapping[str, Any]) -> None:
@@ -64,7 +64,8 @@ class Child:
             os._exit(SILENT)
         if silent_s > STOP_AFTER_S:
             self._stop(f"the controller was silent for {STOP_AFTER_S:g} s")
-        if self._run is not None and self._is_started and not self._is_ended and self._run.wait(0.0):
+        is_running = self._growth is not None and not self._is_ended
+        if self._run is not None and is_running and self._run.wait(0.0):
             self._is_ended = True
             self._end(self._run)
 
@@ -87,12 +88,12 @@ class Child:
         except LoadlensError as fault:
             self._say(refusal(fault))
             return
-        self._is_started, self._starts_ns = True, at_ns
+        self._starts_ns = at_ns
         self._growth = Growth(self._folder)
         self._say({"is": Is.ARMED})
 
     def _report(self) -> None:
-        if self._run is not None and self._is_started:
+        if self._run is not None and self._growth is not None:
             # Before the start another process may still take this one's place, and its files would differ.
             grown = self._growth.next() if time.monotonic_ns() >= self._starts_ns else []
             progress = self._run.progress()
@@ -103,7 +104,7 @@ class Child:
             self._say({"is": Is.ALIVE})
 
     def _stop(self, why: str) -> None:
-        if self._run is None or not self._is_started or self._is_ended or self._reasons:
+        if self._run is None or self._growth is None or self._is_ended or self._reasons:
             return
         self._reasons.append(why)
         self._run.stop()
