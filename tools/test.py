@@ -26,6 +26,7 @@ from typing import Self
 
 ROOT = Path(__file__).parent.parent
 TIERS = {"fast": ("fast",), "slow": ("slow",), "all": ("fast", "slow")}
+RUST_AT_A_TIME = 4  # slow tests per core: they wait for most of their time
 SLOWEST = 10  # tests that pytest names with their time at the end
 
 
@@ -100,7 +101,13 @@ def rust(tier: str) -> list[str]:
     described = json.loads(subprocess.run(listed, cwd=ROOT, capture_output=True, check=True).stdout)
     targets = [target for package in described["packages"] for target in package["targets"]]
     slow = [target["name"] for target in targets if target["kind"] == ["test"] and not target["test"]]
-    return ["--workspace", *(word for name in slow for word in ("--test", name))]
+    threads = str(RUST_AT_A_TIME * len(os.sched_getaffinity(0)))
+    return [
+        "--workspace",
+        *(word for name in slow for word in ("--test", name)),
+        "--",
+        f"--test-threads={threads}",
+    ]
 
 
 def python(tier: str, cores: int) -> list[str]:
