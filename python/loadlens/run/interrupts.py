@@ -13,7 +13,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any, Self
 
@@ -43,8 +43,9 @@ class Interrupts:
     with `&`.
 
     Args:
-        has_tables: Polars is used meanwhile. If it is loaded under our handlers, it hears Ctrl-C first and
-            raises KeyboardInterrupt wherever it computes; so it is loaded before they are set.
+        has_tables: Polars is used meanwhile, in other places than where a record is written. If it is loaded
+            under our handlers, it hears Ctrl-C first and raises KeyboardInterrupt wherever it computes; so it
+            is loaded before they are set.
     """
 
     def __init__(self, *, has_tables: bool = True) -> None:
@@ -57,8 +58,7 @@ class Interrupts:
 
     def __enter__(self) -> Self:
         if self._has_tables:
-            with suppress(ImportError):  # a core installation keeps rows as they were written
-                import polars  # noqa: F401
+            import polars  # noqa: F401
         if threading.current_thread() is threading.main_thread():
             handled = [number for number in _CODES if signal.getsignal(number) is not signal.SIG_IGN]
             self._before = {number: signal.signal(number, self._on_signal) for number in handled}

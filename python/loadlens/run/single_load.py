@@ -98,7 +98,7 @@ def run_hit(
         return made.result
 
     lost = None
-    with Interrupts(has_tables=out is not None) as interrupts:
+    with Interrupts(has_tables=False) as interrupts:
         if out is None:
             result = make(None, None)
         else:

@@ -5,8 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 PROGRAM = """
 import os, signal, threading, time
+from contextlib import nullcontext
+from loadlens.record.writer import _hear_ctrl_c_first
 from loadlens.run.interrupts import Interrupts
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -24,15 +28,24 @@ def interrupt():
     time.sleep(0.3)
     over.set()
 
-with Interrupts() as interrupts:
+with ENTERED:
     threading.Thread(target=interrupt).start()
     compute()
     print(int(interrupts.code))
 """
 
 
-def test_a_signal_while_tables_are_computed_is_the_runs_alone() -> None:
+@pytest.mark.parametrize(
+    "entered",
+    [
+        "Interrupts() as interrupts",
+        "Interrupts(has_tables=False) as interrupts, nullcontext(_hear_ctrl_c_first())",
+    ],
+    ids=["of a study", "of one load, when its record is sealed"],
+)
+def test_a_signal_while_tables_are_computed_is_the_runs_alone(entered: str) -> None:
     """Polars that is loaded under a handler raises KeyboardInterrupt by itself in most such runs."""
-    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=60)
+    program = PROGRAM.replace("ENTERED", entered)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
 
     assert done.stdout == "130\n", done.stderr
