@@ -6,11 +6,13 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from scipy import ndimage
 
 from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.estimate.interval_counts import IntervalCounts, counts_from_values
 from loadlens.estimate.mixtures import (
     Mixture,
+    _smoothed,
     is_constant,
     mixture,
     piles,
@@ -122,6 +124,12 @@ def test_a_shift_that_grows_with_the_load_is_queueing() -> None:
     assert is_constant([0.50, 0.51, 0.49])
     assert is_constant([0.50, 0.70]) is False
     assert is_constant([0.5]) is None
+
+
+def test_heights_are_smoothed_as_scipy_does() -> None:
+    heights = np.random.default_rng(7).poisson(3, 40).astype(np.float64)
+
+    assert _smoothed(heights, 3.0) == pytest.approx(ndimage.gaussian_filter1d(heights, 3.0), rel=1e-12)
 
 
 def test_too_few_requests_are_refused() -> None:
