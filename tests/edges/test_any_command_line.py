@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-import json
+import contextlib
 import os
+import resource
+import select
 import shutil
-import subprocess
-import sys
+import signal
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 
 from loadlens.cli import app
 from tests.edges.commands import MARK, marked
+from tests.edges.forking import FOLDER, asking, end, request
 
 EXAMPLES = int(os.environ.get("LOADLENS_EXAMPLES", "150"))
 CODES = {0, 2, 3, 4, 5, 6, 99}
@@ -31,6 +32,8 @@ ENDED = {130, 143}  # by a signal
 SERVES = {0, *ENDED}  # `ui` runs until then, which is no failure
 MOST_LINES = 60
 MOST_CPU_S = 10.0
+LIMITS = {resource.RLIMIT_CPU: (20, 20), resource.RLIMIT_FSIZE: (1 << 26, 1 << 26)}
+SIGNALS = ((signal.SIGTERM, 20.0), (signal.SIGKILL, 10.0))  # and seconds before each
 
 PROGRAM = typer.main.get_command(app)
 assert isinstance(PROGRAM, click.Group)
@@ -81,77 +84,83 @@ def words(url: bytes) -> st.SearchStrategy[list[bytes]]:
     )
 
 
-@dataclass
-class Forks:
-    """The process that runs commands, and where."""
+@dataclass(frozen=True)
+class Ended:
+    """The end of a command."""
 
-    process: subprocess.Popen[str]
+    code: int
+    cpu_s: float
+    was_ended: bool  # for it took too long
+    stderr: str
+
+
+@dataclass
+class Typed:
+    """Runs words as a command, in a folder of its own."""
+
+    forks: Path
     folder: Path
     temporary: Path
-    mark: str
     count: int = 0
 
-    def run(self, given_words: list[bytes]) -> tuple[dict[str, object], str]:
+    def run(self, given_words: list[bytes]) -> Ended:
         self.count += 1
         folder = self.folder / str(self.count)
         folder.mkdir()
         (folder / "study.yaml").write_bytes(STUDY)
         (folder / "feed.csv").write_bytes(b"id,name\n1,a\n2,b\n")
         (folder / "body").write_bytes(b"{}")
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        asked = {"words": [word.hex() for word in given_words], "folder": str(folder)}
-        self.process.stdin.write(json.dumps(asked) + "\n")
-        self.process.stdin.flush()
-        ended = json.loads(self.process.stdout.readline())
-        shown = Path(f"{folder}.stderr").read_bytes().decode(errors="replace")
+        ours = {MARK: folder.parent, "TMPDIR": self.temporary, "XDG_CACHE_HOME": folder.parent / "cache"}
+        variables = os.environb | {os.fsencode(name): os.fsencode(value) for name, value in ours.items()}
+        shown = folder.with_suffix(".stderr")
+        was_ended = False
+        with contextlib.ExitStack() as closes:
+            asked = closes.enter_context(contextlib.closing(asking(str(self.forks))))
+            null = closes.enter_context(open(os.devnull, "r+b")).fileno()
+            stderr = closes.enter_context(shown.open("wb")).fileno()
+            place = os.open(folder, os.O_RDONLY)
+            closes.callback(os.close, place)
+            request(asked, given_words, {0: null, 1: null, 2: stderr, FOLDER: place}, variables, LIMITS)
+            for number, within_s in SIGNALS:
+                if select.select([asked], [], [], within_s)[0]:
+                    break
+                asked.send(bytes([number]))
+                was_ended = True
+            code, cpu_s = end(asked)
         shutil.rmtree(folder)
-        return ended, shown
+        return Ended(code, cpu_s, was_ended, shown.read_bytes().decode(errors="replace"))
 
     def left(self) -> list[str]:
-        """Return processes, besides the forking one, and temporary files; waits for what is ending."""
+        """Return processes and temporary files; waits for what is ending."""
         until = time.monotonic() + 5
         while True:
-            processes = [line for line in marked(self.mark) if "tests.edges.forked" not in line]
-            remains = [*processes, *map(str, self.temporary.iterdir())]
+            remains = [*marked(str(self.folder)), *map(str, self.temporary.iterdir())]
             if not remains or time.monotonic() > until:
                 return remains
             time.sleep(0.02)
 
 
-@pytest.fixture(scope="module")
-def forks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forks]:
-    folder = tmp_path_factory.mktemp("forks")
-    temporary = folder / "tmp"
+@pytest.fixture
+def typed(forks: Path, tmp_path: Path) -> Typed:
+    temporary = tmp_path / "tmp"
     temporary.mkdir()
-    mark = str(folder)
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.edges.forked"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, MARK: mark, "TMPDIR": str(temporary), "XDG_CACHE_HOME": str(folder / "cache")},
-    )
-    yield Forks(process, folder, temporary, mark)
-    assert process.stdin is not None
-    process.stdin.close()
-    process.wait(timeout=30)
+    return Typed(forks, tmp_path, temporary)
 
 
-def test_any_words_end_with_a_documented_code_and_leave_nothing(forks: Forks, url: str) -> None:
+def test_any_words_end_with_a_documented_code_and_leave_nothing(typed: Typed, url: str) -> None:
     @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), database=None)
-    @given(typed=words(url.encode()))
-    def judge(typed: list[bytes]) -> None:
-        typed = [word for word in typed if b"\0" not in word]
-        ended, shown = forks.run(typed)
-        report = f"{typed}\n{ended}\n{shown[-3000:]}"
-        codes = (SERVES if b"ui" in typed else ENDED) if ended["was_ended"] else CODES
-        assert ended["code"] in codes, report
-        assert "Traceback" not in shown, report
-        assert "internal error" not in shown, report
-        assert len(shown.splitlines()) <= MOST_LINES, report
-        assert "\x1b" not in shown, report
-        assert float(str(ended["cpu_s"])) < MOST_CPU_S, report
-        assert forks.left() == [], report
+    @given(drawn=words(url.encode()))
+    def judge(drawn: list[bytes]) -> None:
+        line = [word for word in drawn if b"\0" not in word]
+        ended = typed.run(line)
+        report = f"{line}\n{ended.code} {ended.cpu_s}\n{ended.stderr[-3000:]}"
+        codes = (SERVES if b"ui" in line else ENDED) if ended.was_ended else CODES
+        assert ended.code in codes, report
+        assert "Traceback" not in ended.stderr, report
+        assert "internal error" not in ended.stderr, report
+        assert len(ended.stderr.splitlines()) <= MOST_LINES, report
+        assert "\x1b" not in ended.stderr, report
+        assert ended.cpu_s < MOST_CPU_S, report
+        assert typed.left() == [], report
 
     judge()

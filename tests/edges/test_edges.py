@@ -86,8 +86,10 @@ BOUNDS = (
 )
 
 
-def shell(command: str, folder: Path, url: str = "") -> subprocess.CompletedProcess[bytes]:
-    settings = {**os.environ, "L": PROGRAM, "U": url}
+def shell(
+    command: str, folder: Path, url: str = "", program: str = PROGRAM
+) -> subprocess.CompletedProcess[bytes]:
+    settings = {**os.environ, "L": program, "U": url}
     return subprocess.run(
         ["bash", "-c", command], cwd=folder, env=settings, capture_output=True, timeout=WITHIN_S, check=False
     )
@@ -95,9 +97,11 @@ def shell(command: str, folder: Path, url: str = "") -> subprocess.CompletedProc
 
 @pytest.mark.parametrize("edge", [*STREAMS, *BYTES, *BOUNDS], ids=lambda edge: edge.command[:70])
 def test_a_command_at_an_edge_ends_with_its_code_and_a_clear_line(
-    edge: Edge, tmp_path: Path, url: str
+    edge: Edge, tmp_path: Path, url: str, forking_settings: dict[str, str]
 ) -> None:
-    done = shell(edge.command, tmp_path, url)
+    program = forking_settings["L"] if edge in BOUNDS else PROGRAM
+
+    done = shell(edge.command, tmp_path, url, program)
 
     shown = done.stderr.decode(errors="replace")
     assert done.returncode in possible(edge.code, edge.command), shown

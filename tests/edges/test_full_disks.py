@@ -66,11 +66,11 @@ EDGES = (
 )
 
 
-def test_a_result_is_shown_and_complete_elsewhere(settings: dict[str, str], tmp_path: Path) -> None:
+def test_a_result_is_shown_and_complete_elsewhere(forking_settings: dict[str, str], tmp_path: Path) -> None:
     def of_one(numbered: tuple[int, Edge]) -> Done:
         folder = tmp_path / str(numbered[0])
         folder.mkdir()
-        return run(numbered[1].command, folder, settings)
+        return run(numbered[1].command, folder, forking_settings)
 
     with ThreadPoolExecutor(4) as pool:  # some wait
         ends = list(pool.map(of_one, enumerate(EDGES)))

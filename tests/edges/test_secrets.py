@@ -156,7 +156,9 @@ def assert_keeps_them(done: Done) -> None:
     assert leaks(done.stderr.encode()) == set(), done.shown
 
 
-def test_a_study_leaves_no_credential_in_record_reports_and_output(folder: Path) -> None:
+def test_a_study_leaves_no_credential_in_record_reports_and_output(
+    folder: Path, forking_settings: dict[str, str]
+) -> None:
     given = f"--set feature_token={SECRETS['feature']}"
     refused = run(f"$L run study.yaml -o r {given}", folder, ENVIRONMENT)
     done = run("$L run study.yaml -o r", folder, ENVIRONMENT)
@@ -173,7 +175,7 @@ def test_a_study_leaves_no_credential_in_record_reports_and_output(folder: Path)
     log = next((folder / "r").rglob("api.log")).read_text()
     assert "POST /json" in log
     for verb in ("show r", "report r --json", "explain r", "explain r --json", "check study.yaml"):
-        assert_keeps_them(run(f"$L {verb}", folder, ENVIRONMENT))
+        assert_keeps_them(run(f"$L {verb}", folder, {**forking_settings, **ENVIRONMENT}))
 
 
 def test_the_study_in_a_record_is_the_study_without_its_credentials(folder: Path) -> None:
@@ -194,7 +196,10 @@ HIT = (
 QUERY = "?token={query}&sig={sig}&page=1".format(**SECRETS)
 
 
-def test_a_hit_leaves_no_credential_in_record_files_and_output(tmp_path: Path, url: str) -> None:
+def test_a_hit_leaves_no_credential_in_record_files_and_output(
+    forking_settings: dict[str, str], tmp_path: Path
+) -> None:
+    url = forking_settings["U"]
     outputs = "-o r -o json=a.json,csv=a.csv,md=a.md,junit=a.xml --objective 'p99<1h'"
     settings = {"A": f"{url}{QUERY}", "B": f"{url}b{QUERY}"}
     for command in (
@@ -205,7 +210,7 @@ def test_a_hit_leaves_no_credential_in_record_files_and_output(tmp_path: Path, u
         f'$L hit "$A" {HIT} -n 20 --auth bearer:TOKEN -q -o r3',
         "$L show r",
     ):
-        done = run(command, tmp_path, {**settings, **ENVIRONMENT})
+        done = run(command, tmp_path, {**forking_settings, **settings, **ENVIRONMENT})
         assert_keeps_them(done)
     assert leaks_below(tmp_path) == {}
     command = json.loads((tmp_path / "r" / "environment.json").read_text())["command"]
@@ -236,8 +241,10 @@ def test_a_hit_leaves_no_credential_in_record_files_and_output(tmp_path: Path, u
         "echo curl -u ada:{basicenv} -H \"'Cookie: a={cookie}'\" $U | $L init --from curl - -o -",
     ],
 )
-def test_no_message_repeats_a_credential(command: str, tmp_path: Path, url: str) -> None:
-    assert_keeps_them(run(command.format(**SECRETS), tmp_path, {"U": url}))
+def test_no_message_repeats_a_credential(
+    command: str, forking_settings: dict[str, str], tmp_path: Path
+) -> None:
+    assert_keeps_them(run(command.format(**SECRETS), tmp_path, forking_settings))
 
 
 def test_a_service_gets_no_variable_that_is_not_named(folder: Path, tmp_path: Path) -> None:
