@@ -6,8 +6,6 @@ import json
 import os
 import secrets
 import shutil
-import signal
-import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -209,7 +207,6 @@ class TrialWriter:
                 _copy(live, kept, layout.SAMPLES_BIN)
                 _copy(live, kept, layout.CONNECTIONS_BIN)
             return
-        _hear_ctrl_c_first()
         for name, sealed, form in (
             (layout.SAMPLES_BIN, layout.SAMPLES, sample_rows.SAMPLE),
             (layout.CONNECTIONS_BIN, layout.CONNECTIONS, sample_rows.CONNECTION),
@@ -516,16 +513,3 @@ def differences(before: Any, now: Any, place: str = "") -> list[str]:
 def _short(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= 40 else f"{text[:37]}..."
-
-
-def _hear_ctrl_c_first() -> None:
-    """Set the handler of Ctrl-C again.
-
-    Polars puts itself before it when it is loaded, and raises KeyboardInterrupt even if the handler took the
-    signal: tables would end in the middle.
-    """
-    import polars  # noqa: F401
-
-    handler = signal.getsignal(signal.SIGINT)
-    if handler is not None and threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, handler)

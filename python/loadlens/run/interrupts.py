@@ -43,9 +43,8 @@ class Interrupts:
     with `&`.
 
     Args:
-        has_tables: Polars is used meanwhile, in other places than where a record is written. If it is loaded
-            under our handlers, it hears Ctrl-C first and raises KeyboardInterrupt wherever it computes; so it
-            is loaded before they are set.
+        has_tables: Polars is used meanwhile. If it is loaded under our handlers, it hears Ctrl-C first and
+            raises KeyboardInterrupt wherever it computes; so it is loaded before they are set.
     """
 
     def __init__(self, *, has_tables: bool = True) -> None:

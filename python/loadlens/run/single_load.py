@@ -97,8 +97,12 @@ def run_hit(
             made.keep_samples(trial)
         return made.result
 
-    lost = None
-    with Interrupts(has_tables=False) as interrupts:
+    lost, has_tables = None, False
+    if out is not None:
+        from loadlens.record.sample_rows import can_write_parquet
+
+        has_tables = can_write_parquet()
+    with Interrupts(has_tables=has_tables) as interrupts:
         if out is None:
             result = make(None, None)
         else:
