@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.end_to_end.testbed_cases import command_of
+
 PROGRAM = f"{sys.executable} -m loadlens"
 WITHIN_S = 60.0
 MARK = "LOADLENS_EDGE"  # on every process of a command
@@ -68,7 +70,7 @@ def marked(mark: str) -> list[str]:
     for entry in Path("/proc").iterdir():
         try:
             if entry.name.isdigit() and f"{MARK}={mark}".encode() in (entry / "environ").read_bytes():
-                lines.append((entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+                lines.append(command_of(entry.name))
         except OSError:
             continue  # ended meanwhile
     return lines

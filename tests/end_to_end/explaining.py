@@ -12,6 +12,7 @@ from typing import Any
 from loadlens.testbed.ports import Ports
 from tests.calm import assert_ran
 from tests.end_to_end.hitting import environment
+from tests.end_to_end.testbed_cases import command_of
 
 LIMIT_S = 180
 SLOW_SERVICE = Path(__file__).with_name("slow_service.py")
@@ -56,7 +57,7 @@ def naming(text: str) -> list[int]:
         if not folder.name.isdecimal() or int(folder.name) == os.getpid():
             continue
         try:
-            line = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            line = command_of(folder.name)
         except OSError:
             continue
         if text in line:

@@ -63,14 +63,14 @@ def start(study: Path, record: Path, **environment: str) -> subprocess.Popen[byt
     )
 
 
-def marked(record: Path) -> list[int]:
-    """Return the processes that carry the run's mark."""
-    return [int(line.partition(" ")[0]) for line in carriers(layout.run_id(record))]
+def marked(record: Path) -> list[str]:
+    """Return `pid command` of every process that carries the run's mark."""
+    return carriers(layout.run_id(record))
 
 
 def left_after(record: Path, within_s: float) -> list[str]:
-    """Return `pid command` of what carries the mark when the time is over; empty as soon as nothing does."""
-    return still_there(lambda: carriers(layout.run_id(record)), within_s)
+    """Return what still carries the mark when the time is over; empty as soon as nothing does."""
+    return still_there(lambda: marked(record), within_s)
 
 
 def wait_for_samples(record: Path) -> None:

@@ -110,7 +110,7 @@ def assert_nothing_is_left(folder: Path) -> None:
             if path.is_dir() and not path.with_name(f"{path.name}.json").exists()
         ]
         temporary = map(str, (folder / "tmp").iterdir())
-        return [*map(str, running.marked(folder / "run")), *busy_in(folder), *temporary, *half]
+        return [*running.marked(folder / "run"), *busy_in(folder), *temporary, *half]
 
     # what is waited for ends by itself after a minute only; how soon is held in test_testbed_death.py
     assert still_there(left, within_s=20.0) == []

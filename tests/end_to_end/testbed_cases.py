@@ -57,6 +57,11 @@ def said_by(bed: Testbed, log: Path | str) -> str:
     return Path(log).read_text()
 
 
+def command_of(pid: int | str) -> str:
+    """The command line of a process, which may hold any bytes; OSError if it is gone."""
+    return Path("/proc", str(pid), "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+
+
 def carriers(marker: str) -> list[str]:
     """`pid command` of every live process whose environment says LOADLENS_RUN=marker."""
     lines = []
@@ -64,9 +69,7 @@ def carriers(marker: str) -> list[str]:
         try:
             environment = Path("/proc", name, "environ").read_bytes().split(b"\0")
             state = Path("/proc", name, "stat").read_text().rpartition(")")[2].split()[0]
-            command = (
-                Path("/proc", name, "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
-            )
+            command = command_of(name)
         except OSError:
             continue
         if f"LOADLENS_RUN={marker}".encode() in environment and state not in "ZX":
@@ -79,9 +82,7 @@ def busy_in(folder: Path) -> list[str]:
     lines = []
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
-            command = (
-                Path("/proc", name, "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
-            )
+            command = command_of(name)
             where = str(Path("/proc", name, "cwd").readlink())
         except OSError:
             continue
