@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -45,7 +44,8 @@ class Loads:
         config = request.config
         text = config.getoption("--loadlens-budget") or config.getini("loadlens_budget")
         folder = folders.getbasetemp()
-        shared = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
+        # Not by the environment, which a pytest that a test starts has as well.
+        shared = folder.parent if hasattr(config, "workerinput") else folder
         budget = quantity(units.duration_s, text, "--loadlens-budget") if text else None
         return cls(request.node, budget, shared / "loadlens-seconds")
 

@@ -109,6 +109,17 @@ def test_a_load_that_does_not_fit_the_budget_is_skipped(run: Run, words: list[st
     )
 
 
+def test_another_session_does_not_count_against_the_budget(
+    run: Run, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTEST_XDIST_WORKER", "gw0")  # of the pytest whose test starts these
+    (pytester.path / "loadlens-seconds").write_text("8.0")  # where the workers of a session add up theirs
+
+    done = run('loadlens.hit(URL, duration="9s")', "--loadlens-budget", "10s", "--basetemp", "folder")
+
+    done.assert_outcomes(passed=1)
+
+
 def test_loads_of_earlier_tests_count_against_the_budget(
     plant: Any, tmp_path: Path, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
