@@ -11,7 +11,7 @@ import sys
 import pytest
 from benches.measuring import Origin
 
-from tests.calm import assert_ran, where_calm
+from tests.calm import assert_counted, where_calm
 from tests.end_to_end.ab_output import OWN
 from tests.end_to_end.hitting import LIMIT_S, environment, settled_books
 
@@ -30,10 +30,10 @@ def run(program: tuple[str, ...], *arguments: str) -> subprocess.CompletedProces
 
 
 def asked(program: tuple[str, ...], server: Origin, path: str, *flags: str) -> str:
-    """Output of a load that must exit 0, up to the end of hey's layout; the origin counts from zero."""
+    """Output of a load whose counts are good, up to the end of hey's layout; the origin counts from zero."""
     server.new_books()
     done = run(program, *flags, f"http://127.0.0.1:{server.port}{path}")
-    assert_ran(done)
+    assert_counted(done)
     return done.stdout.partition(OWN)[0]
 
 
