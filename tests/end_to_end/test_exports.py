@@ -134,8 +134,8 @@ class Exported:
         return {kind: count for kind, count in {**ended, **errors}.items() if count}
 
 
-@pytest.fixture(scope="module")
-def exported(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Exported]:
+@pytest.fixture(scope="module", params=[(), ("--fleet", "local:2")], ids=["one-machine", "fleet"])
+def exported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Exported]:
     """A load whose numbers went to every destination at once, while all receivers still run."""
     folder = tmp_path_factory.mktemp("exports")
     out = [f"influx={folder}/a.lp", f"parquet={folder}/a.parquet", f"json={folder}/a.json"]
@@ -157,6 +157,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Exported]:
                 "--timeout",
                 "100ms",
                 "--traceparent",
+                *request.param,
             ]
             arguments = [*urls, *load, "-o", str(folder / "run"), *(f"--out={each}" for each in out)]
             done = subprocess.run(
@@ -243,6 +244,14 @@ def test_prometheus_holds_every_request_by_how_it_ended(exported: Exported, way:
 
     assert ended == exported.ended
     assert due == {"": exported.requests["due"]}
+
+
+def test_prometheus_sees_the_load_grow_while_it_runs(exported: Exported) -> None:
+    scraped = 'loadlens_requests_due_total{instance!="",loadlens_phase="measure"}'
+
+    grown = ask(exported, f"sum(changes({scraped}[10m]))")[""]
+
+    assert grown >= 2  # of 4 s, scraped each second; what comes only at the end changes nothing
 
 
 def test_native_and_explicit_buckets_have_the_successes_and_the_same_quantile(exported: Exported) -> None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from loadlens import record
-from loadlens.export.tally import NS, Snapshot, Tally
-from loadlens.model.counters import GeneratorCounters, StreamCounters
+from loadlens.export.tally import Snapshot, Tally
+from loadlens.follow.load import EDGE_S, Intervals, Row
+from loadlens.follow.nodes import NodesOverTime
 from loadlens.record import FollowedTrial, IntervalHistogram, Reading
-
-Row = StreamCounters | GeneratorCounters
 
 
 class Following:
@@ -40,7 +40,10 @@ class Following:
 
 
 class _Trial:
-    """A trial whose intervals are added up, each once."""
+    """A trial that is added up while it runs, and once more, as a whole, from what is kept of it.
+
+    Of a fleet, what its machines have sent is added up first, and what the engine merged of it at the end.
+    """
 
     def __init__(self, run: str, folder: Path) -> None:
         self.is_over = False
@@ -51,75 +54,93 @@ class _Trial:
             "loadlens.trial": folder.name,
         }
         self._live = FollowedTrial(folder)
-        self._tally: Tally | None = None
-        self._last = -1  # start of the last interval that was added, ns since t0
-        self._rows: list[Row] = []
-        self._histograms: list[IntervalHistogram] = []
-        self._readings: list[tuple[float, Reading, float]] = []  # that belong to later intervals
-        self._read_s = -1.0  # time of the last reading that was taken
+        self._nodes: NodesOverTime | None = None  # none: one machine makes the load
+        self._sum: _Sum | None = None
+        self._intervals = Intervals()
 
     def more(self) -> Iterator[Snapshot]:
-        """Yield snapshots of the intervals that became whole since the last call."""
+        """Yield snapshots of the seconds that became whole since the last call."""
         if self._live.is_sealed:
             self.is_over = True
             trial = record.open_trial(self._folder)
             if trial.result is None or trial.t0_unix_ns is None:
                 return
-            self._tally = self._tally or Tally(trial.plan, trial.t0_unix_ns, self._labels)
-            self._readings = [
-                (at_s, reading, value)
-                for reading, seconds, values in record.sealed_readings(trial)
-                for at_s, value in zip(seconds, values, strict=True)
-                if value is not None and at_s > self._read_s
-            ]
-            yield from self._added(self._tally, list(trial.counters().intervals), trial.intervals())
-            self._read(self._tally, math.inf)
-            yield self._tally.snapshot(whole=True)
+            # The start that was sent: the record's is the engine's own reading of the clock, microseconds off.
+            start_ns = trial.t0_unix_ns if self._sum is None else self._sum.start_ns
+            whole = _Sum(Tally(trial.plan, start_ns, self._labels))
+            whole.readings.extend(
+                sorted(
+                    (at_s, reading, value)
+                    for reading, seconds, values in record.sealed_readings(trial)
+                    for at_s, value in zip(seconds, values, strict=True)
+                    if value is not None
+                )
+            )
+            sent_ns = 0 if self._sum is None else self._sum.sent_ns
+            rows = Intervals().whole(trial.counters(), is_end=True)
+            yield from (each for each in whole.add(rows, trial.intervals()) if each.time_ns > sent_ns)
+            yield whole.end()
         elif self._live.started():
-            if self._tally is None:
+            if self._sum is None:
                 plan = self._live.plan()
-                self._tally = Tally(plan, self._live.t0_unix_ns or 0, self._labels)
-            counters = self._live.load.counters()  # before the histograms, which are written first
-            self._rows += counters.intervals
-            self._histograms += self._live.load.intervals()
-            self._readings += [
-                (at_s, reading, value) for reading, at_s, value in self._live.readings() if value is not None
-            ]
-            newest = max((row.start_s for row in self._rows), default=0.0)  # may not be whole yet
-            whole = [row for row in self._rows if row.start_s < newest]
-            self._rows = [row for row in self._rows if row.start_s >= newest]
-            yield from self._added(self._tally, whole, self._histograms)
-            self._histograms = [each for each in self._histograms if _ns(each.start_s) > self._last]
+                self._sum = _Sum(Tally(plan, self._live.t0_unix_ns or 0, self._labels))
+                nodes = self._live.nodes()
+                self._nodes = (
+                    NodesOverTime(nodes, [stream.name for stream in plan.streams]) if nodes else None
+                )
+            if self._nodes is not None:
+                counters, histograms = self._nodes.take([])
+            else:
+                counters = self._live.load.counters()  # before the histograms, which are written first
+                histograms = self._live.load.intervals()
+            self._sum.readings.extend(
+                sorted(
+                    (at_s, reading, value)
+                    for reading, at_s, value in self._live.readings()
+                    if value is not None
+                )
+            )
+            yield from self._sum.add(self._intervals.whole(counters), histograms)
 
-    def _added(
-        self, tally: Tally, rows: list[Row], histograms: Sequence[IntervalHistogram]
+
+class _Sum:
+    """Intervals added up in order of time."""
+
+    def __init__(self, tally: Tally) -> None:
+        self.start_ns = tally.start_ns  # since 1970
+        self.sent_ns = 0  # time of the last snapshot, likewise
+        self.readings: deque[tuple[float, Reading, float]] = deque()  # that belong to later intervals
+        self._tally = tally
+        self._histograms: list[IntervalHistogram] = []  # likewise
+        self._start_s: float | None = None  # of the last interval that was added
+
+    def add(
+        self, intervals: Iterable[Sequence[Row]], histograms: Sequence[IntervalHistogram]
     ) -> Iterator[Snapshot]:
-        intervals: dict[int, tuple[list[Row], list[IntervalHistogram]]] = {}
-        for row in rows:
-            intervals.setdefault(_ns(row.start_s), ([], []))[0].append(row)
-        for histogram in histograms:
-            if (start := _ns(histogram.start_s)) in intervals:
-                intervals[start][1].append(histogram)
-        for start, (of, distributions) in sorted(intervals.items()):
-            if start <= self._last:
-                continue
-            if self._last >= 0 and math.floor(start / NS) > math.floor(self._last / NS):
-                self._read(tally, start / NS)
-                yield tally.snapshot()
-            self._last = start
-            for row in of:
-                tally.add(row)
-            for distribution in distributions:
-                tally.add_histogram(distribution, of[0].phase)
+        """Add whole intervals; yield a snapshot where one begins in a later second than that before it."""
+        waiting = deque(sorted((*self._histograms, *histograms), key=lambda each: each.start_s))
+        for rows in intervals:
+            start_s, end_s = rows[0].start_s, rows[0].end_s
+            if self._start_s is not None and math.floor(start_s) > math.floor(self._start_s):
+                self._read(math.floor(start_s))
+                snapshot = self._tally.snapshot()
+                self.sent_ns = snapshot.time_ns
+                yield snapshot
+            self._start_s = start_s
+            for row in rows:
+                self._tally.add(row)
+            while waiting and waiting[0].start_s < end_s - EDGE_S:
+                self._tally.add_histogram(waiting.popleft(), rows[0].phase)
+        self._histograms = list(waiting)
 
-    def _read(self, tally: Tally, until_s: float) -> None:
+    def end(self) -> Snapshot:
+        """Return all series after the last interval."""
+        self._read(math.inf)
+        return self._tally.snapshot(whole=True)
+
+    def _read(self, until_s: float) -> None:
         """Take the readings of monitors up to a time under load."""
-        for at_s, reading, value in sorted(self._readings, key=lambda each: each[0]):
-            if 0 <= at_s < until_s:
-                tally.add_reading(reading, value)
-                self._read_s = at_s
-        self._readings = [each for each in self._readings if each[0] >= until_s]
-
-
-def _ns(start_s: float) -> int:
-    return round(start_s * NS)
+        while self.readings and self.readings[0][0] < until_s:
+            at_s, reading, value = self.readings.popleft()
+            if at_s >= 0:
+                self._tally.add_reading(reading, value)

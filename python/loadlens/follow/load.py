@@ -36,7 +36,7 @@ KINDS_SKIPPED: Final = (
     *("service", "first_byte", "last_byte", "lag", "connect", "tls"),
     *("group_response", "group_service"),
 )
-_EDGE_S: Final = 1e-6
+EDGE_S: Final = 1e-6  # that times of one moment may differ by
 Row = StreamCounters | GeneratorCounters
 COUNTS: Final = (  # of a stream, as trial.json has them
     *("due", "issued", "dropped", "waiting", "answered", "ok"),
@@ -248,7 +248,7 @@ class LoadOverTime:
         self._histograms += [row for row in histograms if row.kind == "response"]
         for rows in self._intervals.whole(counters, is_end=is_end):
             first = rows[0]
-            if self._open_s and (first.phase != self._phase or self._open_s >= POINT_S - _EDGE_S):
+            if self._open_s and (first.phase != self._phase or self._open_s >= POINT_S - EDGE_S):
                 self._close()
             if not self._open_s:
                 self._start_s, self._phase = first.start_s, first.phase
@@ -258,13 +258,13 @@ class LoadOverTime:
                     self._own.append(row)
                 elif (stream := self._streams.get(row.stream)) is not None:
                     stream.take(row)
-        if self._open_s and (is_end or self._open_s >= POINT_S - _EDGE_S):
+        if self._open_s and (is_end or self._open_s >= POINT_S - EDGE_S):
             self._close()
 
     def _close(self) -> None:
         end_s, number = self._start_s + self._open_s, self.size
-        inside = [row for row in self._histograms if row.start_s < end_s - _EDGE_S]
-        self._histograms = [row for row in self._histograms if row.start_s >= end_s - _EDGE_S]
+        inside = [row for row in self._histograms if row.start_s < end_s - EDGE_S]
+        self._histograms = [row for row in self._histograms if row.start_s >= end_s - EDGE_S]
         self.axis.add(start_s=self._start_s, length_s=self._open_s, phase=self._phase)
         for tag, stream in self._by_tag.items():
             stream.close(self._open_s, [row for row in inside if row.stream == tag], number)

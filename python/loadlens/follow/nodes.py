@@ -12,14 +12,16 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from loadlens.follow.load import BAD_ANSWERS, POINT_S, Intervals, Row
-from loadlens.model.counters import Counters, GeneratorCounters, StreamCounters
+from loadlens.follow.load import BAD_ANSWERS, EDGE_S, POINT_S, Intervals, Row
+from loadlens.model.counters import Cell, Counters, GeneratorCounters, StreamCounters
 from loadlens.model.result import EngineResult, Node
 from loadlens.record import FollowedLoad, IntervalHistogram
 
 WAIT_S: Final = 5.0  # that a machine may be behind another; what comes later goes to the next sum
-_EDGE_S: Final = 1e-6
-_ADDED: Final = ("due", "issued", "dropped", "answered", "ok", *BAD_ANSWERS, "in_flight_integral_s")
+_ADDED: Final = (
+    *("due", "issued", "dropped", "skipped", "answered", "ok", *BAD_ANSWERS, "in_flight_integral_s"),
+    *("opened", "closed_by_client", "closed_by_server", "closed_by_error", "bytes_out", "bytes_in_wire"),
+)
 _STATES: Final = ("in_flight", "waiting")
 
 
@@ -70,7 +72,7 @@ class NodesOverTime:
             parts = {name: _until(each, end_s) for name, each in self._machines.items()}
             bounds = {"start_s": self._reached_s, "length_s": end_s - self._reached_s, "phase": phase}
             streams += self._added(parts, bounds)
-            generator.append(_generators([rows for each in parts.values() for rows in each], bounds))
+            generator.append(_generators([_own(each) for each in parts.values()], bounds))
             self._reached_s = end_s
         return Counters(tuple(streams), tuple(generator)), histograms
 
@@ -91,7 +93,7 @@ class NodesOverTime:
         machine.waiting.append(rows)
         machine.end_s = rows[0].end_s
         machine.last.append(rows)
-        while machine.last[0][0].start_s < machine.end_s - POINT_S - _EDGE_S and len(machine.last) > 1:
+        while machine.last[0][0].start_s < machine.end_s - POINT_S - EDGE_S and len(machine.last) > 1:
             machine.last.popleft()
         for row in rows:
             if isinstance(row, StreamCounters) and row.stream in self._streams:
@@ -105,13 +107,17 @@ class NodesOverTime:
         counts: dict[str, Counter[str]] = {}
         failed: dict[str, Counter[str]] = {}
         status: dict[str, Counter[str]] = {}
+        cells: dict[str, dict[str, Cell]] = {}
         for name, intervals in parts.items():
             for row in (row for rows in intervals for row in rows if isinstance(row, StreamCounters)):
                 own = counts.setdefault(row.stream, Counter())
                 for count in _ADDED:
-                    own[count] += getattr(row, count)
+                    own[count] += getattr(row, count) or 0
                 failed.setdefault(row.stream, Counter()).update(row.failed)
                 status.setdefault(row.stream, Counter()).update(row.status)
+                of_stream = cells.setdefault(row.stream, {})
+                for step, cell in row.cells.items():
+                    of_stream[step] = of_stream.get(step, Cell()) + cell
                 for state in _STATES:
                     self._machines[name].states[row.stream, state] = getattr(row, state)
         rows = []
@@ -120,7 +126,7 @@ class NodesOverTime:
                 state: sum(each.states.get((stream, state), 0) for each in self._machines.values())
                 for state in _STATES
             }
-            fields: dict[str, Any] = {**bounds, **own, **states}
+            fields: dict[str, Any] = {**bounds, **own, **states, "cells": cells[stream]}
             rows.append(StreamCounters(stream=stream, failed=failed[stream], status=status[stream], **fields))
         return rows
 
@@ -157,20 +163,28 @@ def _row(
 def _until(machine: _Machine, end_s: float) -> list[list[Row]]:
     """Take the intervals of a machine that end by a time."""
     taken = []
-    while machine.waiting and machine.waiting[0][0].end_s <= end_s + _EDGE_S:
+    while machine.waiting and machine.waiting[0][0].end_s <= end_s + EDGE_S:
         taken.append(machine.waiting.popleft())
     return taken
 
 
-def _generators(intervals: Sequence[list[Row]], bounds: Mapping[str, Any]) -> GeneratorCounters:
-    """Return the generators of all machines as one: its threads are the threads of all."""
-    own = _own(intervals)
-    late = [row.lag_p99_s for row in own if row.lag_p99_s is not None]
+def _generators(machines: Sequence[list[GeneratorCounters]], bounds: Mapping[str, Any]) -> GeneratorCounters:
+    """Return the generators of all machines as one: its threads are the threads of all, in order.
+
+    Args:
+        machines: The intervals of each in the sum.
+        bounds: Of the sum.
+    """
+    stalled_s: list[float] = []
+    busy: list[float] = []
+    for rows in machines:
+        seconds = sum(row.length_s for row in rows)
+        stalled_s += [sum(stalls) for stalls in zip(*(row.stalled_s for row in rows), strict=False)]
+        shares = zip(*([share * row.length_s for share in row.busy] for row in rows), strict=False)
+        busy += [sum(parts) / seconds for parts in shares]
+    late = [row.lag_p99_s for rows in machines for row in rows if row.lag_p99_s is not None]
     return GeneratorCounters(
-        **bounds,
-        stalled_s=tuple(stall for row in own for stall in row.stalled_s),
-        busy=tuple(busy for row in own for busy in row.busy),
-        lag_p99_s=max(late, default=None),
+        **bounds, stalled_s=tuple(stalled_s), busy=tuple(busy), lag_p99_s=max(late, default=None)
     )
 
 

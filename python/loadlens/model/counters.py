@@ -21,6 +21,15 @@ class Cell:
     service_sum_s: float = 0.0
     service_sumsq_s2: float = 0.0
 
+    def __add__(self, other: Cell) -> Cell:
+        return Cell(
+            self.count + other.count,
+            self.response_sum_s + other.response_sum_s,
+            self.response_sumsq_s2 + other.response_sumsq_s2,
+            self.service_sum_s + other.service_sum_s,
+            self.service_sumsq_s2 + other.service_sumsq_s2,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class StreamCounters:

@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from loadlens.follow.nodes import NodesOverTime
-from loadlens.model.counters import Counters
+from loadlens.model.counters import Cell, Counters
 from loadlens.record import FollowedLoad
 
 
-def told(folder: Path, *intervals: tuple[float, float, int], phase: str = "measure") -> None:
+def told(
+    folder: Path, *intervals: tuple[float, float, int], phase: str = "measure", busy: float = 0.5, **more: Any
+) -> None:
     """Write intervals with begin, length and number of answers; one more is in flight at the end of each."""
     folder.mkdir(exist_ok=True)
     with open(folder / "counters.jsonl", "a") as file:
         for start_s, length_s, ok in intervals:
             bounds = {"start_s": start_s, "length_s": length_s, "phase": phase}
-            counts = {"due": ok + 1, "issued": ok + 1, "answered": ok, "ok": ok, "in_flight": 1}
+            counts = {"due": ok + 1, "issued": ok + 1, "answered": ok, "ok": ok, "in_flight": 1, **more}
+            generator = {"busy": [busy], "stalled_s": [0.01], "lag_p99_s": start_s}
             rows = [
                 {**bounds, "stream": "load", **counts, "status": {"200": ok}},
                 {**bounds, "stream": "probe", "due": 1, "issued": 1, "answered": 1, "ok": 1},
-                {**bounds, "stream": None, "generator": {"busy": [0.5], "lag_p99_s": start_s}},
+                {**bounds, "stream": None, "generator": generator},
             ]
             file.writelines(json.dumps(row) + "\n" for row in rows)
 
@@ -78,6 +84,33 @@ def test_a_machine_that_cuts_less_often_sets_the_bounds_and_phases_stay_apart(tm
 
     assert sums(counters) == [(0.0, 0.5, 19), (0.5, 0.5, 44)]
     assert [row.phase for row in counters.of("load", "warmup", "measure")] == ["warmup", "measure"]
+
+
+def test_a_sum_has_connections_bytes_and_times_by_step_of_all_machines(tmp_path: Path) -> None:
+    first, second = tmp_path / "a", tmp_path / "b"
+    both = nodes(first, second)
+    cell = {"count": 1, "response_sum_s": 0.25, "service_sum_s": 0.125}
+    told(first, (0.0, 1.0, 1), opened=2, bytes_out=30, bytes_in_wire=500, cells={"0.ok": cell})
+    told(second, (0.0, 1.0, 1), opened=3, bytes_out=10, cells={"0.ok": cell, "1.ok": cell})
+
+    [row] = both.take([])[0].of("load", "measure")
+
+    assert (row.opened, row.bytes_out, row.bytes_in_wire) == (5, 40, 500)
+    assert row.cell(0, "ok") == Cell(count=2, response_sum_s=0.5, service_sum_s=0.25)
+    assert row.cell(1, "ok") == Cell(count=1, response_sum_s=0.25, service_sum_s=0.125)
+
+
+def test_threads_of_a_machine_that_cuts_more_often_are_counted_once(tmp_path: Path) -> None:
+    first, second = tmp_path / "a", tmp_path / "b"
+    both = nodes(first, second)
+    told(first, (0.0, 0.25, 1), busy=0.8)
+    told(first, (0.25, 0.25, 1), busy=0.4)
+    told(second, (0.0, 0.5, 1), busy=0.1)
+
+    [row] = both.take([])[0].generator
+
+    assert row.busy == pytest.approx((0.6, 0.1))  # the mean of 0.8 and 0.4
+    assert row.stalled_s == (0.02, 0.01)  # 0.01 s in each interval
 
 
 def test_a_machine_that_fell_silent_is_not_waited_for_and_its_late_counts_are_kept(tmp_path: Path) -> None:
