@@ -147,7 +147,7 @@ def once(server: Origin, moment: Moment, folder: Path, drawn: random.Random) -> 
     printed = (folder / "out").read_text(errors="replace")
     faults = [f"printed: {printed[-300:]}"] if "Traceback" in printed or "bug of" in printed else []
     faults += [f"left: {left}"] if (left := left_of(folder)) else []
-    received = server.books()["paths"].get("/delay/2", {"received": 0})["received"]
+    received = server.books()["received"]
     kept = "no record"
     if is_record(record):
         run = open_run(record)
@@ -189,17 +189,10 @@ def faults_of(run: RunRecord, received: int, moment: Moment, *, is_killed: bool)
 
 
 def issued_in(trial: TrialRecord) -> int:
-    """Return the requests of a trial to the path of the load, by its result or what it wrote before."""
+    """Return the requests that a trial sent, by its result or by what it wrote before."""
     if trial.result is not None:
-        return sum(stream.requests.issued for stream in trial.result.streams if is_load(trial, stream.name))
-    rows = trial.counters().intervals
-    return sum(row.issued for row in rows if isinstance(row, StreamCounters) and is_load(trial, row.stream))
-
-
-def is_load(trial: TrialRecord, stream: str) -> bool:
-    """Tell a stream of the load from a probe of another path."""
-    (own,) = [each for each in trial.plan.streams if each.name == stream]
-    return any(step.path == "/delay/2" for scenario in own.scenarios for step in scenario.steps)
+        return sum(stream.requests.issued for stream in trial.result.streams)
+    return sum(row.issued for row in trial.counters().intervals if isinstance(row, StreamCounters))
 
 
 def per_s(trial: TrialRecord) -> float:
