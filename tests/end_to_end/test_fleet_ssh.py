@@ -36,7 +36,7 @@ HostKey {folder}/host
 AuthorizedKeysFile {folder}/user.pub
 StrictModes no
 PidFile none
-AcceptEnv PYTHONPATH {mark}
+AcceptEnv PYTHONPATH TMPDIR {mark}
 """
 CLIENT = """
 Host gen1 gen2
@@ -46,15 +46,15 @@ Host gen1 gen2
   StrictHostKeyChecking no
   UserKnownHostsFile /dev/null
   LogLevel ERROR
-  SendEnv PYTHONPATH {mark}
+  SendEnv PYTHONPATH TMPDIR {mark}
 """
 
 pytestmark = pytest.mark.skipif(SSHD is None, reason="no sshd: apt-get install openssh-server")
 
 
 @pytest.fixture
-def hosts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Let `ssh gen1` and `ssh gen2` reach a server of the test's own."""
+def hosts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Let `ssh gen1` and `ssh gen2` reach a server of the test's own; return the hosts' temporary folder."""
     assert SSHD is not None
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -68,12 +68,15 @@ def hosts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     client.chmod(0o755)
     monkeypatch.setenv("PATH", f"{client.parent}:{os.environ['PATH']}")
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "python"))
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
     with open(tmp_path / "sshd.log", "wb") as log:
         server = subprocess.Popen([SSHD, "-D", "-e", "-f", tmp_path / "sshd_config"], stderr=log)
     try:
         if not reached(lambda: answers("gen1"), 5):
             pytest.skip(f"sshd does not run here: {(tmp_path / 'sshd.log').read_text().strip()[-200:]}")
-        yield
+        yield temporary
     finally:
         server.kill()
         server.wait()
@@ -94,19 +97,19 @@ def workers() -> list[psutil.Process]:
     return running
 
 
-@pytest.mark.usefixtures("hosts")
-def test_hosts_carry_a_load_through_tunnels_and_keep_nothing(server: Origin) -> None:
+def test_hosts_carry_a_load_through_tunnels_and_keep_nothing(hosts: Path, server: Origin) -> None:
     server.new_books()
 
     with connect(place_of("ssh:gen1,gen2")) as fleet:
         result = run_trial(fleet, plan_of(server, Open(200.0), seconds=1.0))
         assert not fleet.is_insecure
         assert len(workers()) == 2
+        assert len(list(hosts.glob("*/dask-scratch-space"))) == 2
 
     assert [node["name"] for node in result["nodes"]] == ["gen1", "gen2"]
     assert result["streams"][0]["requests"]["issued"] == settled_books(server)["received"]
     assert result["streams"][0]["requests"]["due"] == 200
-    assert reached(lambda: not workers(), within_s=5)
+    assert reached(lambda: not workers() and not list(hosts.iterdir()), within_s=5)
 
 
 @pytest.mark.usefixtures("hosts")

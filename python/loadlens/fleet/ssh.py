@@ -80,7 +80,7 @@ def _tunnel(host: str, name: str, its_port: int, errors: IO[bytes]) -> Iterator[
             *("ssh", "-T", *(word for option in options for word in ("-o", option))),
             *("-R", f"127.0.0.1:{to_scheduler}:127.0.0.1:{its_port}"),
             *("-L", f"127.0.0.1:{here}:127.0.0.1:{there}"),
-            *("--", host, shlex.join(worker)),
+            *("--", host, shlex.join(["sh", "-c", _in_a_folder(worker)])),
         ],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
@@ -92,6 +92,12 @@ def _tunnel(host: str, name: str, its_port: int, errors: IO[bytes]) -> Iterator[
     finally:
         process.terminate()  # the worker ends when it loses its scheduler
         process.wait()
+
+
+def _in_a_folder(worker: Sequence[str]) -> str:
+    """Return the command line of a worker with a folder of its own, which is removed when it has ended."""
+    removed = """folder=$(mktemp -d) || exit; trap 'rm -rf "$folder"' EXIT; trap exit HUP TERM"""
+    return f'{removed}; {shlex.join(worker)} --local-directory "$folder"'
 
 
 def _python() -> str:
