@@ -65,7 +65,7 @@ class _Trial:
             trial = record.open_trial(self._folder)
             if trial.result is None or trial.t0_unix_ns is None:
                 return
-            # The start that was sent: the record's is the engine's own reading of the clock, microseconds off.
+            # As it was sent: the record's is the engine's own reading of the clock, microseconds off.
             start_ns = trial.t0_unix_ns if self._sum is None else self._sum.start_ns
             whole = _Sum(Tally(trial.plan, start_ns, self._labels))
             whole.readings.extend(

@@ -414,13 +414,13 @@ class RunScreen implements Screen {
       const late = scale("s", trial.nodes.map(({ late_s }) => late_s));
       return [
         h("h2", {}, "Nodes"),
-        h("p", { class: "caption" }, `Rate, lateness and busiest thread ${when}; the charts show all nodes together.`),
+        h("p", { class: "caption" }, `The last three columns ${when}; the charts show all nodes together.`),
         scrolled(
           "Nodes",
           h(
             "table",
             {},
-            headOf(["node", "due", "as expected", "failed", "rate", "sent late by, p99", "busy"], [0]),
+            headOf(["node", "due", "as expected", "failed", "as expected per s", "sent late by, p99", "busy"], [0]),
             h(
               "tbody",
               {},
