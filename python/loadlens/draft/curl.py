@@ -133,5 +133,20 @@ def _data(flag: str, text: str) -> str:
 
 
 def _ansi(text: str) -> str:
-    """Undo the escapes of the shell's $'...'."""
-    return text.encode("latin-1", "backslashreplace").decode("unicode_escape")
+    """Undo the escapes of the shell's $'...'; what is none stays as it is."""
+    plain = _ESCAPE.sub(lambda match: _letter(*match.groups()), text)
+    # Letters beyond 16 bits come as two escapes, as JavaScript has them.
+    return plain.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+
+
+_ESCAPE: Final = re.compile(r"\\(?:([0-7]{1,3})|x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|([abeEfnrtv'\"?\\]))")
+_LETTERS: Final = {
+    **dict(zip("abeEfnrtv", "\a\b\x1b\x1b\f\n\r\t\v", strict=True)),
+    **{letter: letter for letter in "'\"?\\"},
+}
+
+
+def _letter(octal: str | None, byte: str | None, code: str | None, letter: str | None) -> str:
+    if letter is not None:
+        return _LETTERS[letter]
+    return chr(int(octal, 8) & 0xFF if octal else int(byte or code or "", 16))

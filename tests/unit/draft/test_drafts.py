@@ -16,7 +16,7 @@ import pytest
 
 from loadlens import engine
 from loadlens.cli.init import InitOptions, draft_of
-from loadlens.draft import Draft, Request, path_of, usable
+from loadlens.draft import Draft, Request, curl, path_of, usable
 from loadlens.draft.write import text_of
 from loadlens.errors import UsageError
 from loadlens.model.study import PlannedTrial
@@ -113,6 +113,18 @@ def test_a_study_is_not_overwritten_without_force(tmp_path: Path, server: Server
         written(tmp_path, url)
     assert study.read_text() == "mine"
     assert written(tmp_path, url, "--force")[0].read_text() != "mine"
+
+
+@pytest.mark.parametrize(
+    "quoted", [r"\x4b\x4 \u00e9 \101\1018 \d \e\?\'\\ \u12z", r"\a\b\f\n\r\t\v\E\"\x", "\\\u4e2d"]
+)
+def test_escapes_are_undone_as_a_shell_does(quoted: str) -> None:
+    shell = ["bash", "-c", f"printf %s $'{quoted}'"]
+    printed = subprocess.run(shell, capture_output=True, check=True, env={"LC_ALL": "C.UTF-8"}).stdout
+
+    (request,) = curl.read(f"curl http://127.0.0.1/ --data-raw $'{quoted}'", "a.sh").requests
+
+    assert request.body == printed.decode()
 
 
 def test_a_curl_line_arrives_as_curl_would_send_it(
