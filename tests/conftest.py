@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import signal
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -35,6 +36,7 @@ FIRST = tuple(
 )
 # Many short ones that share next to nothing: they fill up what longer files leave of the cores.
 APART = ("tests/catalogue/test_physics.py", "tests/edges/test_table.py")
+MARKS = re.compile(r"\bmark\.slow\b|\bwhere_calm\b")  # of a slow test elsewhere
 REASON = "why it was judged again"
 
 # Under nohup, or in the background of a script, every program that a test starts ignores signals as well.
@@ -47,11 +49,24 @@ settings.register_profile("loadlens", deadline=None, suppress_health_check=[Heal
 settings.load_profile("loadlens")
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out modules without a test of the tier that was asked for: all of them take a process 10 s."""
+    is_slow = any(collection_path.is_relative_to(place) for place in SLOW)
+    match config.getoption("markexpr"):
+        case "not slow" if is_slow:
+            return True
+        case "slow" if collection_path.suffix == ".py" and not is_slow:
+            return MARKS.search(collection_path.read_text()) is None or None
+    return None
+
+
 def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
     """Mark by folder what `make test` leaves to `make test-all`."""
     for item in items:
         if any(item.path.is_relative_to(place) for place in SLOW):
             item.add_marker(pytest.mark.slow)
+        elif item.get_closest_marker("slow") and not MARKS.search(item.path.read_text()):
+            raise pytest.UsageError(f"{item.nodeid}: neither tier runs it, its file does not say slow")
 
 
 class BothCoresBusy(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
