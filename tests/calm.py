@@ -125,14 +125,15 @@ def calmly(check: Callable[[], None], *, why: Callable[[], str | None] = lambda:
                 with Machine() as machine, _before_others():
                     check()
                 return
-            except Exception:
+            except Exception as fault:
                 why_not = (machine.why_not() or _others() or why()) if left else None
                 if why_not is None:
                     raise
                 if left == TRIES - 1:
                     turn.enter_context(TURNS.alone())
-                REPEATED.append(why_not)
-                print(f"made again: {why_not}")  # shown with a failure
+                said = str(fault).partition("\n")[0][:200]
+                REPEATED.append(f"{why_not} ({type(fault).__name__}: {said})")
+                print(f"made again: {REPEATED[-1]}")  # shown with a failure
                 _wait_for_calm()
 
 
