@@ -78,7 +78,7 @@ LOADS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What is done to which load, and when."""
+    """A load, and how and when it is ended."""
 
     load: str
     way: str

@@ -131,8 +131,8 @@ def calmly(check: Callable[[], None], *, why: Callable[[], str | None] = lambda:
                     raise
                 if left == TRIES - 1:
                     turn.enter_context(TURNS.alone())
-                said = str(fault).partition("\n")[0][:200]
-                REPEATED.append(f"{why_not} ({type(fault).__name__}: {said})")
+                first_line = str(fault).partition("\n")[0][:200]
+                REPEATED.append(f"{why_not} ({type(fault).__name__}: {first_line})")
                 print(f"made again: {REPEATED[-1]}")  # shown with a failure
                 _wait_for_calm()
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import Any
 import pytest
 from benches.measuring import Origin
 
+from loadlens.machine.listening_sockets import listeners
 from loadlens.measure import whole_run
 from loadlens.model.finding import Estimate
 from loadlens.model.trial import TrialStatus
@@ -197,12 +199,40 @@ def test_the_rate_cap_holds_by_the_origins_books(server: Origin) -> None:
 def test_a_service_that_fails_from_the_first_request_is_left_alone(server: Origin) -> None:
     server.new_books()
 
-    answer = explained(url_of(server, "/status/500"), *ALONE, *SHORT)
+    done = tried(url_of(server, "/status/500"), *ALONE, *SHORT, "--json")
+    answer = json.loads(done.stdout)
 
+    assert done.returncode == 3
     assert answer["stopped_because"] == "fails_alone"
+    assert [item["what"] for item in answer["unknown"]] == ["the capacity: no level of load was measured"]
     assert "status 500" in answer["answer"]
     assert answer["limit"] is None
     assert settled_books(server)["received"] <= 10
+
+
+def test_a_service_that_ends_while_it_is_searched_is_named() -> None:
+    port = free_port()
+    code = (
+        "import http.server, os, threading\n"
+        "class Work(http.server.BaseHTTPRequestHandler):\n"
+        "    protocol_version = 'HTTP/1.1'\n"
+        "    def do_GET(self):\n"
+        "        self.send_response(200); self.send_header('Content-Length', '0'); self.end_headers()\n"
+        "    def log_message(self, *_): pass\n"
+        "threading.Timer(6, os._exit, (0,)).start()\n"
+        f"http.server.ThreadingHTTPServer(('127.0.0.1', {port}), Work).serve_forever()\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", code]) as service:
+        until = time.monotonic() + 10
+        while port not in listeners().values():
+            assert time.monotonic() < until, "it does not listen"
+            time.sleep(0.05)
+
+        done = tried(f"http://127.0.0.1:{port}/", "--budget", "20s", "--json")
+
+    answer = json.loads(done.stdout)
+    ended = f"process {service.pid} of the service ended during the search: its log may say why"
+    assert ended in answer["cautions"]
 
 
 def test_a_target_elsewhere_is_refused_before_anything_is_sent(tmp_path: Path) -> None:

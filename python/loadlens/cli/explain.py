@@ -68,7 +68,7 @@ def answered(given: ExplainFlags, verb: str = "explain") -> ExitCode:
 
 
 def _answer(show: Show, record: Path, *, is_kept: bool) -> ExitCode:
-    """Read a record, show its answer, and return the exit code of its objectives."""
+    """Read a record, show its answer, and return the exit code: of its objectives, or as nothing answers."""
     from loadlens.record import open_run
     from loadlens.report.write import result_of
     from loadlens.report.write.json import explanation_as_json
@@ -76,13 +76,14 @@ def _answer(show: Show, record: Path, *, is_kept: bool) -> ExitCode:
     from loadlens.search import explanation
 
     answer = explanation(open_run(record), is_kept=is_kept)
-    return show.answer(
+    code = show.answer(
         answer,
         partial(explanation_as_json, answer),
         partial(print_explanation, answer, quiet=show.quiet),
         partial(result_of.of_explanation, answer),
         is_missed=any(row.state == "bad" for row in answer.objectives),
     )
+    return ExitCode.TESTBED if code is ExitCode.OK and answer.has_no_load else code
 
 
 def path_of(targets: tuple[str, ...], verb: str) -> Path | None:

@@ -83,3 +83,8 @@ class Explanation:
     quotes: tuple[str, ...] = ()  # by the service in failing answers: status, how many, a quote
     code: CodeEvidence = field(default_factory=CodeEvidence)
     rates: RateAnswer | None = None  # where a rate was searched that meets objectives
+
+    @property
+    def has_no_load(self) -> bool:
+        """True if a search made no load, because the requests of one user fail or are not answered."""
+        return not self.ladder and self.stopped_because in ("fails_alone", "refused", "no_answer")

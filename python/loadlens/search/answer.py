@@ -108,7 +108,10 @@ def explanation(record: RunRecord, *, is_kept: bool = True) -> Explanation:
     tier = _tier(facts, study)
     reach = reach_of(curve, probe_is_load=end.probe_is_load)
     unknown = _unknown(curve, reach, root, verdict.findings, tier, end)
-    unknown += [Unknown(f"{other.title}: {other.reason}", "") for other in verdict.not_assessed]
+    rungs = [_rung(curve, step) for curve in facts.curves for step in curve.steps]
+    rungs += _ended_early(record, study)
+    if rungs:  # else nothing could be assessed, as the sentence says
+        unknown += [Unknown(f"{other.title}: {other.reason}", "") for other in verdict.not_assessed]
     first = {item.what: item for item in reversed(unknown)}
     once = [first[what] for what in dict.fromkeys(item.what for item in unknown)]
     steps = [step for case in study.cases for scenario in case.scenarios for step in scenario.steps]
@@ -117,8 +120,6 @@ def explanation(record: RunRecord, *, is_kept: bool = True) -> Explanation:
         requests = [kind.request for step in curve.steps for kind in step.classes]
     entry = study.cases[0].entry if study.cases else None
     rates = None if end.rates is None else judged_rates.answer(record, end.rates)
-    rungs = [_rung(curve, step) for curve in facts.curves for step in curve.steps]
-    rungs += _ended_early(record, study)
     curves = list(dict.fromkeys(rung.curve for rung in rungs))
     quoted = _quotes(record)
     failing = next((rung for rung in rungs if rung.ended_early and end.because in FAILING), None)
@@ -140,7 +141,7 @@ def explanation(record: RunRecord, *, is_kept: bool = True) -> Explanation:
         absent=verdict.absent,
         not_assessed=verdict.not_assessed,
         unknown=tuple(sorted(once, key=lambda item: not item.decided_by)),
-        cautions=_cautions(facts, end, curve),
+        cautions=_cautions(facts, end, curve, has_levels=bool(rungs)),
         found=end.found,
         missing=end.missing,
         stopped_because=end.because or "record",
@@ -409,10 +410,11 @@ def _next_search(end: SearchEnd) -> str:
     }.get(end.because, "more levels of load, beyond twice the highest")
 
 
-def _cautions(facts: Facts, end: SearchEnd, curve: Curve | None) -> tuple[str, ...]:
+def _cautions(facts: Facts, end: SearchEnd, curve: Curve | None, *, has_levels: bool) -> tuple[str, ...]:
     cautions = [gate.text for gate in facts.gates if gate.passed is False]
-    cautions += [f"not looked at: {gate.text}" for gate in facts.gates if gate.passed is None]
     cautions += end.cautions
+    if has_levels:
+        cautions += [f"not looked at: {gate.text}" for gate in facts.gates if gate.passed is None]
     if end.probe_is_load:
         cautions.append("no cheap URL was given: the probe sends the load's request, rarely (--probe URL)")
     if curve is not None and any(p.is_late for step in curve.steps for p in step.probes):

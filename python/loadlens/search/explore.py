@@ -402,6 +402,7 @@ def _end(search: _Search, stop: Stop, used_s: float, warnings: tuple[str, ...]) 
     if baseline is not None:
         probe = step_cases.ProbeUsed(baseline.probe.name, baseline.probe.path, baseline.probe_is_load)
     started = tuple(service.start for service in aim.services)
+    ended = pid_check.ended(aim.outside.pids)
     return step_cases.SearchEnd(
         because=stop.because,
         words=stop.words,
@@ -411,7 +412,7 @@ def _end(search: _Search, stop: Stop, used_s: float, warnings: tuple[str, ...]) 
         probe=probe,
         watched=step_cases.Watched(aim.outside.pids, started, aim.outside.scrape is not None),
         used_s=used_s,
-        cautions=warnings,
+        cautions=(*warnings, *([] if ended is None else [ended])),
         found=() if discovered is None else discovered.parts,
         missing=(*(() if discovered is None else discovered.missing), *filter(None, [search.missing])),
         objectives=() if aim.bounds.rates_share else aim.objectives,

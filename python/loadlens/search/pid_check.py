@@ -1,8 +1,9 @@
-"""Check that a watched process listens on the port: a wrong pid would make a busy service look idle."""
+"""Checks of watched processes: one listens on the port, or a busy service would look idle; all still live."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from loadlens.machine.listening_sockets import listeners, sockets_of, with_descendants
 
@@ -20,3 +21,18 @@ def caution(pids: Sequence[int], port: int) -> str | None:
     return (
         f"process {listed} and what it started do not listen on port {port}: its CPU may not be the service's"
     )
+
+
+def ended(pids: Sequence[int]) -> str | None:
+    """Warning that processes of the service have ended; `None` if all live."""
+    gone = [str(pid) for pid in pids if not _lives(pid)]
+    if not gone:
+        return None
+    return f"process {', '.join(gone)} of the service ended during the search: its log may say why"
+
+
+def _lives(pid: int) -> bool:
+    try:
+        return bool(Path("/proc", str(pid), "cmdline").read_bytes())  # that of a zombie is empty
+    except OSError:
+        return False

@@ -395,8 +395,11 @@ def test_without_any_level_it_is_undecided_and_nothing_breaks(monkeypatch: pytes
     assert answered.limit is None
     assert answered.sentence.startswith("Undecided, requests fail without any load")
     assert answered.ladder == ()
+    assert answered.has_no_load
     assert answered.requests == ("POST /b",)
-    assert "curl" in answered.unknown[0].decided_by
+    (unknown,) = answered.unknown
+    assert "curl" in unknown.decided_by
+    assert not [caution for caution in answered.cautions if caution.startswith("not looked at")]
 
 
 @pytest.mark.parametrize(("gate", "grade"), [(True, "probable"), (None, "suspected")])
@@ -431,8 +434,8 @@ def test_failed_gates_and_what_was_foreseen_are_cautions(monkeypatch: pytest.Mon
 
     assert answered.cautions == (
         "Little's law is broken",
-        "not looked at: the service does not count its requests",
         "2 cores: other programs",
+        "not looked at: the service does not count its requests",
     )
 
 

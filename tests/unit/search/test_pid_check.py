@@ -49,3 +49,13 @@ def test_a_port_that_nobody_here_listens_on_says_nothing() -> None:
         port = own.getsockname()[1]
 
     assert pid_check.caution([os.getpid()], port) is None
+
+
+def test_a_process_that_has_ended_is_named() -> None:
+    with subprocess.Popen(["true"]) as other:
+        pass
+
+    assert pid_check.ended([os.getpid()]) is None
+    assert pid_check.ended([os.getpid(), other.pid]) == (
+        f"process {other.pid} of the service ended during the search: its log may say why"
+    )
