@@ -213,13 +213,15 @@ def test_a_service_that_fails_from_the_first_request_is_left_alone(server: Origi
 def test_a_service_that_ends_while_it_is_searched_is_named() -> None:
     port = free_port()
     code = (
-        "import http.server, os, threading\n"
+        "import http.server, os\n"
         "class Work(http.server.BaseHTTPRequestHandler):\n"
         "    protocol_version = 'HTTP/1.1'\n"
+        "    left = 500\n"
         "    def do_GET(self):\n"
+        "        Work.left -= 1\n"
+        "        Work.left > 0 or os._exit(0)\n"
         "        self.send_response(200); self.send_header('Content-Length', '0'); self.end_headers()\n"
         "    def log_message(self, *_): pass\n"
-        "threading.Timer(6, os._exit, (0,)).start()\n"
         f"http.server.ThreadingHTTPServer(('127.0.0.1', {port}), Work).serve_forever()\n"
     )
     with subprocess.Popen([sys.executable, "-c", code]) as service:

@@ -7,6 +7,7 @@ lost or counted twice.
 
 from __future__ import annotations
 
+import math
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
@@ -178,7 +179,7 @@ def _generators(machines: Sequence[list[GeneratorCounters]], bounds: Mapping[str
     stalled_s: list[float] = []
     busy: list[float] = []
     for rows in machines:
-        seconds = sum(row.length_s for row in rows)
+        seconds = sum(row.length_s for row in rows) or math.inf  # a phase may begin and end at once
         stalled_s += [sum(stalls) for stalls in zip(*(row.stalled_s for row in rows), strict=False)]
         shares = zip(*([share * row.length_s for share in row.busy] for row in rows), strict=False)
         busy += [sum(parts) / seconds for parts in shares]
@@ -200,7 +201,7 @@ def _per_s(machine: _Machine, streams: frozenset[str]) -> float | None:
     """Return requests per second that were answered as expected; none before the first interval."""
     if not machine.last:
         return None
-    begin_s = machine.last[0][0].start_s
+    seconds = machine.end_s - machine.last[0][0].start_s
     rows = (row for each in machine.last for row in each if isinstance(row, StreamCounters))
     ok = sum(row.ok for row in rows if row.stream in streams)
-    return ok / (machine.end_s - begin_s)
+    return ok / seconds if seconds else None

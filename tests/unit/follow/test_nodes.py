@@ -113,6 +113,18 @@ def test_threads_of_a_machine_that_cuts_more_often_are_counted_once(tmp_path: Pa
     assert row.stalled_s == (0.02, 0.01)  # 0.01 s in each interval
 
 
+def test_a_phase_that_begins_and_ends_at_once_has_its_counts(tmp_path: Path) -> None:
+    first, second = tmp_path / "a", tmp_path / "b"
+    both = nodes(first, second)
+    for folder in (first, second):
+        told(folder, (0.0, 0.0, 1), phase="warmup")
+
+    counters = both.take([])[0]
+
+    assert [row.ok for row in counters.of("load", "warmup")] == [2]
+    assert [row["per_s"] for row in both.rows()] == [None, None]
+
+
 def test_a_machine_that_fell_silent_is_not_waited_for_and_its_late_counts_are_kept(tmp_path: Path) -> None:
     first, second = tmp_path / "a", tmp_path / "b"
     both = nodes(first, second)

@@ -208,7 +208,7 @@ def _others(level: Level) -> Counter:
         return grading.rival(name, "the service's own log says that its connections found no port", True)
     counts = [(succeeded(step), Level(level.curve, step).opens_per_s) for step in level.curve.steps]
     rates = sorted((rate, opens) for rate, opens in counts if opens is not None)
-    if not rates or rates[-1][0] < RISE * rates[0][0]:
+    if not rates or not rates[-1][0] or rates[-1][0] < RISE * rates[0][0]:
         return grading.rival(name, "no two levels show whether they grow with the load", None)
     (low, few), (high, many) = rates[0], rates[-1]
     text = (

@@ -148,6 +148,12 @@ def test_without_two_levels_apart_whose_connections_they_are_is_open(low: float 
     assert found_in(curve(*steps)).grade is Grade.PROBABLE
 
 
+def test_it_is_open_as_well_where_no_request_succeeds() -> None:
+    steps = [level(0.0, 28_200.0, opens_per_s=480.0, failed=1.0, issued=600)]
+
+    assert found_in(curve(*steps)).grade is Grade.PROBABLE
+
+
 @pytest.mark.parametrize(
     ("drops", "grade"), [(3.0, Grade.STRONG), (4.0, Grade.PROBABLE), (None, Grade.PROBABLE)]
 )
