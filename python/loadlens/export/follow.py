@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from loadlens import record
@@ -134,9 +135,10 @@ class _Sum:
         self._histograms = list(waiting)
 
     def end(self) -> Snapshot:
-        """Return all series after the last interval."""
+        """Return all series after the last interval, which may begin and end at once."""
         self._read(math.inf)
-        return self._tally.snapshot(whole=True)
+        snapshot = self._tally.snapshot(whole=True)
+        return replace(snapshot, time_ns=max(snapshot.time_ns, self.sent_ns + 1))
 
     def _read(self, until_s: float) -> None:
         """Take the readings of monitors up to a time under load."""
