@@ -1,4 +1,4 @@
-"""An agent ends by itself what it began, once nobody calls it."""
+"""An agent that is called no more ends what it began."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from loadlens.fleet.agent import Agent
 from tests.end_to_end.fleets import reached
 
 
-def test_an_agent_that_nobody_calls_leaves_no_process_and_no_folder() -> None:
+def test_an_agent_that_is_called_no_more_leaves_no_process_and_no_folder() -> None:
     agent = Agent(lease_s=0.5)
     folder = Path(agent.folder())
     agent.start_child()
