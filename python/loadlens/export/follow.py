@@ -89,11 +89,7 @@ class _Trial:
                 self._nodes = (
                     NodesOverTime(nodes, [stream.name for stream in plan.streams]) if nodes else None
                 )
-            if self._nodes is not None:
-                counters, histograms = self._nodes.take([])
-            else:
-                counters = self._live.load.counters()  # before the histograms, which are written first
-                histograms = self._live.load.intervals()
+            counters, histograms = (self._nodes or self._live.load).take()
             self._sum.readings.extend(
                 sorted(
                     (at_s, reading, value)

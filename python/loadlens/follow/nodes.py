@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, deque
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -52,7 +52,7 @@ class NodesOverTime:
         self._streams = frozenset(streams)
         self._reached_s = 0.0
 
-    def take(self, but: Sequence[tuple[str, str]]) -> tuple[Counters, list[IntervalHistogram]]:
+    def take(self, but: Collection[tuple[str, str]] = ()) -> tuple[Counters, list[IntervalHistogram]]:
         """Return sums of the intervals that came since the last call from all machines, and the histograms.
 
         Args:
@@ -60,8 +60,8 @@ class NodesOverTime:
         """
         histograms: list[IntervalHistogram] = []
         for machine in self._machines.values():
-            counters = machine.load.counters()  # before the histograms, which are written first
-            histograms += machine.load.intervals(but)
+            counters, own = machine.load.take(but)
+            histograms += own
             for rows in machine.intervals.whole(counters):
                 self._note(machine, rows)
         newest_s = max(machine.end_s for machine in self._machines.values())

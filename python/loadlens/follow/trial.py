@@ -60,11 +60,7 @@ class TrialColumns:
         if not self._has_begun:
             self._has_begun, nodes = True, self._live.nodes()
             self._nodes = NodesOverTime(nodes, self._load.names) if nodes else None
-        if self._nodes is not None:
-            self._load.take(*self._nodes.take(self._load.skipped))
-        else:
-            counters = self._live.load.counters()  # before the histograms, which are written first
-            self._load.take(counters, self._live.load.intervals(self._load.skipped))
+        self._load.take(*(self._nodes or self._live.load).take(self._load.skipped))
         for rows in self._live.bad_samples(is_wanted=self._load.has_failures):
             self._load.take_bad(rows)
         for reading, seconds, value in self._live.readings():

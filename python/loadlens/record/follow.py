@@ -124,6 +124,16 @@ class FollowedLoad:
         self._counters = GrowingFile(live / layout.COUNTERS)
         self._intervals = GrowingFile(live / layout.INTERVALS)
 
+    def take(
+        self, but: Collection[tuple[str, str]] = ()
+    ) -> tuple[Counters, list[histogram_log.IntervalHistogram]]:
+        """Return counters and histograms since the last look, without those of (stream, kind) in `but`.
+
+        The counters are read first: those of an interval are written after its histograms.
+        """
+        counters = self.counters()
+        return counters, self.intervals(but)
+
     def counters(self) -> Counters:
         """Return the rows of counters.jsonl since the last look; a damaged line is left out."""
         rows = []
