@@ -42,7 +42,7 @@ trials: 3
 """
 
 
-def hit_again(lab: subprocess.Popen[bytes], *numbers: int) -> None:
+def signal_all(lab: subprocess.Popen[bytes], *numbers: int) -> None:
     """Send signals one after another, as a terminal does: to the whole group."""
     for number in numbers:
         with contextlib.suppress(ProcessLookupError):
@@ -52,19 +52,19 @@ def hit_again(lab: subprocess.Popen[bytes], *numbers: int) -> None:
 
 def held_up(lab: subprocess.Popen[bytes], drawn: random.Random) -> None:
     """Stop every process of the lab for a while."""
-    hit_again(lab, signal.SIGSTOP)
+    signal_all(lab, signal.SIGSTOP)
     time.sleep(drawn.uniform(0.1, 2.0))
-    hit_again(lab, signal.SIGCONT)
+    signal_all(lab, signal.SIGCONT)
 
 
 Way = Callable[[subprocess.Popen[bytes], random.Random], None]
 WAYS: Final[dict[str, Way]] = {
-    "Ctrl-C": lambda lab, _: hit_again(lab, signal.SIGINT),
-    "Ctrl-C twice": lambda lab, _: hit_again(lab, signal.SIGINT, signal.SIGINT),
+    "Ctrl-C": lambda lab, _: signal_all(lab, signal.SIGINT),
+    "Ctrl-C twice": lambda lab, _: signal_all(lab, signal.SIGINT, signal.SIGINT),
     "SIGTERM": lambda lab, _: lab.send_signal(signal.SIGTERM),
     "SIGHUP": lambda lab, _: lab.send_signal(signal.SIGHUP),
     "SIGKILL": lambda lab, _: lab.kill(),
-    "all killed": lambda lab, _: hit_again(lab, signal.SIGKILL),
+    "all killed": lambda lab, _: signal_all(lab, signal.SIGKILL),
     "held up": held_up,
 }
 KILLS: Final = ("SIGKILL", "all killed")
@@ -86,12 +86,12 @@ class Moment:
 
     @property
     def words(self) -> str:
-        """It in words."""
+        """The moment in words."""
         return f"{self.load}, {self.way} after {self.after_s:.2f} s"
 
 
 def main() -> int:
-    """Exit 1 if a moment came to what it must not."""
+    """Exit 1 if an end left a wrong record, a process or an internal error."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -142,10 +142,11 @@ def once(server: Origin, moment: Moment, folder: Path, drawn: random.Random) -> 
         try:
             code = lab.wait(ENDS_WITHIN_S)
         except subprocess.TimeoutExpired:
-            hit_again(lab, signal.SIGKILL)
+            signal_all(lab, signal.SIGKILL)
+            lab.wait()
             return "hangs", [f"it had not ended after {ENDS_WITHIN_S:.0f} s"]
     printed = (folder / "out").read_text(errors="replace")
-    faults = [f"printed: {printed[-300:]}"] if "Traceback" in printed or "bug of" in printed else []
+    faults = [f"printed: {printed[-300:]}"] if "Traceback" in printed or "internal error" in printed else []
     faults += [f"left: {left}"] if (left := left_of(folder)) else []
     received = server.books()["received"]
     kept = "no record"

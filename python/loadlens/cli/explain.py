@@ -39,7 +39,7 @@ def explain(given: ExplainFlags) -> None:
 
     Doubles the users from one until throughput stops growing, with the probe at every level, and says after
     each what it would answer so far. Ends early when the answer is certain or requests fail. Undecided is an
-    answer too, and exits 0. Ctrl-C gives the answer so far.
+    answer too, and exits 0; requests that fail without any load exit 3. Ctrl-C gives the answer so far.
     """
     sys.exit(int(answered(given)))
 
@@ -68,7 +68,7 @@ def answered(given: ExplainFlags, verb: str = "explain") -> ExitCode:
 
 
 def _answer(show: Show, record: Path, *, is_kept: bool) -> ExitCode:
-    """Read a record, show its answer, and return the exit code: of its objectives, or as nothing answers."""
+    """Read a record, show its answer, and return the exit code."""
     from loadlens.record import open_run
     from loadlens.report.write import result_of
     from loadlens.report.write.json import explanation_as_json

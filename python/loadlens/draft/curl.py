@@ -19,6 +19,11 @@ _ENDS: Final = (";", "&&", "||", "|", "&")
 _DATA: Final = ("-d", "--data", "--data-ascii", "--data-raw", "--data-binary", "--data-urlencode", "--json")
 _SILENT: Final = ("-s", "-S", "-v", "-i", "-f", "-#", "-N", "-g")
 _WITH_VALUE: Final = ("-o", "-w", "-m", "-c", "-D", "--connect-timeout", "--retry", "--resolve", "--cacert")
+_ESCAPE: Final = re.compile(r"\\(?:([0-7]{1,3})|x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|([abeEfnrtv'\"?\\]))")
+_LETTERS: Final = {
+    **dict(zip("abeEfnrtv", "\a\b\x1b\x1b\f\n\r\t\v", strict=True)),
+    **{letter: letter for letter in "'\"?\\"},
+}
 
 
 class _Parser(argparse.ArgumentParser):
@@ -133,17 +138,10 @@ def _data(flag: str, text: str) -> str:
 
 
 def _ansi(text: str) -> str:
-    """Undo the escapes of the shell's $'...'; what is none stays as it is."""
+    """Undo the escapes of the shell's $'...'; any other backslash stays."""
     plain = _ESCAPE.sub(lambda match: _letter(*match.groups()), text)
     # Letters beyond 16 bits come as two escapes, as JavaScript has them.
     return plain.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
-
-
-_ESCAPE: Final = re.compile(r"\\(?:([0-7]{1,3})|x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|([abeEfnrtv'\"?\\]))")
-_LETTERS: Final = {
-    **dict(zip("abeEfnrtv", "\a\b\x1b\x1b\f\n\r\t\v", strict=True)),
-    **{letter: letter for letter in "'\"?\\"},
-}
 
 
 def _letter(octal: str | None, byte: str | None, code: str | None, letter: str | None) -> str:
