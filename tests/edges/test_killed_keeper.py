@@ -18,7 +18,13 @@ import pytest
 from loadlens.testbed import keeper_process
 from tests import tiny
 from tests.end_to_end.test_testbed_death import LAB, ROOT
-from tests.end_to_end.testbed_cases import carriers, is_alive, sleepers_below, still_there
+from tests.end_to_end.testbed_cases import (
+    carriers,
+    is_alive,
+    shared_memory_of,
+    sleepers_below,
+    still_there,
+)
 
 DATABASE = LAB.replace(
     "service = odd(manners=manners, replicas=2, stop=Stop(within_s=1.0))",
@@ -74,17 +80,9 @@ def makers_of_shared_memory() -> set[int]:
 
 def memory_below(lab: int) -> dict[int, str]:
     """The processes below a lab that map a file in /dev/shm, and one of its name."""
-    mapped: dict[int, str] = {}
     processes = keeper_process.all_processes()
-    for process in keeper_process.members(processes, roots=(lab,), sessions=(), entries=()):
-        try:
-            lines = Path(f"/proc/{process.pid}/maps").read_text().splitlines()
-        except OSError:
-            continue
-        for line in lines:
-            if "/dev/shm/" in line:
-                mapped[process.pid] = line.split()[-1]
-    return mapped
+    below = keeper_process.members(processes, roots=(lab,), sessions=(), entries=())
+    return shared_memory_of(process.pid for process in below)
 
 
 def kill(*pids: int) -> None:

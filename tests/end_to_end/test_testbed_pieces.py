@@ -22,7 +22,7 @@ import pytest
 from loadlens.errors import TestbedError
 from loadlens.model.topology import Entry, Ready, Reset, Service
 from loadlens.testbed import Testbed, prepare, programs
-from tests.end_to_end.testbed_cases import bed_of, carriers, odd, said_by
+from tests.end_to_end.testbed_cases import bed_of, carriers, odd, said_by, shared_memory_of
 
 
 @pytest.fixture
@@ -102,21 +102,20 @@ def test_postgres_is_empty_private_and_set_as_the_study_says(
 
 def test_postgres_leaves_no_shared_memory_when_it_is_killed(folder: Path, marker: str) -> None:
     database = Service("db", use="postgres", ports=("sql",))
-    before = sorted(Path("/dev/shm").iterdir())
 
     with bed_of(database, folder=folder, marker=marker) as bed:
         bed.start()
         segments = list((folder / "scratch" / "db" / "data" / "pg_dynshmem").iterdir())
-        pid = str(bed.processes()[0].pid)
-        for carrier in carriers(marker):
-            if "postgres" in carrier:
-                os.kill(int(carrier.split()[0]), signal.SIGKILL)
+        pids = [carrier.split()[0] for carrier in carriers(marker) if "postgres" in carrier]
+        elsewhere = shared_memory_of(pids)
+        for pid in pids:
+            os.kill(int(pid), signal.SIGKILL)
         bed.stop()
 
     assert segments  # it has some, but in the folder of its data
-    assert sorted(Path("/dev/shm").iterdir()) == before
+    assert elsewhere == {}
     table = Path("/proc/sysvipc/shm").read_text()  # the fifth column is the process that made a segment
-    assert pid not in {line.split()[4] for line in table.splitlines()[1:]}
+    assert not {line.split()[4] for line in table.splitlines()[1:]} & set(pids)
     assert not (folder / "scratch").exists()
 
 

@@ -8,7 +8,7 @@ import os
 import sys
 import time
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -60,6 +60,17 @@ def said_by(bed: Testbed, log: Path | str) -> str:
 def command_of(pid: int | str) -> str:
     """The command line of a process, which may hold any bytes; OSError if it is gone."""
     return Path("/proc", str(pid), "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+
+
+def shared_memory_of(pids: Iterable[int | str]) -> dict[int, str]:
+    """The processes that map a file in /dev/shm, and the name of one."""
+    mapped = {}
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            for line in Path(f"/proc/{pid}/maps").read_text().splitlines():
+                if "/dev/shm/" in line:
+                    mapped[int(pid)] = line.split()[-1]
+    return mapped
 
 
 def carriers(marker: str) -> list[str]:
