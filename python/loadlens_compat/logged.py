@@ -15,7 +15,7 @@ from typing import NamedTuple
 from loadlens import temporary
 from loadlens.engine import Progress
 from loadlens.errors import EngineError
-from loadlens.model.trial import Outcome
+from loadlens.model.trial import CONNECTION, SAMPLE, Outcome
 from loadlens.model.workload import Plan, RecordTo
 from loadlens.record import layout, sample_rows
 from loadlens.run.single_load import HitDone, run_hit
@@ -66,7 +66,7 @@ class RequestLog:
         self.closed_by_server = stands.closed_by_server  # connections that had carried an answer
         ended: list[array[int]] = [array("q") for _ in range(6)]
         outcomes: array[int] = array("B")
-        for row in sample_rows.tuples(folder / layout.SAMPLES_BIN, sample_rows.SAMPLE):
+        for row in sample_rows.tuples(folder / layout.SAMPLES_BIN, SAMPLE):
             _, _, sent, first, done, _, connection, _, body, _, status, outcome, _, _, flags = row
             if outcome in _NOT_ENDED:
                 continue
@@ -94,7 +94,7 @@ class _ConnectTimes:
     def __init__(self, folder: Path) -> None:
         self._times: array[int] = array("q")
         self.closed_by_server = 0
-        for row in sample_rows.tuples(folder / layout.CONNECTIONS_BIN, sample_rows.CONNECTION):
+        for row in sample_rows.tuples(folder / layout.CONNECTIONS_BIN, CONNECTION):
             number, _, opened, established, _, requests, closed_by, *_ = row
             if number >= len(self._times):
                 self._times.frombytes(bytes(8 * (number + 1024 - len(self._times))))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,8 @@ from loadlens.fleet.place import place_of
 from loadlens.fleet.trial import run_trial
 from loadlens.follow.load import COUNTS, LoadOverTime
 from loadlens.follow.nodes import NodesOverTime
-from loadlens.model.workload import Closed, Open, Plan, RecordTo
-from loadlens.record import FollowedLoad
+from loadlens.model.workload import Closed, Open, Plan, RecordTo, Scenario, Step
+from loadlens.record import FollowedLoad, layout
 from loadlens.run.engine_trial import Listener
 from tests.end_to_end.fleets import plan_of
 from tests.end_to_end.hitting import origin_program, settled_books
@@ -38,11 +39,13 @@ class Follower(Listener):
     def __init__(self, plan: Plan, live: Path) -> None:
         self.load = LoadOverTime(plan)
         self.seen: set[int] = set()  # requests due on both nodes together, at each look
+        self.samples: list[dict[str, Any]] = []  # of failed requests
         self._live = live
 
     def started(self, t0_monotonic_ns: int, t0_unix_ns: int) -> None:
         folders = sorted((self._live / "nodes").iterdir())
-        self.nodes = NodesOverTime({folder.name: FollowedLoad(folder) for folder in folders}, ["load"])
+        loads = {folder.name: FollowedLoad(folder, layout.FAILURES_BIN) for folder in folders}
+        self.nodes = NodesOverTime(loads, ["load"])
 
     def must_stop(self, progress: Progress | None) -> bool:
         if progress is not None:
@@ -51,6 +54,9 @@ class Follower(Listener):
 
     def look(self) -> None:
         self.load.take(*self.nodes.take(self.load.skipped))
+        for rows in self.nodes.bad_samples(is_wanted=self.load.has_failures):
+            self.load.take_bad(rows)
+        self.samples = [each for kind in self.load.whole()["failures"] for each in kind["samples"]]
         self.seen.add(self.totals["due"])
 
     @property
@@ -78,3 +84,16 @@ def test_a_load_of_nodes_is_followed_while_it_runs_and_its_sums_are_the_accounti
     streams = [node["streams"][0] for node in result["nodes"]]
     assert [(row["due"], row["ok"]) for row in rows] == [(node["due"], node["ok"]) for node in streams]
     assert [(row["due"], row["bad"]) for row in rows] == [(400, 0), (400, 0)]
+
+
+def test_failed_requests_of_nodes_are_seen_while_they_make_the_load(tmp_path: Path) -> None:
+    with origin(origin_program(), cpu=0) as server, connect(place_of("local:2")) as fleet:
+        plan = plan_of(server, Open(rate_per_s=100.0), seconds=2.0)
+        steps = (Step("good", "GET", "/"), Step("bad", "GET", "/", expect=(201,)))
+        stream = replace(plan.streams[0], scenarios=(Scenario("both", 1.0, steps),))
+        follower = Follower(replace(plan, streams=(stream,)), tmp_path)
+
+        run_trial(fleet, replace(plan, streams=(stream,)), follower, record=RecordTo(str(tmp_path)))
+        seen = [(each["step"], each["status"]) for each in follower.samples]
+
+    assert seen == [("bad", 200)] * 3  # before the end; `look` has not been called since

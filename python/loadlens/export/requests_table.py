@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from loadlens import named_pipes, record
 from loadlens.errors import RecordError, reason_of
-from loadlens.model.trial import Outcome
-from loadlens.record.sample_rows import NODE, SAMPLE
+from loadlens.model.trial import SAMPLE, Outcome
+from loadlens.record.sample_rows import NODE
 
 if TYPE_CHECKING:
     import polars as pl

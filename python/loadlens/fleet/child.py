@@ -20,6 +20,7 @@ from loadlens import engine
 from loadlens.errors import LoadlensError
 from loadlens.fleet.growth import Growth
 from loadlens.fleet.messages import RESULT, Do, Is
+from loadlens.fleet.progress import BAD
 from loadlens.model.workload import Plan
 
 STOP_AFTER_S: Final = 2.0
@@ -95,8 +96,9 @@ class Child:
     def _report(self) -> None:
         if self._run is not None and self._growth is not None:
             # Before the start another process may still take this one's place, and its files would differ.
-            grown = self._growth.next() if time.monotonic_ns() >= self._starts_ns else []
-            progress = self._run.progress()
+            progress, has_begun = self._run.progress(), time.monotonic_ns() >= self._starts_ns
+            has_failures = any(stream["so_far"][bad] for stream in progress["streams"] for bad in BAD)
+            grown = self._growth.next(has_failures=has_failures) if has_begun else []
             self._say(
                 {"is": Is.PROGRESS, "progress": progress, "grown": [piece.to_json() for piece in grown]}
             )

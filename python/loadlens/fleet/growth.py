@@ -1,19 +1,46 @@
 """New bytes of the live files of an engine on a node, sent with answers to beats for pages that follow it.
 
 The controller's copy of a file is at any time the beginning of the node's: `Member.fetch` copies the rest.
+Of the requests only some failed ones are sent, into a file that the node does not have.
 """
 
 from __future__ import annotations
 
-from collections import deque
+import os
+import re
+import struct
+import zlib
+from collections import Counter, deque
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
+
+from loadlens.model.trial import CHUNK_HEAD, FIRST_OF_KIND, MOST_KINDS, SAMPLE
 
 COUNTERS: Final = "counters.jsonl"
 FOLLOWED: Final = (COUNTERS, "intervals.hlog")
 MOST_BYTES: Final = 32 << 10  # with one beat: 0.1 s at 2.6 Mbit/s
 MOST_READ: Final = 1 << 20  # of the counters at a time
+SAMPLES: Final = "samples.bin"
+FAILURES: Final = "failures.bin"  # chunks like those of the samples
+MOST_SEARCHED: Final = 4 << 20  # bytes of the samples with one beat
+MOST_FAILED: Final = 500  # rows of a chunk whose kind is looked at
+_ROW: Final = SAMPLE.packed(SAMPLE.version).size
+_FAILED: Final = re.compile(rb"[^\0]")  # a code of outcome
+
+
+def _places(*names: str) -> slice:
+    """Return where fields that follow each other are in a row of samples."""
+    ends, at = {}, 0
+    for name, kind in SAMPLE.fields:
+        ends[name] = (at, at := at + int(kind[-1]))
+    return slice(ends[names[0]][0], ends[names[-1]][1])
+
+
+_OUTCOME: Final = _places("outcome")
+_KIND: Final = _places("step", "status", "outcome", "stream")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +66,17 @@ class Growth:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._offsets = dict.fromkeys(FOLLOWED, 0)
+        self._failures = Failures(folder / SAMPLES)
         self._waiting: deque[Piece] = deque()
 
-    def next(self) -> list[Piece]:
-        """Return what comes next, at most `MOST_BYTES`."""
+    def next(self, *, has_failures: bool = False) -> list[Piece]:
+        """Return what comes next, at most `MOST_BYTES`.
+
+        Args:
+            has_failures: Requests have failed: without any, the samples are not searched.
+        """
         if not self._waiting:
-            read = [self._read(name) for name in FOLLOWED]
+            read = [self._failures.next(is_wanted=has_failures), *(self._read(name) for name in FOLLOWED)]
             self._waiting.extend(piece for piece in reversed(read) if piece.content)
         pieces, left = [], MOST_BYTES
         while self._waiting and left > 0:
@@ -68,10 +100,58 @@ class Growth:
         return Piece(name, at, content)
 
 
+class Failures:
+    """The first failed requests of each kind of failure, status and step, as chunks of a file."""
+
+    def __init__(self, samples: Path) -> None:
+        self._samples = samples
+        self._offset = 0
+        self._sent_bytes = 0
+        self._kinds: Counter[bytes] = Counter()
+
+    def next(self, *, is_wanted: bool) -> Piece:
+        """Return a chunk of those that are new; empty: there are none. False passes over all requests."""
+        rows = b"".join(self._rows(is_wanted))
+        head = CHUNK_HEAD.pack(SAMPLE.magic, len(rows) // _ROW, zlib.crc32(rows), 0)
+        piece = Piece(FAILURES, self._sent_bytes, head + rows if rows else b"")
+        self._sent_bytes += len(piece.content)
+        return piece
+
+    def _rows(self, is_wanted: bool) -> Iterator[bytes]:
+        left = MOST_SEARCHED
+        try:
+            with open(self._samples, "rb") as file:
+                size = os.fstat(file.fileno()).st_size
+                while left > 0 and self._offset + CHUNK_HEAD.size <= size:
+                    file.seek(self._offset)
+                    magic, rows, crc, _zero = CHUNK_HEAD.unpack(file.read(CHUNK_HEAD.size))
+                    end = self._offset + CHUNK_HEAD.size + rows * _ROW
+                    if magic != SAMPLE.magic or end > size:
+                        return
+                    if is_wanted:
+                        payload = file.read(rows * _ROW)
+                        if zlib.crc32(payload) != crc:
+                            return
+                        left -= len(payload)
+                        yield from self._chosen(payload)
+                    self._offset = end
+        except (OSError, struct.error):  # not begun, or the disk is at fault: the engine says so itself
+            return
+
+    def _chosen(self, payload: bytes) -> Iterator[bytes]:
+        for match in islice(_FAILED.finditer(payload[_OUTCOME.start :: _ROW]), MOST_FAILED):
+            at = match.start() * _ROW
+            row = payload[at : at + _ROW]
+            kind = row[_KIND]
+            if self._kinds[kind] < FIRST_OF_KIND and len(self._kinds) <= MOST_KINDS:
+                self._kinds[kind] += 1
+                yield row
+
+
 def add(folder: Path, grown: Any) -> None:
     """Append a piece of a message to the copy of its file; leave it out if it does not continue the copy."""
     name = str(grown["name"])
-    if name not in FOLLOWED:
+    if name not in (*FOLLOWED, FAILURES):
         return
     with open(folder / name, "ab") as file:
         if file.tell() == grown["at"]:

@@ -20,7 +20,7 @@ from loadlens.estimate.interval_counts import counts_from_histograms
 from loadlens.measure.source import StepPlan, StreamPlan, streams_of
 from loadlens.model.counters import Counters, GeneratorCounters, StreamCounters
 from loadlens.model.result import EngineResult, StreamResult
-from loadlens.model.trial import Outcome
+from loadlens.model.trial import FIRST_OF_KIND, MOST_KINDS, Outcome
 from loadlens.model.workload import Closed, Plan
 from loadlens.present import load_text, quotes, words
 
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 POINT_S: Final = 1.0
 QUANTILES: Final[Mapping[str, float]] = {"p50_s": 0.5, "p95_s": 0.95, "p99_s": 0.99}
 CONFIDENCE: Final = 0.95
-MOST_SAMPLES: Final = 3  # of a kind of failure, status and step
-MOST_KINDS: Final = 200  # of kind, status and step
 KINDS_SKIPPED: Final = (
     *("service", "first_byte", "last_byte", "lag", "connect", "tls"),
     *("group_response", "group_service"),
@@ -284,7 +282,7 @@ class LoadOverTime:
                 continue
             kind, stream = Outcome(outcome).name.lower(), streams[number]
             key = (stream.plan.name, kind, int(row["status"]), int(row["step"]))
-            if self._samples[key] >= MOST_SAMPLES or len(self._samples) >= MOST_KINDS:
+            if self._samples[key] >= FIRST_OF_KIND or len(self._samples) >= MOST_KINDS:
                 continue
             self._samples[key] += 1
             step = _step(stream.plan, int(row["step"]))

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import math
 from collections import Counter, deque
-from collections.abc import Collection, Mapping, Sequence, Set
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from loadlens.follow.load import BAD_ANSWERS, EDGE_S, POINT_S, Intervals, Row
 from loadlens.model.counters import Cell, Counters, GeneratorCounters, StreamCounters
 from loadlens.model.result import EngineResult, Node
 from loadlens.record import FollowedLoad, IntervalHistogram
+
+if TYPE_CHECKING:
+    import numpy as np
 
 WAIT_S: Final = 5.0  # that a machine may be behind another; what comes later goes to the next sum
 _ADDED: Final = (
@@ -76,6 +79,16 @@ class NodesOverTime:
             generator.append(_generators([_own(each) for each in parts.values()], bounds))
             self._reached_s = end_s
         return Counters(tuple(streams), tuple(generator)), histograms
+
+    def bad_samples(self, *, is_wanted: bool) -> Iterator[np.ndarray[Any, Any]]:
+        """Yield the rows of failed requests that came since the last look, of all machines.
+
+        Args:
+            is_wanted: False leaves them for the next look: they may come before the sums that count them.
+        """
+        if is_wanted:
+            for machine in self._machines.values():
+                yield from machine.load.bad_samples(is_wanted=True)
 
     def rows(self) -> list[dict[str, Any]]:
         """Return each machine with its counts so far, and its rate and lateness in the last second."""

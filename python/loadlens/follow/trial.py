@@ -60,8 +60,9 @@ class TrialColumns:
         if not self._has_begun:
             self._has_begun, nodes = True, self._live.nodes()
             self._nodes = NodesOverTime(nodes, self._load.names) if nodes else None
-        self._load.take(*(self._nodes or self._live.load).take(self._load.skipped))
-        for rows in self._live.bad_samples(is_wanted=self._load.has_failures):
+        source = self._nodes or self._live.load
+        self._load.take(*source.take(self._load.skipped))
+        for rows in source.bad_samples(is_wanted=self._load.has_failures):
             self._load.take_bad(rows)
         for reading, seconds, value in self._live.readings():
             self._service.take(reading, seconds, value)

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from loadlens.errors import RecordError
 from loadlens.model.counters import Counters
 from loadlens.model.plain import Unreadable
-from loadlens.record import disk, effective_study, histogram_log, layout, sample_rows
+from loadlens.model.trial import CHUNK_HEAD, MAX_CHUNK_ROWS, SAMPLE, RowFormat
+from loadlens.record import disk, effective_study, histogram_log, layout
 from loadlens.record.reader import TrialRecord, open_trial, read_plan
 
 if TYPE_CHECKING:
@@ -53,11 +54,11 @@ class GrowingFile:
         self.offset += len(whole)
         return whole
 
-    def chunks(self, form: sample_rows.RowFormat, *, is_wanted: bool) -> Iterator[np.ndarray[Any, Any]]:
+    def chunks(self, form: RowFormat, *, is_wanted: bool) -> Iterator[np.ndarray[Any, Any]]:
         """Yield the rows of whole new chunks, of the newest version; skip them if they are not wanted."""
         import numpy as np
 
-        head, left = sample_rows.CHUNK_HEAD, MOST_BYTES
+        head, left = CHUNK_HEAD, MOST_BYTES
         try:
             file = self.path.open("rb")
         except OSError:
@@ -69,7 +70,7 @@ class GrowingFile:
                 magic, rows, crc, _zero = head.unpack(file.read(head.size))
                 length = rows * form.packed(form.version).size
                 end = self.offset + head.size + length
-                if magic != form.magic or rows > sample_rows.MAX_CHUNK_ROWS or end > size:
+                if magic != form.magic or rows > MAX_CHUNK_ROWS or end > size:
                     return
                 if is_wanted:
                     payload = file.read(length)
@@ -118,11 +119,17 @@ class FollowedEvents:
 
 
 class FollowedLoad:
-    """Counters and histograms that an engine appends to: of a whole trial, or of one machine of a fleet."""
+    """Files that an engine appends to: of a whole trial, or of one machine of a fleet.
 
-    def __init__(self, live: Path) -> None:
+    Args:
+        live: Folder.
+        samples: Name of the file with rows of requests.
+    """
+
+    def __init__(self, live: Path, samples: str = layout.SAMPLES_BIN) -> None:
         self._counters = GrowingFile(live / layout.COUNTERS)
         self._intervals = GrowingFile(live / layout.INTERVALS)
+        self._samples = GrowingFile(live / samples)
 
     def take(
         self, but: Collection[tuple[str, str]] = ()
@@ -163,6 +170,15 @@ class FollowedLoad:
                 histograms += histogram_log.read(Path(f"/proc/self/fd/{memory}"), but)
         return histograms
 
+    def bad_samples(self, *, is_wanted: bool) -> Iterator[np.ndarray[Any, Any]]:
+        """Yield the rows of requests that did not end as expected, since the last look.
+
+        Args:
+            is_wanted: False passes over them, at the cost of a few bytes.
+        """
+        for rows in self._samples.chunks(SAMPLE, is_wanted=is_wanted):
+            yield rows[rows["outcome"] != 0]
+
 
 @dataclass(slots=True)
 class FollowedTrial:
@@ -173,14 +189,12 @@ class FollowedTrial:
     t0_unix_ns: int | None = None
     load: FollowedLoad = field(init=False)
     _readings: GrowingFile = field(init=False)
-    _samples: GrowingFile = field(init=False)
     _known: dict[bytes, Reading] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         live = self.folder / layout.LIVE
         self.load = FollowedLoad(live)
         self._readings = GrowingFile(live / layout.READINGS_JSONL)
-        self._samples = GrowingFile(live / layout.SAMPLES_BIN)
 
     def plan(self) -> Plan:
         """Return the plan of the load.
@@ -196,7 +210,10 @@ class FollowedTrial:
         The folders of all machines are made before the load begins.
         """
         live = self.folder / layout.LIVE
-        return {name: FollowedLoad(live / layout.NODES / name) for name in layout.nodes_in(live)}
+        return {
+            name: FollowedLoad(live / layout.NODES / name, layout.FAILURES_BIN)
+            for name in layout.nodes_in(live)
+        }
 
     @property
     def is_sealed(self) -> bool:
@@ -236,15 +253,6 @@ class FollowedTrial:
         source, metric, unit = (str(row.get(name, "")) for name in ("source", "metric", "unit"))
         self._known[key] = reading = Reading(source, metric, labels, unit)
         return reading
-
-    def bad_samples(self, *, is_wanted: bool) -> Iterator[np.ndarray[Any, Any]]:
-        """Yield the rows of requests that did not end as expected, since the last look.
-
-        Args:
-            is_wanted: False passes over them, at the cost of a few bytes.
-        """
-        for rows in self._samples.chunks(sample_rows.SAMPLE, is_wanted=is_wanted):
-            yield rows[rows["outcome"] != 0]
 
 
 def sealed_readings(trial: TrialRecord) -> Iterator[tuple[Reading, list[float], list[float | None]]]:

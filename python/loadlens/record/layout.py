@@ -33,6 +33,7 @@ START = "start.json"
 UNSEALED = "unsealed.txt"  # why the trial could not be sealed
 
 SAMPLES_BIN = "samples.bin"
+FAILURES_BIN = "failures.bin"  # of a machine of a fleet: its first failed requests, sent under load
 CONNECTIONS_BIN = "connections.bin"
 READINGS_JSONL = "readings.jsonl"
 INTERVALS = "intervals.hlog"

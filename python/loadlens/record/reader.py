@@ -18,7 +18,7 @@ from loadlens.model.plain import Unreadable, read
 from loadlens.model.recorded import Idle, Placement, SealedFile, ServiceProcess, TrialCase
 from loadlens.model.result import EngineResult
 from loadlens.model.topology import Entry
-from loadlens.model.trial import TrialStatus
+from loadlens.model.trial import CONNECTION, SAMPLE, RowFormat, TrialStatus
 from loadlens.model.workload import Plan
 from loadlens.record import (
     disk,
@@ -89,11 +89,11 @@ class TrialRecord:
         Args:
             columns: Columns to read; all by default.
         """
-        return self._table(layout.SAMPLES, layout.SAMPLES_BIN, sample_rows.SAMPLE, columns)
+        return self._table(layout.SAMPLES, layout.SAMPLES_BIN, SAMPLE, columns)
 
     def sample_parts(self, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """Return the same rows in frames of bounded size."""
-        form = sample_rows.SAMPLE
+        form = SAMPLE
         as_written = self._as_written(layout.SAMPLES_BIN)
         if as_written is not None:
             for node, part in sample_rows.live_parts(as_written, form):
@@ -127,7 +127,7 @@ class TrialRecord:
 
     def connections(self) -> pl.DataFrame:
         """Return one row per connection."""
-        return self._table(layout.CONNECTIONS, layout.CONNECTIONS_BIN, sample_rows.CONNECTION)
+        return self._table(layout.CONNECTIONS, layout.CONNECTIONS_BIN, CONNECTION)
 
     def readings(self) -> pl.DataFrame:
         """Return one row per monitor reading: time_ns, source, metric, labels (JSON text), unit, value."""
@@ -200,9 +200,7 @@ class TrialRecord:
                 faults.append(f"{name}: {fault.message}")
         return tuple(faults)
 
-    def _table(
-        self, sealed: str, live: str, form: sample_rows.RowFormat, columns: Sequence[str] = ()
-    ) -> pl.DataFrame:
+    def _table(self, sealed: str, live: str, form: RowFormat, columns: Sequence[str] = ()) -> pl.DataFrame:
         import polars as pl
 
         as_written = self._as_written(live)

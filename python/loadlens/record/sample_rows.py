@@ -5,106 +5,26 @@ from __future__ import annotations
 import mmap
 import os
 import resource
-import struct
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loadlens.errors import RecordError, reason_of
+from loadlens.model.trial import CHUNK_HEAD, MAX_CHUNK_ROWS, TYPES, RowFormat
 from loadlens.record import disk, layout, parquet_sizes
 
 if TYPE_CHECKING:
     import numpy as np
     import polars as pl
 
-CHUNK_HEAD = struct.Struct("<4sIII")  # magic, rows, CRC-32 of the payload, zero
 ROWS_A_CHUNK = 1 << 14
 ROWS_A_PART = 1 << 18  # about two row groups, as polars writes them
 NODE = "node"  # a column that rows get when they are read: the machine that sent them
 MOST_STREAMS = 256  # a row's stream is a byte
-MAX_CHUNK_ROWS = 1 << 24  # 1 GiB of samples: more is not a chunk that the engine writes
-# numpy type -> code of `struct`, name in Polars
-_TYPES = {
-    "<u8": ("Q", "UInt64"),
-    "<i8": ("q", "Int64"),
-    "<u4": ("I", "UInt32"),
-    "<u2": ("H", "UInt16"),
-    "<u1": ("B", "UInt8"),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class RowFormat:
-    """One kind of fixed-width row: its magic and its fields in order, without gaps."""
-
-    magic: bytes
-    fields: tuple[tuple[str, str], ...]  # (name, numpy type), little-endian
-    number: str  # the field whose hash decides which rows a thinned log keeps
-    sizes: Mapping[int, int] = field(default_factory=dict)  # of earlier versions: the number of fields
-    added: tuple[tuple[str, int], ...] = ()  # columns that earlier versions lack, with their value there
-
-    @property
-    def version(self) -> int:
-        """The digit in the magic."""
-        return int(self.magic[3:])
-
-    def of_version(self, version: int) -> tuple[tuple[str, str], ...]:
-        """Return the fields of a row of this version."""
-        return self.fields[: self.sizes.get(version)]
-
-    def packed(self, version: int) -> struct.Struct:
-        """Return the layout of a row of this version."""
-        return struct.Struct("<" + "".join(_TYPES[kind][0] for _, kind in self.of_version(version)))
-
-
-SAMPLE = RowFormat(
-    magic=b"LLS1",
-    number="seq",
-    fields=(
-        ("seq", "<u8"),
-        ("due_ns", "<i8"),
-        ("sent_ns", "<i8"),
-        ("first_ns", "<i8"),
-        ("done_ns", "<i8"),
-        ("user", "<u4"),
-        ("connection", "<u4"),
-        ("wire_bytes", "<u4"),
-        ("body_bytes", "<u4"),
-        ("step", "<u2"),
-        ("status", "<u2"),
-        ("outcome", "<u1"),
-        ("stream", "<u1"),
-        ("thinned", "<u1"),
-        ("flags", "<u1"),
-    ),
-)
-
-CONNECTION = RowFormat(
-    magic=b"LLC3",
-    number="connection",
-    fields=(
-        ("connection", "<u4"),
-        ("user", "<u4"),
-        ("opened_ns", "<i8"),
-        ("established_ns", "<i8"),
-        ("closed_ns", "<i8"),
-        ("requests", "<u4"),
-        ("closed_by", "<u1"),
-        ("stream", "<u1"),
-        ("outcome", "<u1"),
-        ("resumed", "<u1"),
-        ("bytes_in", "<u8"),
-        ("tls_ns", "<i8"),
-        ("thinned", "<u8"),
-    ),
-    sizes={1: 11, 2: 12},
-    added=(("resumed", 0), ("tls_ns", -1), ("thinned", 0)),
-)
 
 
 def can_write_parquet() -> bool:
@@ -124,7 +44,7 @@ def schema(form: RowFormat) -> dict[str, Any]:
     """Return the Polars types of the columns."""
     import polars as pl
 
-    return {name: getattr(pl, _TYPES[kind][1]) for name, kind in form.fields}
+    return {name: getattr(pl, TYPES[kind][1]) for name, kind in form.fields}
 
 
 def chunks(path: Path, form: RowFormat) -> Iterator[np.ndarray[Any, Any]]:

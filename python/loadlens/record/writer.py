@@ -17,7 +17,7 @@ from loadlens import temporary
 from loadlens.credentials import Hiding, forms_of
 from loadlens.errors import RecordError
 from loadlens.model.study import PlannedTrial, Study
-from loadlens.model.trial import TrialStatus
+from loadlens.model.trial import CONNECTION, SAMPLE, TrialStatus
 from loadlens.record import disk, effective_study, layout, readings, sample_rows
 from loadlens.record.study_text import without_credentials
 
@@ -141,7 +141,7 @@ class TrialWriter:
 
     def write_samples(self, samples: Iterable[Sequence[int]]) -> None:
         """Write single requests reported by another program; fields as in docs/reference/record.md."""
-        sample_rows.write_live(self.live / layout.SAMPLES_BIN, samples, sample_rows.SAMPLE)
+        sample_rows.write_live(self.live / layout.SAMPLES_BIN, samples, SAMPLE)
 
     def keep_logs(self, folder: Path) -> None:
         """Copy the logs, so far, of services that outlive this trial."""
@@ -208,8 +208,8 @@ class TrialWriter:
                 _copy(live, kept, layout.CONNECTIONS_BIN)
             return
         for name, sealed, form in (
-            (layout.SAMPLES_BIN, layout.SAMPLES, sample_rows.SAMPLE),
-            (layout.CONNECTIONS_BIN, layout.CONNECTIONS, sample_rows.CONNECTION),
+            (layout.SAMPLES_BIN, layout.SAMPLES, SAMPLE),
+            (layout.CONNECTIONS_BIN, layout.CONNECTIONS, CONNECTION),
         ):
             sample_rows.seal([(live / name, kept / sealed) for live, kept in machines], form)
         read = readings.batches(self.readings, t0_monotonic_ns)

@@ -73,7 +73,8 @@ def _slow(row: dict[str, Any], streams: Any) -> dict[str, Any]:
 def frames(trial: TrialRecord, table: str) -> Iterator[pl.DataFrame]:
     """Yield a table of a trial in frames of bounded size."""
     if table == "samples":
-        from loadlens.record.sample_rows import NODE, SAMPLE
+        from loadlens.model.trial import SAMPLE
+        from loadlens.record.sample_rows import NODE
 
         names = [name for name, _ in SAMPLE.fields]
         yield from trial.sample_parts([*names, NODE] if trial.nodes else names)

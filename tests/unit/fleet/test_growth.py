@@ -8,6 +8,9 @@ import pytest
 
 from loadlens.fleet import growth
 from loadlens.fleet.growth import Growth, add
+from loadlens.model.trial import SAMPLE
+from loadlens.record.follow import GrowingFile
+from tests import records
 
 
 @pytest.fixture
@@ -84,3 +87,53 @@ def test_a_piece_that_does_not_continue_the_copy_is_left_out(folders: tuple[Path
 
     assert (here / "counters.jsonl").read_bytes() == b"one"
     assert not (here.parent / "plan.json").exists()
+
+
+def failures(here: Path) -> list[int]:
+    """Numbers of the requests in the file of failures."""
+    file = GrowingFile(here / "failures.bin")
+    return [int(seq) for rows in file.chunks(SAMPLE, is_wanted=True) for seq in rows["seq"]]
+
+
+def test_the_first_three_failures_of_each_kind_status_and_step_are_sent(folders: tuple[Path, Path]) -> None:
+    node, here = folders
+    grown = Growth(node)
+    kinds: list[dict[str, int]] = [
+        {},
+        {"outcome": 19, "status": 0},
+        {"outcome": 1, "status": 503},
+        {"outcome": 1, "status": 500},
+        {"outcome": 1, "status": 500, "step": 1},
+    ]
+    # each kind in turn, in whole chunks of 7 of which each beat sees some bytes more
+    rows = [records.sample(seq, **kinds[seq % 5]) for seq in range(70)]
+    content = b"".join(records.chunk(b"LLS1", rows[at : at + 7]) for at in range(0, 70, 7))
+
+    for at in range(0, len(content), 100):
+        write(node, "samples.bin", content[at : at + 100])
+        for piece in grown.next(has_failures=True):
+            add(here, piece.to_json())
+
+    assert failures(here) == [seq for seq in range(15) if seq % 5]
+
+
+def test_requests_before_the_first_failure_are_passed_over(folders: tuple[Path, Path]) -> None:
+    node, here = folders
+    grown = Growth(node)
+    write(node, "samples.bin", records.chunk(b"LLS1", [records.sample(0, outcome=19)]))
+    assert grown.next(has_failures=False) == []
+
+    write(node, "samples.bin", records.chunk(b"LLS1", [records.sample(1, outcome=19)]))
+    for piece in grown.next(has_failures=True):
+        add(here, piece.to_json())
+
+    assert failures(here) == [1]
+
+
+def test_samples_that_are_damaged_end_the_search(folders: tuple[Path, Path]) -> None:
+    node, _ = folders
+    content = bytearray(records.chunk(b"LLS1", [records.sample(0, outcome=19)]))
+    content[20] ^= 1
+    write(node, "samples.bin", bytes(content))
+
+    assert Growth(node).next(has_failures=True) == []

@@ -15,7 +15,7 @@ from loadlens.model.counters import Counters
 from loadlens.model.plain import read
 from loadlens.model.recorded import Idle, Placement, SealedFile, ServiceProcess, TrialCase
 from loadlens.model.result import EngineResult
-from loadlens.model.trial import TrialStatus
+from loadlens.model.trial import CONNECTION, TrialStatus
 from loadlens.model.workload import Plan
 from loadlens.record import sample_rows as rows
 from tests.records import no_times, quantity, request_counts, step_result, stream_result
@@ -195,7 +195,7 @@ class Trial:
         yield self.samples(columns)
 
     def connections(self) -> pl.DataFrame:
-        return pl.DataFrame(self.connected, schema=rows.schema(rows.CONNECTION))
+        return pl.DataFrame(self.connected, schema=rows.schema(CONNECTION))
 
     def readings(self) -> pl.DataFrame:
         assert self.trace is not None

@@ -20,6 +20,7 @@ import pytest
 
 from loadlens import engine
 from loadlens.errors import RecordError
+from loadlens.model.trial import CONNECTION, SAMPLE
 from loadlens.record import disk, histogram_log, open_run, readings, sample_rows
 from loadlens.signals.collect import jvm, scrape
 from loadlens.signals.collect.monitor import Row
@@ -89,11 +90,11 @@ def check_place(fault: Exception | None, place: str, seed: int) -> None:
 READERS: dict[str, tuple[Path, Callable[[Path], object]]] = {
     "samples": (
         LIVE / "samples.bin",
-        lambda path: list(sample_rows.live_parts({"": path}, sample_rows.SAMPLE)),
+        lambda path: list(sample_rows.live_parts({"": path}, SAMPLE)),
     ),
     "connections": (
         LIVE / "connections.bin",
-        lambda path: list(sample_rows.live_parts({"": path}, sample_rows.CONNECTION)),
+        lambda path: list(sample_rows.live_parts({"": path}, CONNECTION)),
     ),
     "readings": (LIVE / "readings.jsonl", lambda path: readings.read_live(path, None)),
     "counters": (LIVE / "counters.jsonl", disk.read_lines),
@@ -102,9 +103,7 @@ READERS: dict[str, tuple[Path, Callable[[Path], object]]] = {
     "intervals": (SEALED / "intervals.hlog", lambda path: list(histogram_log.read(path))),
     "parquet": (
         SEALED / "samples.parquet",
-        lambda path: sample_rows.read_parquet(
-            path, sample_rows.schema(sample_rows.SAMPLE), sample_rows.SAMPLE.added
-        ),
+        lambda path: sample_rows.read_parquet(path, sample_rows.schema(SAMPLE), SAMPLE.added),
     ),
 }
 
@@ -134,7 +133,7 @@ def test_a_page_that_states_another_number_of_values_is_refused(tmp_path: Path) 
             with pytest.raises(RecordError, match="damaged: not Parquet"):
                 read(path)
 
-    assert len(heads) == len(sample_rows.SAMPLE.fields)
+    assert len(heads) == len(SAMPLE.fields)
 
 
 def read_all(run: Path, seed: int) -> None:

@@ -70,17 +70,17 @@ def test_rows_come_by_whole_chunks_and_only_those_that_went_wrong(trial: Followe
 
     for at in range(0, len(content), 333):
         append(trial, "samples.bin", content[at : at + 333])
-        bad += [int(seq) for part in trial.bad_samples(is_wanted=True) for seq in part["seq"]]
+        bad += [int(seq) for part in trial.load.bad_samples(is_wanted=True) for seq in part["seq"]]
 
     assert bad == list(range(0, 30, 3))
 
 
 def test_rows_that_are_not_wanted_are_passed_over(trial: FollowedTrial) -> None:
     append(trial, "samples.bin", records.chunk(b"LLS1", [records.sample(0, outcome=19)]))
-    assert list(trial.bad_samples(is_wanted=False)) == []
+    assert list(trial.load.bad_samples(is_wanted=False)) == []
 
     append(trial, "samples.bin", records.chunk(b"LLS1", [records.sample(1, outcome=19)]))
-    (later,) = trial.bad_samples(is_wanted=True)
+    (later,) = trial.load.bad_samples(is_wanted=True)
 
     assert later["seq"].tolist() == [1]
 

@@ -11,7 +11,7 @@ import pytest
 
 from loadlens.export import requests_table
 from loadlens.model.result import Node
-from loadlens.model.trial import TrialStatus
+from loadlens.model.trial import SAMPLE, TrialStatus
 from loadlens.record import RunRecord, TrialEnd, TrialRecord, create_run, layout, open_run, sample_rows
 from loadlens.ui import finished
 from tests import records
@@ -66,7 +66,7 @@ def test_rows_of_all_machines_are_one_table_that_names_them(tmp_path: Path, kind
 
     order = sorted(NAMES) if kind == "not sealed" else NAMES  # which order is only known at the end
     assert trial.nodes == tuple(order)
-    assert rows.columns == [*(name for name, _ in sample_rows.SAMPLE.fields), "node"]
+    assert rows.columns == [*(name for name, _ in SAMPLE.fields), "node"]
     assert rows.select("node", "seq").rows() == [(name, seq) for name in order for seq in SEQS[name]]
     assert [row for part in trial.sample_parts(["seq", "node"]) for row in part.rows()] == [
         (seq, name) for name in order for seq in SEQS[name]

@@ -26,7 +26,7 @@ from loadlens.errors import RecordError
 from loadlens.model.counters import Counters
 from loadlens.model.result import Driver
 from loadlens.model.study import PlannedTrial
-from loadlens.model.trial import TrialStatus
+from loadlens.model.trial import SAMPLE, TrialStatus
 from loadlens.model.workload import Scenario, Step
 from loadlens.record import (
     RunWriter,
@@ -89,7 +89,7 @@ def test_a_sealed_trial_gives_back_every_row_that_the_engine_wrote(run: Path) ->
     samples = trial.samples()
 
     assert trial.status is TrialStatus.COMPLETE
-    assert samples.columns == [name for name, _ in sample_rows.SAMPLE.fields]
+    assert samples.columns == [name for name, _ in SAMPLE.fields]
     assert samples["seq"].to_list() == list(range(100))
     assert samples["done_ns"].to_list() == [i * 10_000_000 + 1_000_000 for i in range(100)]
     assert samples["status"].unique().to_list() == [200]

@@ -475,7 +475,7 @@ class RunScreen implements Screen {
                                 ),
                               ),
                             )
-                          : trial.state === "running" && trial.nodes.length ? "when the trial has ended" : "none kept",
+                          : "none kept",
                       ),
                     ),
                   ),

@@ -14,6 +14,7 @@ from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.measure.requests import connections as connected
 from loadlens.model import plain
 from loadlens.model.result import StreamResult
+from loadlens.model.trial import CONNECTION, SAMPLE
 from loadlens.record import sample_rows
 from tests.records import stream_result
 
@@ -56,14 +57,14 @@ def source(connections: list[dict[str, int]], samples: list[dict[str, int]] | No
 
     def read_samples(columns: Sequence[str]) -> pl.DataFrame:
         asked.append("samples")
-        return pl.DataFrame(samples or [], schema=sample_rows.schema(sample_rows.SAMPLE)).select(columns)
+        return pl.DataFrame(samples or [], schema=sample_rows.schema(SAMPLE)).select(columns)
 
-    table = pl.DataFrame(connections, schema=sample_rows.schema(sample_rows.CONNECTION))
+    table = pl.DataFrame(connections, schema=sample_rows.schema(CONNECTION))
     return SimpleNamespace(connections=lambda: table, samples=read_samples, asked=asked)
 
 
 def request(sent: float, took: float, *, first: bool, thinned: int = 0, outcome: int = 0) -> dict[str, int]:
-    made = dict.fromkeys(sample_rows.schema(sample_rows.SAMPLE), 0)
+    made = dict.fromkeys(sample_rows.schema(SAMPLE), 0)
     return made | {
         "sent_ns": round(sent * 1e9),
         "done_ns": round((sent + took) * 1e9),
