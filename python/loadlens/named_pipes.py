@@ -50,14 +50,26 @@ def opener(path: str, flags: int) -> int:
             return descriptor
 
 
-def write(path: Path, text: str) -> None:
-    """Write text to a file.
+def write(path: Path, text: str, *, is_new: bool = False) -> None:
+    """Write text to a file; one that cannot hold all of it is removed.
+
+    Args:
+        path: The file.
+        text: All of it.
+        is_new: The file must not be there yet.
 
     Raises:
-        OSError: As `opener`, or the file is full.
+        FileExistsError: It is there.
+        OSError: As `opener`, or the disk is full.
     """
-    with open(path, "w", encoding="utf-8", opener=opener) as file:
-        file.write(text)
+    with open(path, "x" if is_new else "w", encoding="utf-8", opener=opener) as file:
+        try:
+            file.write(text)
+            file.flush()
+        except OSError:
+            if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                path.unlink()
+            raise
 
 
 def _first_byte(descriptor: int, path: Path) -> bytes:

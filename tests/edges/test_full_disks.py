@@ -18,13 +18,13 @@ NOBODY = "http://127.0.0.1:1"
 
 @dataclass(frozen=True)
 class Edge:
-    """A command, what it says, and what it prints and writes all the same; 5 unless it writes a study."""
+    """A command that ends with 5: what it says, prints and writes all the same, and must not leave."""
 
     command: str
     stderr: tuple[str, ...] = (FULL,)
     stdout: str = ""
     files: tuple[str, ...] = ()
-    code: int = 5
+    not_left: tuple[str, ...] = ()
 
 
 HIT = "$L hit $U -n 50 -q -o r"
@@ -52,6 +52,7 @@ EDGES = (
         "ulimit -f 1; $L report $R --json -o json=a.json",
         ("cannot write a.json: file too large",),
         '"answer"',
+        not_left=("a.json",),
     ),
     Edge("$L report $R -o csv=/dev/full,md=a.md", stdout="report.html", files=("a.md",)),
     Edge("$L report $R --json -o parquet=/dev/full", stdout='"answer"'),
@@ -62,7 +63,12 @@ EDGES = (
     Edge("$L history $R -q -o csv=/dev/full --page a.html", stdout="1 record", files=("a.html",)),
     Edge("$L history $R -q --page /dev/full", stdout="1 record"),
     Edge("$L run $S -o r -q -o csv=/dev/full,md=a.md", stdout="/s", files=("a.md", "r/report.html")),
-    Edge("$L init $U -o /dev/full --force", ("cannot write '/dev/full': no space left on device",), code=2),
+    Edge("$L init $U -o /dev/full --force", ("cannot write '/dev/full': no space left on device",)),
+    Edge(
+        "ulimit -f 1; $L init $U/$(printf %01500d 0) -o s",
+        ("cannot write 's': file too large",),
+        not_left=("s",),
+    ),
 )
 
 
@@ -78,10 +84,11 @@ def test_a_result_is_shown_and_complete_elsewhere(forking_settings: dict[str, st
     for number, (edge, done) in enumerate(zip(EDGES, ends, strict=True)):
         shown = edge.command + done.shown
         assert_is_clean(done)
-        assert done.code == edge.code, shown
+        assert done.code == 5, shown
         assert all(part in done.stderr for part in edge.stderr), shown
         assert edge.stdout in done.stdout, shown
         assert all((tmp_path / str(number) / name).stat().st_size for name in edge.files), shown
+        assert not any((tmp_path / str(number) / name).exists() for name in edge.not_left), shown
         if (record := tmp_path / str(number) / "r").exists():
             assert loadlens.open(record).trials[0].is_sealed, shown
 

@@ -19,7 +19,7 @@ from loadlens.cli.grammar.command import UNREAD, Commands, Verb, Verbs
 from loadlens.cli.lab import needing_lab
 from loadlens.cli.options import Example
 from loadlens.credentials import Hiding, names_in
-from loadlens.errors import ExitCode, LoadlensError, RecordError, UsageError, limit_met, visible
+from loadlens.errors import FULL, ExitCode, LoadlensError, RecordError, UsageError, limit_met, visible
 
 # Groups of the list of verbs.
 URLS: Final = "A URL"
@@ -57,11 +57,10 @@ LAB_VERBS: Final = frozenset(
 )
 DRAWING: Final = frozenset({"run", "report"})  # charts for a page
 
-# Faults of a path that the user gave, and of a disk or file that is full: no bugs of the program.
+# Faults of a path that the user gave, like those of a full disk no bugs of the program.
 PLACES: Final = frozenset(
     {errno.ENAMETOOLONG, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENOENT}
 )
-FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO})
 
 
 def _made(name: str) -> click.Command:

@@ -15,7 +15,7 @@ from loadlens import named_pipes
 from loadlens.cli.hit_requests import parts_of
 from loadlens.cli.options import Example, argument, choice, option, read_file, verb
 from loadlens.credentials import Hiding
-from loadlens.errors import DefinitionErrors, TestbedError, UsageError, reason_of
+from loadlens.errors import FULL, DefinitionErrors, RecordError, TestbedError, UsageError, reason_of
 
 if TYPE_CHECKING:
     from loadlens.draft import Draft
@@ -95,18 +95,19 @@ def save(text: str, out: str, *, force: bool) -> None:
     """Write a study, or print it.
 
     Raises:
-        UsageError: The file stands already, or cannot be written.
+        UsageError: The file stands already, or cannot be opened.
+        RecordError: The disk is full.
     """
     if out == "-":
         print(text, end="")
         return
     try:
-        with open(out, "w" if force else "x", encoding="utf-8", opener=named_pipes.opener) as stream:
-            stream.write(text)
+        named_pipes.write(Path(out), text, is_new=not force)
     except FileExistsError:
         raise UsageError(f"{out} exists", where="--out", hint="another -o FILE, or --force") from None
     except OSError as fault:
-        raise UsageError(f"cannot write {out!r}: {reason_of(fault)}", where="--out") from None
+        kind = RecordError if fault.errno in FULL else UsageError
+        raise kind(f"cannot write {out!r}: {reason_of(fault)}", where="--out") from None
     file = shlex.quote(out)
     sys.stderr.write(f"wrote {out}; next: loadlens check {file}, then loadlens run {file} --quick\n")
 
