@@ -20,13 +20,14 @@ import re
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 ROOT = Path(__file__).parent.parent
 TIERS = {"fast": ("fast",), "slow": ("slow",), "all": ("fast", "slow")}
-RUST_AT_A_TIME = 4  # slow tests per core: they wait for most of their time
+RUST_AT_A_TIME = 4  # slow tests of a program per core: they wait for most of their time
 SLOWEST = 10  # tests that pytest names with their time at the end
 
 
@@ -90,24 +91,19 @@ def node_counts(output: str, code: int) -> Counts:
     return Counts(ends.get("pass", 0), max(ends.get("fail", 0), int(code != 0)), skipped)
 
 
-def rust(tier: str) -> list[str]:
-    """Return the options of `cargo test` for a tier: the slow programs by name, else all others.
+def rust(tier: str) -> list[list[str]]:
+    """Return the options of each `cargo test` of a tier: one per slow program, else one for all others.
 
-    Both name all packages, so that cargo builds what they share once, with the same features.
+    All name all packages, so that cargo builds what they share once, with the same features.
     """
     if tier == "fast":
-        return ["--workspace"]
+        return [["--workspace"]]
     listed = ["cargo", "metadata", "--format-version", "1", "--no-deps"]
     described = json.loads(subprocess.run(listed, cwd=ROOT, capture_output=True, check=True).stdout)
     targets = [target for package in described["packages"] for target in package["targets"]]
     slow = [target["name"] for target in targets if target["kind"] == ["test"] and not target["test"]]
-    threads = str(RUST_AT_A_TIME * len(os.sched_getaffinity(0)))
-    return [
-        "--workspace",
-        *(word for name in slow for word in ("--test", name)),
-        "--",
-        f"--test-threads={threads}",
-    ]
+    threads = f"--test-threads={RUST_AT_A_TIME * len(os.sched_getaffinity(0))}"
+    return [["--workspace", "--test", name, "--", threads] for name in slow]
 
 
 def python(tier: str, cores: int) -> list[str]:
@@ -125,13 +121,15 @@ def run_tier(tier: str, more: list[str]) -> Counts:
     cargo = ["cargo", "test", "--release", "--quiet"]
     began = time.monotonic()
     # The build for the fast tier also makes the programs that Python's tests start (origin, specimen).
-    for options in [rust("fast")] + ([rust(tier)] if tier != "fast" else []):
+    for options in [*rust("fast"), *(rust(tier) if tier != "fast" else [])]:
         code, _ = run([*cargo, "--no-run", *options])
         if code:
             return Counts(failed=1)
     built = time.monotonic()
-    code, output = run([*cargo, "--no-fail-fast", *rust(tier)])
-    counts = cargo_counts(output, code)
+    counts = Counts()
+    with ThreadPoolExecutor() as pool:  # side by side: slow programs wait for most of their time
+        for code, output in pool.map(run, [[*cargo, "--no-fail-fast", *options] for options in rust(tier)]):
+            counts += cargo_counts(output, code)
     ran_rust = time.monotonic()
     if tier == "fast":
         code, output = run([sys.executable, str(ROOT / "tools" / "page.py"), "test"])
