@@ -224,7 +224,7 @@ def test_a_service_that_ends_while_it_is_searched_is_named() -> None:
         "    def log_message(self, *_): pass\n"
         f"http.server.ThreadingHTTPServer(('127.0.0.1', {port}), Work).serve_forever()\n"
     )
-    with subprocess.Popen([sys.executable, "-c", code]) as service:
+    with subprocess.Popen([sys.executable, "-c", code]):
         until = time.monotonic() + 10
         while port not in listeners().values():
             assert time.monotonic() < until, "it does not listen"
@@ -233,8 +233,9 @@ def test_a_service_that_ends_while_it_is_searched_is_named() -> None:
         done = tried(f"http://127.0.0.1:{port}/", "--budget", "20s", "--json")
 
     answer = json.loads(done.stdout)
-    ended = f"process {service.pid} of the service ended during the search: its log may say why"
-    assert ended in answer["cautions"]
+    assert (done.returncode, answer["stopped_because"]) == (3, "service_ended")
+    assert answer["answer"].startswith("The service ended under load, with ")
+    assert answer["limit"] is None
 
 
 def test_a_target_elsewhere_is_refused_before_anything_is_sent(tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def _answer(show: Show, record: Path, *, is_kept: bool) -> ExitCode:
         partial(result_of.of_explanation, answer),
         is_missed=any(row.state == "bad" for row in answer.objectives),
     )
-    return ExitCode.TESTBED if code is ExitCode.OK and answer.has_no_load else code
+    return ExitCode.TESTBED if code is ExitCode.OK and answer.has_no_service else code
 
 
 def path_of(targets: tuple[str, ...], verb: str) -> Path | None:

@@ -85,6 +85,8 @@ class Explanation:
     rates: RateAnswer | None = None  # where a rate was searched that meets objectives
 
     @property
-    def has_no_load(self) -> bool:
-        """True if a search made no load, because the requests of one user fail or are not answered."""
+    def has_no_service(self) -> bool:
+        """True if the service ended, or no load was made because requests of one user do not succeed."""
+        if self.stopped_because == "service_ended":
+            return True
         return not self.ladder and self.stopped_because in ("fails_alone", "refused", "no_answer")

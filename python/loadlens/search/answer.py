@@ -104,7 +104,8 @@ def explanation(record: RunRecord, *, is_kept: bool = True) -> Explanation:
     end, study = read(SearchEnd, ends[-1] if ends else {}), study_of(record)
     facts, verdict = diagnosed.facts, diagnosed.verdict
     curve = main_curve(facts, verdict.findings)
-    root = root_of(verdict.findings)
+    # What was at work before the service ended is among the findings; it is not why there is no service.
+    root = None if end.because == "service_ended" else root_of(verdict.findings)
     tier = _tier(facts, study)
     reach = reach_of(curve, probe_is_load=end.probe_is_load)
     unknown = _unknown(curve, reach, root, verdict.findings, tier, end)
@@ -235,6 +236,10 @@ def _sentence(
     # A search for a limit says first that none was reached.
     in_vain = healthy_below is not None and end.because != "" and isinstance(capacity, Undecided)
     suspected = None if in_vain else next(iter(limits_of(findings)), None)
+    if end.because == "service_ended":
+        quote = f" ({quoted})" if quoted else ""
+        best = f" {numbers.with_unit(reach.at_least, '1/s')} were reached." if reach.at_least else ""
+        return f"The service ended under load, {end.words}{quote}.{best}"
     if root is not None and not in_vain:
         failed = f" The load was ended: {end.words}." if end.because in (*FAILING, "fails_beyond") else ""
         usual = ""
@@ -406,6 +411,7 @@ def _next_search(end: SearchEnd) -> str:
         "fails_alone": "the same request by hand: curl -i, then -m, -H, -b or --expect as it needs them",
         "refused": "credentials or headers with which the service does not refuse: -H",
         "no_answer": "the same request by hand, and a longer --timeout",
+        "service_ended": "the service's own log at the moment when it ended, and dmesg if it was killed",
         "broken": "the record of the trial that failed: -o DIR",
     }.get(end.because, "more levels of load, beyond twice the highest")
 

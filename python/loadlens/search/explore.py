@@ -50,7 +50,7 @@ from loadlens.search.provisional import Judge, Judgement
 
 WATCH_EVERY_S: Final = 0.5  # trials are short
 RATE_MARGIN: Final = 0.9  # of the rate cap: arrivals by chance exceed their mean
-_NOT_SERVED: Final = ("fails_alone", "refused", "no_answer", "broken", "interrupted")
+_NOT_SERVED: Final = ("fails_alone", "refused", "no_answer", "broken", "service_ended", "interrupted")
 REFUSALS: Final = ("429", "503")  # a service that turns requests away is not harmed by them
 _NOT_REACHED: Final = ("resolve", "refused", "connect_timeout", "connect_failed", "tls", "tls_timeout")
 
@@ -198,6 +198,9 @@ class _Search:
                     self._judge()
             else:
                 self._one(decision)
+                if pid_check.has_ended(self.aim.outside.pids):
+                    at = words.users(decision.users, exactly=True)
+                    return Stop("service_ended", f"with {at}: every watched process of it is gone")
             if self.runner.interrupts.is_set:
                 return Stop("interrupted", "ended on request")
 

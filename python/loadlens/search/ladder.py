@@ -52,6 +52,7 @@ Because = Literal[
     "fails_alone",  # they did so with one user
     "refused",  # every request was turned away with 429 or 503
     "no_answer",  # nothing came back in the time
+    "service_ended",  # every watched process of it is gone
     "broken",  # a step could not be measured, twice
     "generator",  # the generator was the limit
     "interrupted",

@@ -23,10 +23,15 @@ def caution(pids: Sequence[int], port: int) -> str | None:
     )
 
 
+def has_ended(pids: Sequence[int]) -> bool:
+    """Return True if processes of the service are known and none is left."""
+    return bool(pids) and not any(map(_lives, pids))
+
+
 def ended(pids: Sequence[int]) -> str | None:
-    """Warning that processes of the service have ended; `None` if all live."""
+    """Warning that some processes of the service have ended; `None` if all live, or none does."""
     gone = [str(pid) for pid in pids if not _lives(pid)]
-    if not gone:
+    if not gone or len(gone) == len(pids):
         return None
     return f"process {', '.join(gone)} of the service ended during the search: its log may say why"
 

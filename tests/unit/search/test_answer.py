@@ -395,7 +395,7 @@ def test_without_any_level_it_is_undecided_and_nothing_breaks(monkeypatch: pytes
     assert answered.limit is None
     assert answered.sentence.startswith("Undecided, requests fail without any load")
     assert answered.ladder == ()
-    assert answered.has_no_load
+    assert answered.has_no_service
     assert answered.requests == ("POST /b",)
     (unknown,) = answered.unknown
     assert "curl" in unknown.decided_by
@@ -472,3 +472,16 @@ def test_failures_that_ended_the_load_stand_next_to_a_limit(monkeypatch: pytest.
 
     assert answered.limit == "saturation.plateau"
     assert answered.sentence.endswith(f"(probable). The load was ended: {ended}.")
+
+
+def test_a_service_that_ended_is_the_answer_whatever_limited_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ended = "with 16 users: every watched process of it is gone"
+
+    answered = explained(build.facts(plateau()), monkeypatch, because="service_ended", words=ended)
+
+    assert answered.limit is None
+    assert answered.sentence.startswith(f"The service ended under load, {ended}.")
+    assert answered.has_no_service
+    assert "saturation.plateau" in [finding.rule for finding in answered.findings]

@@ -59,3 +59,13 @@ def test_a_process_that_has_ended_is_named() -> None:
     assert pid_check.ended([os.getpid(), other.pid]) == (
         f"process {other.pid} of the service ended during the search: its log may say why"
     )
+    assert not pid_check.has_ended([os.getpid(), other.pid])
+
+
+def test_a_service_without_a_process_has_ended_and_one_that_is_not_known_has_not() -> None:
+    with subprocess.Popen(["true"]) as other:
+        pass
+
+    assert pid_check.has_ended([other.pid])
+    assert pid_check.ended([other.pid]) is None  # the answer itself says so
+    assert not pid_check.has_ended([])

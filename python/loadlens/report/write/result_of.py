@@ -24,7 +24,8 @@ ON_PAGE: Final = (
 STATISTICS: Final = ("mean", "p50", "p75", "p90", "p95", "p99", "p999")
 OF_STEPS: Final = ("throughput", "response_time.mean", "response_time.p50", "response_time.p99")
 TIMES: Final = {"": "response_time", "service": "service_time"}  # by the first part of a key of a matrix
-FAILED: Final = ("harm", "fails_alone", "refused", "no_answer")  # ends of a search by failures of the service
+# Ends of a search by failures of the service.
+FAILED: Final = ("harm", "fails_alone", "refused", "no_answer", "service_ended")
 
 
 def of_load(

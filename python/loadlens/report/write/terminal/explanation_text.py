@@ -186,6 +186,7 @@ def _because(answer: Explanation) -> str:
         "fails_alone": "requests fail alone",
         "refused": "requests are refused",
         "no_answer": "nothing came back",
+        "service_ended": "the service ended",
         "broken": "a level could not be measured",
         "generator": "the generator was the limit",
         "interrupted": "it was interrupted",
