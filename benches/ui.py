@@ -5,7 +5,7 @@
 The share is that of the server's process, from the kernel, while a page listens to a study of four replicas
 behind a proxy, with monitors at 1 Hz; these fill the page with as many series as it shows. The lateness of
 the generator is measured in pairs of `hit` at a rate, one with `--ui` and a page that listens, one without,
-in random order; the server shares the generator's core.
+in random order; first as the kernel places them, then with the server on the generator's core.
 """
 
 from __future__ import annotations
@@ -61,7 +61,9 @@ def main() -> int:
     parser.add_argument("--pairs", type=int, default=6, help="of the lateness (default 6)")
     asked = parser.parse_args()
     followed(asked.seconds)
-    late(asked.pairs)
+    for is_pinned in (False, True):
+        say("on one core" if is_pinned else "as the kernel places them")
+        late(asked.pairs, is_pinned=is_pinned)
     return 0
 
 
@@ -84,27 +86,30 @@ def followed(seconds: float) -> None:
     say(f"  bytes per message of points: {len(begun):,}; resident memory {page.memory_mb:.0f} MB")
 
 
-def late(pairs: int) -> None:
+def late(pairs: int, *, is_pinned: bool) -> None:
     """Print the lateness of the generator with and without the page, in pairs."""
     dice = random.Random(1)
     lags: dict[bool, list[float]] = {True: [], False: []}
     with origin(find_origin(), SERVER_CPU) as server:
         for number in range(1, pairs + 1):
             for has_page in dice.sample([True, False], 2):
-                lags[has_page].append(lag_p99_s(f"http://127.0.0.1:{server.port}/", has_page=has_page))
+                url = f"http://127.0.0.1:{server.port}/"
+                lags[has_page].append(lag_p99_s(url, has_page=has_page, is_pinned=is_pinned))
             both = ", ".join(f"{lags[has][-1] * 1e6:.0f} µs {words}" for has, words in NAMES.items())
             say(f"pair {number}: lag p99 {both}")
     ratios = [with_page / without for with_page, without in zip(lags[True], lags[False], strict=True)]
     say(f"lag p99 with the page over without: median {statistics.median(ratios):.2f}, all {shown(ratios)}")
 
 
-def lag_p99_s(url: str, *, has_page: bool) -> float:
+def lag_p99_s(url: str, *, has_page: bool, is_pinned: bool) -> float:
     """Run a load, and return its lateness."""
     options = ["hit", url, "-r", str(RATE), "-d", "5s", "-t", "1", "--json"]
     if not has_page:
-        done = subprocess.run(command(*options), capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            command(*options, is_pinned=is_pinned), capture_output=True, text=True, check=False
+        )
         return float(json.loads(done.stdout)["generator"]["lag_p99_s"])
-    with running(*options, "--ui") as (process, page):
+    with running(*options, "--ui", is_pinned=is_pinned) as (process, page):
         page.first("points")
         out, _ = process.communicate(timeout=60)
     return float(json.loads(out)["generator"]["lag_p99_s"])
@@ -158,10 +163,10 @@ class Page:
 
 
 @contextlib.contextmanager
-def running(*options: str) -> Iterator[tuple[subprocess.Popen[str], Page]]:
+def running(*options: str, is_pinned: bool = True) -> Iterator[tuple[subprocess.Popen[str], Page]]:
     """A command with `--ui` and a page that listens to it."""
     with subprocess.Popen(
-        command(*options), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command(*options, is_pinned=is_pinned), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         assert process.stderr is not None
         lines = [process.stderr.readline()]
@@ -175,8 +180,9 @@ def running(*options: str) -> Iterator[tuple[subprocess.Popen[str], Page]]:
             process.kill()
 
 
-def command(*options: str) -> list[str]:
-    return ["taskset", "-c", str(GENERATOR_CPU), sys.executable, "-m", "loadlens", *options]
+def command(*options: str, is_pinned: bool) -> list[str]:
+    pinned = ["taskset", "-c", str(GENERATOR_CPU)] if is_pinned else []
+    return [*pinned, sys.executable, "-m", "loadlens", *options]
 
 
 def cpu_s(pid: int) -> float:

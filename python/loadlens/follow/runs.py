@@ -64,7 +64,7 @@ class RunState:
         self._ended = ""  # the event that ended it
         self._running: dict[str, Any] | None = None
         self._fault = ""
-        self._is_written = False
+        self._writer: int | None = None
         self._unread: list[Cell] = []  # sealed, not opened yet
 
     def refresh(self) -> bool:
@@ -72,7 +72,7 @@ class RunState:
         before = (self._is_written, self._fault)
         events: list[dict[str, Any]] = []
         try:
-            self._is_written = record.writer_of(self.path) is not None
+            self._writer = record.writer_of(self.path, self._writer)
             events = self._followed.new()
             if self._study is None or any(event["event"] in ("created", "extended") for event in events):
                 self._read_plan()
@@ -81,6 +81,10 @@ class RunState:
         for event in events:
             self._take(event)
         return bool(events) or before != (self._is_written, self._fault)
+
+    @property
+    def _is_written(self) -> bool:
+        return self._writer is not None
 
     @property
     def is_replaced(self) -> bool:

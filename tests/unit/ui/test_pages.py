@@ -381,7 +381,9 @@ def test_an_action_needs_the_token_and_no_get_acts(tmp_path: Path) -> None:
 def test_only_the_process_that_holds_the_lock_is_interrupted(tmp_path: Path) -> None:
     with create_run(tmp_path / "run", records.study(), (), {}):
         mine = record.writer_of(tmp_path / "run")
+        again = record.writer_of(tmp_path / "run", mine)
+        not_another = record.writer_of(tmp_path / "run", os.getppid())
 
-    assert mine == os.getpid()
-    assert record.writer_of(tmp_path / "run") is None  # the lock ended
+    assert mine == again == not_another == os.getpid()
+    assert record.writer_of(tmp_path / "run", mine) is None  # the lock ended
     assert not record.interrupt_writer(tmp_path / "run")
