@@ -285,8 +285,8 @@ def writer_of(run: Path, last: int | None = None) -> int | None:
 
     Args:
         run: Folder of the record.
-        last: The process that was returned last. While it has the folder open, it is the answer: a list of all
-            locks makes the kernel wait for every core (some 15 ms), which a generator's lateness shows.
+        last: The process that was returned last. While it has the folder open, it is the answer: to list all
+            locks the kernel waits for every core (some 15 ms), and the generator is late by it.
     """
     if last is not None and _has_open(last, run):
         return last
