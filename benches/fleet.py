@@ -6,7 +6,7 @@
     python -m benches.fleet --merge
 
 Needs root and the program `ip`. All namespaces have one kernel and so one clock: the offset that a fleet
-measures between its nodes is its error. `--delay` adds 1 ms each way and jitter, where `tc` may. `--kills`
+measures between its nodes is its error. `--delay` adds 1 to 1.5 ms each way (benches/late_link.py). `--kills`
 breaks a node at random moments of a load (`WAYS`) and compares the counts with the service's books.
 """
 
@@ -47,6 +47,7 @@ from loadlens.run.engine_trial import Listener
 
 HERE: Final = "10.77.0.1"  # of the service and the scheduler
 JOIN_S: Final = 30.0
+DELAY_MS: Final = ("1", "0.5")  # each way, and jitter on top
 KILL_RATE: Final = 1000.0
 KILL_LENGTH_S: Final = 1.5
 HEAL_S: Final = 120.0
@@ -76,7 +77,7 @@ def main() -> int:
     parser.add_argument("--rates", type=float, nargs="+", default=[4000.0, 20_000.0])
     parser.add_argument("--trials", type=int, default=3, help="of each rate and number of nodes")
     parser.add_argument("--seconds", type=float, default=4.0, help="of a trial")
-    parser.add_argument("--delay", action="store_true", help="1 ms each way with jitter, by tc netem")
+    parser.add_argument("--delay", action="store_true", help="1 to 1.5 ms each way")
     parser.add_argument("--kills", type=int, metavar="MOMENTS", help="break a node at so many moments")
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=WAYS, help="in which --kills breaks it")
     parser.add_argument("--seed", type=int, default=1, help="of the moments")
@@ -116,25 +117,35 @@ def namespaces(count: int, *, is_slow: bool = False) -> Iterator[list[str]]:
         for number, name in enumerate(names, 1):
             ip("netns", "add", name)
             held.callback(ip, "netns", "delete", name)
-            ip("link", "add", name, "type", "veth", "peer", "name", "eth0", "netns", name)
-            held.callback(ip, "link", "delete", name)  # at once; with its namespace it goes later
+            if is_slow:
+                held.enter_context(late_link(name))
+            else:
+                ip("link", "add", name, "type", "veth", "peer", "name", "eth0", "netns", name)
+                held.callback(ip, "link", "delete", name)  # at once; with its namespace it goes later
             ip("address", "add", f"10.77.{number}.1/30", "dev", name)
             ip("link", "set", name, "up")
             ip("-n", name, "address", "add", f"10.77.{number}.2/30", "dev", "eth0")
             for link in ("lo", "eth0"):
                 ip("-n", name, "link", "set", link, "up")
             ip("-n", name, "route", "add", "default", "via", f"10.77.{number}.1")
-            if is_slow:
-                slow(name)
         yield names
 
 
-def slow(name: str) -> None:
-    """Add delay and jitter both ways; ends the program where that is not possible."""
-    for command in (["tc", "qdisc", "add", "dev", name], ["tc", "-n", name, "qdisc", "add", "dev", "eth0"]):
-        done = subprocess.run([*command, "root", "netem", "delay", "1ms", "0.5ms"], capture_output=True)
-        if done.returncode:
-            raise SystemExit(f"skipped: no netem here: {done.stderr.decode().strip()}")
+@contextlib.contextmanager
+def late_link(name: str) -> Iterator[None]:
+    """Link a namespace with this one through a device of its name, with delay and jitter."""
+    peer = f"{name}peer"
+    command = [sys.executable, "-m", "benches.late_link", name, peer, *DELAY_MS]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            if process.stdout.readline() != b"ready\n":
+                raise SystemExit("no TUN devices here")
+            ip("link", "set", peer, "netns", name, "name", "eth0")
+            yield
+        finally:
+            process.stdin.close()
 
 
 def ip(*arguments: str) -> None:

@@ -405,7 +405,7 @@ def _end(search: _Search, stop: Stop, used_s: float, warnings: tuple[str, ...]) 
     if baseline is not None:
         probe = step_cases.ProbeUsed(baseline.probe.name, baseline.probe.path, baseline.probe_is_load)
     started = tuple(service.start for service in aim.services)
-    ended = pid_check.ended(aim.outside.pids)
+    ended = None if stop.because == "service_ended" else pid_check.ended(aim.outside.pids)
     return step_cases.SearchEnd(
         because=stop.because,
         words=stop.words,

@@ -29,9 +29,9 @@ def has_ended(pids: Sequence[int]) -> bool:
 
 
 def ended(pids: Sequence[int]) -> str | None:
-    """Warning that some processes of the service have ended; `None` if all live, or none does."""
+    """Warning that processes of the service have ended; `None` if all live."""
     gone = [str(pid) for pid in pids if not _lives(pid)]
-    if not gone or len(gone) == len(pids):
+    if not gone:
         return None
     return f"process {', '.join(gone)} of the service ended during the search: its log may say why"
 
