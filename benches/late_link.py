@@ -1,6 +1,6 @@
 """A link of a network namespace whose packets come late: two TUN devices, and this process in between.
 
-    python -m benches.late_link ONE OTHER DELAY_MS JITTER_MS
+    python -m benches.late_link NEAR FAR DELAY_MS JITTER_MS
 
 It stands in for `tc netem`, which not every kernel has. Each packet is late by the delay and a part of the
 jitter drawn uniformly, and none overtakes another. It prints a line when both devices are there, and ends
@@ -34,19 +34,19 @@ def device(name: str) -> int:
 
 
 def main() -> int:
-    one, other = device(sys.argv[1]), device(sys.argv[2])
+    near, far = device(sys.argv[1]), device(sys.argv[2])
     delay_s, jitter_s = (float(word) / 1e3 for word in sys.argv[3:])
-    waiting: dict[int, deque[tuple[float, bytes]]] = {one: deque(), other: deque()}  # by where it goes
+    waiting: dict[int, deque[tuple[float, bytes]]] = {near: deque(), far: deque()}  # by where it goes
     print("ready", flush=True)
     while True:
         due = [packets[0][0] for packets in waiting.values() if packets]
         pause = max(0.0, min(due) - time.monotonic()) if due else None
-        ready, _, _ = select.select([sys.stdin, one, other], [], [], pause)
+        ready, _, _ = select.select([sys.stdin, near, far], [], [], pause)
         if sys.stdin in ready:
             return 0
         now = time.monotonic()
-        for source in (one, other):
-            to = waiting[other if source == one else one]
+        for source in (near, far):
+            to = waiting[far if source == near else near]
             while source in ready:
                 try:
                     packet = os.read(source, LARGEST)
