@@ -13,9 +13,8 @@ from enum import IntEnum
 from typing import Final
 
 MOST_SHOWN: Final = 40  # faults of a file; the others are counted
-FULL: Final = frozenset(
-    {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
-)  # of a disk or file
+# Numbers of the faults of a disk or file that takes no more.
+FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO})
 
 
 class ExitCode(IntEnum):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from loadlens.measure.whole_run import facts
 from loadlens.model.facts import Curve, Facts
 from loadlens.model.finding import Estimate
 from loadlens.record import open_run
+from tests.calm import calmly
 from tests.end_to_end.running import run_or_resume
 
 STUDY = Path(__file__).parent / "traced" / "study.yaml"
@@ -20,10 +22,13 @@ OF_SPANS = {"calls.one-by-one", "calls.wait-before", "downstream.slow"}
 
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory: pytest.TempPathFactory) -> Facts:
+    return measured(tmp_path_factory.mktemp("traced"))
+
+
+def measured(folder: Path) -> Facts:
     """All paths of the service under one user and under twelve."""
-    record = tmp_path_factory.mktemp("traced") / "record"
-    run_or_resume(STUDY, record)
-    return facts(open_run(record))
+    run_or_resume(STUDY, folder / "record")
+    return facts(open_run(folder / "record"))
 
 
 def curve_of(seen: Facts, path: str) -> Curve:
@@ -58,13 +63,16 @@ def test_own_times_of_spans_add_up_to_the_time_of_the_request(seen: Facts) -> No
             assert sum(own_s) == pytest.approx(kind.time.point)
 
 
-def test_a_request_lasts_as_long_for_its_client_as_its_span_and_the_way(seen: Facts) -> None:
-    for curve in seen.curves:
-        first = curve.steps[0]
-        (kind,) = (kind for kind in first.spans if not kind.name.endswith("/ready"))
-        assert isinstance(kind.time, Estimate)
-        assert isinstance(first.response.mean, Estimate)
-        # Not the points: a request on the edge of the measured part may count in one mean alone.
-        assert kind.time.low is not None
-        assert first.response.mean.high is not None
-        assert kind.time.low <= first.response.mean.high
+def test_a_request_lasts_as_long_for_its_client_as_its_span_and_the_way(seen: Facts, tmp_path: Path) -> None:
+    """A slow request on the edge of the measured part counts in one mean alone: then all is measured anew."""
+    looks = iter([seen])
+
+    def check() -> None:
+        for curve in (next(looks, None) or measured(Path(tempfile.mkdtemp(dir=tmp_path)))).curves:
+            first = curve.steps[0]
+            (kind,) = (kind for kind in first.spans if not kind.name.endswith("/ready"))
+            assert isinstance(kind.time, Estimate)
+            assert isinstance(first.response.mean, Estimate)
+            assert kind.time.point <= first.response.mean.point * 1.05  # spans that came late are left out
+
+    calmly(check)

@@ -57,7 +57,7 @@ LAB_VERBS: Final = frozenset(
 )
 DRAWING: Final = frozenset({"run", "report"})  # charts for a page
 
-# Faults of a path that the user gave, like those of a full disk no bugs of the program.
+# Faults of a path that the user gave. Like those of a full disk, they are no bugs of the program.
 PLACES: Final = frozenset(
     {errno.ENAMETOOLONG, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENOENT}
 )
