@@ -236,8 +236,8 @@ def _sentence(
     # A search for a limit says first that none was reached.
     in_vain = healthy_below is not None and end.because != "" and isinstance(capacity, Undecided)
     suspected = None if in_vain else next(iter(limits_of(findings)), None)
+    quote = f" ({quoted})" if quoted else ""
     if end.because == "service_ended":
-        quote = f" ({quoted})" if quoted else ""
         best = f" {numbers.with_unit(reach.at_least, '1/s')} were reached." if reach.at_least else ""
         return f"The service ended under load, {end.words}{quote}.{best}"
     if root is not None and not in_vain:
@@ -254,7 +254,6 @@ def _sentence(
         "broken": "a level of load could not be measured",
     }
     if end.because in failing:
-        quote = f" ({quoted})" if quoted else ""
         text = f"Undecided, {failing[end.because]}: {end.words}{quote}"
     elif suspected is not None and not (end.because and reach.is_short):
         return f"Undecided; suspected, not shown: {suspected.statement}."
