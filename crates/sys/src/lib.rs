@@ -22,7 +22,7 @@ pub use epoll::{wait_readable, wait_writable, Bell, Epoll};
 pub use memory::{map, shared_zeros};
 pub use process::{
     address_space_limit, confine, descriptor_limits, end_child, end_with_parent, fork,
-    precise_timers, raise_descriptor_limit, set_descriptor_limit, termination_signals,
+    precise_timers, raise_descriptor_limit, set_descriptor_limit, short_turns, termination_signals,
     wait_for_the_end,
 };
 pub use socket::{

@@ -410,6 +410,7 @@ fn prepare<S>(context: &ThreadContext<S>) -> io::Result<Epoll> {
         })?;
     }
     sys::precise_timers();
+    sys::short_turns();
     Epoll::new(EVENTS)
 }
 
