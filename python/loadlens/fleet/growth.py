@@ -6,9 +6,7 @@ Of the requests only some failed ones are sent, into a file that the node does n
 
 from __future__ import annotations
 
-import os
 import re
-import struct
 import zlib
 from collections import Counter, deque
 from collections.abc import Iterator
@@ -17,6 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
+from loadlens.growing_file import GrowingFile
 from loadlens.model.trial import CHUNK_HEAD, FIRST_OF_KIND, MOST_KINDS, SAMPLE
 
 COUNTERS: Final = "counters.jsonl"
@@ -104,41 +103,20 @@ class Failures:
     """The first failed requests of each kind of failure, status and step, as chunks of a file."""
 
     def __init__(self, samples: Path) -> None:
-        self._samples = samples
-        self._offset = 0
+        self._samples = GrowingFile(samples)
         self._sent_bytes = 0
         self._kinds: Counter[bytes] = Counter()
 
     def next(self, *, is_wanted: bool) -> Piece:
         """Return a chunk of those that are new; empty: there are none. False passes over all requests."""
-        rows = b"".join(self._rows(is_wanted))
+        chunks = self._samples.chunks(SAMPLE, is_wanted=is_wanted, most=MOST_SEARCHED)
+        rows = b"".join(row for payload in chunks for row in self._first(payload))
         head = CHUNK_HEAD.pack(SAMPLE.magic, len(rows) // _ROW, zlib.crc32(rows), 0)
         piece = Piece(FAILURES, self._sent_bytes, head + rows if rows else b"")
         self._sent_bytes += len(piece.content)
         return piece
 
-    def _rows(self, is_wanted: bool) -> Iterator[bytes]:
-        left = MOST_SEARCHED
-        try:
-            with open(self._samples, "rb") as file:
-                size = os.fstat(file.fileno()).st_size
-                while left > 0 and self._offset + CHUNK_HEAD.size <= size:
-                    file.seek(self._offset)
-                    magic, rows, crc, _zero = CHUNK_HEAD.unpack(file.read(CHUNK_HEAD.size))
-                    end = self._offset + CHUNK_HEAD.size + rows * _ROW
-                    if magic != SAMPLE.magic or end > size:
-                        return
-                    if is_wanted:
-                        payload = file.read(rows * _ROW)
-                        if zlib.crc32(payload) != crc:
-                            return
-                        left -= len(payload)
-                        yield from self._chosen(payload)
-                    self._offset = end
-        except (OSError, struct.error):  # not begun, or the disk is at fault: the engine says so itself
-            return
-
-    def _chosen(self, payload: bytes) -> Iterator[bytes]:
+    def _first(self, payload: bytes) -> Iterator[bytes]:
         for match in islice(_FAILED.finditer(payload[_OUTCOME.start :: _ROW]), MOST_FAILED):
             at = match.start() * _ROW
             row = payload[at : at + _ROW]

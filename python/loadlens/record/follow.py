@@ -1,7 +1,4 @@
-"""Reading a record while another process writes it: each look returns what was added since the last one.
-
-Nothing is locked and nothing is changed. A torn last line or chunk is left for the next look.
-"""
+"""Reading a record while another process writes it: each look returns what was added since the last one."""
 
 from __future__ import annotations
 
@@ -9,16 +6,16 @@ import json
 import os
 import re
 import signal
-import zlib
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from loadlens.errors import RecordError
+from loadlens.growing_file import GrowingFile
 from loadlens.model.counters import Counters
 from loadlens.model.plain import Unreadable
-from loadlens.model.trial import CHUNK_HEAD, MAX_CHUNK_ROWS, SAMPLE, RowFormat
+from loadlens.model.trial import SAMPLE
 from loadlens.record import disk, effective_study, histogram_log, layout
 from loadlens.record.reader import TrialRecord, open_trial, read_plan
 
@@ -27,7 +24,6 @@ if TYPE_CHECKING:
 
     from loadlens.model.workload import Plan
 
-MOST_BYTES: Final = 8 << 20  # of one file in one look
 _READING: Final = re.compile(rb'\{"t":(\d+),(.+),"value":([^,{}]+)\}')
 
 
@@ -38,56 +34,6 @@ class Reading(NamedTuple):
     metric: str
     labels: str
     unit: str
-
-
-@dataclass(slots=True)
-class GrowingFile:
-    """A file that is only appended to."""
-
-    path: Path
-    offset: int = 0
-
-    def lines(self) -> bytes:
-        """Return the whole lines that are new, at most `MOST_BYTES` of them; nothing if there is no file."""
-        content = self.read(MOST_BYTES)
-        whole = content[: content.rfind(b"\n") + 1]
-        self.offset += len(whole)
-        return whole
-
-    def chunks(self, form: RowFormat, *, is_wanted: bool) -> Iterator[np.ndarray[Any, Any]]:
-        """Yield the rows of whole new chunks, of the newest version; skip them if they are not wanted."""
-        import numpy as np
-
-        head, left = CHUNK_HEAD, MOST_BYTES
-        try:
-            file = self.path.open("rb")
-        except OSError:
-            return
-        with file:
-            size = os.fstat(file.fileno()).st_size
-            while left > 0 and self.offset + head.size <= size:
-                file.seek(self.offset)
-                magic, rows, crc, _zero = head.unpack(file.read(head.size))
-                length = rows * form.packed(form.version).size
-                end = self.offset + head.size + length
-                if magic != form.magic or rows > MAX_CHUNK_ROWS or end > size:
-                    return
-                if is_wanted:
-                    payload = file.read(length)
-                    if zlib.crc32(payload) != crc:
-                        return
-                    left -= length
-                    yield np.frombuffer(payload, dtype=np.dtype(list(form.fields)))
-                self.offset = end
-
-    def read(self, most: int) -> bytes:
-        """Return what is new, at most so many bytes, which stay new; nothing if there is no file."""
-        try:
-            with self.path.open("rb") as file:
-                file.seek(self.offset)
-                return file.read(most)
-        except OSError:
-            return b""
 
 
 class FollowedEvents:
@@ -176,7 +122,10 @@ class FollowedLoad:
         Args:
             is_wanted: False passes over them, at the cost of a few bytes.
         """
-        for rows in self._samples.chunks(SAMPLE, is_wanted=is_wanted):
+        import numpy as np
+
+        for payload in self._samples.chunks(SAMPLE, is_wanted=is_wanted):
+            rows = np.frombuffer(payload, dtype=np.dtype(list(SAMPLE.fields)))
             yield rows[rows["outcome"] != 0]
 
 

@@ -8,8 +8,7 @@ import pytest
 
 from loadlens.fleet import growth
 from loadlens.fleet.growth import Growth, add
-from loadlens.model.trial import SAMPLE
-from loadlens.record.follow import GrowingFile
+from loadlens.record.follow import FollowedLoad
 from tests import records
 
 
@@ -91,8 +90,8 @@ def test_a_piece_that_does_not_continue_the_copy_is_left_out(folders: tuple[Path
 
 def failures(here: Path) -> list[int]:
     """Numbers of the requests in the file of failures."""
-    file = GrowingFile(here / "failures.bin")
-    return [int(seq) for rows in file.chunks(SAMPLE, is_wanted=True) for seq in rows["seq"]]
+    rows = FollowedLoad(here, "failures.bin").bad_samples(is_wanted=True)
+    return [int(seq) for chunk in rows for seq in chunk["seq"]]
 
 
 def test_the_first_three_failures_of_each_kind_status_and_step_are_sent(folders: tuple[Path, Path]) -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from loadlens.record import FollowedEvents, FollowedTrial, create_run, follow, layout, open_run
+from loadlens import growing_file
+from loadlens.record import FollowedEvents, FollowedTrial, create_run, layout, open_run
 from tests import records
 
 T0 = 5_000
@@ -58,7 +59,7 @@ def test_histograms_are_read_to_their_end_however_many_there_are(
 ) -> None:
     lines = [records.hlog_line("load.look.ok.response", at / 4, 0.25, {1_000_000: 1}) for at in range(9)]
     append(trial, "intervals.hlog", "".join(lines).encode())
-    monkeypatch.setattr(follow, "MOST_BYTES", 2 * len(lines[0]) + 9)
+    monkeypatch.setattr(growing_file, "MOST_BYTES", 2 * len(lines[0]) + 9)
 
     assert [row.start_s for row in trial.load.intervals()] == [at / 4 for at in range(9)]
 
