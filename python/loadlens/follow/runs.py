@@ -65,6 +65,7 @@ class RunState:
         self._running: dict[str, Any] | None = None
         self._fault = ""
         self._writer: int | None = None
+        self._is_quiet = False  # nothing was written at the last look, and nobody was there to write
         self._unread: list[Cell] = []  # sealed, not opened yet
 
     def refresh(self) -> bool:
@@ -72,12 +73,14 @@ class RunState:
         before = (self._is_written, self._fault)
         events: list[dict[str, Any]] = []
         try:
-            self._writer = record.writer_of(self.path, self._writer)
+            if not self._is_quiet or self._followed.has_new:  # a process that begins to write says so first
+                self._writer = record.writer_of(self.path, self._writer)
             events = self._followed.new()
             if self._study is None or any(event["event"] in ("created", "extended") for event in events):
                 self._read_plan()
         except (LoadlensError, KeyError) as fault:
             self._fault = fault.message if isinstance(fault, LoadlensError) else f"damaged: {fault}"
+        self._is_quiet = self._writer is None and not events
         for event in events:
             self._take(event)
         return bool(events) or before != (self._is_written, self._fault)

@@ -20,7 +20,7 @@ from typing import Any
 from loadlens.errors import RecordError
 
 Operation = Callable[[str, Path], None]
-FREE_SPACE = "free space or fix permissions; loadlens run --resume continues a study"
+FREE_SPACE = "free space or fix permissions, then run it again; a study goes on with loadlens run --resume"
 
 
 def _nothing(_what: str, _path: Path) -> None:

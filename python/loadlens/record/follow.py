@@ -49,6 +49,11 @@ class FollowedEvents:
         begins = GrowingFile(self._file.path).read(len(self._first))
         return bool(begins) and begins != self._first
 
+    @property
+    def has_new(self) -> bool:
+        """True if there are events since the last look."""
+        return bool(self._file.read(1))
+
     def new(self) -> list[dict[str, Any]]:
         """Return the events since the last look; damaged lines are left out.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 
 from loadlens.follow.runs import RunState
 from loadlens.model.trial import TrialStatus
-from loadlens.record import TrialEnd, create_run
+from loadlens.record import TrialEnd, create_run, resume_run
 from tests import records
 
 
@@ -92,3 +93,20 @@ def test_the_answer_of_a_run_is_that_of_its_report(tmp_path: Path) -> None:
         "the load was changed while it ran: no figure is given for the whole"
     ]
     assert plain.document()["answer"] == []
+
+
+def test_who_writes_is_asked_again_only_once_something_was_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = run_of_one_trial(tmp_path / "run", TrialStatus.COMPLETE, ("ended", {"complete": 1}))
+    run.refresh()
+    looked: list[Path] = []
+    monkeypatch.setattr("loadlens.record.writer_of", lambda path, last: looked.append(path) or os.getpid())
+
+    run.refresh()
+    assert (looked, run.state) == ([], "finished")
+
+    with resume_run(run.path, records.study(), records.trials(records.study())[:1]) as writer:
+        writer.event("resumed", environment={}, command=[])
+        run.refresh()
+        assert (looked, run.state) == ([run.path], "running")
