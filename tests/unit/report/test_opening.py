@@ -13,7 +13,7 @@ from loadlens.measure import whole_run
 from loadlens.measure.curves import gather
 from loadlens.model.finding import Estimate, Grade, Undecided
 from loadlens.model.report import Chart, Report
-from loadlens.present import numbers
+from loadlens.present import numbers, tokens
 from loadlens.report import build
 from loadlens.report.build import opening, request_time
 from loadlens.report.build.percentiles import highest_known
@@ -174,3 +174,22 @@ def test_a_suspected_finding_is_never_the_headline_and_gives_no_advice() -> None
 
     assert "Do" not in [term.text for term in page.all("dt")]
     assert not page.all("section", id="findings")[0].all("details", class_="finding open")
+
+
+def test_a_request_that_waits_for_three_things_is_drawn_with_the_shorter_waits_in_one() -> None:
+    splits = [
+        {"CPU, user": 0.1, "waiting for a core": 0.2, "unexplained": 0.9},
+        {"CPU, user": 0.1, "waiting for a thread": 0.5, "in GET /stock": 0.1},
+        {"CPU, user": 0.1, "waiting for a thread": 0.05},
+    ]
+
+    drawn = request_time.within_room(splits)
+
+    assert drawn == [
+        {"CPU, user": 0.1, "unexplained": 0.9, "other waiting": 0.2},
+        {"CPU, user": 0.1, "waiting for a thread": 0.5, "other waiting": 0.1},
+        {"CPU, user": 0.1, "waiting for a thread": 0.05},
+    ]
+    assert request_time.within_room(splits[1:]) == splits[1:]  # two names have room
+    names = dict.fromkeys(part for split in drawn for part in split)
+    assert sum(name not in tokens.DEMAND_PARTS for name in names) <= tokens.DEMAND_PARTS.count("")

@@ -7,6 +7,7 @@ finding names the time before the handler.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -20,11 +21,13 @@ from loadlens.measure.trial import TrialMeasures
 from loadlens.model.finding import Estimate, Finding, Grade
 from loadlens.model.report import Chart
 from loadlens.present import numbers
+from loadlens.present.tokens import DEMAND_PARTS
 from loadlens.report.build import span_table
 
 MS = 1000.0
 LEAST = 0.001  # of the mean: less is not drawn
 OUTSIDE, UNEXPLAINED, UNKNOWN = "outside the handler", "unexplained", "waiting, cause not found"
+OTHER = "other waiting"
 # The rule of a finding -> what requests wait for where it holds.
 WAITS_FOR: Mapping[str, str] = {
     "eventloop.blocked": "the event loop",
@@ -72,6 +75,12 @@ def chart(experiment: str, curves: Sequence[CurveCases], findings: Sequence[Find
     if not splits:
         return None
     trials = min(len(split.case.usable) for split in splits)
+    drawn = within_room(
+        [
+            {part: seconds for part, seconds in split.parts.items() if seconds >= LEAST * split.mean.point}
+            for split in splits
+        ]
+    )
     longest = max(splits, key=lambda split: split.mean.point)
     intervals = "1 trial" if trials == 1 else f"{trials} trials a case"
     return Chart(
@@ -81,9 +90,8 @@ def chart(experiment: str, curves: Sequence[CurveCases], findings: Sequence[Find
         datasets={
             "parts": tuple(
                 {"case": split.case.name, "part": part, "ms": seconds * MS}
-                for split in splits
-                for part, seconds in split.parts.items()
-                if seconds >= LEAST * split.mean.point
+                for split, parts in zip(splits, drawn, strict=True)
+                for part, seconds in parts.items()
             ),
             "totals": tuple(
                 {
@@ -99,6 +107,23 @@ def chart(experiment: str, curves: Sequence[CurveCases], findings: Sequence[Find
         caption="mean of all requests, CPU of the services divided by them; waiting: beyond the mean at the "
         f"lightest load; {intervals}, 95 % intervals",
     )
+
+
+def within_room(splits: Sequence[Mapping[str, float]]) -> list[Mapping[str, float]]:
+    """Sum the shortest waits as one if curves wait for more things than the chart has colours."""
+    named: Counter[str] = Counter()
+    for split in splits:
+        named.update({part: seconds for part, seconds in split.items() if part not in DEMAND_PARTS})
+    room = DEMAND_PARTS.count("")
+    if len(named) <= room:
+        return list(splits)
+    summed = {part for part, _ in named.most_common()[room - 1 :]}
+    merged = []
+    for split in splits:
+        other = sum(seconds for part, seconds in split.items() if part in summed)
+        kept = {part: seconds for part, seconds in split.items() if part not in summed}
+        merged.append({**kept, OTHER: other} if other > 0 else kept)
+    return merged
 
 
 def _headline(longest: Split) -> str:
