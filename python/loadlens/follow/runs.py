@@ -65,7 +65,7 @@ class RunState:
         self._running: dict[str, Any] | None = None
         self._fault = ""
         self._writer: int | None = None
-        self._is_quiet = False  # nothing was written at the last look, and nobody was there to write
+        self._is_quiet = False  # nothing was written at the last look, and no process had the lock
         self._unread: list[Cell] = []  # sealed, not opened yet
 
     def refresh(self) -> bool:

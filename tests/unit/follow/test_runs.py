@@ -101,7 +101,12 @@ def test_who_writes_is_asked_again_only_once_something_was_written(
     run = run_of_one_trial(tmp_path / "run", TrialStatus.COMPLETE, ("ended", {"complete": 1}))
     run.refresh()
     looked: list[Path] = []
-    monkeypatch.setattr("loadlens.record.writer_of", lambda path, last: looked.append(path) or os.getpid())
+
+    def writer_of(path: Path, last: int | None) -> int:
+        looked.append(path)
+        return os.getpid()
+
+    monkeypatch.setattr("loadlens.record.writer_of", writer_of)
 
     run.refresh()
     assert (looked, run.state) == ([], "finished")

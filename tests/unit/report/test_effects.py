@@ -97,7 +97,7 @@ def test_a_factor_that_only_held_out_cases_have_is_compared_with_the_service_wit
     assert effects is not None
     (line,) = effects.lines
     assert line.startswith("work=threads serves ")
-    assert "what the service without work does" in line
+    assert "what the unchanged service does" in line
 
 
 def test_levels_that_do_the_same_are_called_the_same() -> None:

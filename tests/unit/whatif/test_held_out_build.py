@@ -10,7 +10,7 @@ import pytest
 from loadlens.model.plain import read
 from loadlens.model.recorded import PlannedCase
 from loadlens.whatif.held_out.build import Span, Structure, Values, network_of
-from loadlens.whatif.held_out.parameters import ClassFit, Fit, Parameter, ProbeFit
+from loadlens.whatif.held_out.parameters import ClassFit, Fit, Parameter, ProbeFit, part_of_a_core
 from loadlens.whatif.held_out.site import Site
 from loadlens.whatif.queueing import LOAD, Network, NoModel, Times, simulate
 
@@ -103,6 +103,28 @@ def test_work_in_threads_leaves_the_loop_to_probes() -> None:
     assert threads[LOAD].rate_per_s == pytest.approx(20, rel=0.02)
 
 
+def test_a_request_without_work_needs_no_thread() -> None:
+    # Users send either in turn. Eight keep one thread busy with requests of 0.1 s, 10 /s; the others take 1 ms.
+    plan = case(users=8)
+    health = {"name": "health", "method": "GET", "path": "/health", "think": {"kind": "none"}}
+    plan["scenarios"][0]["steps"].append(health)
+    fit = fit_of(class_fit(), class_fit(work=1e-6, alone=0.001, name="health"))
+    model = network_of(
+        read(PlannedCase, plan),
+        site(threads=1),
+        Structure("loop"),
+        Values.typical(fit),
+        2.0,
+        Span(20, 200),
+        seed=1,
+    )
+
+    times = {each.name: each.times for each in simulate(model)[LOAD].classes}
+
+    assert times["health"].mean_s == pytest.approx(0.001, rel=0.05)
+    assert times["page"].rate_per_s == pytest.approx(10, rel=0.01)
+
+
 def test_a_handler_that_crosses_the_loop_twice_waits_longer_than_a_probe() -> None:
     fit = fit_of(class_fit(alone=0.101), probes=(ProbeFit("health", 0.0, 0.001),))
 
@@ -181,3 +203,19 @@ def test_users_who_keep_a_pace_have_no_model() -> None:
 
     with pytest.raises(NoModel, match="pace"):
         of_plan(plan)
+
+
+@pytest.mark.parametrize(
+    ("used", "waited", "speed", "part"),
+    [
+        (1.0, 0.0, 1.0, 1.0),
+        (1.0, 1.0, 1.0, 0.5),  # another program computes as much
+        (0.3, 0.7, 0.3, 1.0),  # three tenths of each period are all that the quota allows
+        (0.6, 0.4, 0.3, 1.0),
+        (0.2, 0.8, 0.3, 0.2),  # less than the quota: others took the rest
+    ],
+)
+def test_the_pauses_of_a_quota_are_not_taken_for_other_programs(
+    used: float, waited: float, speed: float, part: float
+) -> None:
+    assert part_of_a_core(used, waited, speed) == pytest.approx(part)

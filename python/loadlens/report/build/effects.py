@@ -42,7 +42,7 @@ class Effect:
     def reference(self) -> str:
         """The first level."""
         level = self.before.levels.get(self.factor)
-        return f"the service without {self.factor}" if level is None else _named(self.factor, level)
+        return "the unchanged service" if level is None else _named(self.factor, level)
 
     @property
     def where(self) -> str:

@@ -118,7 +118,7 @@ def within_room(splits: Sequence[Mapping[str, float]]) -> list[Mapping[str, floa
     if len(named) <= room:
         return list(splits)
     summed = {part for part, _ in named.most_common()[room - 1 :]}
-    merged = []
+    merged: list[Mapping[str, float]] = []
     for split in splits:
         other = sum(seconds for part, seconds in split.items() if part in summed)
         kept = {part: seconds for part, seconds in split.items() if part not in summed}

@@ -17,6 +17,7 @@ from loadlens.whatif.held_out.site import Site
 
 MACHINE, CPU, HELD, THREADS = "machine", "cpu", "held", "threads"
 MOST_EVENTS: Final = 3_000_000
+THREADED_S: Final = 0.002  # of CPU: a request that computes no longer has nothing to move into a thread
 POLICY_MODELS: Final = {
     "round-robin": "round_robin",
     "least-connections": "least_connections",
@@ -116,7 +117,7 @@ def network_of(
         works, rests = kind.split(values.works[kind.name], values.alone[kind.name])
         rests = np.maximum(0.0, rests - values.other_cpu_s)  # it is a part of the time alone as well
         work, rest = net.serve(cpu, _law(works)), net.delay(_law(rests))
-        classes.append(net.RequestClass(kind.name, _route(site, structure, work, rest, values.other_cpu_s)))
+        classes.append(net.RequestClass(kind.name, _route(site, structure, work, rest, values, kind.name)))
     streams = [
         net.Stream(net.LOAD, _load(case.workload), [_iteration(scenario) for scenario in case.scenarios])
     ]
@@ -164,16 +165,19 @@ def _stations(site: Site, structure: Structure, all_cores: float, alone: float) 
     return stations
 
 
-def _route(site: Site, structure: Structure, work: net.Step, rest: net.Step, other_cpu_s: float) -> net.Route:
+def _route(
+    site: Site, structure: Structure, work: net.Step, rest: net.Step, values: Values, kind: str
+) -> net.Route:
     """Return the way of a request: a member, work elsewhere, the limiter, other time."""
     route = [net.Step("choose", group=net.MEMBERS)] if site.members > 1 else []
-    if other_cpu_s > 0:
-        route.append(net.serve(MACHINE, net.fixed(other_cpu_s)))
+    if values.other_cpu_s > 0:
+        route.append(net.serve(MACHINE, net.fixed(values.other_cpu_s)))
     if site.threads:
-        return route + net.through("loop", THREADS, work, [rest])
-    kind = "pool" if structure.kind == "section" else structure.kind
-    again = net.holding(HELD) * (structure.passes - 1) if kind == "loop" else []
-    return route + net.through(kind, HELD, work, [rest]) + again
+        is_moved = values.works[kind] > THREADED_S
+        return route + net.through("loop" if is_moved else None, THREADS, work, [rest])
+    limiter = "pool" if structure.kind == "section" else structure.kind
+    again = net.holding(HELD) * (structure.passes - 1) if limiter == "loop" else []
+    return route + net.through(limiter, HELD, work, [rest]) + again
 
 
 def _probe_route(site: Site, structure: Structure, work: net.Step, rest: net.Step) -> net.Route:

@@ -125,14 +125,13 @@ def fit(cases: Sequence[Observed], probes: Sequence[str]) -> Fit:
         )
     lightest = min(light, key=lambda case: (-len({*probes} & {*case.case.probe_names}), case.in_flight))
     assumed: list[str] = []
-    # The part of the time that the service's processes were ready to run in which they ran
     shares = []
     for trial in lightest.case.usable:
         own = [p for p in trial.resources.processes if p.service == lightest.site.service]
         used = sum(p.cpu.point for p in own if isinstance(p.cpu, Interval))
         waited = sum(p.waiting.point for p in own if isinstance(p.waiting, Interval))
         if used > 0:
-            shares.append(used / (used + waited))
+            shares.append(part_of_a_core(used, waited, lightest.site.speed))
     share = float(np.median(shares)) if shares else 1.0
     if share < MUCH:
         assumed.append(
@@ -156,6 +155,20 @@ def fit(cases: Sequence[Observed], probes: Sequence[str]) -> Fit:
             )
     probed = _probes(lightest, probes, background)
     return Fit(classes, probed, _other_cpu(cases), background, share, tuple(assumed))
+
+
+def part_of_a_core(used: float, waited: float, speed: float) -> float:
+    """Return the part of a core that processes got when they were ready to run.
+
+    The kernel counts the pauses of a quota as waiting, too; other programs did not take what a quota explains.
+
+    Args:
+        used: CPU time, in any unit.
+        waited: Time that they were ready and did not run, in the same unit.
+        speed: Cores that the quota allows, at most 1.
+    """
+    part = used / (used + waited)
+    return 1.0 if speed < 1 and part >= MUCH * speed else part
 
 
 def _works(cases: Sequence[Observed], assumed: list[str]) -> tuple[dict[str, Parameter], float]:

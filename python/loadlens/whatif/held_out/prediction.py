@@ -121,7 +121,8 @@ def _model(record: _Record, case: PlannedCase) -> Model:
         choice = choose(as_measured, fitted, record.cores, is_kept=case.connection.reuse == "keep")
         if site.threads:
             assumed.append(
-                "with work in threads, a request waits for a thread and for cores and nothing else"
+                "with work in threads, a request that computes for more than 2 ms waits for a thread; "
+                "all wait for cores, and for nothing else"
             )
     elif site.threads:
         choice = Choice((Structure("cores"),), Misses(), 0.0, ())
