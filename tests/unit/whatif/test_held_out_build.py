@@ -104,7 +104,7 @@ def test_work_in_threads_leaves_the_loop_to_probes() -> None:
 
 
 def test_a_request_without_work_needs_no_thread() -> None:
-    # Users send either in turn. Eight keep one thread busy with requests of 0.1 s, 10 /s; the others take 1 ms.
+    # Users send either in turn: eight keep one thread busy with requests of 0.1 s; the others take 1 ms.
     plan = case(users=8)
     health = {"name": "health", "method": "GET", "path": "/health", "think": {"kind": "none"}}
     plan["scenarios"][0]["steps"].append(health)

@@ -160,7 +160,7 @@ def fit(cases: Sequence[Observed], probes: Sequence[str]) -> Fit:
 def part_of_a_core(used: float, waited: float, speed: float) -> float:
     """Return the part of a core that processes got when they were ready to run.
 
-    The kernel counts the pauses of a quota as waiting, too; other programs did not take what a quota explains.
+    The kernel counts the pauses of a quota as waiting, too; what a quota explains was not taken by others.
 
     Args:
         used: CPU time, in any unit.
