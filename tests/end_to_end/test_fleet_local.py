@@ -83,7 +83,7 @@ def test_a_load_of_nodes_is_followed_while_it_runs_and_its_sums_are_the_accounti
     rows = follower.nodes.rows()
     streams = [node["streams"][0] for node in result["nodes"]]
     assert [(row["due"], row["ok"]) for row in rows] == [(node["due"], node["ok"]) for node in streams]
-    assert [(row["due"], row["bad"]) for row in rows] == [(400, 0), (400, 0)]
+    assert [(row["due"], row["bad"]) for row in rows] == [(40, 0), (40, 0)]
 
 
 def test_failed_requests_of_nodes_are_seen_while_they_make_the_load(tmp_path: Path) -> None:
