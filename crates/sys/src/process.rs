@@ -15,8 +15,9 @@ pub fn precise_timers() {
 ///
 /// Kernels before Linux 6.12 know no turn of a thread's own and ignore it.
 pub fn short_turns() {
-    const TURN_NS: u64 = 100_000; // the shortest that there is
-                                  // SAFETY: the structure is plain bits that the kernel fills and reads; a failure leaves the default.
+    /// The shortest that there is.
+    const TURN_NS: u64 = 100_000;
+    // SAFETY: the structure is plain bits that the kernel fills and reads; a failure leaves the default.
     unsafe {
         let mut attributes: libc::sched_attr = mem::zeroed();
         let size = mem::size_of::<libc::sched_attr>();

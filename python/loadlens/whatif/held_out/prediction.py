@@ -20,7 +20,7 @@ from loadlens.measure.source import RunSource, environment_of, study_of
 from loadlens.measure.trial import measure
 from loadlens.model.recorded import PlannedCase, PredictedFigure
 from loadlens.model.workload import Closed
-from loadlens.whatif.held_out.build import Span, Structure, Values, network_of
+from loadlens.whatif.held_out.build import THREADED_S, Span, Structure, Values, network_of
 from loadlens.whatif.held_out.observed import MOST_FAILED, Observed
 from loadlens.whatif.held_out.parameters import Fit, fit
 from loadlens.whatif.held_out.site import Site, site_of, why_not_kin
@@ -121,8 +121,8 @@ def _model(record: _Record, case: PlannedCase) -> Model:
         choice = choose(as_measured, fitted, record.cores, is_kept=case.connection.reuse == "keep")
         if site.threads:
             assumed.append(
-                "with work in threads, a request that computes for more than 2 ms waits for a thread; "
-                "all wait for cores, and for nothing else"
+                f"with work in threads, a request that computes for more than {THREADED_S * 1e3:g} ms "
+                "waits for a thread; all wait for cores, and for nothing else"
             )
     elif site.threads:
         choice = Choice((Structure("cores"),), Misses(), 0.0, ())
