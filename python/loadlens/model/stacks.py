@@ -71,7 +71,7 @@ class ThreadSample:
     is_running: bool  # or ready to
     wait: Wait
     stack: Stack  # empty: not read
-    to: str = ""  # other end of the connection that it waits for, without a stack; empty: not known
+    to: str = ""  # other end of the connection, or the epoll, that it waits for; empty: not known
 
 
 @dataclass(frozen=True, slots=True)

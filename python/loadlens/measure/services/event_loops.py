@@ -3,10 +3,11 @@
 A loop's thread waits for events of many sockets without load, and a library that runs loops is below its
 frames. Under load it should be back there whenever a request waits; a call that does not give way keeps it.
 
-Where no frames are read, threads of one name are known as loops by what they do: one of them waits for
-events, the others for their turn to do so, and under load hardly any does, because they are in calls that
-block. An acceptor in front of a pool of threads would still wait for events, and so would a runtime that
-hands such calls to further threads.
+Where no frames are read, threads of one name are known as loops by what they do: each waits for events of
+its own, or one of them for those of all and the others for their turn to do so. Under load hardly any does,
+because they are in calls that block. Threads that wait for the same events at the same moment are a pool. An
+acceptor in front of a pool of threads would still wait for events, and so would a runtime that hands such
+calls to further threads.
 """
 
 from __future__ import annotations
@@ -72,8 +73,15 @@ def _without_frames(stacks: StackSamples) -> Iterator[LoopWatch]:
         moments = len({s.time_s for s in within})
         is_rest = _blocked_share(at_rest) < AT_REST * _blocked_share(within)
         is_held = len({s.time_s for s in events}) <= (1 - LOOP_HELD) * moments
-        if for_events and is_rest and is_held and moments >= FEWEST_MOMENTS:
+        is_shared = _share_events([*at_rest, *with_load])
+        if for_events and is_rest and is_held and not is_shared and moments >= FEWEST_MOMENTS:
             yield _watch_without_frames(within)
+
+
+def _share_events(samples: Sequence[ThreadSample]) -> bool:
+    """True if two threads waited at one moment for the same events, or it is not known for which."""
+    at = Counter((s.time_s, s.to) for s in samples if s.wait == "events")
+    return max(at.values(), default=0) > 1
 
 
 def _mostly_blocked(samples: Sequence[ThreadSample]) -> set[int]:

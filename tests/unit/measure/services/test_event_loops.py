@@ -43,7 +43,8 @@ STORE = "10.0.0.7:5432"
 State = tuple[Wait, str]  # what a thread waits for, and the other end of the connection; runs: empty
 CALLS: State = "socket", STORE
 READS: State = "socket", CLIENT
-EVENTS: State = "events", ""
+EVENTS: State = "events", "epoll 3"
+OTHERS: State = "events", "epoll 4"
 PARKED: State = "lock", ""
 RUNS: State = "", ""
 SLEEPS: State = "timer", ""
@@ -87,6 +88,12 @@ def test_two_loops_in_a_call_that_blocks_are_seen_without_frames() -> None:
     assert loop.others is None
 
 
+def test_loops_with_events_of_their_own_are_no_pool() -> None:
+    loop = the_only(seen([two(EVENTS, OTHERS)] * 10, [two(CALLS, CALLS)] * MOMENTS))
+
+    assert (loop.count, loop.held.point) == (2, 1)
+
+
 def test_a_loop_that_sleeps_is_held_and_one_that_computes_does_not_wait() -> None:
     asleep = the_only(seen(AT_REST, [two(SLEEPS, SLEEPS)] * MOMENTS))
     mixed = the_only(seen(AT_REST, [two(RUNS, CALLS), two(RUNS, RUNS), two(RUNS, CALLS)] * 10))
@@ -114,8 +121,10 @@ def test_one_of_several_threads_of_a_name_may_be_the_only_loop() -> None:
         ),
         (two(EVENTS, PARKED), {**two(EVENTS, PARKED), **{f"worker-{n}/{n}": CALLS for n in range(3, 9)}}),
         ({"svc/main": ("connections", "")}, {f"svc/{n}": READS for n in range(8)}),
-        (two(EVENTS, EVENTS), two(READS, READS)),
-        (two(EVENTS, EVENTS), two(EVENTS, CALLS)),
+        (two(EVENTS, OTHERS), two(READS, READS)),
+        (two(EVENTS, OTHERS), two(EVENTS, CALLS)),
+        (two(EVENTS, EVENTS), two(CALLS, CALLS)),
+        (two(("events", ""), ("events", "")), two(CALLS, CALLS)),
         (two(EVENTS, PARKED), two(RUNS, EVENTS)),
         ({"loop/1": EVENTS, "pool/2": PARKED}, {"loop/1": EVENTS, "pool/2": CALLS}),
         (two(PARKED, PARKED), two(CALLS, CALLS)),
@@ -123,7 +132,7 @@ def test_one_of_several_threads_of_a_name_may_be_the_only_loop() -> None:
     ],
     ids=[
         *("acceptor", "threads for calls", "thread per connection", "reads from clients", "half is free"),
-        *("nginx", "loop and pool", "pool", "sleeps without load"),
+        *("pool with a poller", "not known", "nginx", "loop and pool", "pool", "sleeps without load"),
     ],
 )
 def test_near_misses_are_no_held_loops(idle: Threads, loaded: Threads) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import socket
 import subprocess
 import sys
@@ -264,6 +265,26 @@ def test_a_thread_waits_for_what_it_called_or_for_a_client_that_called() -> None
                 thread.join()
 
     assert known == {"calls": f"127.0.0.1:{port}", "serves": CLIENT}
+
+
+def test_a_thread_waits_for_the_events_of_an_epoll() -> None:
+    with select.epoll() as poll:
+        thread = threading.Thread(target=poll.poll, args=(5.0,))
+        thread.start()
+        ends, state = time.monotonic() + 10, None
+        while (state is None or state.wait != "events") and thread.native_id and time.monotonic() < ends:
+            time.sleep(0.01)
+            state = waits.state_of(os.getpid(), thread.native_id)
+        number = poll.fileno()
+        reader, writer = os.pipe()
+        poll.register(reader, select.EPOLLIN)
+        os.write(writer, b"x")  # ends the wait
+        thread.join()
+        os.close(reader)
+        os.close(writer)
+
+    assert state is not None
+    assert (state.wait, state.to) == ("events", f"epoll {number}")
 
 
 def test_only_a_trial_for_stacks_wants_them() -> None:

@@ -64,7 +64,7 @@ class State:
     wait: Wait
     has_timeout: bool = False  # a lock that is waited for at most for some time
     descriptor: int | None = None  # of the socket that it waits for
-    to: str = ""  # the other end of the connection that it waits for; empty: not known
+    to: str = ""  # the other end of the connection, or the epoll, that it waits for; empty: not known
 
 
 def state_of(pid: int, tid: int) -> State | None:
@@ -132,7 +132,8 @@ def _by_call(pid: int, number: int, arguments: list[int], path: str) -> State:
         if number in numbers:
             has_timeout = wait == "lock" and arguments[_FUTEX_TIMEOUT] != 0
             descriptor = arguments[0] if wait == "socket" else None
-            return State(is_running=False, wait=wait, has_timeout=has_timeout, descriptor=descriptor)
+            to = f"epoll {arguments[0]}" if wait == "events" else ""
+            return State(is_running=False, wait=wait, has_timeout=has_timeout, descriptor=descriptor, to=to)
     if number in _ON_DESCRIPTOR.get(_MACHINE, ()):
         return State(is_running=False, wait=_of_descriptor(pid, arguments[0]), descriptor=arguments[0])
     if number in _ON_SEVERAL.get(_MACHINE, ()):
