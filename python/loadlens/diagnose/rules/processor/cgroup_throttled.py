@@ -10,7 +10,7 @@ the level, or the time for which they were held back is 10 % of what they used (
 quota that is large on average).
 
 **Ruled out by.** A machine that has no more to give than the quota: then its cores are the limit. A generator
-that did not send in time.
+that was the limit. One that was late only lowers the grade: the kernel counts stopped periods in any case.
 
 **Thresholds.** 5 % of the periods: a request that arrives at random meets a stopped period in one of twenty
 cases, which shows at p95. 90 %: the kernel hands the quota out in slices of 5 ms per core, and CPU time is
@@ -103,7 +103,10 @@ def claim(facts: Facts, level: ThrottledLevel) -> Claim:
         low, high, chip = quota.cores - half, quota.cores + half, f"quota {quota.cores:.2g} cores"
         evidence = Evidence("quota.cores", text, chip, quota.cores, low, high, None, True)
         signals.append(grading.Signal(evidence, True))
-    rivals = [grading.generator_rival(step), _machine_rival(facts, level)]
+    generator = grading.generator_rival(step)
+    if step.generator.verdict == "late":
+        generator = grading.left_open(generator)
+    rivals = [generator, _machine_rival(facts, level)]
 
     def words(_: Grade) -> Words:
         bound = "its quota" if quota.cores is None else f"a quota of {quota.cores:.2g} cores"

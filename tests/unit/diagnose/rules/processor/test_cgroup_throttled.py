@@ -106,8 +106,17 @@ def test_on_a_full_machine_it_is_probable_at_most() -> None:
     assert finding.grade is Grade.PROBABLE
 
 
-def test_a_late_generator_is_the_cause_itself() -> None:
+def test_a_generator_at_its_limit_is_the_cause_itself() -> None:
     assert isinstance(assess(facts(throttled(generator=generator(verdict="limit")))), Absent)
+
+
+def test_a_late_generator_stops_no_period() -> None:
+    late = generator(verdict="late", lag_p99_s=181e-6, lag_limit_s=100e-6)
+
+    finding = assess(facts(throttled(generator=late)))
+
+    assert isinstance(finding, Finding)
+    assert finding.grade is Grade.PROBABLE
 
 
 def test_an_unread_quota_leaves_it_to_what_was_held_back() -> None:
