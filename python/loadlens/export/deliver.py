@@ -6,6 +6,7 @@ import base64
 import gzip
 import http.client
 import os
+import socket
 import sys
 import threading
 import time
@@ -70,7 +71,7 @@ class Address:
         """Send a body.
 
         Raises:
-            RecordError: There is no answer, or one that is no success; `is_refused` is set for 4xx.
+            RecordError: There is no answer, or one that is no success; `is_final` is set where it is refused.
         """
         made = http_client.connection(self.host, self.port, self.tls, within_s=WITHIN_S)
         try:
@@ -246,7 +247,7 @@ class _Scrape:
                 pass
 
         try:
-            self._server = _Server((host, port), Handler)
+            self._server = (_ServerV6 if ":" in host else _Server)((host, port), Handler)
         except OSError as fault:
             raise UsageError(
                 f"cannot listen on {host}:{port}: {reason_of(fault)}",
@@ -293,11 +294,15 @@ class _Server(ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
 
+class _ServerV6(_Server):
+    address_family = socket.AF_INET6
+
+
 def sink_of(kind: str, place: str, say: Callable[[str], None]) -> Sink:
     """Open a destination.
 
     Args:
-        kind: prometheus, otlp or influx.
+        kind: prometheus, otlp, influx or parquet.
         place: A URL; for prometheus also HOST:PORT to be scraped at, for influx also a file.
         say: Receives cautions.
 

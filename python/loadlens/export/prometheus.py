@@ -92,24 +92,23 @@ class RemoteWrite:
     """Encodes snapshots of a run, in order, as bodies of remote write requests.
 
     A series that appears is given a 0 at the time of the snapshot before: Prometheus otherwise takes its
-    first value as the beginning, and `increase` would miss it.
+    first value as the beginning, and `increase` would miss it. What is encoded again, since it did not
+    arrive, gets the same.
     """
 
     def __init__(self) -> None:
-        self._known: set[tuple[tuple[str, str], ...]] = set()
-        self._times: dict[
-            int, dict[int, int]
-        ] = {}  # by start of a trial: time of a snapshot -> as it is sent
+        self._first: dict[tuple[tuple[str, str], ...], int] = {}  # time at which a series appeared, as sent
+        # by start of a trial: time of a snapshot -> as it is sent
+        self._times: dict[int, dict[int, int]] = {}
 
     def requests(self, snapshots: Iterable[Snapshot]) -> Iterator[tuple[bytes, bytes]]:
         """Yield pairs of bodies: the classic series; and native histograms, maybe none."""
         classic: Series = {}
         native: Series = {}
-        before: dict[int, int] = {}
         for snapshot in snapshots:
             time_ns = self._time_of(snapshot)
-            self._add(snapshot, time_ns, before.get(snapshot.start_ns, snapshot.start_ns), classic, native)
-            before[snapshot.start_ns] = time_ns
+            earlier_ns = (each for each in self._times[snapshot.start_ns].values() if each < time_ns)
+            self._add(snapshot, time_ns, max(earlier_ns, default=snapshot.start_ns), classic, native)
             if sum(map(len, classic.values())) > _MOST_SAMPLES:
                 yield _written(classic, 2), _written(native, 4)
                 classic, native = {}, {}
@@ -128,10 +127,8 @@ class RemoteWrite:
         def add(name: str, labels: Labels, value: float, *more: tuple[str, str], from_0: bool = True) -> None:
             key = tuple(_named(labels, ("__name__", name), _JOB, *more))
             samples = classic.setdefault(key, [])
-            if key not in self._known:
-                self._known.add(key)
-                if from_0:
-                    samples.append(_sample(0.0, before_ns))
+            if self._first.setdefault(key, time_ns) == time_ns and from_0:
+                samples.append(_sample(0.0, before_ns))
             samples.append(_sample(value, time_ns))
 
         for point in snapshot.points:
@@ -145,8 +142,7 @@ class RemoteWrite:
             add(f"{name}_count", point.labels, value.count)
             key = tuple(_named(point.labels, ("__name__", name), _JOB))
             histograms = native.setdefault(key, [])
-            if key not in self._known:
-                self._known.add(key)
+            if self._first.setdefault(key, time_ns) == time_ns:
                 histograms.append(_histogram(Distribution(), before_ns))
             histograms.append(_histogram(value, time_ns))
 

@@ -126,6 +126,15 @@ def test_a_page_that_was_scraped_is_scraped_once_more_at_the_end() -> None:
         scraped()
 
 
+@pytest.mark.skipif(not Path("/proc/net/if_inet6").exists(), reason="no IPv6")
+def test_a_page_is_scraped_over_ipv6() -> None:
+    sink = deliver.sink_of("prometheus", "[::1]:0", print)
+    assert isinstance(sink, deliver._Scrape)
+
+    with urllib.request.urlopen(f"http://[::1]:{sink._server.server_port}/metrics", timeout=5) as answer:
+        assert answer.status == 200
+
+
 def test_a_page_that_was_never_scraped_does_not_hold_the_command() -> None:
     sink = deliver.sink_of("prometheus", ":0", print)
 

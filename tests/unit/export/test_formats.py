@@ -162,6 +162,20 @@ def test_a_series_that_appears_begins_with_0_so_that_increase_counts_all_of_it()
     assert series.index(first) < series.index(second)
 
 
+def test_a_series_begins_with_the_same_0_in_a_batch_of_its_own_and_when_it_is_sent_again() -> None:
+    first, last = snapshots()
+    encoder = prometheus.RemoteWrite()
+    before = list(encoder.requests([first]))
+    [(classic, native)] = encoder.requests([last])
+
+    assert list(encoder.requests([last])) == [(classic, native)]
+    assert list(encoder.requests([first])) == before
+    message = unpacked(classic)
+    at = message.index(b"timeout")
+    assert prometheus._sample(0.0, T0_NS + NS) in message[at : at + 200]
+    assert prometheus._sample(0.0, T0_NS) not in message
+
+
 def test_what_ended_in_the_last_part_of_a_millisecond_comes_in_a_later_one() -> None:
     first, last = snapshots()
     hurried = replace(last, time_ns=first.time_ns + 59_369)  # the responses after the end of a load
