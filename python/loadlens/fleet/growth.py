@@ -63,8 +63,7 @@ class Growth:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._offsets = dict.fromkeys(FOLLOWED, 0)
+        self._files = {name: GrowingFile(folder / name) for name in FOLLOWED}
         self._failures = Failures(folder / SAMPLES)
         self._waiting: deque[Piece] = deque()
 
@@ -88,15 +87,10 @@ class Growth:
         return pieces
 
     def _read(self, name: str) -> Piece:
-        at = self._offsets[name]
-        try:
-            with open(self._folder / name, "rb") as file:
-                file.seek(at)
-                content = file.read(MOST_READ if name == COUNTERS else -1)
-        except OSError:  # not begun, or the disk is at fault: the engine says so itself
-            content = b""
-        self._offsets[name] = at + len(content)
-        return Piece(name, at, content)
+        file = self._files[name]
+        piece = Piece(name, file.offset, file.read(MOST_READ if name == COUNTERS else -1))
+        file.offset += len(piece.content)
+        return piece
 
 
 class Failures:
@@ -121,7 +115,8 @@ class Failures:
             at = match.start() * _ROW
             row = payload[at : at + _ROW]
             kind = row[_KIND]
-            if self._kinds[kind] < FIRST_OF_KIND and len(self._kinds) <= MOST_KINDS:
+            is_taken = kind in self._kinds or len(self._kinds) < MOST_KINDS
+            if is_taken and self._kinds[kind] < FIRST_OF_KIND:
                 self._kinds[kind] += 1
                 yield row
 

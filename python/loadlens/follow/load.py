@@ -282,7 +282,8 @@ class LoadOverTime:
                 continue
             kind, stream = Outcome(outcome).name.lower(), streams[number]
             key = (stream.plan.name, kind, int(row["status"]), int(row["step"]))
-            if self._samples[key] >= FIRST_OF_KIND or len(self._samples) >= MOST_KINDS:
+            is_new = key not in self._samples
+            if self._samples[key] >= FIRST_OF_KIND or (is_new and len(self._samples) >= MOST_KINDS):
                 continue
             self._samples[key] += 1
             step = _step(stream.plan, int(row["step"]))

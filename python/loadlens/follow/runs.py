@@ -296,7 +296,7 @@ class RunState:
             return
         try:
             sealed = record.sealed_trial(self.path, cell.case, cell.trial)
-        except (RecordError, KeyError, TypeError, ValueError) as fault:
+        except RecordError as fault:
             cell.state = TrialStatus.INVALID.value
             cell.reasons = [f"{fault}"]
             return

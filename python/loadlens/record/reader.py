@@ -427,20 +427,15 @@ class RunRecord:
         return sorted(trials, key=lambda trial: (trial.position, trial.attempt, str(trial.path)))
 
     def _read_trial(self, folder: Path, identity: dict[str, Any]) -> TrialRecord:
-        path = folder / layout.TRIAL
-        if not path.exists():
+        if not (folder / layout.TRIAL).exists():
             return TrialRecord(folder, {**_unsealed(folder), **identity}, sealed=False)
         unknown = {**_nothing_known(), **identity}
         try:
-            content = _read_header(path)
-            trial = TrialRecord(folder, content, sealed=True)
+            content, trial = _sealed(folder)
         except layout.NewerRecord:
             raise
         except RecordError as fault:
             return self._damaged_trial(folder, unknown, [f"{layout.TRIAL}: {fault.message}"])
-        except (KeyError, TypeError, ValueError) as fault:
-            reason = f"{layout.TRIAL}: damaged: {type(fault).__name__} {fault}"
-            return self._damaged_trial(folder, unknown, [reason])
         faults = trial.damage(largest=SMALL_BYTES)
         return self._damaged_trial(folder, content, faults) if faults else trial
 
@@ -449,6 +444,16 @@ class RunRecord:
         self._damage += [f"{place}/{fault}" for fault in faults]
         invalid = {**content, "status": TrialStatus.INVALID, "reasons": [*content["reasons"], *faults]}
         return TrialRecord(folder, invalid, sealed=True)
+
+
+def _sealed(folder: Path) -> tuple[dict[str, Any], TrialRecord]:
+    """Return what a sealed trial says of itself, as it is and as a trial."""
+    path = folder / layout.TRIAL
+    content = _read_header(path)
+    try:
+        return content, TrialRecord(folder, content, sealed=True)
+    except (KeyError, TypeError, ValueError) as fault:
+        raise RecordError(f"damaged: {type(fault).__name__} {fault}", where=str(path)) from None
 
 
 def _read_header(path: Path) -> dict[str, Any]:
@@ -559,7 +564,7 @@ def open_trial(folder: Path) -> TrialRecord:
     Raises:
         RecordError: It is not sealed, damaged, or newer than this Loadlens reads.
     """
-    return TrialRecord(folder, _read_header(folder / layout.TRIAL), sealed=True)
+    return _sealed(folder)[1]
 
 
 def records_in(folder: Path, most: int) -> list[Path]:

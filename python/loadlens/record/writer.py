@@ -395,8 +395,7 @@ def create_run(
         RecordError: The folder is not empty, another run was faster, or a file cannot be written.
     """
     path = path.absolute()
-    if path.exists() and (not path.is_dir() or any(path.iterdir())):
-        raise _taken(path)
+    refuse_taken(path)
     fresh = path.parent / f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.new"
     with temporary.noted(fresh, marker=path.name):
         disk.make_folder(fresh)
@@ -446,6 +445,12 @@ def _move_into_place(fresh: Path, path: Path) -> None:
         if path.exists():
             raise _taken(path) from fault
         raise RecordError(f"cannot make the record: {fault.strerror}", where=str(path)) from fault
+
+
+def refuse_taken(path: Path) -> None:
+    """Refuse a folder for a record that is not empty."""
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise _taken(path)
 
 
 def _taken(path: Path) -> RecordError:

@@ -17,7 +17,7 @@ from loadlens.run.engine_trial import MakeLoad
 from loadlens.run.interrupts import Interrupts
 from loadlens.run.preparations import prepare_all
 from loadlens.run.progress import Building, Progress, Warned
-from loadlens.run.study_runner import refuse_bad_plans, refuse_taken
+from loadlens.run.study_runner import refuse_bad_plans
 from loadlens.run.trial_runner import WATCH_EVERY_S, TrialRunner
 from loadlens.temporary import default_cache
 
@@ -39,7 +39,6 @@ def growing_record(
     interrupts: Interrupts,
     *,
     warnings: Sequence[str] = (),
-    cache: Path | None = None,
     watch_every_s: float = WATCH_EVERY_S,
     make_load: MakeLoad | None = None,
 ) -> Iterator[Growing]:
@@ -52,7 +51,6 @@ def growing_record(
         progress: Receives warnings and the lines of builds.
         interrupts: Source of requests for an early end.
         warnings: Known before; those about this machine are added.
-        cache: Of built environments; none: the user's.
         watch_every_s: Interval of monitor readings.
         make_load: Makes the loads elsewhere; none: our engine on this machine.
 
@@ -61,12 +59,12 @@ def growing_record(
         RecordError: The record cannot be made.
     """
     refuse_bad_plans(first, is_run=make_load is None)
-    refuse_taken(out)
+    record.refuse_taken(out)
     nowhere = Target("127.0.0.1", 1, "127.0.0.1:1")
     plans = [engine_plan.plan_of(trial, nowhere) for trial in first]
     with interrupts.allowed():
         preparations = prepare_all(
-            study, cache=cache or default_cache(), on_line=lambda line: progress.tell(Building(line))
+            study, cache=default_cache(), on_line=lambda line: progress.tell(Building(line))
         )
         warnings = (*warnings, *(cautions.before(plans) if make_load is None else ()))
     for warning in warnings:

@@ -71,17 +71,21 @@ def _slow(row: dict[str, Any], streams: Any) -> dict[str, Any]:
 
 
 def frames(trial: TrialRecord, table: str) -> Iterator[pl.DataFrame]:
-    """Yield a table of a trial in frames of bounded size."""
+    """Yield a table of a trial in frames of bounded size, at least one."""
     if table == "samples":
         from loadlens.model.trial import SAMPLE
         from loadlens.record.sample_rows import NODE
 
         names = [name for name, _ in SAMPLE.fields]
-        yield from trial.sample_parts([*names, NODE] if trial.nodes else names)
+        names += [NODE] if trial.nodes else []
+        parts = trial.sample_parts(names)
+        first = next(parts, None)
+        yield trial.samples().select(names) if first is None else first
+        yield from parts
     else:
-        yield from (trial.connections() if table == "connections" else trial.readings()).iter_slices(
-            ROWS_A_PART
-        )
+        whole = trial.connections() if table == "connections" else trial.readings()
+        yield whole[:ROWS_A_PART]
+        yield from whole[ROWS_A_PART:].iter_slices(ROWS_A_PART)
 
 
 def as_csv(trial: TrialRecord, table: str) -> Iterator[bytes]:

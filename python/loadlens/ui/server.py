@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qs, unquote
@@ -34,7 +35,7 @@ from loadlens.present.comparison_text import change_in_words
 from loadlens.ui import answers, guard
 from loadlens.ui.guard import Guard
 from loadlens.ui.shelf import Shelf
-from loadlens.ui.watch import as_json
+from loadlens.ui.watch import Watch, as_json
 
 if TYPE_CHECKING:
     from loadlens.record import TrialRecord
@@ -344,8 +345,10 @@ class _Handler(BaseHTTPRequestHandler):
             raise Refused(HTTPStatus.NOT_FOUND, f"there is no file {name}")
         mime = "text/csv; charset=utf-8" if kind == "csv" else "application/vnd.apache.parquet"
         called = f'attachment; filename="{_NOT_IN_NAMES.sub("-", f"{case}-{trial}-{name}")}"'
+        rest = iter(parts)
+        first = next(rest, b"")  # a damaged table is refused before anything is sent
         self._begin(HTTPStatus.OK, mime, guard.DATA_POLICY, {"Content-Disposition": called})
-        for part in parts:  # its length is not known before its end
+        for part in chain([first], rest):  # its length is not known before its end
             self.wfile.write(part)
 
     def _report(self, run: str) -> None:
@@ -387,6 +390,13 @@ class _Handler(BaseHTTPRequestHandler):
         if not self.server.streams.acquire(blocking=False):
             raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, "too many pages are open", "close some of them")
         self.server.open_streams += 1
+        try:
+            self._send_events(watch)
+        finally:
+            self.server.open_streams -= 1
+            self.server.streams.release()
+
+    def _send_events(self, watch: Watch) -> None:
         page = watch.join()
         try:
             more = {"X-Accel-Buffering": "no"}
@@ -407,10 +417,8 @@ class _Handler(BaseHTTPRequestHandler):
                 alive_at = time.monotonic()
         finally:
             watch.leave(page)
-            self.server.open_streams -= 1
-            self.server.streams.release()
 
-    def _watch(self, run: str) -> Any:
+    def _watch(self, run: str) -> Watch:
         watch = self.server.shelf.watch(run)
         if watch is None:
             raise Refused(HTTPStatus.NOT_FOUND, "there is no such run")

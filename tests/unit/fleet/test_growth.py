@@ -7,8 +7,12 @@ from pathlib import Path
 import pytest
 
 from loadlens.fleet import growth
-from loadlens.fleet.growth import Growth, add
+from loadlens.fleet.growth import Failures, Growth, add
+from loadlens.follow import load as follow_load
+from loadlens.follow.load import LoadOverTime
+from loadlens.model.trial import CHUNK_HEAD, SAMPLE, Outcome
 from loadlens.record.follow import FollowedLoad
+from loadlens.record.sample_rows import write_live
 from tests import records
 
 
@@ -136,3 +140,22 @@ def test_samples_that_are_damaged_end_the_search(folders: tuple[Path, Path]) -> 
     write(node, "samples.bin", bytes(content))
 
     assert Growth(node).next(has_failures=True) == []
+
+
+def test_a_bound_of_kinds_leaves_out_new_kinds_alone(
+    folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node, _ = folders
+    for module in (growth, follow_load):
+        monkeypatch.setattr(module, "MOST_KINDS", 1)
+    ends = [Outcome.TIMEOUT, Outcome.RESET, Outcome.TIMEOUT, Outcome.TIMEOUT, Outcome.TIMEOUT]
+    rows = [records.sample(seq, outcome=outcome) for seq, outcome in enumerate(ends)]
+    write_live(node / "samples.bin", rows, SAMPLE)
+
+    sent = Failures(node / "samples.bin").next(is_wanted=True).content
+    load = LoadOverTime(records.plan())
+    for failed in FollowedLoad(node).bad_samples(is_wanted=True):
+        load.take_bad(failed)
+
+    assert CHUNK_HEAD.unpack(sent[: CHUNK_HEAD.size])[1] == 3  # rows
+    assert [(kind[1], number) for kind, number in load._samples.items() if number] == [("timeout", 3)]

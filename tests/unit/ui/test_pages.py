@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from loadlens.record.traces import trace_of
 from loadlens.report import build
 from loadlens.report.write import html
 from loadlens.report.write.json import comparison_as_json
-from loadlens.ui.finished import slow_requests
+from loadlens.ui.finished import as_csv, slow_requests
 from tests import records
 from tests.unit.ui.pages import KEPT, asked, events, served
 
@@ -262,6 +263,28 @@ def test_a_table_is_handed_out_whole_as_csv_and_as_parquet(table: str) -> None:
     assert text.headers["Content-Disposition"].endswith(f'"alone-users-1-block-1-{table}.csv"')
     assert pl.read_csv(text.body, infer_schema_length=None).height == rows.height
     assert pl.read_parquet(columns.body).height == rows.height
+
+
+def test_a_damaged_table_is_refused_before_anything_of_it_is_sent(tmp_path: Path) -> None:
+    copy = shutil.copytree(KEPT, tmp_path / "run")
+    os.truncate(copy / TRIAL / "samples.parquet", 100)
+
+    with served(copy, is_run=True) as server:
+        answer = asked(server, f"/api/runs/{record.run_id(copy)}/{TRIAL}/samples.csv")
+
+    assert answer.status == 500
+    assert "damaged" in answer.json()["error"]
+
+
+def test_a_table_without_rows_has_its_head() -> None:
+    trial = open_trial(KEPT / TRIAL)
+    no_rows: Iterator[pl.DataFrame] = iter(())
+    trial.sample_parts = lambda columns: no_rows  # type: ignore[method-assign]
+
+    text = b"".join(as_csv(trial, "samples"))
+
+    assert text.startswith(b"seq,")
+    assert b"due_ns" in text.splitlines()[0]
 
 
 def test_the_points_are_a_table_too() -> None:
