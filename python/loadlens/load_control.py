@@ -11,6 +11,7 @@ import json
 import os
 import socket
 import struct
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -68,7 +69,11 @@ class LoadControl:
             with peer, suppress(OSError):
                 peer.settimeout(PATIENCE_S)
                 is_trusted = _user_of(peer) in (os.geteuid(), 0)
-                answer = _answer(_line(peer), change) if is_trusted else {"error": "it is another user's"}
+                answer = (
+                    _answer(_line(peer, PATIENCE_S), change)
+                    if is_trusted
+                    else {"error": "it is another user's"}
+                )
                 peer.sendall(json.dumps(answer).encode() + b"\n")
 
     def close(self) -> None:
@@ -98,7 +103,7 @@ def change_load(run: Path, wanted: WantedChange) -> LoadChange:
             raise UsageError("the load in this record is another user's", where=str(run))
         try:
             lab.sendall(json.dumps(asdict(wanted)).encode() + b"\n")
-            content = json.loads(_line(lab))
+            content = json.loads(_line(lab, ANSWER_S))
         except (OSError, ValueError):
             raise UsageError("the load in this record ended before it was changed", where=str(run)) from None
     if "error" in content:
@@ -128,10 +133,12 @@ def _user_of(peer: socket.socket) -> int:
     return int(user)
 
 
-def _line(peer: socket.socket) -> bytes:
-    """Receive one line of bounded length; raise OSError if it does not come."""
-    received = b""
+def _line(peer: socket.socket, within_s: float) -> bytes:
+    """Receive one line of bounded length; raise OSError if it does not come in time."""
+    received, until = b"", time.monotonic() + within_s
     while not received.endswith(b"\n"):
+        if time.monotonic() > until:
+            raise OSError("no whole line in time")
         part = peer.recv(MOST_BYTES)
         received += part
         if not part or len(received) > MOST_BYTES:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import subprocess
@@ -14,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from loadlens.errors import UsageError
-from loadlens.load_control import LoadControl, Refused, WantedChange, change_load
+from loadlens.load_control import PATIENCE_S, LoadControl, Refused, WantedChange, change_load
 from loadlens.model.result import LoadChange
 
 LIMIT_S = 20
@@ -75,6 +76,22 @@ def test_bytes_that_are_no_request_change_nothing(tmp_path: Path) -> None:
             answer = peer.recv(4096)
         assert answer in (b"", b'{"error": "the request cannot be read"}\n')
     control.close()
+
+
+def test_a_line_that_comes_byte_by_byte_does_not_hold_the_load(tmp_path: Path) -> None:
+    folder, sent = tmp_path.stat(), 0
+    control = LoadControl(tmp_path)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as peer, ThreadPoolExecutor(1) as pool:
+        peer.connect(f"\0loadlens-load-{folder.st_dev:x}-{folder.st_ino:x}")
+        serving = pool.submit(control.serve, lambda wanted: pytest.fail(f"taken for {wanted}"))
+        with contextlib.suppress(OSError):
+            while sent < 400 and not serving.done():
+                sent += peer.send(b" ")
+                time.sleep(PATIENCE_S / 4)
+        serving.result()
+    control.close()
+
+    assert sent < 400  # 20 s
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs a second user")
