@@ -96,7 +96,11 @@ def test_a_result_is_shown_and_complete_elsewhere(forking_settings: dict[str, st
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounts a disk")
 @pytest.mark.parametrize(
     ("size_kib", "file", "stdout"),
-    [(16, "plan.json", ""), (64, "samples.parquet", ""), (128, "report.html", "/s")],
+    [
+        (16, "plan.json", ""),
+        (64, "samples.parquet", "Last trial, not in the record"),
+        (128, "report.html", "/s"),
+    ],
 )
 def test_a_study_on_a_disk_that_fills_up_says_where_and_shows_what_it_has(
     size_kib: int, file: str, stdout: str, settings: dict[str, str], tmp_path: Path

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from loadlens.model.workload import Plan
     from loadlens.record import RunRecord
     from loadlens.run.engine_trial import MakeLoad
+    from loadlens.run.study_runner import CutShortError
 
 STUDY_FILE = "study.yaml"
 WATCH_S = 0.5  # how long other programs are watched before the start
@@ -100,9 +101,11 @@ def run(given: RunOptions) -> None:
     record = _record_folder(planned, outputs.record, resume=given.resume)
     from loadlens.record import is_record, open_run
     from loadlens.run.interrupts import Stopped
+    from loadlens.run.study_runner import CutShortError
 
     if not given.quiet:
         _warn(planned, is_here=given.fleet is None)
+    lost: RecordError | None = None
     try:
         with (
             nodes_for(Wanted(given.fleet, given.insecure_fleet), planned) as make_load,
@@ -116,16 +119,21 @@ def run(given: RunOptions) -> None:
             command = command_of(replace(given, resume=True), record, outputs.places)
             sys.stderr.write(f"loadlens: stopped; continue with: {shlex.join(command)}\n")
         sys.exit(int(stopped.code))
+    except CutShortError as fault:
+        outputs.end_exports()
+        _print_unsealed(fault)
+        if not any(trial.is_sealed for trial in open_run(record).trials):
+            raise
+        path, lost = record, fault
     from loadlens.report.write.json import report_as_json
     from loadlens.report.write.terminal.report_text import print_report
 
     report = report_of(path)
     files: tuple[Path, ...] = ()
-    lost: RecordError | None = None
     try:
         files = write_report(report, path)
     except RecordError as fault:  # after what was measured is shown
-        lost = fault
+        lost = lost or fault
     code = Show(replace(outputs, record=path), as_json=False, quiet=given.quiet).answer(
         report,
         partial(report_as_json, report),
@@ -136,6 +144,13 @@ def run(given: RunOptions) -> None:
     if lost is not None:
         raise lost
     sys.exit(int(code or (ExitCode.OK if open_run(path).is_complete else ExitCode.INVALID)))
+
+
+def _print_unsealed(fault: CutShortError) -> None:
+    from loadlens.report.write.terminal.hit_summary import print_unsealed
+
+    if fault.unsealed is not None:
+        print_unsealed(fault.unsealed)
 
 
 def planned_study(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -16,10 +16,11 @@ from typing import Any
 
 from loadlens import engine
 from loadlens.errors import LoadlensError, PlanError, RecordError, TestbedError, TooLargeError
+from loadlens.model.result import EngineResult
 from loadlens.model.study import Case, PlannedTrial, Study
 from loadlens.model.trial import TrialStatus
 from loadlens.model.workload import Closed, Plan, Target
-from loadlens.record import RunRecord, create_run, open_run, resume_run
+from loadlens.record import RunRecord, create_run, open_run, refuse_taken, resume_run
 from loadlens.run import engine_plan, environment, external_load, secret_variables, warm_up
 from loadlens.run.engine_trial import MakeLoad
 from loadlens.run.external import cannot_do
@@ -47,6 +48,19 @@ from loadlens.temporary import default_cache
 Predictor = Callable[[RunRecord, Sequence[str]], Mapping[str, Mapping[str, Any]]]
 
 FRUITLESS_STARTS = 3  # consecutive trials with failed service starts before the run gives up
+
+
+class CutShortError(RecordError):
+    """The record of a run took no more; the trials that it holds stand.
+
+    Args:
+        fault: Why.
+        unsealed: What the last trial measured, if it is not in the record.
+    """
+
+    def __init__(self, fault: RecordError, unsealed: EngineResult | None) -> None:
+        super().__init__(fault.message, where=fault.where, hint=fault.hint)
+        self.unsealed = unsealed
 
 
 def run_study(
@@ -160,16 +174,6 @@ def _connections(plan: Plan) -> int:
     return sum(load.users for load in loads if isinstance(load, Closed))
 
 
-def refuse_taken(out: Path) -> None:
-    """Refuse a folder that is not empty, before anything is built."""
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise RecordError(
-            "the folder for the record already holds something",
-            where=str(out),
-            hint="continue the record with --resume, or choose another folder with --out",
-        )
-
-
 @dataclass(slots=True)
 class _StudyRun:
     """All trials of a study: their order, repeats, durations and predictions."""
@@ -209,8 +213,12 @@ class _StudyRun:
             for _block, trials in groupby(pending, key=lambda trial: trial.block):
                 self._block(list(trials))
         except LoadlensError as fault:
-            self._ended(stopped=True, words=fault.message)
-            raise
+            if not isinstance(fault, RecordError):
+                self._ended(stopped=True, words=fault.message)
+                raise
+            with suppress(RecordError):  # the disk may be full for this line, too
+                self._ended(stopped=True, words=fault.message)
+            raise CutShortError(fault, self.runner.unsealed) from fault
         self.runner.close()
         if interrupts.is_news():
             self._tell(Stopping())

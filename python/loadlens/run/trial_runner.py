@@ -156,6 +156,7 @@ class TrialRunner:
         self._testbed: Testbed | None = None
         self._lifetime: tuple[object, ...] | None = None  # trials with the same value may share processes
         self._logs: Path | None = None  # logs of a testbed that outlives its trial
+        self.unsealed: EngineResult | None = None  # of a trial whose load is over, until it is in the record
 
     def run(
         self,
@@ -416,6 +417,7 @@ class TrialRunner:
 
     def _seal(self, planned: PlannedTrial, done: TrialOutcome, leaks: tuple[str, ...]) -> None:
         self.progress.tell(Step("sealing"))
+        self.unsealed = done.result
         threads.demand()
         now = environment.changing()
         was = {
@@ -442,6 +444,7 @@ class TrialRunner:
                 notes=tuple(done.notes),
             )
         )
+        self.unsealed = None
         self.writer.event(
             "trial_sealed", **done.trial.name, status=done.status, reasons=done.reasons, leaks=list(leaks)
         )

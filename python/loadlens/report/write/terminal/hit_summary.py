@@ -70,6 +70,15 @@ def print_hit(result: EngineResult, plan: Plan, screen: Screen) -> None:
     print_lines(summary(result, plan, screen), headings=[0])
 
 
+def print_unsealed(result: EngineResult) -> None:
+    """Print the headline of each load of a trial that the record could not take."""
+    for stream in result.streams:
+        if stream.role == "load":
+            first, *rest = headline(stream, result)
+            cells = [f"Last trial, not in the record: {first}", *rest]
+            print_lines(list(_folded(cells, terminal.width())))
+
+
 def summary(result: EngineResult, plan: Plan, screen: Screen = Screen()) -> list[str]:
     """Return the lines of the summary of a plan with one load."""
     return list(terminal.fitted(_lines(result, plan, screen), screen.width))
