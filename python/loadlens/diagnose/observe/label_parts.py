@@ -274,13 +274,14 @@ def of_share(step: Step, share: float, slow_s: float) -> OfShare | None:
         slow_s: What they take, as clients see it.
     """
     same: dict[str, OfShare] = {}
-    for split in step.splits:
+    throughput = figures.point(step.throughput)
+    for split in step.splits if throughput > 0 else ():
         rates = {part.value: figures.point(part.rate) for part in split.parts}
         whole = sum(rates.values())
         if whole <= 0:
             continue
         near = [part for part in split.parts if abs(rates[part.value] / whole / share - 1) <= SAME_SHARE]
-        if len(near) != 1 or abs(whole / figures.point(step.throughput) - 1) > ONCE:
+        if len(near) != 1 or abs(whole / throughput - 1) > ONCE:
             continue
         name, mean_s = _name(split.label, near[0].value), None
         if isinstance(near[0].mean, Estimate):

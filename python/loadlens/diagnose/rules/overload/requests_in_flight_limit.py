@@ -137,7 +137,9 @@ def _is_near(number: float, other: float) -> bool:
 
 
 def _at_once(room: Room) -> grading.Signal:
-    slowest = max(room.levels, key=lambda level: level.failure_s / (level.success_s or level.failure_s))
+    slowest = max(
+        room.levels, key=lambda level: level.failure_s / (level.success_s or level.failure_s or 1.0)
+    )
     took = f"half of the failures take {numbers.with_unit(slowest.failure_s, 's')} or less"
     if not slowest.success_s:
         return grading.stated("failures.time", False, text=f"{took}, and nothing succeeds")
