@@ -1,7 +1,7 @@
 # Three images of Loadlens:
 #
 #   docker build --target core -t loadlens .            hit, wrk, ab, hey, init, check, doctor
-#   docker build --target lab -t loadlens:lab .         and demo, explain, run, report, show
+#   docker build --target lab -t loadlens:lab .         and all other verbs
 #   docker build --target fleet -t loadlens:fleet .     and Dask: nodes of a fleet, and who directs them
 #
 # With wheels of `make wheel` at hand nothing is compiled: add  --build-context wheel=dist

@@ -62,7 +62,7 @@ def answered(given: ExplainFlags, verb: str = "explain") -> ExitCode:
         raise UsageError(
             f"{path} defines its own load, so the flags for URLs do not apply",
             where=verb,
-            hint="only --out, --json, --quiet and --fleet, or a URL instead",
+            hint="only --out, --json, --quiet, --ui and --fleet, or a URL instead",
         )
     return _of_path(path, show, wanted)
 
@@ -137,14 +137,10 @@ def of_aim(aim: Aim, show: Show, wanted: Wanted) -> ExitCode:
         return done.code or code
 
 
-def is_record_at(path: Path) -> bool:
+def _of_path(path: Path, show: Show, wanted: Wanted) -> ExitCode:
     from loadlens.record import is_record
 
-    return path.is_dir() and is_record(path)
-
-
-def _of_path(path: Path, show: Show, wanted: Wanted) -> ExitCode:
-    if is_record_at(path):
+    if is_record(path):
         if wanted != Wanted():
             raise UsageError(
                 f"{path} is a record already: nothing is run", where="--fleet", hint="without it"
@@ -177,7 +173,7 @@ def _of_path(path: Path, show: Show, wanted: Wanted) -> ExitCode:
                     run_study(study, record, progress=progress, make_load=make_load)
         except Stopped as stopped:
             code = stopped.code
-            if not is_record_at(record):
+            if not is_record(record):
                 return code
         missed = _answer(show, record, is_kept=show.is_kept)
         return code or missed
