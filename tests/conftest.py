@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import re
 import signal
 from collections.abc import Iterator, Sequence
@@ -67,6 +68,12 @@ def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
         elif item.get_closest_marker("slow") and not MARKS.search(item.path.read_text()):
             raise pytest.UsageError(f"{item.nodeid}: neither tier runs it, its file does not say slow")
+
+
+def pytest_collection_finish() -> None:
+    """Leave what was loaded for the tests out of every later collection of garbage."""
+    gc.collect()
+    gc.freeze()
 
 
 class BothCoresBusy(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types

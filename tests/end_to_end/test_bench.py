@@ -36,7 +36,7 @@ def test_costs_and_truth_become_data_and_a_page(tmp_path: Path) -> None:
     peers = ["--peers", "loadlens,floor", "--results", str(data)]
     cases = "get-12,tls-1,flow-100"
 
-    printed = bench("cost", "--cases", cases, "--rounds", "1", "--long", "1", "--busy", "0", *peers)
+    printed = bench("cost", "--cases", cases, "--rounds", "1", "--long", "2", "--busy", "0", *peers)
     bench("truth", "--cases", "mix-2-open", "--seconds", "1", *peers)
     bench("page", "--results", str(data), "--docs", str(docs))
 

@@ -48,11 +48,11 @@ def test_a_flaw_is_found_by_its_spans_and_its_twin_is_silent(seen: Facts, tmp_pa
 
     def check() -> None:
         facts = next(looks, None) or measured(Path(tempfile.mkdtemp(dir=tmp_path)))
-        found = {}
+        ids = {}
         for path in FOUND:
             verdict = assess(replace(facts, curves=(curve_of(facts, path),)))
-            found[path] = {finding.rule for finding in verdict.findings} & OF_SPANS
-        assert found == FOUND
+            ids[path] = {finding.rule for finding in verdict.findings} & OF_SPANS
+        assert ids == FOUND
 
     calmly(check)
 

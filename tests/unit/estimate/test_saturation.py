@@ -10,11 +10,9 @@ import pytest
 from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.estimate.saturation import (
     Fall,
-    Hinge,
     Saturation,
     Step,
     fall,
-    fit_hinge,
     knee_interval,
     saturation,
 )
@@ -129,15 +127,6 @@ def test_no_knee_lies_below_one_user() -> None:
 
 def test_one_level_is_refused() -> None:
     assert isinstance(saturation([Step(1, np.ones(3))], alone_s=None, think_s=0.0), Insufficient)
-
-
-def test_the_hinge_finds_the_knee_of_an_asymptotic_bound() -> None:
-    users = np.array([1.0, 2.0, 4.0, 8.0, 16.0, 32.0])
-
-    hinge = fit_hinge(users, np.minimum(users / 0.5, 16.0))
-
-    assert isinstance(hinge, Hinge)
-    assert hinge.knee == pytest.approx(8.0, rel=0.07)
 
 
 def test_errors_of_the_knee_add_in_squares() -> None:
