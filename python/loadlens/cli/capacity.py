@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from loadlens import units
-from loadlens.cli.explain import answered, is_record_at, of_aim, path_of
+from loadlens.cli.explain import answered, of_aim, path_of
 from loadlens.cli.explain_options import OUTPUT, SEARCH, SERVICE, ExplainFlags, aim_of
 from loadlens.cli.fleet.nodes import Wanted
 from loadlens.cli.hit_load import quantity
@@ -65,8 +65,11 @@ def capacity(given: CapacityFlags) -> None:
     that the search did not see. Undecided is an answer too, and exits 0. Exit 99 if no rate meets them.
     """
     path = path_of(given.targets, "capacity")
-    if path is not None and is_record_at(path):
-        sys.exit(int(answered(given, "capacity")))
+    if path is not None:
+        from loadlens.record import is_record
+
+        if is_record(path):
+            sys.exit(int(answered(given, "capacity")))
     wanted = [_objective(text) for text in given.objectives]
     if quantity(units.duration_ns, given.budget, "--budget") / 1e9 < SHORTEST_BUDGET_S:
         raise UsageError(

@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from statistics import median_high
 from typing import Final
 
 from loadlens import record
@@ -137,7 +138,7 @@ class _Pairs(Pairing):
         """Return the load of a trial, and set the looks that there is time for."""
         starts = any(aim.services for aim in self.task.aims)
         warmup_s = STARTED_WARMUP_S if starts else WARMUP_S
-        overhead_s = _middle(self.overheads_s, USUAL_START_S if starts else USUAL_OVERHEAD_S)
+        overhead_s = median_high(self.overheads_s or [USUAL_START_S if starts else USUAL_OVERHEAD_S])
         left_s = self.task.budget_s - self.used_s
         for pairs in reversed(ahead.LOOKS):
             measured_s = min(PLANNED * left_s / (2 * pairs + 2) - overhead_s - warmup_s, LONGEST_S)
@@ -198,7 +199,3 @@ class _Pairs(Pairing):
         if done.result is not None and load.workload == Closed(users=1):
             self.overheads_s.append(max(0.0, time.monotonic() - began - done.result.load_s))
         return done
-
-
-def _middle(values: list[float], otherwise: float) -> float:
-    return sorted(values)[len(values) // 2] if values else otherwise

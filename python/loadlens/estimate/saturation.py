@@ -112,63 +112,6 @@ def knee_interval(capacity: Interval, alone: Interval, think_s: float) -> Interv
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Hinge:
-    """A smooth bend from a line through the origin to a plateau."""
-
-    slope: float  # completions per second and user at low load
-    plateau: float  # completions per second
-    sharpness: float  # 1 bends slowly, 64 is a corner
-
-    @property
-    def knee(self) -> float:
-        """Users at which the two lines meet."""
-        return self.plateau / self.slope
-
-    def throughput(self, users: Floats) -> Floats:
-        """Completions per second at so many users, same shape."""
-        line, top = np.log(self.slope * users), math.log(self.plateau)
-        m = self.sharpness
-        return np.asarray(np.exp(-np.logaddexp(-m * line, -m * top) / m), dtype=np.float64)
-
-
-def fit_hinge(users: Floats, throughput: Floats) -> Hinge | Insufficient:
-    """Fit the hinge to mean throughput at each load, on a log scale.
-
-    Args:
-        users: Load, above zero, shape (steps,); at least 4, for three parameters.
-        throughput: Completions per second, above zero, shape (steps,).
-
-    Returns:
-        The best of three starts; a fit that leaves more than 10 % unexplained is refused.
-    """
-    if users.size < 4:
-        return Insufficient(f"{users.size} levels of load, a bend needs 4")
-    from scipy import optimize  # costs 0.3 s to import, and most runs have fewer levels
-
-    logs = np.log(throughput)
-    slope, top = float(np.max(throughput / users)), float(throughput.max())
-
-    def residual(parameters: Floats) -> Floats:
-        hinge = Hinge(math.exp(parameters[0]), math.exp(parameters[1]), math.exp(parameters[2]))
-        return np.log(hinge.throughput(users)) - logs
-
-    fits = [
-        optimize.least_squares(
-            residual,
-            [math.log(slope), math.log(top), math.log(sharpness)],
-            bounds=([-40, -40, 0.0], [40, 40, math.log(64)]),
-        )
-        for sharpness in (1.5, 4.0, 16.0)
-    ]
-    best = min(fits, key=lambda fit: float(fit.cost))
-    error = math.sqrt(2 * float(best.cost) / users.size)
-    if error > 0.10:
-        return Insufficient(f"a bend leaves {error * 100:.0f} % unexplained")
-    slope, plateau, sharpness = (math.exp(value) for value in best.x)
-    return Hinge(slope, plateau, sharpness)
-
-
 def _last_gain(steps: Sequence[Step], means: Floats) -> float:
     """Gain of throughput per doubling of the load, from the last step back to about half of its load.
 

@@ -1,7 +1,7 @@
 """Failures in words: from the samples that the engine keeps per class to a cause and one thing to try.
 
 The engine says what it saw (`crates/transport/src/tls/words.rs`), and so does the lab of what it asks
-itself (`asking.py`); what helps depends on who asks: `hit` has flags, `explain` has fewer, a study has keys.
+itself (`http_client.py`); what helps depends on who asks: `hit` has flags, `explain` fewer, a study has keys.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ _ADVICE = (
         "the spelling of the host: getent hosts NAME",
     ),
 )
-_OF_THE_LAB = (  # words of `asking.py` alone
+_OF_THE_LAB = (  # words of `http_client.py` alone
     _Advice(
         "the server speaks TLS on this port",
         "",
@@ -161,7 +161,7 @@ def reasons(kind: str, samples: Iterable[str]) -> tuple[Reason, ...]:
 
 
 def explained(kind: str, words: str) -> Reason:
-    """One reason in the engine's words or in those of `asking.words`."""
+    """One reason in the engine's words or in those of `http_client.words`."""
     advice = next((advice for advice in (*_ADVICE, *_OF_THE_LAB) if advice.sign in words), None)
     if advice is not None:
         for_explain = advice.for_explain or advice.for_hit

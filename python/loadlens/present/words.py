@@ -27,7 +27,6 @@ ASCII_GLYPHS: Mapping[State, str] = {"ok": "ok", "caution": "!", "bad": "X", "un
 BLOCKS = "▁▂▃▄▅▆▇█"
 ASCII_BLOCKS = ".:-=+*#@"
 
-STATE_WORDS: Mapping[State, str] = {"ok": "ok", "caution": "caution", "bad": "bad", "unknown": "not known"}
 GLYPH_LEGEND = (
     "● holds · ▲ with a caveat · ■ does not hold · ○ not known · △ predicted · ▨ not run · "
     "dashed edge: not judged"

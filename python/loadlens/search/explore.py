@@ -29,7 +29,7 @@ from loadlens.record import open_run
 from loadlens.run.engine_trial import MakeLoad
 from loadlens.run.growing_record import growing_record
 from loadlens.run.interrupts import Interrupts, Stopped
-from loadlens.run.progress import Found, Progress, Provisional, Silent, Step, TrialStarted
+from loadlens.run.progress import Found, Progress, Provisional, Step, TrialStarted
 from loadlens.run.time_left import Remaining
 from loadlens.run.trial_runner import TrialOutcome, TrialRunner
 from loadlens.search import pid_check, provisional, rates, step_cases
@@ -65,26 +65,17 @@ class Explored:
 
 
 def explore(
-    aim: Aim,
-    out: Path,
-    *,
-    is_kept: bool = False,
-    progress: Progress | None = None,
-    interrupts: Interrupts | None = None,
-    cache: Path | None = None,
-    clock: Callable[[], float] = time.monotonic,
-    make_load: MakeLoad | None = None,
+    aim: Aim, out: Path, *, is_kept: bool, progress: Progress, make_load: MakeLoad | None = None
 ) -> Explored:
-    """Find a ladder of loads within the budget, and leave its record.
+    """Find a ladder of loads within the budget, which counts from now, and leave its record.
+
+    Ctrl-C and SIGTERM end it early.
 
     Args:
         aim: Service and requests to explain.
         out: The record, a new folder.
         is_kept: The record outlives its answer, for reports.
         progress: Receives events of the search.
-        interrupts: Source of requests for an early end; none: Ctrl-C and SIGTERM, during this call.
-        cache: Of built environments; none: the user's.
-        clock: Seconds; the budget counts from now.
         make_load: Makes the loads elsewhere; none: our engine on this machine.
 
     Raises:
@@ -93,51 +84,26 @@ def explore(
         RecordError: The record cannot be made or written.
         Stopped: An early end was requested before anything was measured.
     """
-    if interrupts is None:
-        with Interrupts() as own:
-            return explore(
-                aim,
-                out,
-                is_kept=is_kept,
-                progress=progress,
-                interrupts=own,
-                cache=cache,
-                clock=clock,
-                make_load=make_load,
-            )
-    return _explore(aim, out, is_kept, progress or Silent(), interrupts, cache, clock, clock(), make_load)
-
-
-def _explore(
-    aim: Aim,
-    out: Path,
-    is_kept: bool,
-    progress: Progress,
-    interrupts: Interrupts,
-    cache: Path | None,
-    clock: Callable[[], float],
-    began: float,
-    make_load: MakeLoad | None,
-) -> Explored:
-    look = step_cases.case_of(aim, Next("look", 1, 0.0, LOOK_S), None)
-    wrong_pid = pid_check.caution(aim.outside.pids, aim.outside.port)
-    with growing_record(
-        step_cases.study_of(aim, (look,)),
-        [step_cases.planned(aim, look, 1, 1)],
-        out,
-        progress,
-        interrupts,
-        warnings=(*aim.cautions, *([] if wrong_pid is None else [wrong_pid])),
-        cache=cache,
-        watch_every_s=WATCH_EVERY_S,
-        make_load=make_load,
-    ) as growing:
-        writer = growing.runner.writer
-        search = _Search(aim, is_kept, growing.runner, clock, began, Judge(writer.path))
-        stop = search.go()
-        end = _end(search, stop, clock() - began, growing.warnings)
-        writer.event(step_cases.EVENT, **asdict(end))
-        writer.event("stopped" if interrupts.is_set else "ended", complete=search.complete)
+    began = time.monotonic()
+    with Interrupts() as interrupts:
+        look = step_cases.case_of(aim, Next("look", 1, 0.0, LOOK_S), None)
+        wrong_pid = pid_check.caution(aim.outside.pids, aim.outside.port)
+        with growing_record(
+            step_cases.study_of(aim, (look,)),
+            [step_cases.planned(aim, look, 1, 1)],
+            out,
+            progress,
+            interrupts,
+            warnings=(*aim.cautions, *([] if wrong_pid is None else [wrong_pid])),
+            watch_every_s=WATCH_EVERY_S,
+            make_load=make_load,
+        ) as growing:
+            writer = growing.runner.writer
+            search = _Search(aim, is_kept, growing.runner, time.monotonic, began, Judge(writer.path))
+            stop = search.go()
+            end = _end(search, stop, time.monotonic() - began, growing.warnings)
+            writer.event(step_cases.EVENT, **asdict(end))
+            writer.event("stopped" if interrupts.is_set else "ended", complete=search.complete)
     return Explored(writer.path, stop, interrupts.code if interrupts.is_set else None)
 
 

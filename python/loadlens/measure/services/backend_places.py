@@ -18,7 +18,6 @@ from loadlens.signals.read.trial_series import Readings, Series, counted_at, lev
 
 WAITING: Final = "waiting"  # states, as the monitor names them
 RESTING: Final = "idle in transaction"
-IDLE: Final = "idle"
 
 
 def read(readings: Readings, begin: float, end: float) -> Iterator[GaugePlace]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import fmean
 from typing import TYPE_CHECKING, Final, Literal, cast
 
 import numpy as np
@@ -325,9 +326,6 @@ def _joined(case: CaseMeasures, own: Sequence[RequestReading]) -> SpanRequests:
 def _part(case: CaseMeasures, entry: PartKey, readings: Sequence[PartReading]) -> SpanPart:
     key = readings[0].key
 
-    def mean(values: Sequence[float]) -> float:
-        return sum(values) / len(values)
-
     def seconds(name: str, values: Sequence[Interval]) -> Figure:
         return case.level_figure(name, "s", values)
 
@@ -340,9 +338,9 @@ def _part(case: CaseMeasures, entry: PartKey, readings: Sequence[PartReading]) -
         slow_own=seconds("span.own.slow", [each.slow_own for each in readings]),
         whole=seconds("span.whole", [each.whole for each in readings]),
         beneath=seconds("span.beneath", [each.beneath for each in readings]),
-        in_a_row=mean([each.in_a_row for each in readings]),
-        failed=mean([each.failed for each in readings]),
-        answered=mean([each.answered for each in readings]),
+        in_a_row=fmean([each.in_a_row for each in readings]),
+        failed=fmean([each.failed for each in readings]),
+        answered=fmean([each.answered for each in readings]),
         is_elsewhere=is_elsewhere,
     )
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from statistics import median_high
 
 from loadlens.measure.case import CaseMeasures
 from loadlens.measure.metrics import figure_of
@@ -108,8 +109,8 @@ def _score(rows: Sequence[PredictionRow]) -> list[str]:
     if not scored:
         return []
     inside = sum(row.state == "ok" for row in scored)
-    errors = sorted(abs(row.error) for row in scored if row.error is not None)
-    typical, worst = errors[len(errors) // 2], errors[-1]
+    errors = [abs(row.error) for row in scored if row.error is not None]
+    typical, worst = median_high(errors), max(errors)
     return [
         (
             f"{inside} of {words.plural(len(scored), 'predicted figure')} were measured inside "
