@@ -113,19 +113,25 @@ size:
 	@python3 tools/size.py
 
 install: $(VENV)/.installed
-tools: $(VENV)/.tools
 
-# maturin's editable install: Python is used in place, only a change of the Rust side or of the
-# dependencies builds anything again.
-$(VENV)/.installed: $(RUST) pyproject.toml requirements/run.txt tools/prerequisites.sh
+# What is downloaded mostly waits: the engine is compiled meanwhile.
+tools:
+	@$(MAKE) --no-print-directory --jobs 2 $(VENV)/.installed $(VENV)/.developing
+
+$(VENV)/.packages: pyproject.toml requirements/run.txt tools/prerequisites.sh
 	@bash tools/prerequisites.sh
 	@test -x $(PYTHON) || python3 -m venv $(VENV)
 	@$(PHASE) "Python packages, into $(VENV)" $(LOCKED) requirements/run.txt
+	@touch $@
+
+# maturin's editable install: Python is used in place, only a change of the Rust side or of the
+# dependencies builds anything again.
+$(VENV)/.installed: $(VENV)/.packages $(RUST)
 	@$(PHASE) "engine: a few minutes the first time" \
 		bash -c 'source $(VENV)/bin/activate && maturin develop --release'
 	@touch $@
 
-$(VENV)/.tools: $(VENV)/.installed requirements/dev.txt web/package-lock.json
+$(VENV)/.developing: $(VENV)/.packages requirements/dev.txt web/package-lock.json
 	@$(PHASE) "Python packages for development" $(LOCKED) requirements/dev.txt
 	@$(PHASE) "npm packages of the page" $(PYTHON) tools/page.py install
 	@touch $@
