@@ -12,13 +12,16 @@ import { badge, fault, headOf, message, scrolled, type Bar, type Screen } from "
 export function compareScreen(bar: Bar, a: string, b: string): Screen {
   const element = h("div", {}, h("p", {}, "Comparing …"));
   const charts = new Charts();
+  const left = new AbortController(); // aborted once another screen is shown
   const load = async (): Promise<void> => {
     try {
       const query = new URLSearchParams({ a, b }).toString();
       const [comparison, runA, runB] = await Promise.all([get<Comparison>(`/api/compare?${query}`), get<Run>(pathOf(a)), get<Run>(pathOf(b))]);
+      left.signal.throwIfAborted();
       bar.where(`${runA.name} and ${runB.name}`);
       draw(element, charts, comparison, runA, runB);
       const pictures = await overlaid(runA, runB);
+      left.signal.throwIfAborted();
       const end = Math.max(1, ...[...pictures.values()].flatMap(({ times }) => times.slice(-1)));
       charts.show(pictures, [], [], end);
     } catch (error) {
@@ -26,7 +29,7 @@ export function compareScreen(bar: Bar, a: string, b: string): Screen {
     }
   };
   void load();
-  return { element, recolour: () => { charts.recolour(); }, destroy: () => { charts.destroy(); } };
+  return { element, recolour: () => { charts.recolour(); }, destroy: () => { left.abort(); charts.destroy(); } };
 }
 
 const STATES: Readonly<Record<Comparison["comparison"]["verdict"], State>> = {

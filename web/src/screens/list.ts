@@ -13,6 +13,7 @@ export function listScreen(bar: Bar): Screen {
   const table = h("div", { class: "scroll" });
   const compare = h("button", { type: "button", disabled: true }, "Compare the two");
   const chosen: string[] = [];
+  let isGone = false;
   let begun = new Map<string, number>();
   compare.addEventListener("click", () => {
     const oldestFirst = chosen.toSorted((a, b) => (begun.get(a) ?? 0) - (begun.get(b) ?? 0));
@@ -32,6 +33,7 @@ export function listScreen(bar: Bar): Screen {
     if (document.hidden) return;
     try {
       const { title, runs } = await get<Runs>("/api/runs");
+      if (isGone) return;
       bar.where(title);
       begun = new Map(runs.map((run) => [run.id, run.created_s]));
       const running = runs.filter(({ state }) => state === "running").length;
@@ -51,7 +53,10 @@ export function listScreen(bar: Bar): Screen {
   void load();
   return {
     element: h("div", {}, head, h("div", { class: "actions" }, compare), table),
-    destroy: () => { clearInterval(timer); },
+    destroy: () => {
+      isGone = true;
+      clearInterval(timer);
+    },
   };
 }
 

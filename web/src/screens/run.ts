@@ -40,6 +40,7 @@ class RunScreen implements Screen {
   #failed = 0;
   #timer: ReturnType<typeof setInterval>;
   #retry: ReturnType<typeof setTimeout> | undefined;
+  #gone = false; // another screen is shown: nothing may be requested or drawn any more
   #drawing = false;
   #drawn = 0;
   #charted = { name: "", at: 0 };
@@ -80,6 +81,7 @@ class RunScreen implements Screen {
   }
 
   destroy(): void {
+    this.#gone = true;
     document.removeEventListener("visibilitychange", this.#hash);
     clearInterval(this.#timer);
     clearTimeout(this.#retry);
@@ -91,12 +93,15 @@ class RunScreen implements Screen {
   /** Show the run; one that was begun a moment ago has no record yet, and is looked for again. */
   async #begin(looks = RESUMES_WITHIN): Promise<void> {
     try {
-      this.#run = await get<Run>(pathOf(this.#id));
-      if (this.#run.state === "running") this.#listen();
+      const run = await get<Run>(pathOf(this.#id));
+      if (this.#gone) return;
+      this.#run = run;
+      if (run.state === "running") this.#listen();
       this.#awaitAnswer();
-      if (this.#run.state !== "running" || this.#chosen) await this.#load();
+      if (run.state !== "running" || this.#chosen) await this.#load();
       this.#drawSoon();
     } catch (error) {
+      if (this.#gone) return;
       this.#parts.head.replaceChildren(fault(error));
       const isMissing = error instanceof Refused && error.status === 404 && this.#run === null;
       if (isMissing && looks > 0) this.#retry = setTimeout(() => void this.#begin(looks - 1), RETRY_MS[0]);
@@ -115,11 +120,14 @@ class RunScreen implements Screen {
     const last = longest ?? complete.filter((cell) => loads.has(cell.case)).at(-1) ?? complete.at(-1) ?? begun.at(-1);
     const { slug, trial } = this.#chosen ?? { slug: last?.case, trial: last?.trial };
     if (slug === undefined || trial === undefined || trial === null) return;
-    this.#trial = filled(await get<Trial>(trialPath(this.#id, slug, trial)));
+    const loaded = filled(await get<Trial>(trialPath(this.#id, slug, trial)));
+    if (this.#gone) return;
+    this.#trial = loaded;
     if (this.#trial.state !== "running") this.#slow = await get<Slow>(trialPath(this.#id, slug, trial, "slow")).catch(() => null);
   }
 
   #listen(): void {
+    if (this.#gone) return;
     const source = new EventSource(pathOf(this.#id, "stream") + location.search);
     this.#source = source;
     const on = (name: string, take: (data: unknown) => void): void => {
@@ -158,6 +166,7 @@ class RunScreen implements Screen {
     if (!this.#run?.has_more) return;
     this.#retry = setTimeout(() => {
       void get<Run>(pathOf(this.#id)).then((run) => {
+        if (this.#gone) return;
         this.#run = run;
         this.#awaitAnswer();
         this.#drawSoon();
@@ -168,7 +177,9 @@ class RunScreen implements Screen {
   /** The run is over: take what the record says now, if the server is still there. */
   async #ended(): Promise<void> {
     try {
-      this.#run = await get<Run>(pathOf(this.#id));
+      const run = await get<Run>(pathOf(this.#id));
+      if (this.#gone) return;
+      this.#run = run;
       this.#awaitAnswer();
       await this.#load();
     } catch (error) {
@@ -182,7 +193,7 @@ class RunScreen implements Screen {
   }
 
   #drawSoon(): void {
-    if (this.#drawing || document.hidden) return;
+    if (this.#gone || this.#drawing || document.hidden) return;
     this.#drawing = true;
     // Points come once per second; a frame of its own keeps the work out of events.
     setTimeout(() => requestAnimationFrame(() => {
@@ -217,7 +228,7 @@ class RunScreen implements Screen {
 
   #draw(): void {
     const run = this.#run;
-    if (!run) return;
+    if (!run || this.#gone) return;
     this.#drawn = performance.now();
     this.#drawState();
     const trial = this.#trial;
@@ -322,8 +333,10 @@ class RunScreen implements Screen {
 
   /** Look every two seconds whether the run goes on, then follow it. */
   #await(looks: number): void {
+    if (this.#gone) return;
     this.#retry = setTimeout(() => {
       void get<Run>(pathOf(this.#id)).then((run) => {
+        if (this.#gone) return;
         this.#run = run;
         if (run.state === "running" && !this.#source) this.#listen();
         else if (looks > 0) this.#await(looks - 1);
