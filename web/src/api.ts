@@ -321,11 +321,13 @@ export async function openSession(): Promise<void> {
   const fragment = location.hash.slice(1);
   if (fragment && !fragment.startsWith("/")) {
     history.replaceState(null, "", location.pathname + location.search);
-    token = fragment;
-    await send("POST", "/api/session");
-  } else {
-    token = (await get<{ token: string }>("/api/session")).token;
+    if (!document.getElementById(fragment)) { // #main is an anchor of the page
+      token = fragment;
+      await send("POST", "/api/session");
+      return;
+    }
   }
+  token = (await get<{ token: string }>("/api/session")).token;
 }
 
 export const get = <T>(path: string): Promise<T> => send("GET", path) as Promise<T>;

@@ -46,6 +46,11 @@ theme.addEventListener("click", () => {
   say(`${isDark() ? "dark" : "light"} colours`);
   recolour();
 });
+// Followed by the browser, the link would put #main into the address, which names the screen.
+document.querySelector(".skip")?.addEventListener("click", (event) => {
+  event.preventDefault();
+  main.focus();
+});
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolour);
 
 function show(): void {
@@ -87,6 +92,7 @@ async function begin(): Promise<void> {
     return;
   }
   addEventListener("hashchange", () => {
+    if (location.hash && !location.hash.startsWith("#/")) return; // an anchor, not a screen
     show();
     main.focus({ preventScroll: true });
   });
