@@ -332,15 +332,14 @@ export async function openSession(): Promise<void> {
 
 export const get = <T>(path: string): Promise<T> => send("GET", path) as Promise<T>;
 
-export const post = (path: string, body?: unknown): Promise<{ words?: string; id?: string | null }> =>
-  send("POST", path, body) as Promise<{ words?: string; id?: string | null }>;
+export const post = (path: string): Promise<{ words?: string; id?: string | null }> =>
+  send("POST", path) as Promise<{ words?: string; id?: string | null }>;
 
-async function send(method: string, path: string, body?: unknown): Promise<unknown> {
+async function send(method: string, path: string): Promise<unknown> {
   const headers: Record<string, string> = method === "POST" ? { "X-Loadlens-Token": token } : {};
-  if (body !== undefined) headers["Content-Type"] = "application/json";
   let response: Response;
   try {
-    response = await fetch(path, { method, headers, cache: "no-store", body: body === undefined ? null : JSON.stringify(body) });
+    response = await fetch(path, { method, headers, cache: "no-store" });
   } catch {
     throw new Refused(0, "the server does not answer", "it ends with its run; start it again with: loadlens ui");
   }
