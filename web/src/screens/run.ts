@@ -33,7 +33,7 @@ class RunScreen implements Screen {
   #chosen: Chosen; // null: the running trial, or the one with most to see
   #run: Run | null = null;
   #trial: Trial | null = null;
-  #slow: Slow | null = null;
+  #slow: { readonly case: string; readonly trial: string; readonly slow: Slow } | null = null;
   #charts = new Charts();
   #source: EventSource | null = null;
   #heard = performance.now();
@@ -122,8 +122,12 @@ class RunScreen implements Screen {
     if (slug === undefined || trial === undefined || trial === null) return;
     const loaded = filled(await get<Trial>(trialPath(this.#id, slug, trial)));
     if (this.#gone) return;
-    this.#trial = loaded;
-    if (this.#trial.state !== "running") this.#slow = await get<Slow>(trialPath(this.#id, slug, trial, "slow")).catch(() => null);
+    // The stream may have sent this trial already, and points that the answer lacks.
+    const isStreamed = this.#source !== null && this.#trial !== null && isSame(this.#trial, loaded);
+    if (loaded.state !== "running" || !isStreamed) this.#trial = loaded;
+    if (loaded.state === "running") return;
+    const slow = await get<Slow>(trialPath(this.#id, slug, trial, "slow")).catch(() => null);
+    this.#slow = slow && { case: slug, trial, slow };
   }
 
   #listen(): void {
@@ -138,12 +142,15 @@ class RunScreen implements Screen {
         this.#drawSoon();
       });
     };
-    on("run", (data) => { this.#run = data as Run; });
+    on("run", (data) => {
+      this.#run = data as Run;
+      if (this.#chosen && this.#trial?.state === "running" && !isRunning(this.#run, this.#trial)) void this.#load().then(() => { this.#drawSoon(); }, () => undefined);
+    });
     on("tick", () => undefined);
     on("fault", (data) => { this.#parts.result.replaceChildren(message((data as { error: string }).error, "bad")); });
-    on("trial", (data) => { if (!this.#chosen) this.#trial = filled(data as Trial); });
+    on("trial", (data) => { if (this.#shows(data as Trial)) this.#trial = filled(data as Trial); });
     on("points", (data) => {
-      if (this.#chosen || (this.#trial && append(this.#trial, data as Update))) return;
+      if (!this.#shows(data as Update) || (this.#trial && append(this.#trial, data as Update))) return;
       source.close();
       this.#listen(); // another trial, or another set of series: begin again from the record
     });
@@ -159,6 +166,11 @@ class RunScreen implements Screen {
       this.#retry = setTimeout(() => { this.#listen(); }, wait);
       this.#drawSoon();
     };
+  }
+
+  /** True for the trial that was chosen, and for every one if none was. */
+  #shows(sent: Trial | Update): boolean {
+    return !this.#chosen || (sent.case === this.#chosen.slug && sent.trial === this.#chosen.trial);
   }
 
   /** Look again every two seconds while the answer is in the making. */
@@ -596,7 +608,7 @@ class RunScreen implements Screen {
   }
 
   #drawSlow(trial: Trial): void {
-    const slow = trial.state === "running" ? null : this.#slow;
+    const slow = trial.state !== "running" && this.#slow && isSame(this.#slow, trial) ? this.#slow.slow : null;
     redraw(this.#parts.slow, slow ? `${trial.case} ${trial.trial}` : "", () => {
       if (!slow?.rows.length) return [];
       const on = scale("s", slow.rows.slice(0, FIRST_ROWS).map(({ response_s }) => response_s));
@@ -696,6 +708,12 @@ class RunScreen implements Screen {
     });
   }
 }
+
+type Named = Pick<Trial, "case" | "trial">;
+
+const isSame = (a: Named, b: Named): boolean => a.case === b.case && a.trial === b.trial;
+
+const isRunning = (run: Run, trial: Named): boolean => run.trials.some((cell) => cell.state === "running" && cell.case === trial.case && cell.trial === trial.trial);
 
 const highest = (level: Level): number => Math.max(...level.figures.map(({ throughput_per_s }) => throughput_per_s.value ?? 0), 0);
 
