@@ -46,6 +46,7 @@ export function listScreen(bar: Bar): Screen {
       compare.hidden = runs.length < 2;
       redraw(table, JSON.stringify(runs), () => (runs.length ? [tableOf(runs, chosen, choose)] : []));
     } catch (error) {
+      delete head.dataset.key; // the same words are drawn again once the server answers
       head.replaceChildren(fault(error));
     }
   };
