@@ -220,7 +220,7 @@ def test_everything_can_be_done_with_the_keyboard(ui: Ui, chromium: Browser) -> 
         expect(tab.locator("main")).to_be_focused()
 
         tab_to(tab, "Moment that the figures are read at")
-        moment = tab.locator(".moment output")
+        moment = tab.locator(".moment span")
         expect(moment).to_contain_text("latest values")
         tab.keyboard.press("PageDown")
         expect(moment).to_contain_text("at ")
@@ -244,7 +244,7 @@ def test_charts_zoom_together_and_back(ui: Ui, chromium: Browser) -> None:
         wait_for(lambda: checked(tab, "isDrawn('.plot')"))
         box = tab.locator("#chart-requests .u-over").bounding_box()
         assert box is not None
-        whole = tab.locator(".moment output").inner_text()
+        whole = tab.locator(".moment span").inner_text()
 
         tab.mouse.move(box["x"] + box["width"] * 0.4, box["y"] + 30)
         tab.mouse.down()
@@ -252,9 +252,9 @@ def test_charts_zoom_together_and_back(ui: Ui, chromium: Browser) -> None:
         tab.mouse.up()
         tab.mouse.move(5, 5)
 
-        expect(tab.locator(".moment output")).not_to_have_text(whole)
+        expect(tab.locator(".moment span")).not_to_have_text(whole)
         tab.get_by_role("button", name="Show all of the time").click()
-        expect(tab.locator(".moment output")).to_have_text(whole)
+        expect(tab.locator(".moment span")).to_have_text(whole)
 
 
 def test_two_runs_are_compared_the_older_one_first(ui: Ui, chromium: Browser) -> None:

@@ -58,7 +58,7 @@ export class Charts {
   #shades: readonly Shade[] = [];
   #whole: Span = { min: 0, max: 1 };
   #slider = h("input", { type: "range", min: 0, max: 1000, value: 1000, "aria-label": "Moment that the figures are read at" });
-  #moment = h("output", {});
+  #moment = h("span", {}); // no output element: screen readers would read it out every second
   #follow: HTMLButtonElement[] = [];
   #observer = new IntersectionObserver((entries) => {
     for (const entry of entries) {
