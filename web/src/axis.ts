@@ -13,6 +13,9 @@ export function within(times: readonly number[], span: Span): [number, number] {
   return [Math.max(0, first - 1), after < 0 ? times.length : after + 1];
 }
 
+/** True if most of a span lies past the end: it was chosen in a longer trial. */
+export const isBeyond = (span: Span, whole: Span): boolean => (span.min + span.max) / 2 > whole.max;
+
 /** Return the row whose time is nearest. */
 export function nearest(times: readonly number[], at: number): number {
   let [low, high] = [0, times.length - 1];

@@ -2,7 +2,7 @@
 
 import uPlot from "uplot";
 
-import { nearest, within, type Span } from "./axis.ts";
+import { isBeyond, nearest, within, type Span } from "./axis.ts";
 import { h, put, setText } from "./dom.ts";
 import { clock, scale, value, withUnit, type Scale } from "./format.ts";
 import { merged, MOST_POINTS, type Column, type Merge } from "./series.ts";
@@ -99,6 +99,8 @@ export class Charts {
     this.#shades = shades;
     const starts = [...pictures.values()].flatMap((picture) => picture.times.slice(0, 1));
     this.#whole = { min: Math.min(0, ...starts), max: Math.max(end, 1) };
+    if (this.#span && isBeyond(this.#span, this.#whole)) this.#span = null;
+    if (this.#cursor !== null && this.#cursor > this.#whole.max) this.read(null);
     for (const [id, chart] of this.#charts) {
       if (pictures.has(id)) continue;
       this.#observer.unobserve(chart.element);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import type { Cell, Trial, Update } from "../src/api.ts";
-import { nearest, within } from "../src/axis.ts";
+import { isBeyond, nearest, within } from "../src/axis.ts";
 import { figureText, intervalText, known } from "../src/known.ts";
 import { append, filled, marksOf, picturesOf } from "../src/model.ts";
 import { merged } from "../src/series.ts";
@@ -186,4 +186,11 @@ test("what bears on the figures is marked at its moment: a changed load from whe
     { at: 1.25, text: "load changed", isBad: false },
     { at: 1.5, text: "service died", isBad: true },
   ]);
+});
+
+test("a zoom lies beyond a trial that has just begun, and within one that lasted as long", () => {
+  assert.ok(isBeyond({ min: 10, max: 20 }, { min: 0, max: 1 }));
+  assert.ok(isBeyond({ min: 0, max: 20 }, { min: 0, max: 1 }));
+  assert.ok(!isBeyond({ min: 10, max: 20 }, { min: 0, max: 20 }));
+  assert.ok(!isBeyond({ min: 10, max: 20.4 }, { min: 0, max: 20 })); // sealed, a trial may end a little earlier
 });
