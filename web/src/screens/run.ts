@@ -147,7 +147,10 @@ class RunScreen implements Screen {
       if (this.#chosen && this.#trial?.state === "running" && !isRunning(this.#run, this.#trial)) void this.#load().then(() => { this.#drawSoon(); }, () => undefined);
     });
     on("tick", () => undefined);
-    on("fault", (data) => { this.#parts.result.replaceChildren(message((data as { error: string }).error, "bad")); });
+    on("fault", (data) => {
+      const { error } = data as { error: string }; // comes at every look; a screen reader reads it out when it is replaced
+      if (this.#parts.result.textContent !== error) this.#parts.result.replaceChildren(message(error, "bad"));
+    });
     on("trial", (data) => { if (this.#shows(data as Trial)) this.#trial = filled(data as Trial); });
     on("points", (data) => {
       if (!this.#shows(data as Update) || (this.#trial && append(this.#trial, data as Update))) return;
@@ -173,8 +176,8 @@ class RunScreen implements Screen {
     return !this.#chosen || (sent.case === this.#chosen.slug && sent.trial === this.#chosen.trial);
   }
 
-  /** Look again every two seconds while the answer is in the making. */
-  #awaitAnswer(): void {
+  /** Look again every two seconds while the answer is in the making, less often while the server does not answer. */
+  #awaitAnswer(failed = 0): void {
     if (!this.#run?.has_more) return;
     this.#retry = setTimeout(() => {
       void get<Run>(pathOf(this.#id)).then((run) => {
@@ -182,8 +185,8 @@ class RunScreen implements Screen {
         this.#run = run;
         this.#awaitAnswer();
         this.#drawSoon();
-      }, () => undefined);
-    }, ANSWER_MS);
+      }, () => { if (!this.#gone) this.#awaitAnswer(failed + 1); });
+    }, failed ? RETRY_MS[Math.min(failed, RETRY_MS.length - 1)] : ANSWER_MS);
   }
 
   /** The run is over: take what the record says now, if the server is still there. */
