@@ -39,6 +39,14 @@ export function redraw(element: HTMLElement, key: string, children: () => readon
   put(element, ...children());
 }
 
+/** Put these children in this order: one that stays keeps its folds, and the focus if it has it. */
+export function arrange(parent: Element, children: readonly Element[]): void {
+  if (children.length === parent.children.length && children.every((child, i) => child === parent.children[i])) return;
+  const focused = document.activeElement;
+  parent.replaceChildren(...children);
+  if (focused instanceof HTMLElement && focused !== parent && parent.contains(focused)) focused.focus({ preventScroll: true });
+}
+
 /** Report a change to screen readers. */
 export function say(text: string): void {
   const region = document.getElementById("said");

@@ -1,7 +1,7 @@
 // All runs of a folder, newest first; two of them can be compared.
 
 import { get, type Runs, type RunSummary } from "../api.ts";
-import { h, redraw } from "../dom.ts";
+import { arrange, h, redraw, setText } from "../dom.ts";
 import { several, when } from "../format.ts";
 import { runKnown } from "../known.ts";
 import { badge, fault, type Bar, type Screen } from "./screen.ts";
@@ -14,6 +14,7 @@ export function listScreen(bar: Bar): Screen {
   const compare = h("button", { type: "button", disabled: true }, "Compare the two");
   const chosen: string[] = [];
   let isGone = false;
+  let rows = new Map<string, RunRow>(); // by what stays the same
   let begun = new Map<string, number>();
   compare.addEventListener("click", () => {
     const oldestFirst = chosen.toSorted((a, b) => (begun.get(a) ?? 0) - (begun.get(b) ?? 0));
@@ -44,7 +45,17 @@ export function listScreen(bar: Bar): Screen {
         runs.length ? null : h("p", {}, h("code", {}, "loadlens run STUDY"), " starts one; it appears here by itself."),
       ]);
       compare.hidden = runs.length < 2;
-      redraw(table, JSON.stringify(runs), () => (runs.length ? [tableOf(runs, chosen, choose)] : []));
+      redraw(table, runs.length ? "runs" : "", () => (runs.length ? [tableOf()] : []));
+      const shown = new Map<string, RunRow>();
+      for (const run of runs) {
+        const key = JSON.stringify([run.id, run.name, run.question, run.kind, run.created_s]);
+        const row = rows.get(key) ?? new RunRow(run, chosen.includes(run.id), choose);
+        row.show(run);
+        shown.set(key, row);
+      }
+      rows = shown;
+      const body = table.querySelector("tbody");
+      if (body) arrange(body, [...rows.values()].map(({ element }) => element));
     } catch (error) {
       delete head.dataset.key; // the same words are drawn again once the server answers
       head.replaceChildren(fault(error));
@@ -61,32 +72,38 @@ export function listScreen(bar: Bar): Screen {
   };
 }
 
-function tableOf(runs: readonly RunSummary[], chosen: readonly string[], choose: (id: string) => void): HTMLElement {
+function tableOf(): HTMLElement {
   const heads = ["compare", "run", "state", "progress", "kind", "began"].map((text, i) => h("th", { scope: "col", class: i < 3 ? "left" : "left wide" }, text));
-  return h(
-    "table",
-    {},
-    h("caption", { class: "said" }, "Runs, newest first"),
-    h("thead", {}, h("tr", {}, ...heads)),
-    h(
-      "tbody",
+  return h("table", {}, h("caption", { class: "said" }, "Runs, newest first"), h("thead", {}, h("tr", {}, ...heads)), h("tbody", {}));
+}
+
+/** A run: its state and progress change while its link or its box may have the focus. */
+class RunRow {
+  readonly element: HTMLElement;
+  #state = h("td", { class: "left" });
+  #progress = h("td", { class: "text wide" });
+  #note = h("div", { class: "note narrow" });
+
+  constructor(run: RunSummary, isChosen: boolean, choose: (id: string) => void) {
+    this.element = h(
+      "tr",
       {},
-      ...runs.map((run) =>
-        h(
-          "tr",
-          {},
-          h(
-            "td",
-            { class: "left pick" },
-            h("input", { type: "checkbox", value: run.id, checked: chosen.includes(run.id), "aria-label": `Compare ${run.name}`, change: () => { choose(run.id); } }),
-          ),
-          h("th", { scope: "row", class: "text" }, h("a", { href: `#/run/${encodeURIComponent(run.id)}` }, run.name), run.question ? h("div", { class: "note" }, run.question) : null, h("div", { class: "note narrow" }, `${run.words} · ${run.kind} · ${when(run.created_s)}`)),
-          h("td", { class: "left" }, badge(runKnown(run.state))),
-          h("td", { class: "text wide" }, run.words),
-          h("td", { class: "left wide" }, run.kind),
-          h("td", { class: "left wide" }, when(run.created_s)),
-        ),
+      h(
+        "td",
+        { class: "left pick" },
+        h("input", { type: "checkbox", value: run.id, checked: isChosen, "aria-label": `Compare ${run.name}`, change: () => { choose(run.id); } }),
       ),
-    ),
-  );
+      h("th", { scope: "row", class: "text" }, h("a", { href: `#/run/${encodeURIComponent(run.id)}` }, run.name), run.question ? h("div", { class: "note" }, run.question) : null, this.#note),
+      this.#state,
+      this.#progress,
+      h("td", { class: "left wide" }, run.kind),
+      h("td", { class: "left wide" }, when(run.created_s)),
+    );
+  }
+
+  show(run: RunSummary): void {
+    redraw(this.#state, run.state, () => [badge(runKnown(run.state))]);
+    setText(this.#progress, run.words);
+    setText(this.#note, `${run.words} · ${run.kind} · ${when(run.created_s)}`);
+  }
 }

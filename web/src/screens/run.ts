@@ -1,9 +1,9 @@
 // One run, live or finished: what is known now, the numbers, the charts of a trial, ladder, cases, failures, log.
 // Everything comes from the server, which reads the record: a reload or a second tab shows the same.
 
-import { get, pathOf, post, Refused, trialPath, type Action, type Level, type Run, type Slow, type Trial, type TrialFigures, type Update } from "../api.ts";
+import { get, pathOf, post, Refused, trialPath, type Action, type Failure, type Level, type Run, type Slow, type Trial, type TrialFigures, type Update } from "../api.ts";
 import { Charts, type Mark } from "../charts.ts";
-import { h, put, redraw, say, setText } from "../dom.ts";
+import { arrange, h, put, redraw, say, setText } from "../dom.ts";
 import { clock, count, scale, several, withUnit, type Scale } from "../format.ts";
 import { figureText, intervalText, known, progressText, runKnown, trialKnown } from "../known.ts";
 import { append, endOf, filled, loadsOf, marksOf, picturesOf, wordsOf } from "../model.ts";
@@ -45,6 +45,8 @@ class RunScreen implements Screen {
   #drawn = 0;
   #charted = { name: "", at: 0 };
   #said = "";
+  #failures = new Map<string, FailureRow>(); // by stream and class
+  #progress = h("li", {});
   #hash = (): void => { this.#drawSoon(); };
   #parts = {
     head: h("div", {}),
@@ -363,14 +365,15 @@ class RunScreen implements Screen {
   #drawTrial(run: Run, trial: Trial): void {
     const isFollowing = !this.#chosen && run.state === "running";
     const load = [...new Set(trial.streams.map((stream) => stream.load).filter(Boolean))].join(" and ");
-    const key = JSON.stringify([trial.case, trial.trial, trial.state, trial.phase, progressText(trial), trial.reasons, trial.notes, isFollowing, load]);
+    const key = JSON.stringify([trial.case, trial.trial, trial.state, trial.reasons, trial.notes, isFollowing, load]);
+    setText(this.#progress, trial.state === "running" ? `${trial.phase || "starting"}, ${progressText(trial)}` : progressText(trial));
     redraw(this.#parts.trial, key, () => [
       h("h2", {}, `${isFollowing ? "Now" : "Trial"}: ${trial.name || trial.case}${trial.name.includes(load) ? "" : `, ${load}`}`),
       h(
         "ul",
         { class: "badges" },
         h("li", {}, badge(trialKnown(trial.state, run.state))),
-        h("li", {}, trial.state === "running" ? `${trial.phase || "starting"}, ${progressText(trial)}` : progressText(trial)),
+        this.#progress,
         !isFollowing && run.state === "running" ? h("li", {}, h("a", { href: `#/run/${encodeURIComponent(run.id)}` }, "follow the running trial")) : null,
       ),
       ...trial.reasons.map((reason) => message(reason, trialKnown(trial.state, run.state).state)),
@@ -437,9 +440,9 @@ class RunScreen implements Screen {
   /** One row per node of a fleet. */
   #drawNodes(trial: Trial): void {
     const when = trial.state === "running" ? "in the last second" : "over the measured part";
-    redraw(this.#parts.nodes, JSON.stringify([trial.nodes, when]), () => {
+    const part = this.#parts.nodes;
+    redraw(part, JSON.stringify([trial.nodes.map(({ name }) => name), when]), () => {
       if (!trial.nodes.length) return [];
-      const late = scale("s", trial.nodes.map(({ late_s }) => late_s));
       return [
         h("h2", {}, "Nodes"),
         h("p", { class: "caption" }, `The last three columns ${when}; the charts show all nodes together.`),
@@ -449,69 +452,37 @@ class RunScreen implements Screen {
             "table",
             {},
             headOf(["node", "due", "as expected", "failed", "as expected per s", "sent late by, p99", "busy"], [0]),
-            h(
-              "tbody",
-              {},
-              ...trial.nodes.map(({ name, due, ok, bad, per_s, late_s, busy }) =>
-                h("tr", {}, h("th", { scope: "row", class: "text" }, name), ...[count(due), count(ok), count(bad), withUnit(per_s, "1/s"), withUnit(late_s, "s", late), withUnit(busy, "share")].map((text) => h("td", {}, text))),
-              ),
-            ),
+            h("tbody", {}, ...trial.nodes.map(({ name }) => h("tr", {}, h("th", { scope: "row", class: "text" }, name), ...Array.from({ length: 6 }, () => h("td", {}))))),
           ),
         ),
       ];
     });
+    const late = scale("s", trial.nodes.map(({ late_s }) => late_s));
+    const rows = part.querySelectorAll("tbody tr");
+    trial.nodes.forEach(({ due, ok, bad, per_s, late_s, busy }, i) => {
+      const texts = [count(due), count(ok), count(bad), withUnit(per_s, "1/s"), withUnit(late_s, "s", late), withUnit(busy, "share")];
+      rows[i]?.querySelectorAll("td").forEach((cell, k) => { setText(cell, texts[k] ?? ""); });
+    });
   }
 
   #drawFailures(trial: Trial): void {
-    redraw(this.#parts.failures, JSON.stringify(trial.failures), () =>
-      trial.failures.length === 0
-        ? []
-        : [
-            h("h2", {}, "Failures"),
-            scrolled(
-              "Failures",
-              h(
-                "table",
-                {},
-                headOf(["class", "request", "count", "first", "last", "samples"], [0, 1, 5]),
-                h(
-                  "tbody",
-                  {},
-                  ...trial.failures.map((failure) =>
-                    h(
-                      "tr",
-                      {},
-                      h("th", { scope: "row", class: "left" }, [wordsOf(failure.kind), ...kinds(failure.samples.map(({ status }) => status))].join(" ")),
-                      h("td", { class: "text" }, requestOf(trial, failure)),
-                      h("td", {}, count(failure.count)),
-                      h("td", {}, clock(failure.first_s)),
-                      h("td", {}, clock(failure.last_s)),
-                      h(
-                        "td",
-                        { class: "text" },
-                        failure.samples.length
-                          ? h(
-                              "details",
-                              {},
-                              h("summary", {}, several(failure.samples.length, "sample")),
-                              ...failure.samples.map((sample) =>
-                                h(
-                                  "div",
-                                  {},
-                                  [sample.at_s === null ? "" : `at ${sample.at_s.toFixed(3)} s`, sample.request ?? sample.step, sample.status ? `status ${sample.status}` : "", sample.user === null ? "" : `user ${sample.user}`, sample.connection === null ? "" : `connection ${sample.connection}`].filter(Boolean).join(" · "),
-                                  sample.words ? h("pre", {}, sample.words) : null,
-                                ),
-                              ),
-                            )
-                          : "none kept",
-                      ),
-                    ),
-                  ),
-                ),
-              ),
-            ),
-          ],
-    );
+    const part = this.#parts.failures;
+    redraw(part, trial.failures.length ? `${trial.case} ${trial.trial}` : "", () => {
+      this.#failures.clear();
+      return trial.failures.length
+        ? [h("h2", {}, "Failures"), scrolled("Failures", h("table", {}, headOf(["class", "request", "count", "first", "last", "samples"], [0, 1, 5]), h("tbody", {})))]
+        : [];
+    });
+    const body = part.querySelector("tbody");
+    if (!body) return;
+    const rows = trial.failures.map((failure) => {
+      const key = `${failure.stream} ${failure.kind}`;
+      const row = this.#failures.get(key) ?? new FailureRow();
+      this.#failures.set(key, row);
+      row.show(trial, failure);
+      return row.element;
+    });
+    arrange(body, rows);
   }
 
   #drawLadder(run: Run): void {
@@ -723,8 +694,41 @@ const highest = (level: Level): number => Math.max(...level.figures.map(({ throu
 const NAMES = { stop: "Stop", resume: "Resume", again: "Start again" } as const;
 const FIGURES = ["due", "sent", "answered", "failed", "in flight", "not sent"] as const;
 
+/** A class of failures: its counts change every second while its samples may be open. */
+class FailureRow {
+  #kind = h("th", { scope: "row", class: "left" });
+  #request = h("td", { class: "text" });
+  #figures = [h("td", {}), h("td", {}), h("td", {})]; // count, first, last
+  #none = h("span", {}, "none kept");
+  #summary = h("summary", {});
+  #samples = h("div", {});
+  #fold = h("details", {}, this.#summary, this.#samples);
+  readonly element = h("tr", {}, this.#kind, this.#request, ...this.#figures, h("td", { class: "text" }, this.#none, this.#fold));
+
+  show(trial: Trial, failure: Failure): void {
+    const { kind, samples, count: failed, first_s, last_s } = failure;
+    setText(this.#kind, [wordsOf(kind), ...kinds(samples.map(({ status }) => status))].join(" "));
+    setText(this.#request, requestOf(trial, failure));
+    const texts = [count(failed), clock(first_s), clock(last_s)];
+    this.#figures.forEach((cell, i) => { setText(cell, texts[i] ?? ""); });
+    this.#none.hidden = samples.length > 0;
+    this.#fold.hidden = !samples.length;
+    setText(this.#summary, several(samples.length, "sample"));
+    redraw(this.#samples, JSON.stringify(samples), () =>
+      samples.map((sample) =>
+        h(
+          "div",
+          {},
+          [sample.at_s === null ? "" : `at ${sample.at_s.toFixed(3)} s`, sample.request ?? sample.step, sample.status ? `status ${sample.status}` : "", sample.user === null ? "" : `user ${sample.user}`, sample.connection === null ? "" : `connection ${sample.connection}`].filter(Boolean).join(" · "),
+          sample.words ? h("pre", {}, sample.words) : null,
+        ),
+      ),
+    );
+  }
+}
+
 /** Return the requests of a failure, as far as its samples know; a stream of one step has no other. */
-function requestOf(trial: Trial, { stream, samples }: Trial["failures"][number]): string {
+function requestOf(trial: Trial, { stream, samples }: Failure): string {
   const steps = trial.streams.find(({ name }) => name === stream)?.steps ?? [];
   return steps.length === 1 ? (steps[0]?.request ?? "") : kinds(samples.map(({ request }) => request)).join(", ");
 }
