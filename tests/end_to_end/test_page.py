@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from benches.measuring import ROOT, Origin
-from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwright
+from playwright.sync_api import Browser, Page, Playwright, Request, Route, expect, sync_playwright
 
 from loadlens.errors import ExitCode
 from loadlens.record import open_run as open_record
@@ -235,6 +235,90 @@ def test_everything_can_be_done_with_the_keyboard(ui: Ui, chromium: Browser) -> 
         tab.keyboard.press("Escape")
         expect(tab.get_by_role("dialog")).to_have_count(0)
         assert "open the sample" in focused(tab)
+
+
+def test_the_content_is_skipped_to_and_the_screen_stays(ui: Ui, chromium: Browser) -> None:
+    with ui.tab(chromium) as looked:
+        tab = looked.page
+        open_run(tab, "good")
+        address = tab.url
+        tab.get_by_role("link", name="Skip to the content").focus()
+        tab.keyboard.press("Enter")
+
+        expect(tab.locator("main")).to_be_focused()
+        assert tab.url == address
+        tab.evaluate("location.hash = 'main'")
+        expect(tab.locator("#bar .where")).to_have_text("good")
+        tab.reload()
+        expect(tab.locator("h1")).to_contain_text("runs, none running")  # the session is still open
+
+
+def test_a_list_that_lost_its_server_is_shown_again(ui: Ui, chromium: Browser) -> None:
+    with ui.tab(chromium) as looked:
+        tab = looked.page
+        tab.clock.install()
+        tab.reload()
+        expect(tab.locator("h1")).to_contain_text("runs, none running")
+        box = tab.get_by_label("Compare good")
+        box.focus()
+        tab.route("**/api/runs", lambda route: route.abort())
+        tab.clock.run_for(5000)
+        expect(tab.get_by_text("the server does not answer")).to_be_visible()
+        tab.unroute("**/api/runs")
+        tab.clock.run_for(5000)
+
+        expect(tab.locator("h1")).to_contain_text("runs, none running")
+        expect(box).to_be_focused()
+        looked.faults.clear()  # the browser's own words about the request
+
+
+def test_a_chosen_trial_is_followed_and_what_is_open_stays_so(
+    ui: Ui, runs: Path, server: Origin, chromium: Browser
+) -> None:
+    process = begin(runs, "chosen", url_of(server, "/status/503"), "-d", "8s", "--rate", "50")
+    with ui.tab(chromium) as looked:
+        tab = looked.page
+        open_run(tab, "chosen")
+        wait_for(lambda: figure(tab, "answered") > 0)
+        run = tab.url.partition("#/run/")[2]
+        now = tab.evaluate("run => fetch(`/api/runs/${run}`).then(r => r.json()).then(r => r.running)", run)
+        tab.evaluate("hash => { location.hash = hash }", f"/run/{run}/{now['case']}/{now['trial']}")
+        expect(tab.get_by_role("link", name="follow the running trial")).to_be_visible()
+        sample = tab.get_by_role("region", name="Failures").locator("summary").first
+        sample.click()
+        seen = figure(tab, "answered")
+        wait_for(lambda: figure(tab, "answered") > seen)
+        assert process.poll() is None, "the counts came at the end"
+
+        expect(sample).to_be_focused()
+        assert sample.locator("..").get_attribute("open") is not None
+        finish(process, ExitCode.TESTBED)
+        expect(tab.get_by_role("heading", name="Slowest requests")).to_be_visible()
+        wait_for(lambda: figure(tab, "due") == 400)
+
+
+def test_a_run_that_was_left_before_its_answer_is_not_followed(
+    ui: Ui, runs: Path, server: Origin, chromium: Browser
+) -> None:
+    process = begin(runs, "left", url_of(server, "/delay/5"), "-d", "60s", "--rate", "10")
+    with ui.tab(chromium) as looked:
+        tab = looked.page
+        held: list[Route] = []
+        streams: list[Request] = []
+        tab.route("**/api/runs/*", lambda route: held.append(route))
+        tab.on("request", lambda request: streams.append(request) if "/stream" in request.url else None)
+        tab.get_by_role("link", name="left", exact=True).click()
+        wait_for(lambda: tab.evaluate("true") and held)  # a call lets the driver hand the request over
+        tab.get_by_role("link", name="all runs").click()
+        expect(tab.locator("h1")).to_contain_text("1 running now")
+        with tab.expect_response("**/api/runs/*"):
+            held[0].continue_()
+        tab.wait_for_timeout(500)
+
+        assert streams == []
+        assert not tab.title().startswith("●")
+        process.send_signal(signal.SIGINT)
+        finish(process, ExitCode.INTERRUPTED, ExitCode.TERMINATED)
 
 
 def test_charts_zoom_together_and_back(ui: Ui, chromium: Browser) -> None:
