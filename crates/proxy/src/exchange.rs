@@ -157,7 +157,10 @@ impl Worker {
         };
         match upstream {
             Ok(upstream) => self.hand_over(token, upstream),
-            Err(failure) => self.fail_client(token, failure, &[], false),
+            Err(failure) => {
+                self.fail_client(token, failure, &[], false);
+                self.release();
+            }
         }
     }
 

@@ -141,6 +141,21 @@ fn a_refused_upstream_resets_the_client_or_answers_502() {
 }
 
 #[test]
+fn a_network_that_cannot_be_reached_gives_the_place_back() {
+    // TCP to a group of addresses fails at once, before a connection is under way.
+    let front = proxy(
+        1,
+        json!({"upstreams": ["224.0.0.1:80"], "failures": "answer", "faults": {"admit": {"in_flight": 1}}}),
+    );
+
+    let answers: Vec<u16> = (0..3).map(|_| front.client().get("/").status()).collect();
+
+    assert_eq!(answers, [502, 502, 502]);
+    assert_eq!(front.counts().failures("connect"), 3);
+    front.counts().assert_balanced();
+}
+
+#[test]
 fn a_service_that_says_nothing_for_too_long_is_given_up() {
     let origin = Origin::start(Config::default()).expect("the origin starts");
     let front = proxy(
