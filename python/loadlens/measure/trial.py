@@ -58,6 +58,7 @@ from loadlens.signals.read.trial_series import Readings
 MOST_INTERVALS = 512  # of a trial: beyond them several recorded ones are taken as one
 SUCCESS = "ok"
 TIMEOUT = "timeout"  # class of failures
+TIMEOUTS = (TIMEOUT, "connect_timeout", "tls_timeout")
 UNEXPECTED = ("unexpected_status", "check_failed")  # answered, but not as demanded
 FAILED = ("failed",)  # no whole answer came
 FIRST_BYTE, LAST_BYTE = STEP_PHASES = ("first_byte", "last_byte")
@@ -452,8 +453,10 @@ def _measure_stream(
     rows = counters.of(plan.name, "measure")
     own = [h for h in histograms if h.stream == plan.tag]
     timed_out = sum(row.failed.get(TIMEOUT, 0) for row in rows)
+    is_cut = any(row.failed.get(kind) for row in rows for kind in TIMEOUTS)
+    is_cut |= result is not None and bool(result.requests.waiting)  # no steady state
     steps = [_measure_step(step, grid, rows, own) for step in plan.steps]
-    if plan.is_level and not timed_out and float(grid.starts_s[0]) > 0:
+    if plan.is_level and not is_cut and float(grid.starts_s[0]) > 0:
         steps = [_without_the_edge(step, grid, all_ended=_all_ended(result)) for step in steps]
     return StreamMeasures(
         plan=plan,

@@ -56,8 +56,8 @@ def one_trial(users: int = 20) -> Trial:
     return record(lambda load, _: services.blocking_loop(load), users=(users,), trials=1).trials[0]
 
 
-def in_flight_at_the_end(trial: Trial, age_s: float) -> TrialMeasures:
-    """The trial with ten requests that are still under way at its end."""
+def in_flight_at_the_end(trial: Trial, age_s: float, state: str = "in_flight") -> TrialMeasures:
+    """The trial with ten requests that are still under way at its end, or still wait to be sent."""
 
     class Unfinished(Trial):
         def intervals(
@@ -73,7 +73,8 @@ def in_flight_at_the_end(trial: Trial, age_s: float) -> TrialMeasures:
 
         def _stream_result(self, index: int) -> Json:
             made = super()._stream_result(index)
-            counts = {name: made["requests"][name] + 10 for name in ("due", "issued", "in_flight")}
+            names = ("due", "waiting") if state == "waiting" else ("due", "issued", "in_flight")
+            counts = {name: made["requests"][name] + 10 for name in names}
             return made | {"requests": made["requests"] | counts} if index == 0 else made
 
     return measure(Unfinished(**{name: getattr(trial, name) for name in Trial.__dataclass_fields__}))
@@ -97,6 +98,13 @@ def test_long_requests_at_the_end_are_an_edge_and_do_not_hide_the_mean() -> None
     assert whole.load is not None
     assert edged.load is not None
     assert edged.load.all_steps().response_mean == whole.load.all_steps().response_mean
+
+
+def test_requests_that_still_wait_to_be_sent_show_that_the_load_is_not_steady() -> None:
+    waiting = in_flight_at_the_end(one_trial(), 4.4, "waiting")
+
+    assert waiting.load is not None
+    assert waiting.load.all_steps().response.censored == 10
 
 
 def test_a_request_far_older_than_all_others_leaves_a_lower_bound() -> None:

@@ -161,18 +161,30 @@ impl Material<'_> {
     }
 
     /// Response and service time; without the requests in flight at the end where those are too long for the edges of
-    /// the measured part to be small, and as many came in from the warm-up.
+    /// the measured part to be small, and as many came in from the warm-up. Who still waits to be sent shows that the
+    /// load was no steady state.
     fn times(&self, index: usize, series: &TimesSeries) -> [Distribution; 2] {
         let stream = &self.plan.streams[index];
         let measured = &self.collected.phases[Phase::Measure as usize][index].sum;
         let later = &self.collected.phases[Phase::Drain as usize][index].sum;
         let steps = self.program.streams[index].all_steps();
-        let in_flight = steps.map(|step| self.requests_of_step(step).in_flight);
-        let all_ended = in_flight.sum::<u64>() == 0 && later.failed.iter().sum::<u64>() == 0;
+        let left = steps.map(|step| self.requests_of_step(step));
+        let (in_flight, waiting) = left.fold((0, 0), |(in_flight, waiting), of| {
+            (in_flight + of.in_flight, waiting + of.waiting)
+        });
+        let all_ended = in_flight == 0 && later.failed.iter().sum::<u64>() == 0;
+        let timed_out = [
+            Outcome::Timeout,
+            Outcome::ConnectTimeout,
+            Outcome::TlsTimeout,
+        ];
         let leaves_out = self.plan.warmup_ns > 0
             && self.is_level(stream)
             && self.conclusion.changes.is_empty()
-            && measured.failed[Outcome::Timeout.code() as usize] == 0
+            && waiting == 0
+            && timed_out
+                .iter()
+                .all(|outcome| measured.failed[outcome.code() as usize] == 0)
             && series.response.edge_is_cut(all_ended);
         let late = if leaves_out {
             Late::LeftOut
