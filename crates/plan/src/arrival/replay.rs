@@ -284,8 +284,9 @@ fn nanos(text: &str) -> Option<u64> {
         return None;
     }
     let scale = 10u128.pow(fraction.len() as u32);
-    let exact = (parse(whole)? * scale + parse(fraction)?) * u128::from(unit);
-    u64::try_from((exact + scale / 2) / scale).ok()
+    let number = parse(whole)? * scale + parse(fraction)?;
+    let exact = number.checked_mul(u128::from(unit))?;
+    u64::try_from(exact.checked_add(scale / 2)? / scale).ok()
 }
 
 /// The part of a line that a fault shows.
@@ -400,6 +401,9 @@ mod tests {
                 "FILE:6: `1e9` is more than a year after the start: for times of day, from=first",
             ]
         );
+        // 2^128 ns and 1,000 s: too large to be counted, and not the rest of it
+        let huge = File::with("huge", "94522880.000000000000000000h\n");
+        assert!(huge.faults(None)[0].ends_with("is not a due time: seconds such as 1.25, or 250ms"));
         assert_eq!(file.faults(Some("3"))[0], "FILE:1: `1` has no column 3");
         assert_eq!(
             file.faults(Some("at")),
