@@ -6,7 +6,7 @@ use loadlens_plan::{Plan, Role, Workload};
 use serde_json::{json, Value};
 
 use crate::clock::monotonic_ns;
-use crate::worker::{Change, Level, CHANGE_AHEAD};
+use crate::worker::{Change, Level, AHEAD};
 
 use super::{limits, Run};
 
@@ -44,7 +44,7 @@ impl Run {
             }
             limits::check_changed(&changed, self.prepared.open_files)
                 .map_err(|shortage| format!("{}; {}", shortage.what, shortage.advice))?;
-            let at = monotonic_ns().saturating_sub(started.t0) + CHANGE_AHEAD;
+            let at = monotonic_ns().saturating_sub(started.t0) + AHEAD;
             if at >= started.control.end() {
                 return Err("the load ends before a change could take effect".to_owned());
             }

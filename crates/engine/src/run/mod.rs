@@ -30,7 +30,7 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::clock::monotonic_ns;
 use crate::script::{NoScript, Script, ScriptHost};
-use crate::worker::{Control, STOP_AHEAD};
+use crate::worker::{Control, AHEAD};
 
 pub use limits::Shortage;
 pub use merge::merge;
@@ -204,7 +204,7 @@ impl Run {
         let Some(started) = &self.started else { return };
         let now = monotonic_ns();
         let is_ahead = now + threads::START_AHEAD < started.t0;
-        let at = now.saturating_sub(started.t0) + STOP_AHEAD;
+        let at = now.saturating_sub(started.t0) + AHEAD;
         started.control.stop(if is_ahead { 0 } else { at });
     }
 

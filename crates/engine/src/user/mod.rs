@@ -265,6 +265,9 @@ impl User {
             scratch.skipped = scratch.program.flow.left_after(self.at);
         }
         let think = scratch.think?;
+        if scratch.quota.is_used_up() {
+            return None; // before it claims a record that no request needs
+        }
         if self.iterations != u64::MAX {
             self.iterations -= 1;
             if self.iterations == 0 {

@@ -12,11 +12,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use loadlens_base::units::MILLISECOND;
 use serde::{Deserialize, Serialize};
 
-/// A stop lies so far ahead that every thread sees it before it comes: all end at the same moment.
-pub const STOP_AHEAD: u64 = 25 * MILLISECOND;
-
-/// A change lies further ahead than a stop: a thread that has not looked for so long has noticed that it stood still.
-pub const CHANGE_AHEAD: u64 = 50 * MILLISECOND;
+/// A stop and a change of the load lie so far ahead that every thread sees them before they come, and all keep to the
+/// same moment: a thread that has not looked for so long has noticed that it stood still.
+pub const AHEAD: u64 = 50 * MILLISECOND;
 
 /// A new level of a load.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]

@@ -40,7 +40,7 @@ use crate::script::{NoScript, Script, ScriptSignal};
 use crate::user::{Event, Phase};
 
 use connections::Connections;
-pub use control::{Change, Control, Level, CHANGE_AHEAD, STOP_AHEAD};
+pub use control::{Change, Control, Level, AHEAD};
 use reply::Store;
 use shard::StreamShard;
 use stalls::{ServedUntil, Stalls};
@@ -507,11 +507,14 @@ impl<'p, C: Clock, N: Net, S: Script> Worker<'p, C, N, S> {
         } else {
             woken.min(end)
         };
-        let waited = until - now;
-        let engine = self.recorder.engine();
-        engine.loops += 1;
         // The timer would have ended the wait: what lasted longer was no wait.
         let overslept = woken.saturating_sub(now + timeout);
+        let mut waited = until - now;
+        if overslept > STALL {
+            waited = waited.saturating_sub(overslept);
+        }
+        let engine = self.recorder.engine();
+        engine.loops += 1;
         if is_idle_spin {
             engine.spinning_ns += waited;
         } else if timeout > 0 && !spins {
@@ -601,7 +604,7 @@ impl<'p, C: Clock, N: Net, S: Script> Worker<'p, C, N, S> {
         }
         self.shards[shard as usize].quota.close();
         if signal == ScriptSignal::EndRun {
-            self.control.stop(now + STOP_AHEAD);
+            self.control.stop(now + AHEAD);
             self.look_at_end();
         }
     }

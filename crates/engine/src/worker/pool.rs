@@ -24,7 +24,7 @@ pub struct Pool {
     pub called: u32,
     part: Part,
     /// Connections begun so far.
-    begun: u64,
+    pub begun: u64,
 }
 
 impl Pool {

@@ -267,8 +267,10 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
             Io::End | Io::Cut => Some(ClosedBy::Server),
             Io::Broken(_) => Some(ClosedBy::Error),
             Io::Bytes(count) => {
-                self.recorder.bytes_in(shard.stream, count);
-                self.recorder.unsolicited(shard.stream);
+                let stream = shard.stream;
+                self.recorder.bytes_in(stream, count);
+                self.recorder.unsolicited(stream);
+                self.connections.get_mut(index).bytes_in += count as u64;
                 Some(ClosedBy::Client)
             }
         }

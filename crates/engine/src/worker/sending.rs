@@ -16,7 +16,7 @@ use super::timers::{Kind, Timer, UserRef};
 use super::{Worker, SENDS_AT_ONCE};
 
 /// One in this many connects is tried as if it completed at once, even where earlier ones did not.
-const TRY_AGAIN: u32 = 64;
+const TRY_AGAIN: u64 = 64;
 
 impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
     /// Issues everything in the ready queue.
@@ -88,10 +88,11 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
             self.fail_unconnected(who, error, now);
             return;
         };
+        let tries_again = shard.pool.begun % TRY_AGAIN == 0;
         let number = shard.pool.next_number();
         self.recorder.opened(shard.stream);
         let (index, token) = self.connections.reserve();
-        let may_stand = shard.destination.stands_at_once || number % TRY_AGAIN == 0;
+        let may_stand = shard.destination.stands_at_once || tries_again;
         let begun = if may_stand {
             self.net.connect_quietly(&address, shard.stream, token)
         } else {
@@ -254,6 +255,7 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
         self.rendered.clear();
         if let Err(fault) = step.render(values, &mut context, &mut self.rendered) {
             // Nothing was sent: the connection is as good as before.
+            self.connections.get_mut(index).issued -= 1;
             let end = End {
                 ends_iteration: true,
                 ..End::failure(Outcome::Limit, fault.what(), 0)
@@ -277,6 +279,7 @@ impl<C: Clock, N: Net, S: Script> Worker<'_, C, N, S> {
         self.heed_script(who.shard, now);
         let Some(framing) = made else {
             // Nothing was sent: the connection is as good as before.
+            self.connections.get_mut(index).issued -= 1;
             let end = End::failure(Outcome::Limit, "the script has made no request", 0);
             self.record_end(who, Some(index), 0, end, now);
             self.release(index, now);

@@ -83,6 +83,23 @@ fn each_record_of_a_unique_feed_arrives_once_and_then_the_load_ends() {
 }
 
 #[test]
+fn a_feed_with_a_record_for_each_request_is_not_used_up() {
+    let _machine = shared();
+    let origin = origin(Config::default());
+    make_items(&origin, 100);
+    let (_file, feed) = ids("enough", 100, json!({"pick": "unique"}));
+
+    let load = delete(&origin, closed(10, 100), feed, 1);
+
+    assert_eq!(load["requests"]["ok"], json!(100), "{load}");
+    let used = &load["feeds"][0];
+    assert_eq!(
+        (&used["iterations"], &used["is_used_up"]),
+        (&json!(100), &json!(false))
+    );
+}
+
+#[test]
 fn the_shares_of_several_machines_use_a_unique_feed_up_together() {
     let _machine = shared();
     let origin = origin(Config::default());

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use loadlens_base::Random;
 use loadlens_engine::run::result::{Conclusion, Ends};
 use loadlens_engine::worker::shard::StreamShard;
-use loadlens_engine::worker::{Change, Control, Level, Settings, Worker, WorkerEnd, CHANGE_AHEAD};
+use loadlens_engine::worker::{Change, Control, Level, Settings, Worker, WorkerEnd, AHEAD};
 use loadlens_plan::arrival::Part;
 use loadlens_plan::program::{Program, StreamProgram};
 use loadlens_plan::{Plan, Role, Share, Stream};
@@ -264,7 +264,7 @@ fn take_turns(
             let changed = control.change(|before| {
                 let latest = before.last().map(|change| change.new);
                 Ok::<Change, ()>(Change {
-                    at: latest_clock + CHANGE_AHEAD,
+                    at: latest_clock + AHEAD,
                     stream: 0,
                     old: latest.or(planned).ok_or(())?,
                     new,
