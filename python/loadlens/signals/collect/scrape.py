@@ -10,7 +10,7 @@ import http.client
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 from urllib.parse import urlsplit
@@ -132,8 +132,8 @@ class _Scraper:
         own = {"service": self.target.service, "replica": str(self.target.replica)}
         for family in text_string_to_metric_families(text):
             for sample in family.samples:
-                # ours win: which replica a row is of must not depend on what the service calls itself
-                yield Row(sample.name, labels(**{**sample.labels, **own}), "", sample.value, time_ns)
+                text = labels(**_renamed(sample.labels, own), **own)
+                yield Row(sample.name, text, "", sample.value, time_ns)
 
 
 class ScrapeMonitor(Monitor):
@@ -190,6 +190,18 @@ def _get(target: ScrapeTarget) -> str:
     if page.status != 200:
         raise OSError(f"status {page.status}")
     return page.text
+
+
+def _renamed(exported: Mapping[str, str], own: Iterable[str]) -> dict[str, str]:
+    """Return the labels of a sample; clashing ones are renamed as Prometheus does."""
+    renamed = dict(exported)
+    for name in own:
+        if name in exported:
+            free = f"exported_{name}"
+            while free in renamed:
+                free = f"exported_{free}"
+            renamed[free] = renamed.pop(name)
+    return renamed
 
 
 def _words(error: Exception) -> str:

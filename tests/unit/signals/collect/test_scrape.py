@@ -31,6 +31,9 @@ seconds_bucket{le="0.1"} 4
 seconds_bucket{le="+Inf"} 5
 seconds_sum 0.75
 seconds_count 5
+# TYPE routed_total counter
+routed_total{service="a"} 100
+routed_total{service="b",exported_service="c"} 5
 """
 
 
@@ -80,6 +83,22 @@ def test_samples_keep_their_names_and_labels_and_get_service_and_replica(base: s
     assert value(rows, "seconds_sum") == 0.75
     assert value(rows, "scrapes", service="api", replica="1") == 1
     assert value(rows, "scrape_seconds", service="api", replica="1") > 0
+
+
+def test_labels_named_service_and_replica_of_the_service_itself_are_renamed_as_prometheus_does(
+    base: str,
+) -> None:
+    monitor = scraping(f"{base}/metrics")
+    rows = read(monitor, last=True)
+    monitor.close()
+
+    # Prometheus' documentation of honor_labels, and mutateSampleLabels in its scrape/scrape.go
+    own = {"service": "api", "replica": "1"}
+    assert [json.loads(row.labels) for row in rows if row.metric == "routed_total"] == [
+        {**own, "exported_service": "a"},
+        {**own, "exported_service": "c", "exported_exported_service": "b"},
+    ]
+    assert value(rows, "requests_total", path="/a b", exported_replica="theirs", **own) == 12
 
 
 def test_every_scrape_is_counted(base: str) -> None:
