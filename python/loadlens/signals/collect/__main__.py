@@ -42,7 +42,7 @@ class _Spec:
 
 
 class Sink:
-    """Lines appended to the readings, a tick at a time."""
+    """Lines appended to the readings, those of one monitor at a time."""
 
     def __init__(self, path: str) -> None:
         self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
@@ -122,6 +122,7 @@ class Loop:
         for monitor in self._monitors:
             for row in _rows(monitor, now, last=last):
                 self._sink.add(line(monitor.name, row, now))
+            self._sink.flush()  # the next monitor may wait for a service until this process is killed
         for row in (
             reading(MonitorMetrics.tick_late_s, NO_LABELS, (now - due) / 1e9),
             reading(MonitorMetrics.cost_cpu_s, NO_LABELS, time.process_time()),

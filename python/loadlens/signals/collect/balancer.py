@@ -11,7 +11,7 @@ from loadlens.model.plain import read
 from loadlens.model.readings import BalancerMetrics
 from loadlens.signals.collect.monitor import Monitor, Row, labels, reading
 from loadlens.signals.collect.scene import Scene
-from loadlens.signals.collect.tail import Tail, wait_for_writers
+from loadlens.signals.collect.tail import LONGEST_WAIT_S, Tail, wait_for_writers
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +29,11 @@ class Logs:
 
     monitor: ClassVar[str] = "balancer"
     logs: tuple[BalancerLog, ...]
+
+    @property
+    def waits_s(self) -> float:
+        """For writers of the logs."""
+        return LONGEST_WAIT_S
 
 
 def wanted(scene: Scene) -> Logs | None:

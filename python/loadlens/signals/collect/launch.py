@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from dataclasses import Field, asdict, dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, ClassVar, Protocol, Self
+from typing import IO, Any, ClassVar, Protocol, Self, runtime_checkable
 
 from loadlens.errors import TestbedError
 
 _READY_WITHIN_S = 20.0
-_STOP_WITHIN_S = 10.0  # the last scrape may take its whole time-out
+_STOP_WITHIN_S = 10.0  # besides what the monitors may wait for others
 
 
 class Source(Protocol):
@@ -25,6 +25,16 @@ class Source(Protocol):
 
     monitor: ClassVar[str]
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+
+@runtime_checkable
+class Waiting(Protocol):
+    """Settings of a monitor that waits for others when it ends."""
+
+    @property
+    def waits_s(self) -> float:
+        """The longest that it may wait from the end of the load to its last reading."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +50,19 @@ class MonitorSpec:
         sources = [{**asdict(source), "monitor": source.monitor} for source in self.sources]
         return json.dumps({"interval_s": self.interval_s, "sources": sources})
 
+    @property
+    def stop_within_s(self) -> float:
+        """Time from the request to end until the monitors are killed; one waits after the other."""
+        return _STOP_WITHIN_S + sum(s.waits_s for s in self.sources if isinstance(s, Waiting))
+
 
 class MonitorProcess:
     """The running monitors."""
 
-    def __init__(self, process: subprocess.Popen[bytes], complaints: IO[bytes]) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], complaints: IO[bytes], stop_within_s: float) -> None:
         self._process = process
         self._complaints = complaints
+        self._stop_within_s = stop_within_s
 
     @property
     def pid(self) -> int:
@@ -63,13 +79,13 @@ class MonitorProcess:
             self._process.stdin.close()
         words: str | None = None
         try:
-            status = self._process.wait(_STOP_WITHIN_S)
+            status = self._process.wait(self._stop_within_s)
             if status != 0:
                 words = f"the monitors ended with exit status {status}"
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-            words = f"the monitors did not end within {_STOP_WITHIN_S:g} s and were killed"
+            words = f"the monitors did not end within {self._stop_within_s:g} s and were killed"
         complaint = self._last_complaint()
         return (f"{words}: {complaint}" if words and complaint else words or complaint) or None
 
@@ -118,7 +134,7 @@ def start(spec: MonitorSpec, out: Path) -> MonitorProcess:
         env=environment,
         start_new_session=True,
     )
-    monitors = MonitorProcess(process, complaints)
+    monitors = MonitorProcess(process, complaints, spec.stop_within_s)
     assert process.stdin is not None
     assert process.stdout is not None
     try:

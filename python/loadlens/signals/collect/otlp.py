@@ -35,6 +35,7 @@ _LONGEST_LINE: Final = 1_000
 _MOST_CONNECTIONS: Final = 64
 _WITHIN_S: Final = 10.0  # of silence on a connection
 _QUIET_S: Final = 0.7  # after the end: exporters that we set up send every half second
+_LONGEST_WAIT_S: Final = 3 * _QUIET_S
 _MOST_WHYS: Final = 20
 _MOST_NAMES: Final = 4_096  # that are looked through for credentials only once
 
@@ -57,6 +58,11 @@ class Receiver:
     monitor: ClassVar[str] = "otlp"
     host: str
     port: int
+
+    @property
+    def waits_s(self) -> float:
+        """For exporters."""
+        return _LONGEST_WAIT_S
 
 
 def wanted(scene: Scene) -> Receiver | None:
@@ -103,7 +109,7 @@ class OtlpMonitor(Monitor):
     def tick(self, now_ns: int, *, last: bool) -> Iterable[Row]:
         """Yield spans and lines that came since the last tick, and how many were left out."""
         if last and self._received:
-            end = now_ns + int(3 * _QUIET_S * 1e9)
+            end = now_ns + int(_LONGEST_WAIT_S * 1e9)
             while (
                 left := min(end, max(now_ns, self._last_ns) + int(_QUIET_S * 1e9)) - time.monotonic_ns()
             ) > 0:

@@ -71,6 +71,11 @@ class Databases:
     monitor: ClassVar[str] = "postgres"
     databases: tuple[Database, ...]
 
+    @property
+    def waits_s(self) -> float:
+        """For servers that do not answer, in the tick that runs and in the last one."""
+        return 2 * _WITHIN_S * len(self.databases)
+
 
 def wanted(scene: Scene) -> Databases | None:
     """Every PostgreSQL server of the testbed."""

@@ -22,6 +22,7 @@ from loadlens.signals.collect.monitor import Monitor, Row, labels, reading
 from loadlens.signals.collect.scene import Scene
 
 _WITHIN_S = 5.0
+_WAIT_S = _WITHIN_S + 1.0  # for an answer; one that comes in pieces may take longer, and is then missed
 _LONGEST_WORDS = 200
 
 
@@ -42,6 +43,11 @@ class Scrapes:
 
     monitor: ClassVar[str] = "scrape"
     targets: tuple[ScrapeTarget, ...]
+
+    @property
+    def waits_s(self) -> float:
+        """For scrapes that run, and for the last ones."""
+        return 2 * _WAIT_S
 
 
 def wanted(scene: Scene) -> Scrapes | None:
@@ -81,9 +87,9 @@ class _Scraper:
         else:
             self._rows.append(self._missed("the last scrape still runs", now_ns))
 
-    def wait(self) -> None:
+    def wait(self, within_s: float = _WAIT_S) -> None:
         """Until the fetch that runs is done, or out of time."""
-        self._idle.wait(_WITHIN_S + 1.0)
+        self._idle.wait(within_s)
 
     def take(self) -> Iterable[Row]:
         """The rows that have come since the last call."""
@@ -161,18 +167,24 @@ class ScrapeMonitor(Monitor):
         """
         is_bracket = last or not self._has_ticked
         self._has_ticked = True
+        if last:
+            self._wait()
         for scraper in self._scrapers:
-            if last:
-                scraper.wait()
             if last or now_ns >= scraper.next_ns:
                 scraper.ask(now_ns)
                 step = int(scraper.target.every_s * 1e9)
                 # from the grid, not from now: ticks that are a little late must not add up
                 scraper.next_ns = max(scraper.next_ns, now_ns - step // 2) + step
+        if is_bracket:
+            self._wait()
         for scraper in self._scrapers:
-            if is_bracket:
-                scraper.wait()
             yield from scraper.take()
+
+    def _wait(self) -> None:
+        """Wait for the fetches that run, all of them at one time."""
+        until = time.monotonic() + _WAIT_S
+        for scraper in self._scrapers:
+            scraper.wait(max(0.0, until - time.monotonic()))
 
     def close(self) -> None:
         """End the threads."""

@@ -10,7 +10,7 @@ from typing import ClassVar
 from loadlens.model.readings import ServerTimesMetrics
 from loadlens.signals.collect.monitor import Monitor, Row, labels, reading
 from loadlens.signals.collect.scene import Scene
-from loadlens.signals.collect.tail import Tail, wait_for_writers
+from loadlens.signals.collect.tail import LONGEST_WAIT_S, Tail, wait_for_writers
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,11 @@ class Files:
 
     monitor: ClassVar[str] = "server_times"
     files: tuple[TimesFile, ...]
+
+    @property
+    def waits_s(self) -> float:
+        """For writers of the files."""
+        return LONGEST_WAIT_S
 
 
 def wanted(scene: Scene) -> Files | None:

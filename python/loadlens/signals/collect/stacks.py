@@ -68,6 +68,11 @@ class Roots:
     monitor: ClassVar[str] = "stacks"
     processes: tuple[Root, ...]
 
+    @property
+    def waits_s(self) -> float:
+        """For the programs that read profiles: to end, to print samples and to find lines."""
+        return 3 * native_frames.WITHIN_S * len(self.processes)
+
 
 def wanted(scene: Scene) -> Roots | None:
     """The processes of the services, in a trial that is there for their stacks."""

@@ -10,7 +10,7 @@ MOST_BYTES_A_TICK = 16 << 20  # of each file; the rest comes with the next tick,
 _LONGEST_LINE = 64 << 10
 # nginx writes its log every 0.2 s, and a service out of its CPU quota stands still for up to 0.1 s
 _QUIET_S = 0.4
-_LONGEST_WAIT_S = 3.0
+LONGEST_WAIT_S = 3.0
 
 
 class Tail:
@@ -54,7 +54,7 @@ class Tail:
 
 def wait_for_writers(tails: Sequence[Tail]) -> None:
     """Wait until no file has grown for 0.4 s, at most 3 s: an answer is sent before it is written down."""
-    end = time.monotonic() + _LONGEST_WAIT_S
+    end = time.monotonic() + LONGEST_WAIT_S
     sizes = None
     while sizes != (sizes := [tail.size() for tail in tails]) and time.monotonic() < end:
         time.sleep(_QUIET_S)

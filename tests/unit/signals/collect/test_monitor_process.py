@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -118,6 +122,69 @@ def test_a_source_that_fails_is_a_gap_in_the_record_and_the_others_go_on(tmp_pat
     assert complaint is None
     assert {row["value"] for row in rows if row["metric"] == "missed"} == {None}
     assert any(row["metric"] == "run_s" for row in rows)
+
+
+@pytest.fixture
+def silent() -> Iterator[ScrapeTarget]:
+    """A target that answers one scrape, accepts all others and sends a byte of each second, without end."""
+    server = socket.create_server(("127.0.0.1", 0))
+    taken: list[socket.socket] = []
+
+    def serve() -> None:
+        with contextlib.suppress(OSError):  # the test ended
+            first, _ = server.accept()
+            first.recv(1 << 16)
+            first.sendall(b"HTTP/1.0 200 OK\r\n\r\nhits_total 1\n")
+            first.close()
+            while True:
+                taken.append(server.accept()[0])
+                threading.Thread(target=drip, args=(taken[-1],), daemon=True).start()
+
+    def drip(connection: socket.socket) -> None:
+        with contextlib.suppress(OSError):  # the scrape or the test ended
+            connection.sendall(b"HTTP/1.0 200 OK\r\nX-Silent: ")
+            while True:
+                connection.sendall(b"-")
+                time.sleep(1.0)
+
+    threading.Thread(target=serve, daemon=True).start()
+    yield ScrapeTarget("api", 1, f"http://127.0.0.1:{server.getsockname()[1]}/metrics", every_s=0.2)
+    server.shutdown(socket.SHUT_RDWR)
+    for each in (server, *taken):
+        each.close()
+
+
+def test_closing_readings_are_on_disk_while_the_next_source_still_waits(
+    tmp_path: Path, silent: ScrapeTarget
+) -> None:
+    out = tmp_path / "readings.jsonl"
+    monitors = start(MonitorSpec([this_process(), Scrapes((silent,))], interval_s=60.0), out)
+
+    os.kill(monitors.pid, signal.SIGTERM)
+    wait_for(out, "run_s", 2)
+    os.kill(monitors.pid, signal.SIGKILL)
+    monitors.stop()
+
+    ends_of_ticks = [row for row in rows_of(out) if row["metric"] == "cost_cpu_s"]
+    assert len(ends_of_ticks) == 1  # of the first
+
+
+@pytest.mark.slow
+def test_targets_that_never_answer_take_no_other_reading_from_the_record(
+    tmp_path: Path, silent: ScrapeTarget
+) -> None:
+    out = tmp_path / "readings.jsonl"
+    spec = MonitorSpec([this_process(), Scrapes((silent, silent)), Host()], interval_s=0.2)
+    monitors = start(spec, out)
+    wait_for(out, "missed", 1)  # a scrape runs
+    began_ns = time.monotonic_ns()
+
+    complaint = monitors.stop()
+
+    assert complaint is None
+    closing = [row for row in rows_of(out) if row["t"] >= began_ns]
+    assert {"proc", "host", "scrape", "monitor"} == {row["source"] for row in closing}
+    assert time.monotonic_ns() - began_ns < 15e9  # both targets are waited for at one time, 6 s twice
 
 
 def test_an_unknown_source_is_an_error_with_the_reason(tmp_path: Path) -> None:
