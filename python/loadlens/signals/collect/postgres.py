@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
@@ -158,7 +159,8 @@ def _rows(service: str, connection: Connection, *, with_size: bool) -> Iterator[
             PostgresMetrics.connections, labels(service=service, state=state, wait=wait), int(count)
         )
     yield reading(PostgresMetrics.longest_transaction_s, of, round(longest, 6))
-    waiting, locks, wait_s = connection.run(_locks_of(connection))[0]
+    version = str(connection.parameter_statuses.get(_VERSION, ""))
+    waiting, locks, wait_s = connection.run(locks_query(version))[0]
     yield reading(PostgresMetrics.locks_waited_for, of, int(waiting))
     yield reading(PostgresMetrics.locks_held, of, int(locks) - int(waiting))
     yield reading(
@@ -171,10 +173,10 @@ def _rows(service: str, connection: Connection, *, with_size: bool) -> Iterator[
         yield reading(PostgresMetrics.database_bytes, of, int(connection.run(_SIZE)[0][0]))
 
 
-def _locks_of(connection: Connection) -> str:
-    """Return the query for locks; waiting times exist since version 14."""
-    version = str(connection.parameter_statuses.get(_VERSION, "0"))
-    return _LOCKS if int(version.partition(".")[0]) >= 14 else _LOCKS_BEFORE_14
+def locks_query(version: str) -> str:
+    """Return the query for locks; waiting times exist since version 14. A version may be `17beta1`."""
+    number = re.match(r"\d+", version)
+    return _LOCKS if number is not None and int(number[0]) >= 14 else _LOCKS_BEFORE_14
 
 
 def _words(error: Exception) -> str:

@@ -15,7 +15,7 @@ import pytest
 
 from loadlens.model.readings import METRICS
 from loadlens.model.topology import Service
-from loadlens.signals.collect.postgres import Database, Databases, PostgresMonitor
+from loadlens.signals.collect.postgres import Database, Databases, PostgresMonitor, locks_query
 from loadlens.testbed import Testbed
 from tests.end_to_end.testbed_cases import bed_of
 from tests.unit.signals.collect.test_monitor import read, value
@@ -129,3 +129,18 @@ def test_a_sort_without_memory_for_it_shows_as_temporary_files(bed: Testbed) -> 
     assert {(row.metric, row.unit) for row in after} == {
         (metric.name, metric.unit) for metric in METRICS["postgres"]
     }
+
+
+@pytest.mark.parametrize(
+    ("version", "has_times"),
+    [  # pg_locks.waitstart is new in 14; versions as the servers and packages of Debian report them
+        ("13.14", False),
+        ("14", True),
+        ("15.18 (Debian 15.18-0+deb12u1)", True),
+        ("16beta1", True),
+        ("17devel", True),
+        ("", False),
+    ],
+)
+def test_waiting_times_are_read_from_every_version_that_has_them(version: str, has_times: bool) -> None:
+    assert ("waitstart" in locks_query(version)) == has_times
