@@ -19,7 +19,7 @@ from typing import ClassVar, Final
 
 from loadlens.machine.listening_sockets import name_of, with_descendants
 from loadlens.machine.peers import Ends
-from loadlens.model.readings import BackendsMetrics
+from loadlens.model.readings import BackendsMetrics, MonitorMetrics
 from loadlens.signals.collect.monitor import NO_LABELS, Monitor, Row, labels, reading
 from loadlens.signals.collect.scene import Scene
 
@@ -92,6 +92,7 @@ class BackendsMonitor(Monitor):
         self._own: set[str] = set()  # clients that are services
         self._looks: Counter[str] = Counter()  # at clients that are not known as services
         self._looked_ns = 0
+        self._reported: set[str] = set()  # reasons why a sample failed
         self._rows: deque[Row] = deque()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="backends", daemon=True)
@@ -116,15 +117,23 @@ class BackendsMonitor(Monitor):
     def _run(self) -> None:
         while not self._ended.wait(EVERY_S):
             now_ns = time.monotonic_ns()
-            if now_ns - self._looked_ns >= (KNOWN_S if self._own else LOOK_AGAIN_S) * 1e9:
-                self._looked_ns = now_ns
-                self._look()
-            for server, own in self._servers.items():
-                self._rows.extend(self._sample(server, own, now_ns))
-            if self._servers:
-                self._rows.append(
-                    reading(BackendsMetrics.sampling_cpu_s, NO_LABELS, time.thread_time(), now_ns)
-                )
+            try:
+                self._rows.extend(self._moment(now_ns))
+            except Exception as error:  # whatever it is, the thread goes on and the gap is in the record
+                why = f"{type(error).__name__}: {error}"[:300]
+                if why not in self._reported:
+                    self._reported.add(why)
+                    self._rows.append(reading(MonitorMetrics.missed, labels(why=why), None, now_ns))
+
+    def _moment(self, now_ns: int) -> Iterator[Row]:
+        """Yield a sample of every server, after a look for them if one is due."""
+        if now_ns - self._looked_ns >= (KNOWN_S if self._own else LOOK_AGAIN_S) * 1e9:
+            self._looked_ns = now_ns
+            self._look()
+        for server, own in self._servers.items():
+            yield from self._sample(server, own, now_ns)
+        if self._servers:
+            yield reading(BackendsMetrics.sampling_cpu_s, NO_LABELS, time.thread_time(), now_ns)
 
     def _look(self) -> None:
         """Look for servers, which have processes with titles, and for clients that are services."""

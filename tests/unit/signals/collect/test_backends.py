@@ -19,6 +19,7 @@ import pytest
 
 from loadlens.model.readings import BackendsMetrics, Labels
 from loadlens.model.topology import Service
+from loadlens.signals.collect import backends
 from loadlens.signals.collect.backends import Backend, BackendsMonitor, Callers, Root, backend_of
 from loadlens.signals.collect.monitor import Row
 from loadlens.testbed import Testbed
@@ -56,6 +57,27 @@ from tests.end_to_end.testbed_cases import bed_of
 )
 def test_a_title_says_who_is_connected_and_the_state(title: str, expected: Backend | None) -> None:
     assert backend_of(title) == expected
+
+
+def test_a_sample_that_fails_is_a_row_once_and_sampling_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[object] = []
+
+    def fail(pids: object) -> set[int]:
+        looked.append(pids)
+        raise OSError("no room")
+
+    monkeypatch.setattr(backends, "with_descendants", fail)
+    monkeypatch.setattr(backends, "LOOK_AGAIN_S", 0.0)
+    with watching(Root("app", os.getpid())) as monitor:
+        until = time.monotonic() + 20
+        while len(looked) < 3 and time.monotonic() < until:
+            time.sleep(0.01)
+    rows = list(monitor.tick(time.monotonic_ns(), last=False))
+
+    assert len(looked) >= 3
+    assert [(row.metric, row.value, Labels.of(row.labels).why) for row in rows] == [
+        ("missed", None, "OSError: no room")
+    ]
 
 
 # --- a real server -----------------------------------------------------------------------------------------
