@@ -92,7 +92,10 @@ class SampledMonitor(Monitor):
         self._silent_after_ns = time.monotonic_ns() + _SILENT_NS
 
     def tick(self, now_ns: int, *, last: bool) -> Iterable[Row]:
-        """Yield the samples since the last tick, each at its own time, and once that a replica is silent."""
+        """Yield the samples since the last tick, each at its own time.
+
+        One row says that a replica is silent, and one at the end how many lines could not be read.
+        """
         for replica in self._replicas:
             for name, tail in _tails(replica):
                 for line in tail.lines(last=last):
@@ -101,10 +104,16 @@ class SampledMonitor(Monitor):
                         tail.faulty += 1
                     elif sample.time_ns is None or sample.time_ns >= self._since_ns:
                         replica.is_heard = True
-                        yield from self.rows(sample)
+                        try:
+                            yield from list(self.rows(sample))
+                        except ValueError:
+                            tail.faulty += 1
+            faulty = sum(tail.faulty for tail in replica.tails.values())
+            if last and faulty:
+                yield _missed(replica.folder, f"lines of samples that could not be read: {faulty}")
             if not replica.is_heard and (last or now_ns >= self._silent_after_ns):
                 replica.is_heard = True  # said once
-                yield _silent(replica.folder, self.silent_because)
+                yield _missed(replica.folder, f"no sample came: {self.silent_because}")
 
     def close(self) -> None:
         """Close the files."""
@@ -134,6 +143,7 @@ def _sample(folder: Folder, name: str, line: bytes) -> Sample | None:
         return None
 
 
-def _silent(folder: Folder, because: str) -> Row:
-    text = labels(service=folder.service, replica=folder.replica, why=f"no sample came: {because}")
-    return reading(MonitorMetrics.missed, text, None)
+def _missed(folder: Folder, why: str) -> Row:
+    return reading(
+        MonitorMetrics.missed, labels(service=folder.service, replica=folder.replica, why=why), None
+    )

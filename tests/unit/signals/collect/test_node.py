@@ -202,3 +202,16 @@ def test_samples_of_an_earlier_trial_are_left_out_and_broken_lines_too(tmp_path:
     (tmp_path / "7-0.jsonl").write_text(f"{old}\n{{broken\n[]\n")
 
     assert metrics(read(opened(NodeMonitor(), tmp_path))) == set()
+
+
+def test_lines_that_cannot_be_read_are_counted_in_a_row_at_the_end(tmp_path: Path) -> None:
+    incomplete = json.dumps({"t": time.monotonic_ns()})
+    (tmp_path / "7-0.jsonl").write_text(f"{{broken\n[]\n{incomplete}\n")
+    monitor = opened(NodeMonitor(), tmp_path)
+
+    before, rows = read(monitor), read(monitor, last=True)
+    monitor.close()
+
+    assert before == []
+    whys = [json.loads(row.labels)["why"] for row in rows if row.metric == "missed"]
+    assert "lines of samples that could not be read: 3" in whys  # broken, a list, and one without figures
