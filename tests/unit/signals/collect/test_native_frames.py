@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from loadlens.machine.listening_sockets import with_descendants
 from loadlens.model.stacks import Frame
 from loadlens.signals.collect.threads import NotRead, native_frames
+from tests.end_to_end.testbed_cases import is_alive, still_there
 from tests.unit.signals.collect.test_monitor import read
 from tests.unit.signals.collect.test_stacks import opened, places
 
@@ -50,6 +52,30 @@ def test_a_native_program_is_at_the_line_that_computes(tmp_path: Path) -> None:
     (seen,) = places(rows, process.pid).values()
     (line,) = (n for n, text in enumerate(SOURCE.splitlines(), 1) if text.endswith("// computes"))
     assert (line, "", True) in seen
+
+
+@pytest.mark.skipif(shutil.which("perf") is None, reason="no perf here")
+def test_perf_ends_when_the_monitors_are_killed() -> None:
+    code = (
+        "import sys, time; from loadlens.signals.collect.threads.native_frames import NativeProfiler\n"
+        "NativeProfiler(int(sys.argv[1])).begin(); print('ready', flush=True); time.sleep(60)"
+    )
+    busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    monitors = subprocess.Popen([sys.executable, "-c", code, str(busy.pid)], stdout=subprocess.PIPE)
+    try:
+        assert monitors.stdout is not None
+        is_ready = monitors.stdout.readline() == b"ready\n"
+        started = with_descendants([monitors.pid]) - {monitors.pid}
+        monitors.kill()
+        monitors.communicate()
+        left = still_there(lambda: [pid for pid in started if is_alive(pid)], within_s=3.0)
+    finally:
+        busy.kill()  # with it perf ends in any case
+        busy.wait()
+
+    assert is_ready
+    assert started
+    assert left == []
 
 
 def test_frames_outside_of_the_program_keep_their_names_and_unknown_ones_are_left_out() -> None:

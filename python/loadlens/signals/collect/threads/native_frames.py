@@ -6,6 +6,7 @@ line can be named, and nothing is sampled. Of a thread that waits only the kerne
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 import shutil
@@ -33,6 +34,8 @@ _PLACE: Final = re.compile(r"^(?P<file>.*):(?P<line>\d+|\?)")
 _HASH: Final = re.compile(r"::h[0-9a-f]{16}$")  # of Rust
 _LIBRARIES: Final = re.compile(r"^/(usr|build|rustc)/|/\.cargo/(registry|git)/|/pkg/mod/|/vendor/|/_deps/")
 
+_PR_SET_PDEATHSIG: Final = 1
+
 
 class NativeProfiler:
     """Samples the threads of one native process."""
@@ -49,11 +52,14 @@ class NativeProfiler:
             raise NotRead(NOT_INSTALLED)
         self._sampled = tempfile.TemporaryFile()  # noqa: SIM115  # closed at the end
         command = [program, "record", "-q", "-e", "cpu-clock", "-F", str(PER_S), "-g", "-k", "mono"]
+        prctl = ctypes.CDLL(None).prctl  # found before the fork
         self._perf = subprocess.Popen(
             [*command, "-p", str(self._pid), "-o", "-", "--", "sleep", str(AT_MOST_S)],
             stdin=subprocess.DEVNULL,
             stdout=self._sampled,
             stderr=subprocess.PIPE,
+            # if the monitors' process is killed, perf ends too, and ends what it has started
+            preexec_fn=lambda: prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0),
         )
         until = time.monotonic() + WITHIN_S
         while self._perf.poll() is None and time.monotonic() < until:
