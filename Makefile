@@ -116,7 +116,7 @@ install: $(VENV)/.installed
 
 # What is downloaded mostly waits: the engine is compiled meanwhile.
 tools:
-	@$(MAKE) --no-print-directory --jobs 2 $(VENV)/.installed $(VENV)/.developing
+	@$(MAKE) --silent --no-print-directory --jobs 2 $(VENV)/.installed $(VENV)/.developing
 
 $(VENV)/.packages: pyproject.toml requirements/run.txt tools/prerequisites.sh
 	@bash tools/prerequisites.sh
