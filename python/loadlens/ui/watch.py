@@ -44,6 +44,9 @@ class Watch:
         self.path = path
         self._cannot = cannot
         self.state: RunState | None = None
+        self._has_changed = (
+            False  # since the pages were sent the run, whichever request saw it; under the lock
+        )
         self._trial: TrialColumns | None = None
         self._answer: tuple[float, list[str] | None] = (
             0.0,
@@ -70,7 +73,7 @@ class Watch:
         """Return the messages of a new page, which begin with everything so far."""
         page: queue.Queue[Message] = queue.Queue(MOST_WAITING)
         with self._lock:
-            self._send(self._look())  # to the others, so that all of them continue from here
+            self._send_news()  # to the others, so that all of them continue from here
             if self.state is not None:
                 page.put_nowait(message("run", self._document(self.state)))
             if self._trial is not None:
@@ -91,7 +94,7 @@ class Watch:
         self._must_end.set()
         with self._lock:
             if self._pages:
-                self._send(self._look())
+                self._send_news()
             self._close()
 
     def _follow(self) -> None:
@@ -104,13 +107,11 @@ class Watch:
                 if not self._pages:
                     self._thread = None
                     return
-                messages = self._look()
-                is_over = self.state is not None and self.state.state in OVER
-                if not messages and not is_over:
-                    messages = [("tick", {})]  # nothing is new, and the server is there
-                self._send(messages)
-                if is_over:
+                has_news = self._send_news()
+                if self.state is not None and self.state.state in OVER:
                     self._close()
+                elif not has_news:
+                    self._send([("tick", {})])  # the server is there
 
     def _document(self, state: RunState) -> dict[str, Any]:
         why = self._cannot(state)
@@ -149,21 +150,33 @@ class Watch:
         if self._answer[0] == ended_s:  # it was not resumed meanwhile
             self._answer = (ended_s, made)
 
-    def _refresh(self) -> bool:
+    def _refresh(self) -> None:
         if self.state is None or self.state.is_replaced:
             if not record.is_record(self.path):
-                return False
-            self.state, self._trial = RunState(self.path), None
-        return self.state.refresh()
+                return
+            self.state, self._trial, self._has_changed = RunState(self.path), None, True
+        self._has_changed |= self.state.refresh()
+
+    def _send_news(self) -> bool:
+        """Send what changed to all pages; return False if nothing did."""
+        try:
+            messages = self._look()
+            self._send(messages)
+        except Exception as fault:  # of any kind: pages would go on showing the last state as the present one
+            self._has_changed = True  # it was not sent
+            messages = [("fault", {"error": f"cannot read what is new: {type(fault).__name__}: {fault}"})]
+            self._send(messages)
+        return bool(messages)
 
     def _look(self) -> list[tuple[str, Any]]:
         """Return what changed since the last look."""
         messages: list[tuple[str, Any]] = []
-        has_changed = self._refresh()
+        self._refresh()
         if self.state is None:
             return messages
-        if has_changed:
+        if self._has_changed:
             messages.append(("run", self._document(self.state)))
+            self._has_changed = False
         newest = self.state.newest_trial
         if newest is None:
             return messages
