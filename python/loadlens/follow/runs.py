@@ -82,7 +82,10 @@ class RunState:
             self._fault = fault.message if isinstance(fault, LoadlensError) else f"damaged: {fault}"
         self._is_quiet = self._writer is None and not events
         for event in events:
-            self._take(event)
+            try:
+                self._take(event)
+            except (KeyError, TypeError, ValueError) as fault:
+                self._fault = f"damaged event: {fault!r}"
         return bool(events) or before != (self._is_written, self._fault)
 
     @property

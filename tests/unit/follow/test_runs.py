@@ -11,7 +11,7 @@ import pytest
 
 from loadlens.follow.runs import RunState
 from loadlens.model.trial import TrialStatus
-from loadlens.record import TrialEnd, create_run, resume_run
+from loadlens.record import TrialEnd, create_run, disk, resume_run
 from tests import records
 
 
@@ -115,3 +115,14 @@ def test_who_writes_is_asked_again_only_once_something_was_written(
         writer.event("resumed", environment={}, command=[])
         run.refresh()
         assert (looked, run.state) == ([run.path], "running")
+
+
+def test_an_event_without_its_time_is_a_fault_and_the_events_after_it_count(tmp_path: Path) -> None:
+    run = run_of_one_trial(tmp_path / "run", TrialStatus.COMPLETE)
+    for event in ({"event": "warned", "words": "x"}, {"event": "ended", "unix_ns": 9, "complete": 1}):
+        disk.append_checked_line(tmp_path / "run" / "events.jsonl", event)
+
+    assert run.refresh()
+
+    assert run.state == "finished"
+    assert run.summary()["words"] == "damaged event: KeyError('unix_ns')"
