@@ -33,6 +33,21 @@ def test_local_nodes_send_what_one_engine_would() -> None:
     assert [node["streams"][0]["ok"] for node in result["nodes"]] == [REQUESTS / 2, REQUESTS / 2]
 
 
+def test_a_plan_longer_than_a_pipe_holds_is_carried_by_all_nodes() -> None:
+    with origin(origin_program(), cpu=0) as server, connect(place_of("local:2")) as fleet:
+        plan = plan_of(server, Closed(users=4, requests=4))
+        steps = tuple(
+            Step(f"step {number}", "GET", "/", headers=(("x-long", "y" * 400),)) for number in range(800)
+        )
+        stream = replace(plan.streams[0], scenarios=(Scenario("long", 1.0, steps),))
+
+        result = run_trial(fleet, replace(plan, streams=(stream,)))
+        served = settled_books(server)
+
+    assert result["status"] == "complete"
+    assert result["streams"][0]["requests"]["ok"] == served["answered"] == 4
+
+
 class Follower(Listener):
     """Looks at the live files of the nodes while they make the load, as a page does."""
 

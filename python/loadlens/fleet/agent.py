@@ -18,6 +18,7 @@ import time
 from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any, Final
 
 import distributed
@@ -56,6 +57,7 @@ class Agent:
             (self._folder / name).mkdir()
         self._child: subprocess.Popen[bytes] | None = None
         self._said: deque[str] = deque()
+        self._messages: SimpleQueue[bytes | None] = SimpleQueue()  # to the process; None: no more
         self._called_s = time.monotonic()
         self._lock = threading.Lock()
         self._is_closed = False
@@ -87,28 +89,22 @@ class Agent:
                 env=os.environ | {NODE_VARIABLE: "1"},
                 start_new_session=True,  # Ctrl-C at a terminal is the controller's
             )
-        assert child.stdin is not None
-        os.set_blocking(child.stdin.fileno(), False)
         with self._lock:
-            self._child, self._said = child, deque()
+            self._child, self._said, self._messages = child, deque(), SimpleQueue()
         threading.Thread(target=_listen, args=(child, self._said), daemon=True).start()
+        threading.Thread(target=_write, args=(child, self._messages), daemon=True).start()
 
     async def beat(self, *messages: Mapping[str, Any]) -> dict[str, Any]:
-        """Pass messages to the engine's process.
+        """Pass messages to the engine's process, without waiting until it reads them.
 
         Returns:
-            `said`: its messages since the last call. `fault`: why it has ended or takes none; None: it lives.
+            `said`: its messages since the last call. `fault`: why it has ended; None: it lives.
         """
         self._called_s = time.monotonic()
         fault = self._fault()
-        if fault is None and self._child is not None and self._child.stdin is not None:
-            try:
-                for message in messages:
-                    os.write(self._child.stdin.fileno(), json.dumps(message).encode() + b"\n")
-            except BlockingIOError:
-                fault = "the engine's process takes no messages"
-            except OSError:
-                fault = self._fault() or "the engine's process has ended"
+        if fault is None and self._child is not None:
+            for message in messages:
+                self._messages.put(json.dumps(message).encode() + b"\n")
         messages_out = [self._said.popleft() for _ in range(len(self._said))]
         return {"said": messages_out, "fault": fault}
 
@@ -176,9 +172,7 @@ class Agent:
         if child is not None:
             child.kill()
             child.wait()
-            if child.stdin is not None:
-                with contextlib.suppress(OSError):
-                    child.stdin.close()
+            self._messages.put(None)
 
 
 def _listen(child: subprocess.Popen[bytes], lines: deque[str]) -> None:
@@ -186,3 +180,15 @@ def _listen(child: subprocess.Popen[bytes], lines: deque[str]) -> None:
     with child.stdout as output:
         for line in output:
             lines.append(line.decode())
+
+
+def _write(child: subprocess.Popen[bytes], messages: SimpleQueue[bytes | None]) -> None:
+    """Write messages to the process until there are no more, or it has ended.
+
+    In a thread, because a plan may be longer than the pipe holds, and beats must not wait for it.
+    """
+    assert child.stdin is not None
+    with contextlib.suppress(OSError), child.stdin as pipe:
+        for message in iter(messages.get, None):
+            pipe.write(message)
+            pipe.flush()
