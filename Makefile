@@ -133,7 +133,7 @@ $(VENV)/.installed: $(VENV)/.packages $(RUST)
 
 $(VENV)/.developing: $(VENV)/.packages requirements/dev.txt web/package-lock.json
 	@$(PHASE) "Python packages for development" $(LOCKED) requirements/dev.txt
-	@$(PHASE) "npm packages of the page" $(PYTHON) tools/page.py install
+	@$(PHASE) "npm packages of the page" env PYTHONPATH=python $(PYTHON) tools/page.py install
 	@touch $@
 
 clean:
