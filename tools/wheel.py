@@ -15,9 +15,9 @@ import argparse
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
-import tarfile
 import tempfile
 import threading
 import time
@@ -261,8 +261,7 @@ def check_sdist(folder: Path) -> str:
     """Write an sdist; look in it for every file, and let cargo resolve its crates."""
     output_of([BIN / "maturin", "sdist", "--out", folder])
     (sdist,) = folder.glob("*.tar.gz")
-    with tarfile.open(sdist) as packed:
-        packed.extractall(folder, filter="data")
+    shutil.unpack_archive(sdist, folder)
     top = folder / sdist.name.removesuffix(".tar.gz")
     wanted = {f"python/{name}" for name in tracked_files()} | {"LICENSE", "README.md", "Cargo.lock"}
     wanted |= set(output_of(["git", "ls-files", "wheel"])[0].splitlines())  # manual pages
