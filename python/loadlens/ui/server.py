@@ -17,7 +17,8 @@ import socket
 import socketserver
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+import traceback
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
@@ -43,7 +44,8 @@ if TYPE_CHECKING:
 PAGE: Final = Path(__file__).with_name("page.html")
 HEAD_BYTES: Final = 16 << 10
 HEAD_WITHIN_S: Final = 5.0
-SEND_WITHIN_S: Final = 10.0
+SEND_WITHIN_S: Final = 10.0  # each slice of an answer
+SLICE_BYTES: Final = 64 << 10
 MOST_CONNECTIONS: Final = 32
 MOST_STREAMS: Final = 24  # of them
 ALIVE_EVERY_S: Final = 15.0  # so that a page that went away is noticed
@@ -109,13 +111,12 @@ class Server(socketserver.ThreadingTCPServer):
         """Send pages the last state and stop; a page that stays open does not hold this up."""
         self.shelf.end()
         until = time.monotonic() + END_WITHIN_S
-        while self.open_streams and time.monotonic() < until:
-            time.sleep(0.01)
+        for _ in range(MOST_STREAMS):  # all places are free once the last stream has ended
+            if not self.streams.acquire(timeout=max(0.0, until - time.monotonic())):
+                break
         if self._thread is not None:
             self.shutdown()
         self.server_close()
-
-    open_streams = 0
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Answer on a thread, if there are not too many already."""
@@ -152,6 +153,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: Server
     protocol_version = "HTTP/1.1"
     server_version, sys_version = "loadlens", ""
+    _has_begun = False  # the head of the answer was sent, or a part of it
 
     def handle(self) -> None:
         head = self._read_head()
@@ -194,10 +196,17 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, method: str) -> None:
         try:
             self._route(method)
-        except Refused as refused:
-            self._send_json({"error": refused.words, "hint": refused.hint}, refused.status)
-        except LoadlensError as fault:
-            self._send_json({"error": fault.message, "hint": fault.hint}, HTTPStatus.INTERNAL_SERVER_ERROR)
+        except Exception as fault:
+            if self._has_begun:  # a second answer would become a part of the file: the first one ends short
+                if os.environ.get("LOADLENS_DEBUG"):
+                    traceback.print_exc()
+            elif isinstance(fault, Refused):
+                self._send_json({"error": fault.words, "hint": fault.hint}, fault.status)
+            elif isinstance(fault, LoadlensError):
+                words = {"error": fault.message, "hint": fault.hint}
+                self._send_json(words, HTTPStatus.INTERNAL_SERVER_ERROR)
+            else:
+                raise
 
     def _route(self, method: str) -> None:
         own, path = self.server.guard, self.path.partition("?")[0]
@@ -249,10 +258,23 @@ class _Handler(BaseHTTPRequestHandler):
         more: Mapping[str, str] | None = None,
     ) -> None:
         self._begin(status, kind, policy, {"Content-Length": str(len(body)), **(more or {})})
-        self.wfile.write(body)
+        for piece in _slices(body):
+            self.wfile.write(piece)
+
+    def _send_parts(self, parts: Iterator[bytes], kind: str, more: Mapping[str, str]) -> None:
+        """Send a body whose length is not known before its end, in chunks where the client knows them."""
+        first = next(parts, b"")  # a fault that comes at once is an answer of its own
+        is_chunked = self.request_version not in ("HTTP/0.9", "HTTP/1.0")
+        framing = {"Transfer-Encoding": "chunked"} if is_chunked else {}
+        self._begin(HTTPStatus.OK, kind, guard.DATA_POLICY, {**more, **framing})
+        for part in chain([first], parts):
+            for piece in _slices(part):
+                self.wfile.write(b"%x\r\n%b\r\n" % (len(piece), piece) if is_chunked else piece)
+        if is_chunked:
+            self.wfile.write(b"0\r\n\r\n")
 
     def _begin(self, status: HTTPStatus, kind: str, policy: str, more: Mapping[str, str]) -> None:
-        self.close_connection = True
+        self.close_connection = self._has_begun = True
         self.send_response(status)
         headers = {"Content-Type": kind, "Content-Security-Policy": policy, "Connection": "close"}
         for name, value in {**guard.ALWAYS, **headers, **more}.items():
@@ -336,20 +358,22 @@ class _Handler(BaseHTTPRequestHandler):
             state = self._state(run)
             if not state.has_trial(case, trial):
                 raise Refused(HTTPStatus.NOT_FOUND, f"there is no trial {case} {trial}")
-            parts: Iterable[bytes] = [finished.points_as_csv(self.server.shelf.trial(state, case, trial))]
+            content: bytes | Iterator[bytes] = finished.points_as_csv(
+                self.server.shelf.trial(state, case, trial)
+            )
         elif table in finished.TABLES and kind == "csv":
-            parts = finished.as_csv(self._sealed(run, case, trial), table)
+            content = finished.as_csv(self._sealed(run, case, trial), table)
         elif table in finished.TABLES and kind == "parquet":
-            parts = [finished.as_parquet(self._sealed(run, case, trial), table)]
+            content = finished.as_parquet(self._sealed(run, case, trial), table)
         else:
             raise Refused(HTTPStatus.NOT_FOUND, f"there is no file {name}")
         mime = "text/csv; charset=utf-8" if kind == "csv" else "application/vnd.apache.parquet"
         called = f'attachment; filename="{_NOT_IN_NAMES.sub("-", f"{case}-{trial}-{name}")}"'
-        rest = iter(parts)
-        first = next(rest, b"")  # a damaged table is refused before anything is sent
-        self._begin(HTTPStatus.OK, mime, guard.DATA_POLICY, {"Content-Disposition": called})
-        for part in chain([first], rest):  # its length is not known before its end
-            self.wfile.write(part)
+        more = {"Content-Disposition": called}
+        if isinstance(content, bytes):
+            self._send(content, mime, guard.DATA_POLICY, more=more)
+        else:
+            self._send_parts(content, mime, more)
 
     def _report(self, run: str) -> None:
         state = self._state(run)
@@ -389,11 +413,9 @@ class _Handler(BaseHTTPRequestHandler):
         watch = self._watch(run)
         if not self.server.streams.acquire(blocking=False):
             raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, "too many pages are open", "close some of them")
-        self.server.open_streams += 1
         try:
             self._send_events(watch)
         finally:
-            self.server.open_streams -= 1
             self.server.streams.release()
 
     def _send_events(self, watch: Watch) -> None:
@@ -413,7 +435,8 @@ class _Handler(BaseHTTPRequestHandler):
                     message = b": still there\n\n"
                 if message is None:
                     return
-                self.wfile.write(message)
+                for piece in _slices(message):
+                    self.wfile.write(piece)
                 alive_at = time.monotonic()
         finally:
             watch.leave(page)
@@ -431,6 +454,12 @@ class _Handler(BaseHTTPRequestHandler):
             raise Refused(HTTPStatus.NOT_FOUND, "the run has no record yet")
         state: RunState = watch.state
         return state
+
+
+def _slices(content: bytes) -> Iterator[bytes]:
+    """Yield content in slices, each of which has `SEND_WITHIN_S` to be taken."""
+    for begin in range(0, len(content), SLICE_BYTES):
+        yield content[begin : begin + SLICE_BYTES]
 
 
 def _is_gone(connection: socket.socket) -> bool:

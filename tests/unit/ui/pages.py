@@ -25,6 +25,7 @@ class Answer:
     headers: dict[str, str]
     body: bytes = b""
     head: str = field(default="", repr=False)
+    is_whole: bool = True  # as far as the framing says
 
     def json(self) -> Any:
         return json.loads(self.body)
@@ -55,7 +56,27 @@ def sent(server: Server, raw: bytes) -> Answer | None:
     head, _, body = content.partition(b"\r\n\r\n")
     first, *lines = head.decode("latin-1").split("\r\n")
     headers = dict(line.split(": ", 1) for line in lines)
-    return Answer(int(first.split()[1]), headers, body, head.decode("latin-1"))
+    is_whole = True
+    if headers.get("Transfer-Encoding") == "chunked":
+        body, is_whole = _of_chunks(body)
+    elif "Content-Length" in headers:
+        is_whole = len(body) == int(headers["Content-Length"])
+    return Answer(int(first.split()[1]), headers, body, head.decode("latin-1"), is_whole)
+
+
+def _of_chunks(raw: bytes) -> tuple[bytes, bool]:
+    """Return the content of a chunked body, and whether its last chunk came and nothing after it."""
+    content = b""
+    while b"\r\n" in raw:
+        size, _, rest = raw.partition(b"\r\n")
+        length = int(size, 16)
+        if length == 0:
+            return content, rest == b"\r\n"
+        content += rest[:length]
+        if rest[length : length + 2] != b"\r\n":
+            break
+        raw = rest[length + 2 :]
+    return content, False
 
 
 def asked(
