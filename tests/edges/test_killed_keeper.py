@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from loadlens.testbed import keeper_process, remains
+from loadlens.testbed import keeper_process
 from tests import tiny
 from tests.end_to_end.test_testbed_death import LAB, ROOT
 from tests.end_to_end.testbed_cases import (
@@ -233,7 +233,7 @@ def test_nothing_stays_of_a_start_that_is_cut_anywhere(
     kill(*(() if is_watched else watches), lab.pid, *keepers)
     lab.communicate()
     if not is_watched:
-        remains.end()
+        doctor_clean()
     left = gone((*sleepers, *watches))
 
     assert left == []
@@ -241,7 +241,7 @@ def test_nothing_stays_of_a_start_that_is_cut_anywhere(
     assert still_there(lambda: list(tmp_path.glob("scratch")), within_s=3.0) == []
     if still_there(lambda: notes(tmp_path), within_s=3.0):
         assert sleepers == ()  # killed before the watch began, which is before anything else begins
-        remains.end()
+        doctor_clean()
     assert notes(tmp_path) == []
 
 

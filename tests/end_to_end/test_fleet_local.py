@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from loadlens.follow.nodes import NodesOverTime
 from loadlens.model.workload import Closed, Open, Plan, RecordTo, Scenario, Step
 from loadlens.record import FollowedLoad, layout
 from loadlens.run.engine_trial import Listener
+from tests.calm import where_calm
 from tests.end_to_end.fleets import plan_of
 from tests.end_to_end.hitting import origin_program, settled_books
 
@@ -80,12 +82,14 @@ class Follower(Listener):
         return totals
 
 
+@where_calm
 def test_a_load_of_nodes_is_followed_while_it_runs_and_its_sums_are_the_accounting(tmp_path: Path) -> None:
     with origin(origin_program(), cpu=0) as server, connect(place_of("local:2")) as fleet:
         plan = plan_of(server, Open(rate_per_s=40.0), seconds=2.0)  # the last ends 25 ms before the load
-        follower = Follower(plan, tmp_path)
+        live = Path(tempfile.mkdtemp(dir=tmp_path))
+        follower = Follower(plan, live)
 
-        result = run_trial(fleet, plan, follower, record=RecordTo(str(tmp_path)))
+        result = run_trial(fleet, plan, follower, record=RecordTo(str(live)))
         seen = sorted(follower.seen)
         follower.look()
 

@@ -15,7 +15,7 @@ from loadlens.model.result import EngineResult
 from loadlens.model.trial import TrialStatus
 from loadlens.record import TrialRecord, open_run
 from tests import tiny
-from tests.calm import assert_ran
+from tests.calm import assert_counted, assert_ran
 from tests.end_to_end import hitting
 from tests.end_to_end.fleets import reached
 from tests.end_to_end.running import assert_sound
@@ -49,7 +49,7 @@ def loaded(
     folder = tmp_path_factory.mktemp("fleet") / "record"
     server.new_books()
     done = hitting.tried(hitting.url_of(server), "-r", "200", "-d", "3s", "-o", str(folder), *NODES)
-    assert_ran(done)
+    assert_counted(done)
     return hitting.settled_books(server), folder, json.loads(done.stdout)
 
 

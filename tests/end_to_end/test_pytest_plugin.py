@@ -24,7 +24,7 @@ import pytest
 
 @pytest.fixture
 def service(loadlens_service):
-    return loadlens_service("python server.py $port", ready="/ready")
+    return loadlens_service("python3 server.py $port", ready="/ready")
 
 @pytest.mark.parametrize("number", [1, 2])
 def test_load(loadlens, service, number):
@@ -34,7 +34,7 @@ def test_load(loadlens, service, number):
 """
 WRONG = """
 def test_it(loadlens_service):
-    loadlens_service("python -c 'raise SystemExit(\\"no database\\")'")
+    loadlens_service("python3 -c 'raise SystemExit(\\"no database\\")'")
 """
 STAMPS = """
 import time, pytest
