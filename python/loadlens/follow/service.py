@@ -33,6 +33,7 @@ from loadlens.signals.read.metric_names import is_accumulated, meaning_of
 MOST_SHOWN: Final = 50
 MOST_OF_TOPIC: Final = 8
 MOST_KEPT: Final = 600  # series of a trial in memory
+MOST_PASSED_OVER: Final = 10_000  # further series that are remembered by name, of each sort
 MOST_STEPS: Final = 3600
 DIGITS: Final = 6  # significant ones; a chart shows three
 NEWEST_OF: Final = 3  # steps: not every reading comes in each second
@@ -129,6 +130,7 @@ _OF_METRIC: Final[Mapping[tuple[str, str], tuple[Topic, Metric]]] = {
     (metric.monitor, metric.name): (topic, metric) for topic in TOPICS for metric in topic.metrics
 }
 _SCRAPE: Final = next(monitor for monitor, metrics in METRICS.items() if ScrapeMetrics.scrapes in metrics)
+SOURCES: Final = frozenset({_SCRAPE, *(monitor for monitor, _ in _OF_METRIC)})  # readings with a topic
 _OWN_OF_SCRAPE: Final = frozenset(metric.name for metric in METRICS[_SCRAPE])
 _NOT_NAMED: Final = frozenset({"pid", "process"})  # labels that say less than the others
 _UNITS_OVER_TIME: Final = {"s": "share", "": "1/s", "bytes": "bytes/s"}
@@ -198,9 +200,10 @@ class ServiceOverTime:
 
     def __init__(self) -> None:
         self.length_s = 1.0
-        self.dropped = 0  # series beyond `MOST_KEPT`
         self.version = 0  # grows when columns must be drawn anew
-        self._series: dict[Reading, _Series | None] = {}
+        self._series: dict[Reading, _Series] = {}
+        self._dropped: set[Reading] = set()  # beyond `MOST_KEPT`
+        self._without_topic: set[Reading] = set()
         self._shown: tuple[tuple[Topic, str, tuple[_Series, ...], int], ...] = ()
         self._steps = 0
 
@@ -211,7 +214,7 @@ class ServiceOverTime:
 
     def take(self, reading: Reading, seconds: float, value: float | None) -> None:
         """Learn one reading, `seconds` since t0."""
-        series = self._series[reading] if reading in self._series else self._learn(reading)
+        series = self._series.get(reading) or self._learn(reading)
         if series is None or value is None:
             return
         step = math.floor(seconds / self.length_s)
@@ -233,7 +236,7 @@ class ServiceOverTime:
         for topic in TOPICS:
             units: dict[str, list[_Series]] = {}
             for series in self._series.values():
-                if series is not None and series.topic is topic and series.values:
+                if series.topic is topic and series.values:
                     units.setdefault(series.unit, []).append(series)
             for unit, every in units.items():
                 # The service's own come first. What is shown stays, until another series is twice as high.
@@ -279,7 +282,7 @@ class ServiceOverTime:
             "start_s": self._starts(0),
             "length_s": self.length_s,
             "topics": topics,
-            "left_out": self.dropped,
+            "left_out": len(self._dropped),
         }
 
     def since(self, first: int) -> dict[str, Any]:
@@ -316,9 +319,7 @@ class ServiceOverTime:
             courses = [
                 Course(name, each.unit, tuple(self._values(each, first)))
                 for reading, each in self._series.items()
-                if each is not None
-                and (reading.source, reading.metric) == (metric.monitor, metric.name)
-                and not each.is_of_lab
+                if (reading.source, reading.metric) == (metric.monitor, metric.name) and not each.is_of_lab
             ]
             if courses:
                 return courses
@@ -332,19 +333,26 @@ class ServiceOverTime:
         return values + [None] * (self.size - first - len(values))
 
     def _learn(self, reading: Reading) -> _Series | None:
+        """Return a new series; none if it is not kept. Labels may differ in every request."""
+        if (
+            reading.source not in SOURCES
+            or reading in self._dropped
+            or reading in self._without_topic
+            or (len(self._series) >= MOST_KEPT and len(self._dropped) >= MOST_PASSED_OVER)
+        ):
+            return None
         series = _topic_of(reading)
-        if series is not None and len(self._series) >= MOST_KEPT:
-            kept = sum(of is not None for of in self._series.values())
-            if kept >= MOST_KEPT:
-                self.dropped += 1
-                return None  # not remembered: labels may differ in every request
-        self._series[reading] = series
-        return series
+        if series is not None and len(self._series) < MOST_KEPT:
+            self._series[reading] = series
+            return series
+        passed_over = self._without_topic if series is None else self._dropped
+        if len(passed_over) < MOST_PASSED_OVER:
+            passed_over.add(reading)
+        return None
 
     def _halve(self) -> None:
         for series in self._series.values():
-            if series is not None:
-                series.halve()
+            series.halve()
         self.length_s *= 2
         self._steps //= 2
         self.version += 1

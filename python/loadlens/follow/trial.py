@@ -10,7 +10,7 @@ from loadlens import record
 from loadlens.errors import RecordError
 from loadlens.follow.load import NEEDS, LoadOverTime
 from loadlens.follow.nodes import NodesOverTime, sealed_rows
-from loadlens.follow.service import Course, ServiceOverTime
+from loadlens.follow.service import SOURCES, Course, ServiceOverTime
 from loadlens.model.workload import Plan
 from loadlens.present import words
 
@@ -64,7 +64,7 @@ class TrialColumns:
         self._load.take(*source.take(self._load.skipped))
         for rows in source.bad_samples(is_wanted=self._load.has_failures):
             self._load.take_bad(rows)
-        for reading, seconds, value in self._live.readings():
+        for reading, seconds, value in self._live.readings(SOURCES):
             self._service.take(reading, seconds, value)
         self._looks += 1
         if self._looks <= CHOOSE_EVERY or self._looks % CHOOSE_EVERY == 0:

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
     from loadlens.model.workload import Plan
 
-_READING: Final = re.compile(rb'\{"t":(\d+),(.+),"value":([^,{}]+)\}')
+MOST_KNOWN: Final = 10_000  # series whose names are kept: labels may differ in every request
+_READING: Final = re.compile(rb'\{"t":(\d+),((?:"source":"([^"\\]*)",)?.+),"value":([^,{}]+)\}')
 
 
 class Reading(NamedTuple):
@@ -184,17 +185,26 @@ class FollowedTrial:
             self.t0_monotonic_ns, self.t0_unix_ns = start.get("t0_monotonic_ns"), start.get("t0_unix_ns")
         return self.t0_monotonic_ns is not None
 
-    def readings(self) -> Iterator[tuple[Reading, float, float | None]]:
-        """Yield series, seconds since t0 and value of the readings since the last look."""
+    def readings(
+        self, sources: Collection[str] | None = None
+    ) -> Iterator[tuple[Reading, float, float | None]]:
+        """Yield series, seconds since t0 and value of the readings since the last look.
+
+        Args:
+            sources: Readings of others are left out; none: no reading is.
+        """
         if self.t0_monotonic_ns is None:
             return
+        wanted = None if sources is None else {source.encode() for source in sources}
         for line in self._readings.lines().splitlines():
             parts = _READING.fullmatch(line)
             if parts is None:
                 continue
-            at, key, value = parts.groups()
+            at, key, source, value = parts.groups()
+            if wanted is not None and source is not None and source not in wanted:
+                continue  # before the labels are read
             reading = self._known.get(key) or self._learn(key)
-            if reading is not None:
+            if reading is not None and (sources is None or reading.source in sources):
                 seconds = (int(at) - self.t0_monotonic_ns) / 1e9
                 yield reading, seconds, None if value == b"null" else float(value)
 
@@ -205,6 +215,8 @@ class FollowedTrial:
             return None
         labels = json.dumps(row.get("labels", {}), sort_keys=True)
         source, metric, unit = (str(row.get(name, "")) for name in ("source", "metric", "unit"))
+        if len(self._known) >= MOST_KNOWN:
+            self._known.clear()  # series that go on are read again
         self._known[key] = reading = Reading(source, metric, labels, unit)
         return reading
 

@@ -131,6 +131,48 @@ def test_labels_that_differ_in_every_request_take_no_more_than_the_bound(
     assert columns.whole()["left_out"] == 15
 
 
+def test_a_series_beyond_the_bound_counts_once_however_often_it_is_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(service, "MOST_KEPT", 10)
+    columns = ServiceOverTime()
+
+    for second in range(4):
+        for number in range(25):
+            columns.take(scraped("pool_connections_active", request=str(number)), second + 0.5, 1.0)
+
+    assert columns.whole()["left_out"] == 15
+
+
+def test_series_that_no_chart_shows_take_no_place_of_those_that_come_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(service, "MOST_KEPT", 10)
+    columns = ServiceOverTime()
+
+    for number in range(25):
+        columns.take(scraped("app_orders_total", request=str(number)), 0.5, 1.0)
+        columns.take(Reading("otlp", "span", json.dumps({"path": str(number)}), "s"), 0.5, 1.0)
+    columns.take(scraped("pool_connections_active"), 0.5, 4.0)
+
+    assert columns.whole()["left_out"] == 0
+    assert shown(columns)["pools"][0]["values"] == [4.0]
+
+
+def test_series_that_are_not_kept_are_remembered_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service, "MOST_KEPT", 1)
+    monkeypatch.setattr(service, "MOST_PASSED_OVER", 10)
+    columns = ServiceOverTime()
+
+    for number in range(95):
+        columns.take(scraped("pool_connections_active", request=str(number)), 0.5, 1.0)
+        columns.take(scraped("app_orders_total", request=str(number)), 0.5, 1.0)
+        columns.take(Reading("otlp", "span", json.dumps({"path": str(number)}), "s"), 0.5, 1.0)
+
+    held = (columns._series, columns._without_topic, columns._dropped)  # 1 kept, 10 of each sort passed over
+    assert [len(each) for each in held] == [1, 10, 10]
+
+
 def test_a_long_trial_has_longer_steps_and_its_columns_are_sent_anew() -> None:
     columns = ServiceOverTime()
     run, rss = reading(ProcMetrics.thread_run_s, tid="1"), reading(ProcMetrics.rss_bytes, pid="1")

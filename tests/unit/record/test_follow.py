@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from loadlens import growing_file
-from loadlens.record import FollowedEvents, FollowedTrial, create_run, layout, open_run
+from loadlens.record import FollowedEvents, FollowedTrial, create_run, follow, layout, open_run
 from tests import records
 
 T0 = 5_000
@@ -117,3 +117,30 @@ def test_events_come_once_and_a_damaged_one_is_left_out(tmp_path: Path) -> None:
     assert [event["words"] for event in followed.new()] == ["first", "second"]
     assert followed.new() == []
     assert [event["words"] for event in open_run(tmp_path / "run").events("warned")] == ["first", "second"]
+
+
+def line_of(source: str, labels: dict[str, str], value: float) -> bytes:
+    named = {"source": source, "metric": "m", "labels": labels, "unit": "", "value": value}
+    return json.dumps({"t": T0, **named}, separators=(",", ":")).encode() + b"\n"
+
+
+def test_series_that_come_once_each_are_all_read_and_few_are_remembered(
+    trial: FollowedTrial, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(follow, "MOST_KNOWN", 10)
+    append(trial, "readings.jsonl", b"".join(line_of("otlp", {"span": str(at)}, at) for at in range(95)))
+
+    values = [value for _, _, value in trial.readings()]
+
+    assert values == list(range(95))
+    assert len(trial._known) <= 10
+
+
+def test_sources_that_are_not_wanted_are_left_out_and_not_remembered(trial: FollowedTrial) -> None:
+    lines = line_of("otlp", {"span": "1"}, 1.0) + line_of("proc", {"pid": "7"}, 2.0)
+    append(trial, "readings.jsonl", lines)
+
+    readings = list(trial.readings({"proc"}))
+
+    assert [(reading.source, value) for reading, _, value in readings] == [("proc", 2.0)]
+    assert len(trial._known) == 1
