@@ -74,7 +74,7 @@ class Fleet:
     weights: Mapping[str, int] = field(default_factory=dict)  # by name; empty: equal shares
     nodes: tuple[Node, ...] = ()  # by name
     silent: tuple[str, ...] = ()  # addresses that did not answer
-    _described: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    _described: dict[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)  # by `_process`
     _waiting: list[Future] = field(default_factory=list)  # tasks that keep an elastic cluster at its size
 
     def refresh(self) -> None:
@@ -84,10 +84,16 @@ class Fleet:
             UsageError: A node runs another Loadlens, or is reached without encryption; or there are too many.
         """
         workers = _workers(self.client)
-        unknown = [address for address in workers if address not in self._described]
+        processes = {address: _process(address, worker) for address, worker in workers.items()}
+        unknown = [address for address, process in processes.items() if process not in self._described]
         described, self.silent = _descriptions(self.client, unknown)
-        self._described |= described
-        present = {address: self._described[address] for address in workers if address in self._described}
+        descriptions = self._described | {processes[address]: about for address, about in described.items()}
+        present = {
+            address: descriptions[process]
+            for address, process in processes.items()
+            if process in descriptions
+        }
+        self._described = {processes[address]: about for address, about in present.items()}
         nodes = _named(present, workers)
         wanted = [node for node in nodes if not self.weights or node.name in self.weights]
         self.nodes = tuple(wanted[: self.most])
@@ -308,6 +314,11 @@ def _descriptions(
                 f"the node at {address} cannot say what it is: {type(fault).__name__}: {_first_line(fault)}"
             ) from None
     return answers, tuple(address for address in addresses if address not in answers)
+
+
+def _process(address: str, worker: Mapping[str, Any]) -> tuple[str, str]:
+    """Identify a worker's process, also among others on its address: Dask makes a new folder for each."""
+    return address, str(worker.get("local_directory"))
 
 
 def _named(
