@@ -22,6 +22,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -75,6 +76,7 @@ class Fleet:
     nodes: tuple[Node, ...] = ()  # by name
     silent: tuple[str, ...] = ()  # addresses that did not answer
     _described: dict[tuple[str, str], Mapping[str, Any]] = field(default_factory=dict)  # by `_process`
+    _names: dict[tuple[str, str], str] = field(default_factory=dict)  # kept, by base and address
     _waiting: list[Future] = field(default_factory=list)  # tasks that keep an elastic cluster at its size
 
     def refresh(self) -> None:
@@ -94,7 +96,7 @@ class Fleet:
             if process in descriptions
         }
         self._described = {processes[address]: about for address, about in present.items()}
-        nodes = _named(present, workers)
+        nodes = _named(present, workers, self._names)
         wanted = [node for node in nodes if not self.weights or node.name in self.weights]
         self.nodes = tuple(wanted[: self.most])
         if len(self.nodes) > MOST_NODES:
@@ -125,6 +127,7 @@ class Fleet:
             UsageError: They did not join in time, or `refresh` refuses one.
         """
         began = time.monotonic()
+        before = dict(self._names)
         self._ask_for(nodes)
         self.refresh()
         while len(self.nodes) < nodes and time.monotonic() < began + within_s:
@@ -134,6 +137,7 @@ class Fleet:
                 say = None
             time.sleep(0.2)
             self._ask_for(nodes)
+            self._names = dict(before)  # else new names would depend on which node joins first
             self.refresh()
         if len(self.nodes) < nodes:
             raise UsageError(
@@ -322,9 +326,18 @@ def _process(address: str, worker: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _named(
-    described: Mapping[str, Mapping[str, Any]], workers: Mapping[str, Mapping[str, Any]]
+    described: Mapping[str, Mapping[str, Any]],
+    workers: Mapping[str, Mapping[str, Any]],
+    kept: dict[tuple[str, str], str],
 ) -> tuple[Node, ...]:
-    """Name nodes by their worker's name if given, else by host; a number follows where several share it."""
+    """Name nodes by their worker's name if given, else by host; a number follows where several share it.
+
+    Args:
+        described: Of the workers that answered, by address.
+        workers: As the scheduler has them, by address.
+        kept: Names so far, by base and address. They stay while workers leave and return; a name that is free
+            goes to the next worker with its base. New names are added.
+    """
 
     def base(address: str) -> str:
         given = workers[address].get("name")
@@ -336,15 +349,30 @@ def _named(
         parts = urlsplit(address)
         return base(address), int(number) if number.isdigit() else 0, parts.hostname or "", parts.port or 0
 
-    sharing = Counter(base(address) for address in described)
-    seen: Counter[str] = Counter()
+    keys = {address: (base(address), address) for address in sorted(described, key=order)}
+    sharing = Counter(own for own, _ in keys.values())
+    names = {address: kept[key] for address, key in keys.items() if key in kept}
+    used = set(names.values())
+    free = {name: key for key, name in kept.items() if name not in used}
+    # First those that share no base: a name that is given is not another's base and number.
+    for key in sorted((key for key in keys.values() if key not in kept), key=lambda key: sharing[key[0]] > 1):
+        own, address = key
+        left = [name for name, (other, _) in free.items() if other == own]
+        if left:
+            name = min(left, key=lambda each: (len(each), each))
+        elif sharing[own] == 1 and own not in used:
+            name = own
+        else:
+            first = 2 if own in used else 1
+            name = next(each for number in count(first) if (each := f"{own}-{number}") not in used)
+        if name in free:
+            del kept[free.pop(name)]  # the absent worker gets another name when it returns
+        names[address] = kept[key] = name
+        used.add(name)
     nodes = []
-    for address in sorted(described, key=order):
-        name = base(address)
-        seen[name] += 1
+    for address in sorted(names, key=lambda each: (base(each), len(names[each]), names[each])):
         about = described[address]
-        unique = name if sharing[name] == 1 else f"{name}-{seen[name]}"
-        nodes.append(Node(unique, address, about["host"], about["threads"], about["most_per_s"]))
+        nodes.append(Node(names[address], address, about["host"], about["threads"], about["most_per_s"]))
     return tuple(nodes)
 
 
