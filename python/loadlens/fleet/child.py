@@ -83,7 +83,9 @@ class Child:
             self._say({"is": Is.FAILED, "what": f"{type(fault).__name__}: {fault}"})
 
     def _start(self, at_ns: int) -> None:
-        assert self._run is not None
+        if self._run is None:
+            self._say({"is": Is.FAILED, "what": "the start came before the load was prepared"})
+            return
         try:
             self._run.start(at_ns)
         except LoadlensError as fault:

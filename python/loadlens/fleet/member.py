@@ -12,7 +12,7 @@ import contextlib
 import json
 import time
 from collections.abc import Mapping
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -103,13 +103,21 @@ class Member:
             raise NodeLost(f"node {self.node.name} {_silence(fault)}") from None
 
     def renew(self) -> None:
-        """Begin with a new process of the engine; the old one is ended at once.
+        """Begin with a new process of the engine; the old one is ended.
+
+        Messages to the old one that are on their way are awaited, and those that still wait are not sent:
+        calls may overtake each other, and a start must not reach the new process.
 
         Raises:
             NodeLost: The node does not answer.
         """
+        until_s = time.monotonic() + RENEW_S
+        for beat in self._beats:
+            beat.is_void = True
+        if wait([beat.future for beat in self._beats if beat.is_sent], timeout=RENEW_S).not_done:
+            raise NodeLost(f"node {self.node.name} did not answer")
         self._beats.clear()
-        self.call("start_child", timeout_s=RENEW_S)
+        self.call("start_child", timeout_s=max(until_s - time.monotonic(), 0.0))
         self.state, self.reasons, self.progress, self.refusal = "new", [], None, None
         self._has_answered, self._silent_s, self._answered_s = False, 0.0, None
 
@@ -198,7 +206,9 @@ class Member:
     async def _sent(self, beat: _Beat, message: Mapping[str, Any]) -> Mapping[str, Any]:
         """Call the agent once a slot is free; a call that is not answered frees its slot again."""
         async with self.slots:
-            beat.is_sent = True
+            beat.is_sent = True  # before `is_void` is read, and `renew` sets that before it reads this
+            if beat.is_void:
+                return {"said": [], "fault": None}
             call = asyncio.ensure_future(self.agent.beat(message))
             await asyncio.wait([call], timeout=LOST_AFTER_S)
         answer: Mapping[str, Any] = await call
@@ -293,6 +303,7 @@ class _Beat:
 
     future: Future[Mapping[str, Any]] = field(init=False)
     is_sent: bool = False
+    is_void: bool = False  # for a process that is given up: not to be sent any more
     silent_s: float = 0.0
 
 

@@ -92,6 +92,15 @@ def test_a_start_that_is_past_is_refused(tmp_path: Path) -> None:
         assert (answer["is"], answer["kind"]) == ("refused", "EngineError")
 
 
+def test_a_start_before_anything_is_prepared_is_answered_and_the_process_goes_on() -> None:
+    with child() as pipe:
+        pipe.tell(do="start", at_ns=time.monotonic_ns() + 10**9)
+        pipe.tell(do="beat")
+
+        assert pipe.hear() == {"is": "failed", "what": "the start came before the load was prepared"}
+        assert pipe.hear() == {"is": "alive"}
+
+
 @pytest.mark.slow  # as long as it is silent
 def test_it_ends_by_itself_when_no_beat_comes() -> None:
     with child() as pipe:
