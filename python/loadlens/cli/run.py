@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from loadlens.model.workload import Plan
     from loadlens.record import RunRecord
     from loadlens.run.engine_trial import MakeLoad
-    from loadlens.run.study_runner import CutShortError
 
 STUDY_FILE = "study.yaml"
 WATCH_S = 0.5  # how long other programs are watched before the start
@@ -120,8 +119,11 @@ def run(given: RunOptions) -> None:
             sys.stderr.write(f"loadlens: stopped; continue with: {shlex.join(command)}\n")
         sys.exit(int(stopped.code))
     except CutShortError as fault:
+        from loadlens.report.write.terminal.hit_summary import print_unsealed
+
         outputs.end_exports()
-        _print_unsealed(fault)
+        if fault.unsealed is not None:
+            print_unsealed(fault.unsealed)
         if not any(trial.is_sealed for trial in open_run(record).trials):
             raise
         path, lost = record, fault
@@ -144,13 +146,6 @@ def run(given: RunOptions) -> None:
     if lost is not None:
         raise lost
     sys.exit(int(code or (ExitCode.OK if open_run(path).is_complete else ExitCode.INVALID)))
-
-
-def _print_unsealed(fault: CutShortError) -> None:
-    from loadlens.report.write.terminal.hit_summary import print_unsealed
-
-    if fault.unsealed is not None:
-        print_unsealed(fault.unsealed)
 
 
 def planned_study(

@@ -63,6 +63,15 @@ def names(fleet: Fleet) -> dict[int, str]:
     return {int(node.address.rpartition(":")[2]): node.name for node in fleet.nodes}
 
 
+def fleet_of_three(scheduler: Scheduler) -> Fleet:
+    """Return a fleet that has named workers on ports 1, 2 and 3."""
+    for port in (1, 2, 3):
+        scheduler.join(port)
+    fleet = fleet_of(scheduler)
+    fleet.refresh()
+    return fleet
+
+
 def test_workers_without_a_name_have_their_host_and_a_number(scheduler: Scheduler) -> None:
     for port in (3, 1, 2):
         scheduler.join(port)
@@ -71,10 +80,7 @@ def test_workers_without_a_name_have_their_host_and_a_number(scheduler: Schedule
 
 
 def test_names_stay_when_another_worker_leaves(scheduler: Scheduler) -> None:
-    for port in (1, 2, 3):
-        scheduler.join(port)
-    fleet = fleet_of(scheduler)
-    fleet.refresh()
+    fleet = fleet_of_three(scheduler)
 
     scheduler.leave(1)
     assert names(fleet) == {2: "h-2", 3: "h-3"}
@@ -84,10 +90,7 @@ def test_names_stay_when_another_worker_leaves(scheduler: Scheduler) -> None:
 
 
 def test_a_worker_that_returns_has_its_name_again(scheduler: Scheduler) -> None:
-    for port in (1, 2, 3):
-        scheduler.join(port)
-    fleet = fleet_of(scheduler)
-    fleet.refresh()
+    fleet = fleet_of_three(scheduler)
     scheduler.leave(2)
     fleet.refresh()
 
@@ -99,10 +102,7 @@ def test_a_worker_that_returns_has_its_name_again(scheduler: Scheduler) -> None:
 def test_a_worker_that_returns_on_another_port_takes_the_free_name_and_its_weight(
     scheduler: Scheduler,
 ) -> None:
-    for port in (1, 2, 3):
-        scheduler.join(port)
-    fleet = fleet_of(scheduler)
-    fleet.refresh()
+    fleet = fleet_of_three(scheduler)
     fleet.weights = {"h-1": 1, "h-2": 5, "h-3": 1}
     scheduler.leave(2)
 

@@ -73,14 +73,19 @@ def test_a_page_learns_of_a_replaced_record_though_another_request_saw_it_first(
     assert [line["words"] for line in runs[-1]["log"]] == ["warned: the second"]
 
 
+def failing(folder: Path) -> tuple[Path, list[float], Watch]:
+    """Follow a copy of the record; the last of the reasons is sent with the run; NaN cannot be."""
+    run = folder / "run"
+    shutil.copytree(KEPT, run)
+    reasons: list[float] = []
+    return run, reasons, Watch(run, lambda _: {"stop": reasons[-1] if reasons else None})  # type: ignore[dict-item]
+
+
 def test_a_page_is_sent_an_unforeseen_fault_and_the_changes_after_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watch, "EVERY_S", 0.02)
-    run = tmp_path / "run"
-    shutil.copytree(KEPT, run)
-    reasons: list[float] = []
-    followed = Watch(run, lambda _: {"stop": reasons[-1] if reasons else None})  # type: ignore[dict-item]
+    run, reasons, followed = failing(tmp_path)
     page = followed.join()
     assert [content_of(page.get(timeout=WITHIN_S))[0] for _ in range(2)] == ["run", "trial"]
 
@@ -101,10 +106,7 @@ def test_the_last_look_ends_the_pages_even_if_it_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watch, "EVERY_S", 600.0)
-    run = tmp_path / "run"
-    shutil.copytree(KEPT, run)
-    reasons: list[float] = []
-    followed = Watch(run, lambda _: {"stop": reasons[-1] if reasons else None})  # type: ignore[dict-item]
+    run, reasons, followed = failing(tmp_path)
     page = followed.join()
     reasons.append(float("nan"))
     disk.append_checked_line(run / "events.jsonl", {"event": "warned", "unix_ns": 8, "words": "first"})
