@@ -219,7 +219,7 @@ def _after_levels(
     unrefused_users = unrefused.users if unrefused is not None and len(levels) == 1 else 0
     users = min(max(2 * levels[-1].users, unrefused_users), bounds.most_users)
     higher = Next("climb", users, *_lengths(users, seen, bounds), pause)
-    bound = _bound_in_the_way(seen, levels, bounds)
+    bound = _bound_in_the_way(seen, levels, pause, bounds)
     capacity = saturation_of(levels, pause)
     end = bound
     if isinstance(capacity, load.Saturation) and capacity.verdict != "underdriven":
@@ -374,7 +374,7 @@ def saturation_of(levels: Sequence[Level], pause_s: float) -> load.Saturation | 
 
 def _harm(trial: Outcome, bounds: Bounds) -> Stop | None:
     """Return the reason to stop if too many requests of a trial failed."""
-    who = "one user" if trial.users == 1 else f"{trial.users} users"
+    who = _who(trial)
     because: Because = "fails_alone" if trial.users == 1 else "harm"
     if trial.end == "harm":
         return Stop(because, f"with {who} {trial.words}")
@@ -434,13 +434,15 @@ def _after_harm(
 
 def _stop_after(last: Outcome, seen: Sequence[Outcome], bounds: Bounds) -> Stop | None:
     """Return the reason to stop after a trial, if any."""
-    who = "one user" if last.users == 1 else f"{last.users} users"
+    who = _who(last)
     harm = _harm(last, bounds)
     if harm is not None:
         return harm
     if last.end == "rate":
-        is_patient = last.pause_s >= pause_of(seen, bounds.rate_cap_per_s)
-        return Stop("rate_cap", f"with {who} {last.words}") if is_patient else None
+        pause = pause_of(seen, bounds.rate_cap_per_s)
+        # Below it, levels show what there is to see: only the climb ends.
+        is_all = last.pause_s >= pause and not levels_of(seen, pause)
+        return _passed_the_cap(last) if is_all else None
     if last.end == "broken":
         broken = [trial for trial in seen if trial.end == "broken" and _place(trial) == _place(last)]
         return Stop("broken", f"with {who}, twice: {last.words}") if len(broken) > 1 else None
@@ -511,9 +513,22 @@ def _other_answers(seen: Sequence[Outcome], levels: Sequence[Level], pause: floa
     )
 
 
-def _bound_in_the_way(seen: Sequence[Outcome], levels: Sequence[Level], bounds: Bounds) -> Stop | None:
-    """Return the stop for the limit that the next level could exceed, if any."""
+def _who(trial: Outcome) -> str:
+    return "one user" if trial.users == 1 else f"{trial.users} users"
+
+
+def _passed_the_cap(trial: Outcome) -> Stop:
+    return Stop("rate_cap", f"with {_who(trial)} {trial.words}")
+
+
+def _bound_in_the_way(
+    seen: Sequence[Outcome], levels: Sequence[Level], pause: float, bounds: Bounds
+) -> Stop | None:
+    """Return the stop for the limit that a level exceeded or the next could exceed, if any."""
     top = levels[-1]
+    passed = next((trial for trial in seen if trial.end == "rate" and trial.pause_s >= pause), None)
+    if passed is not None:
+        return _passed_the_cap(passed)
     if top.users >= bounds.most_users:
         return Stop("most_users", f"{top.users} users are the most that are allowed")
     asked = _asked_per_s(seen, top)

@@ -197,6 +197,21 @@ def test_no_level_is_begun_that_may_pass_the_rate_cap() -> None:
     assert levels(outcome)[-1] == 8  # 160/s and a probe a second; 16 users could ask 322 times
 
 
+def test_a_level_that_passes_the_rate_cap_ends_the_climb_and_not_the_search() -> None:
+    outcome = search(endless(0.050), BOUNDS, ends=lambda _, wanted: "rate" if wanted.users == 16 else "complete")
+
+    assert outcome.stop == Stop("rate_cap", "with 16 users it rate")
+    assert levels(outcome) == [1, 2, 4, 8, 16]
+    assert [trial.kind for trial in outcome.seen[-2:]] == ["climb", "dense"], "pauses would show in no other"
+
+
+def test_a_first_level_that_passes_the_rate_cap_ends_the_search() -> None:
+    outcome = search(endless(0.050), BOUNDS, ends=lambda number, _: "rate" if number == 1 else "complete")
+
+    assert outcome.stop == Stop("rate_cap", "with one user it rate")
+    assert len(outcome.seen) == 2
+
+
 def test_a_service_faster_than_the_rate_cap_gets_users_who_pause() -> None:
     outcome = search(endless(0.000_05), Bounds(90.0, 1000.0, 1024))
 
