@@ -77,7 +77,7 @@ impl Worker {
         if fate.request_delay_ns > 0 {
             self.counts.inject(Injected::DelayRequest);
             self.counts.delayed_ns += fate.request_delay_ns;
-            let at_ns = sys::monotonic_ns() + fate.request_delay_ns;
+            let at_ns = sys::monotonic_ns().saturating_add(fate.request_delay_ns);
             client.stage = Stage::Delayed;
             client.at_ns = at_ns;
             self.set_timer(token, at_ns);

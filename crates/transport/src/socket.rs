@@ -16,11 +16,6 @@ impl Socket {
         sys::connect(address).map(|socket| Socket(socket.into_raw_fd()))
     }
 
-    /// A descriptor that is non-blocking and open, and that its owner closes.
-    pub fn borrowed(fd: RawFd) -> Socket {
-        Socket(fd)
-    }
-
     /// Result of connecting.
     pub fn connected(self) -> io::Result<()> {
         sys::connected(self)

@@ -78,7 +78,7 @@ impl Worker {
             self.counts.inject(Injected::DelayResponse);
             self.counts.delayed_ns += fate.response_delay_ns;
             upstream.part = Part::Held;
-            upstream.at_ns = sys::monotonic_ns() + fate.response_delay_ns;
+            upstream.at_ns = sys::monotonic_ns().saturating_add(fate.response_delay_ns);
             let at_ns = upstream.at_ns;
             return self.set_timer(token, at_ns);
         }
