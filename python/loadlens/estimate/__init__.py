@@ -1,7 +1,7 @@
 """Estimators: pure functions on arrays. An interval comes with every point, or the reason why there is none.
 
-Within one trial: `within` (quantiles, means, shares), `resampling` (what has no formula), `steady`, `drift`,
-`pauses`, `mixtures`, `probes`, `omission`, `arrivals`, `generator`, `laws`, `accounting`, `connections`,
-`limiter`. Over trials: `trials`, `comparing`. Over levels of load: `saturation`, `scalability`, `demand`,
-`separation`, `capacity`. Before anything runs: `planning`. Nothing here knows a record, a study or a report.
+Each module names its subject. Within one trial it is one of quantiles and rates (`within_trial`), shapes of
+times, pauses, drift and counts; over trials `over_trials`, `comparison` and `looks`; over levels of load
+`saturation`, `separation`, `demand` and `worker_scaling`; over records `change_points`. Nothing here knows a
+record, a study or a report.
 """

@@ -34,11 +34,6 @@ def t_tail(t: float, freedom: float) -> float:
     return float(special.stdtr(freedom, -t))
 
 
-def t_tail_shifted(t: float, freedom: float, shift: float) -> float:
-    """Return P(T > t) of the noncentral t distribution: its normal part has mean `shift`."""
-    return 1 - float(special.nctdtr(freedom, shift, t))
-
-
 def normal_tail(z: float) -> float:
     """Return P(Z > z) of the standard normal distribution."""
     return float(special.ndtr(-z))

@@ -4,14 +4,13 @@ A comparison that ends as soon as a 95 % interval excludes 1 is wrong far more o
 Each look therefore has a part of the error: what is spent grows in proportion to the pairs. No correlation
 between looks is relied on, so that the sum holds for any distribution and any test.
 
-Sources: K. Kim and D. L. DeMets, Biometrika 74 (1), 1987 (the power family, here of power 1);
-J. Cohen, Statistical Power Analysis for the Behavioral Sciences, 1988.
+Sources: K. Kim and D. L. DeMets, Biometrika 74 (1), 1987 (the power family, here of power 1).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from loadlens.estimate import distributions
@@ -62,29 +61,6 @@ def allowed_scatter(margin: float, pairs: int, error: float, power: float = POWE
     return math.log1p(margin) / math.log1p(decidable_margin(1.0, pairs, error, power))
 
 
-def power_of_pairs(effect: float, scatter: float, pairs: int, error: float = ERROR) -> float:
-    """Return the probability with which pairs show a difference.
-
-    Args:
-        effect: True log ratio.
-        scatter: Standard deviation of the log ratios of pairs.
-        pairs: Number of pairs, at least 2.
-        error: Of the test.
-
-    Returns:
-        Of Student's t on both sides, from the noncentral t distribution.
-    """
-    shift = effect / scatter * math.sqrt(pairs)
-    critical = distributions.t_quantile(1 - error / 2, pairs - 1)
-    upper = distributions.t_tail_shifted(critical, pairs - 1, shift)
-    return upper + 1 - distributions.t_tail_shifted(-critical, pairs - 1, shift)
-
-
-def pairs_for(effect: float, scatter: float, error: float = ERROR, power: float = POWER) -> int:
-    """Return the fewest pairs that show a difference with this probability; at most MOST_PAIRS."""
-    return _fewest(lambda pairs: power_of_pairs(effect, scatter, pairs, error) >= power)
-
-
 def pairs_to_decide(ratio: float, scatter: float, margin: float, error: float) -> int:
     """Return the pairs that put the interval of a ratio on one side of the margin; at most MOST_PAIRS.
 
@@ -95,14 +71,10 @@ def pairs_to_decide(ratio: float, scatter: float, margin: float, error: float) -
         error: Of the last look.
     """
     room = abs(abs(math.log(ratio)) - math.log1p(margin))
-    return _fewest(lambda pairs: half_width(scatter, pairs, error) < room)
-
-
-def _fewest(enough: Callable[[int], bool]) -> int:
     low, high = 1, 2
-    while high < MOST_PAIRS and not enough(high):
+    while high < MOST_PAIRS and half_width(scatter, high, error) >= room:
         low, high = high, min(2 * high, MOST_PAIRS)
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
+        low, high = (low, middle) if half_width(scatter, middle, error) < room else (middle, high)
     return high
