@@ -16,7 +16,7 @@ from loadlens.compare.plan import PAIRS, PILOT, RATE, Load, Task, case_of, open_
 from loadlens.errors import TestbedError, UsageError
 from loadlens.estimate import looks as ahead
 from loadlens.estimate import within_trial
-from loadlens.estimate.interval import Interval
+from loadlens.estimate.interval import Z_95, Interval
 from loadlens.model.study import Window
 from loadlens.model.workload import Closed, Open
 from loadlens.present import numbers, quotes, words
@@ -165,7 +165,7 @@ class _Pairs(Pairing):
                 None if trial.load is None else within_trial.quantile(trial.load.all_steps().response, 0.5)
             )
             if isinstance(typical, Interval) and typical.ratio is not None:
-                variance += (math.log(typical.ratio) / 2 / 1.96) ** 2
+                variance += (math.log(typical.ratio) / 2 / Z_95) ** 2
             self.runner.interrupts.check()
         error = ahead.error_of(most, self.looks) / METRICS_AT_MOST
         allowed = numbers.percent(ahead.allowed_scatter(self.task.margin, most, error))

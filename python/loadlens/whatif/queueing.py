@@ -14,6 +14,7 @@ from loadlens import engine
 from loadlens.model.plain import read
 
 LOAD: Final = "load"  # name of the stream of the load
+MOST_FAILED: Final = 0.05  # of the requests: the times of the others are then not those of the load
 MEMBERS: Final = "members"  # name of the group of processes that take requests
 AS_GOOD, SLACK = 1.25, 0.01  # times the best miss, and so much more: models within are indistinguishable
 C = TypeVar("C")  # a model before it is fitted

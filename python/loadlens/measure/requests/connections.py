@@ -14,7 +14,7 @@ import numpy as np
 
 from loadlens.estimate import within_trial
 from loadlens.estimate.connection_use import FEWEST_CLOSED, Fairness, fairness
-from loadlens.estimate.interval import Bools, Floats, Insufficient, Interval, Ints, Measured
+from loadlens.estimate.interval import Z_95, Bools, Floats, Insufficient, Interval, Ints, Measured
 from loadlens.measure.requests.log_rows import (
     NOT_KEPT,
     chosen,
@@ -187,7 +187,7 @@ def _ratio(ranked: Floats, counts: Floats) -> Interval:
     tenth = max(1, ranked.size // 10)
     best, worst = float(counts[order[-tenth:]].sum()), float(counts[order[:tenth]].sum())
     best, worst = max(0.5, best), max(0.5, worst)  # one that got nothing got at most so much
-    factor, ratio = float(np.exp(1.96 * np.sqrt(1 / best + 1 / worst))), best / worst
+    factor, ratio = float(np.exp(Z_95 * np.sqrt(1 / best + 1 / worst))), best / worst
     return Interval(ratio, ratio / factor, ratio * factor, worst, "ratio of two Poisson counts")
 
 

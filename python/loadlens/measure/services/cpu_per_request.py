@@ -8,14 +8,13 @@ from dataclasses import replace
 import numpy as np
 
 from loadlens.estimate import demand
-from loadlens.estimate.interval import Floats, Insufficient, Interval
+from loadlens.estimate.interval import Z_95, Floats, Insufficient, Interval
 from loadlens.measure.case import CaseMeasures
 from loadlens.measure.figures import estimate
 from loadlens.measure.services.watched import server_cores
 from loadlens.measure.trial import StreamMeasures
 from loadlens.model.finding import Estimate, Figure, NotMeasured, Undecided
 
-SCATTER = 1.96  # standard errors to either side of a mean
 IDLE_CORES = 0.02  # what services may use without any request, where they were not watched idle
 
 
@@ -77,7 +76,7 @@ def _ratio(rate: float, ended: float, cpu: Interval) -> Interval | Insufficient:
     `ended` of them, each off by its mean at most: 95 % of such means lie within 1.96 / sqrt(ended).
     """
     if cpu.low is None or cpu.high is None:
-        off = cpu.point * min(1.0, SCATTER / max(1.0, ended) ** 0.5)
+        off = cpu.point * min(1.0, Z_95 / max(1.0, ended) ** 0.5)
         cpu = replace(cpu, low=cpu.point - off, high=cpu.point + off)
     exact = Interval(rate, rate, rate, ended, "counted")
     return demand.demand_with_background(cpu, exact, most_background=IDLE_CORES)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from loadlens.estimate.interval import Interval
+from loadlens.estimate.interval import Z_95, Interval
 from loadlens.measure.case import CaseMeasures
 from loadlens.measure.services.filled import filled
 from loadlens.measure.trial import TrialMeasures
@@ -25,7 +25,6 @@ from loadlens.signals.read.balancer_log import Spread
 from loadlens.signals.read.quotas import Quota
 from loadlens.signals.read.storage import asleep_over
 
-Z = 1.96  # of a normal, 95 %
 FEWEST_FAULTS = 20.0  # of both halves together: below, halves differ by chance
 
 
@@ -90,7 +89,7 @@ def _replica(case: CaseMeasures, name: str, spreads: Sequence[Spread]) -> Replic
 def _share(part: float, whole: float) -> Interval:
     """A share of requests that were handed out one by one."""
     point = part / whole
-    half = Z * math.sqrt(point * (1 - point) / whole) + 1 / whole
+    half = Z_95 * math.sqrt(point * (1 - point) / whole) + 1 / whole
     return Interval(point, max(0.0, point - half), min(1.0, point + half), whole, "share of counted requests")
 
 

@@ -14,7 +14,6 @@ from loadlens.measure.trial import StepMeasures, StreamMeasures, TrialMeasures
 from loadlens.model.recorded import PlannedCase
 from loadlens.whatif.held_out.site import Site
 
-MOST_FAILED = 0.05  # of the requests: the times of the others are then not those of the load
 LIGHT = 0.1  # in flight for each that takes requests: below, hardly any request waits
 SHAPE = 200  # quantiles that stand for a distribution
 GENERATOR = "(generator)"

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from loadlens.estimate.demand import Demand, demand
-from loadlens.estimate.interval import Floats, Insufficient, Interval
+from loadlens.estimate.interval import Z_95, Floats, Insufficient, Interval
 from loadlens.estimate.probes import idle_time
 from loadlens.whatif.held_out.observed import (
     GENERATOR,
@@ -31,7 +31,6 @@ from loadlens.whatif.queueing import NoModel
 MUCH = 0.9  # of a core: below, other programs are in the way
 STEADY_WORK = 0.7  # the fastest requests take at least so much of the work: then it hardly varies
 FASTEST = 0.1  # of the requests
-T_95 = 1.96
 LEAST_ERROR = 0.002  # of a logarithm: nothing is known better
 
 
@@ -227,9 +226,9 @@ def _of(name: str, interval: Interval) -> Parameter:
         return Parameter(name, 1e-9, LEAST_ERROR, interval.method)
     error = LEAST_ERROR
     if interval.low is not None and interval.high is not None and interval.low > 0:
-        error = max(error, math.log(interval.high / interval.low) / (2 * T_95))
+        error = max(error, math.log(interval.high / interval.low) / (2 * Z_95))
     elif interval.high is not None:
-        error = max(error, math.log(interval.high / interval.point) / T_95)
+        error = max(error, math.log(interval.high / interval.point) / Z_95)
     return Parameter(name, interval.point, error, interval.method)
 
 

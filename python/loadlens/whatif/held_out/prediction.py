@@ -15,17 +15,18 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from loadlens.errors import LoadlensError
+from loadlens.estimate.interval import Z_95
 from loadlens.measure.case import CaseMeasures
 from loadlens.measure.source import RunSource, environment_of, study_of
 from loadlens.measure.trial import measure
 from loadlens.model.recorded import PlannedCase, PredictedFigure
 from loadlens.model.workload import Closed
 from loadlens.whatif.held_out.build import THREADED_S, Span, Structure, Values, network_of
-from loadlens.whatif.held_out.observed import MOST_FAILED, Observed
+from loadlens.whatif.held_out.observed import Observed
 from loadlens.whatif.held_out.parameters import Fit, fit
 from loadlens.whatif.held_out.site import Site, site_of, why_not_kin
 from loadlens.whatif.held_out.structure import MOST_PROBE_MISS, Choice, choose
-from loadlens.whatif.queueing import LOAD, Misses, Network, NoModel, StreamTimes, simulate
+from loadlens.whatif.queueing import LOAD, MOST_FAILED, Misses, Network, NoModel, StreamTimes, simulate
 
 DRAWS = 100
 MOST_REQUESTS = 10_000  # simulated of one trial
@@ -271,8 +272,8 @@ def _content(model: Model, figures: Sequence[PredictedFigure]) -> dict[str, obje
                 "name": p.name,
                 "unit": "s",
                 "point": p.point,
-                "low": p.drawn(-1.96),
-                "high": p.drawn(1.96),
+                "low": p.drawn(-Z_95),
+                "high": p.drawn(Z_95),
                 "method": p.method,
             }
             for p in model.fit.parameters

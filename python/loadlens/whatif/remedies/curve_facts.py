@@ -7,16 +7,15 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from loadlens.diagnose.capacity import most_of
+from loadlens.estimate.interval import Z_95
 from loadlens.measure.curve import Capacity, capacity_of, completed, succeeded, working
 from loadlens.model.facts import Curve, Facts, ProbeWatch, Step
 from loadlens.model.finding import Estimate, Evidence, Figure, Finding
-from loadlens.whatif.queueing import NoModel
+from loadlens.whatif.queueing import MOST_FAILED, NoModel
 from loadlens.whatif.remedies.service_model import ProbeLoad
 
-MOST_FAILED: Final = 0.05  # of a level's requests: the times of the others are then not those of the load
 LEAST_ERROR: Final = 0.005  # of a logarithm: no figure is more precise
 UNKNOWN_ERROR: Final = 0.05  # of a logarithm, where an interval is open
-T_95: Final = 1.96
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +114,7 @@ def error_of(figure: Estimate) -> float:
     """Return the standard error of the logarithm of a figure, by its interval."""
     if figure.low is None or figure.high is None or figure.low <= 0:
         return UNKNOWN_ERROR
-    return max(LEAST_ERROR, math.log(figure.high / figure.low) / (2 * T_95))
+    return max(LEAST_ERROR, math.log(figure.high / figure.low) / (2 * Z_95))
 
 
 def signal(finding: Finding, name: str) -> Evidence | None:

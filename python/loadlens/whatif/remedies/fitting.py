@@ -12,10 +12,11 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
+from loadlens.estimate.interval import Z_95
 from loadlens.model.facts import Step
 from loadlens.model.finding import Estimate, Figure, NotMeasured
 from loadlens.whatif.queueing import LOAD, Misses, NoModel, Times, Tried, as_good, simulate
-from loadlens.whatif.remedies.curve_facts import T_95, Ladder, SlowShare, error_of
+from loadlens.whatif.remedies.curve_facts import Ladder, SlowShare, error_of
 from loadlens.whatif.remedies.service_model import (
     PROBE,
     ExtraWait,
@@ -219,7 +220,7 @@ def mean_with(slow: SlowShare) -> Estimate:
     error = more * math.hypot(error_of(slow.share), error_of(slow.longer))
     error = math.hypot(error, slow.usual.point * error_of(slow.usual))
     point = slow.usual.point + more
-    spread = math.exp(T_95 * error / point)
+    spread = math.exp(Z_95 * error / point)
     method = "mean of the usual ones, and the share times the time longer"
     return replace(
         slow.usual, metric="response", point=point, low=point / spread, high=point * spread, method=method
@@ -257,7 +258,7 @@ def _misses(model: ServiceModel, ladder: Ladder, pause: Pause) -> dict[str, floa
             off[kind].append(min(miss, 1.0))
             if kind == "probe":
                 continue
-            half = min(MOST_EXCUSED, T_95 * error_of(measured))
+            half = min(MOST_EXCUSED, Z_95 * error_of(measured))
             excused.append(max(0.0, miss - half))
             if excused[-1] == max(excused):
                 what = "throughput (1/s)" if kind == "throughput" else "mean (s)"

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from loadlens.estimate.interval import Interval, inverse, product, total
+from loadlens.estimate.interval import Z_95, Interval, inverse, product, total
 from loadlens.measure import figures
 from loadlens.measure.curve import completed, cores_waited, held_together, used_by_others
 from loadlens.measure.thresholds import SATURATED
@@ -23,7 +23,6 @@ from loadlens.model.finding import Estimate, Finding, Prediction
 from loadlens.whatif.queueing import NoModel
 from loadlens.whatif.remedies.arithmetic import capacity_now, capacity_then, mean_then
 from loadlens.whatif.remedies.curve_facts import (
-    T_95,
     Ladder,
     error_of,
     generator_of,
@@ -97,14 +96,14 @@ def _effect(
         raise NoModel(
             f"the service uses and waits for {used + waited:.2f} cores: {cores:.2f} are not what it lacks"
         )
-    spread = math.exp(T_95 * error_of(work))
+    spread = math.exp(Z_95 * error_of(work))
     point = work.point + other_cpu_s
     each = replace(figures.known(work), point=point, low=point / spread, high=point * spread)
     if woken is not None:
         each = total(each, woken, method=each.method)
     now = capacity_now(ladder)
     # How far the CPU time accounts for the use, as a factor around 1.
-    off = math.exp(T_95 * abs(math.log(work.point * completed(ladder.top) / used)))
+    off = math.exp(Z_95 * abs(math.log(work.point * completed(ladder.top) / used)))
     rest = Interval(1.0, 1 / off, off, 1.0, "what is left of the CPU used")
     exact = Interval(cores, cores, cores, 1.0, "as given")
     rate = product(exact, inverse(each), rest, method="cores over the CPU time of a request")

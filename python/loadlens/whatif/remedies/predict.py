@@ -13,6 +13,7 @@ from typing import Final
 
 import numpy as np
 
+from loadlens.estimate.interval import Z_95
 from loadlens.model.finding import (
     Estimate,
     Figure,
@@ -25,7 +26,7 @@ from loadlens.present import words
 from loadlens.whatif.queueing import LOAD, NoModel
 from loadlens.whatif.remedies import fitting
 from loadlens.whatif.remedies.changes import Change, Remedy
-from loadlens.whatif.remedies.curve_facts import T_95, Ladder, error_of
+from loadlens.whatif.remedies.curve_facts import Ladder, error_of
 from loadlens.whatif.remedies.fitting import Candidate, Fitted, Values, service_of, simulated, typical
 from loadlens.whatif.remedies.service_model import PROBE, ServiceModel
 
@@ -155,7 +156,7 @@ def _figure(metric: str, unit: str, logs: Sequence[float], miss: float) -> Figur
         return Undecided(metric, unit, "nothing was answered in the simulation")
     middle = float(np.mean(logs))
     spread = math.hypot(float(np.std(logs, ddof=1)), miss)
-    low, high = math.exp(middle - T_95 * spread), math.exp(middle + T_95 * spread)
+    low, high = math.exp(middle - Z_95 * spread), math.exp(middle + Z_95 * spread)
     method = f"predicted by simulation, {len(logs)} draws of what fits the measured levels"
     return Estimate(metric, unit, math.exp(middle), low, high, 0, len(logs), method)
 

@@ -12,13 +12,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from loadlens.estimate.interval import Z_95
 from loadlens.model.facts import Curve, Facts
 from loadlens.model.finding import Estimate, Finding, Grade, Prediction
 from loadlens.model.shapes import SlowPath, Took
 from loadlens.present.load_text import load_with_unit
 from loadlens.whatif.queueing import NoModel
 from loadlens.whatif.remedies import changes
-from loadlens.whatif.remedies.curve_facts import T_95, Ladder, SlowShare, ladder_of, signal, value_of
+from loadlens.whatif.remedies.curve_facts import Ladder, SlowShare, ladder_of, signal, value_of
 from loadlens.whatif.remedies.fitting import Candidate, held_error, mean_with, varied
 from loadlens.whatif.remedies.predict import Treatment, predictions, undecided
 
@@ -119,7 +120,7 @@ def _widths(ladder: Ladder, limit: Finding) -> list[int]:
     """Return reported widths that capacity and mean time allow (Little's law), the nearest first."""
     assert ladder.slow is not None
     at_once = ladder.most_per_s * mean_with(ladder.slow).point
-    spread = math.exp(T_95 * held_error(ladder))
+    spread = math.exp(Z_95 * held_error(ladder))
     low, high = max(1, math.ceil(at_once / spread)), math.floor(at_once * spread)
     size = signal(limit, "pool.size")
     if size is not None and size.value is not None:
