@@ -31,12 +31,17 @@ export function setText(element: Element, text: string): void {
   if (element.textContent !== text) element.textContent = text;
 }
 
-/** Replace an element's children if `key` differs from the last time; folds and focus survive when it does not. */
+/** Replace an element's children if `key` differs from the last time; a fold stays open, and keeps the focus. */
 export function redraw(element: HTMLElement, key: string, children: () => readonly Child[]): void {
   if (element.dataset.key === key) return;
   element.dataset.key = key;
+  const before = element.querySelector("details");
+  const hadFocus = before !== null && document.activeElement === before.querySelector("summary");
   element.replaceChildren();
   put(element, ...children());
+  const after = element.querySelector("details");
+  if (before?.open && after) after.open = true;
+  if (hadFocus) after?.querySelector("summary")?.focus({ preventScroll: true });
 }
 
 /** Put these children in this order: one that stays keeps its folds, and the focus if it has it. */

@@ -18,6 +18,7 @@ const PIXELS = 720; // of a chart's width, about
 const MOST_PAUSE_S = 10; // between two drawings of the charts
 const FIRST_ROWS = 10; // of the slowest requests
 const ANSWER_MS = 2000;
+const FAULT_ENDS_MS = 3000; // a fault that lasts is sent every second
 const RETRY_MS = [1000, 2000, 5000, 10_000];
 
 type Chosen = { readonly slug: string; readonly trial: string } | null;
@@ -37,6 +38,7 @@ class RunScreen implements Screen {
   #charts = new Charts();
   #source: EventSource | null = null;
   #heard = performance.now();
+  #fault: { readonly error: string; readonly at: number } | null = null; // the one that is shown, and when it was sent last
   #failed = 0;
   #timer: ReturnType<typeof setInterval>;
   #retry: ReturnType<typeof setTimeout> | undefined;
@@ -152,6 +154,7 @@ class RunScreen implements Screen {
     on("fault", (data) => {
       const { error } = data as { error: string }; // comes at every look; a screen reader reads it out when it is replaced
       if (this.#parts.result.textContent !== error) this.#parts.result.replaceChildren(message(error, "bad"));
+      this.#fault = { error, at: this.#heard };
     });
     on("trial", (data) => { if (this.#shows(data as Trial)) this.#trial = filled(data as Trial); });
     on("points", (data) => {
@@ -207,6 +210,9 @@ class RunScreen implements Screen {
 
   #watch(): void {
     if (this.#source) this.#drawState();
+    if (!this.#fault || this.#heard - this.#fault.at < FAULT_ENDS_MS) return;
+    if (this.#parts.result.textContent === this.#fault.error) this.#parts.result.replaceChildren();
+    this.#fault = null;
   }
 
   #drawSoon(): void {
