@@ -90,7 +90,7 @@ class ProcessWatch:
     hot_threads: int | None  # threads that used more than 5 % of a core
     threads: float | None
     memory_bytes: float | None
-    second_thread: float | None = None  # CPU of its second busiest thread over that of the busiest
+    busiest_thread: float | None = None  # share of its CPU time that its busiest thread used
     service: str = ""  # a label: processes of one service have the same
     program: str = ""  # a label
     is_called: bool = False  # by the service, and no process of it
@@ -101,6 +101,11 @@ class ProcessWatch:
     def cores(self) -> float:
         """Cores used; 0 when not measured."""
         return self.cpu.point if isinstance(self.cpu, Estimate) else 0.0
+
+    @property
+    def is_one_thread(self) -> bool | None:
+        """True if one thread does its work: twice as much as all others together; none: not read."""
+        return None if self.busiest_thread is None else self.busiest_thread >= 2 / 3
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,6 +65,7 @@ def process(cpu: float, *, waiting: float = 0.0, hot: int | None = 1, label: str
         hot,
         4.0,
         6e7,
+        busiest_thread=None if hot is None else 1 / hot if hot else 0.02,
     )
 
 

@@ -87,18 +87,19 @@ def thread_rows(tid: int, cores: float) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize(
-    ("threads", "hot", "second"),
-    [((0.8, 0.12, 0.01), 2, 0.15), ((0.8,), 1, 0.0), ((0.3, 0.3, 0.3), 3, 1.0), ((0.0,), 0, None)],
+    ("threads", "hot", "busiest"),
+    # Of 0.9 cores; what no thread used was used by threads that have ended.
+    [((0.72, 0.12, 0.01), 2, 0.8), ((0.9,), 1, 1.0), ((0.3, 0.3, 0.3), 3, 1 / 3), ((0.0,), 0, 0.0)],
 )
-def test_the_share_of_a_second_thread_is_relative_to_the_first(
-    threads: tuple[float, ...], hot: int, second: float | None
+def test_the_share_of_the_busiest_thread_is_that_of_its_process(
+    threads: tuple[float, ...], hot: int, busiest: float
 ) -> None:
     rows = [row for tid, cores in enumerate(threads) for row in thread_rows(tid, cores)]
 
     (process,) = resources.read(Readings(pl.DataFrame(rows, schema=SCHEMA, orient="row")), 3.0, 9.0).processes
 
     assert process.hot_threads == hot
-    assert process.second_thread == (None if second is None else pytest.approx(second))
+    assert process.busiest_thread == pytest.approx(busiest)
 
 
 def test_others_and_soft_interrupts_are_those_of_one_trial() -> None:

@@ -273,7 +273,7 @@ def _of_processes(facts: Facts, curve: Curve, step: Step) -> grading.Signal:
     for process in step.processes:
         occupied = process.occupied.point if isinstance(process.occupied, Estimate) else process.cores
         wanted += occupied
-        if process.hot_threads is not None and process.hot_threads <= 1:
+        if process.is_one_thread:
             loop = max(loop, occupied)
         elif SATURATED <= occupied <= SEVERAL:
             masked = max(masked, occupied)

@@ -71,7 +71,7 @@ def processes_of(case: CaseMeasures) -> tuple[ProcessWatch, ...]:
         hot = [p.hot_threads for p in members]
         opened = [most for p in members if (most := p.highest(ProcMetrics.descriptors)) is not None]
         allowed = [most for p in members if (most := p.highest(ProcMetrics.descriptor_limit)) is not None]
-        second = [p.second_thread for p in members if p.second_thread is not None]
+        busiest = [p.busiest_thread for p in members if p.busiest_thread is not None]
         watches.append(
             ProcessWatch(
                 label=members[0].label if len(members) == 1 else f"{key[0]} {members[0].name} #{key[2] + 1}",
@@ -81,7 +81,7 @@ def processes_of(case: CaseMeasures) -> tuple[ProcessWatch, ...]:
                 hot_threads=None if None in hot else max(h for h in hot if h is not None),
                 threads=max(threads, default=None),
                 memory_bytes=max(memory, default=None),
-                second_thread=max(second, default=None) if len(second) == len(members) else None,
+                busiest_thread=min(busiest, default=None) if len(busiest) == len(members) else None,
                 service=key[0],
                 program=members[0].name,
                 is_called=key[0] in called,

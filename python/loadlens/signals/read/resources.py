@@ -32,7 +32,7 @@ class Process:
     cpu: Measured  # cores
     waiting: Measured  # cores wanted and not given
     hot_threads: int | None = None
-    second_thread: float | None = None  # its CPU over that of the busiest thread
+    busiest_thread: float | None = None  # share of the CPU time that its busiest thread used
     series: Mapping[Metric, Series] = field(default_factory=dict)  # over the whole trial
     begin: float = 0.0  # measured part, seconds since t0
     end: float = 0.0
@@ -190,12 +190,12 @@ def _process(
         process = replace(process, cpu=used.rate(begin, end))
     if threads is None:
         return process
-    by_thread = sorted((_used(thread, begin, end) for thread in threads), reverse=True)
-    second = max(0.0, by_thread[1]) if len(by_thread) > 1 else 0.0
+    by_thread = [_used(thread, begin, end) for thread in threads]
+    whole = process.cpu.point * (end - begin) if isinstance(process.cpu, Interval) else 0.0
     return replace(
         process,
         hot_threads=sum(each > HOT * (end - begin) for each in by_thread),
-        second_thread=second / by_thread[0] if by_thread[0] > 0 else None,
+        busiest_thread=min(1.0, max(by_thread) / whole) if whole > 0 else None,
     )
 
 

@@ -190,7 +190,7 @@ def _service_rival(curve: Curve, step: Step) -> Counter:
         return grading.rival(name, "CPU of the service was not read", None)
     share = step.server_cores / curve.cores_allotted if curve.cores_allotted else 0.0
     # A thread that shares its core with the generator waits for it: what it ran counts, not what it wanted.
-    single = [p.cores for p in step.processes if p.hot_threads is not None and p.hot_threads <= 1]
+    single = [p.cores for p in step.processes if p.is_one_thread]
     loop = max(single, default=0)
     text = f"it uses {percent(share)} of its cores"
     if loop >= SATURATED:

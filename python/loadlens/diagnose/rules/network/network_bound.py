@@ -169,7 +169,7 @@ def _cores(curve: Curve, step: Step) -> grading.Signal:
     if not step.processes or curve.cores_allotted <= 0:
         text = "CPU of the service was not read: --pid PID, or --start CMD"
         return grading.stated("cpu.room", None, text=text)
-    loops = [p.occupied for p in step.processes if p.hot_threads == 1]
+    loops = [p.occupied for p in step.processes if p.is_one_thread]
     busiest = max((loop.point for loop in loops if isinstance(loop, Estimate)), default=0.0)
     if busiest >= SATURATED:
         busy = numbers.percent(busiest)

@@ -5,13 +5,12 @@ that process, however cheap, waits until the computation ends. One process answe
 expensive requests per second, D being their CPU time, and from (D + Z) / D users per process on they queue.
 
 **Needs.** At the highest load: each working process is occupied (computing, or waiting for a core) at least
-85 % of the time, on one hot thread, next to which others do less than 20 % of its work; an expensive request
-takes at least 2 ms of CPU; probes on connections of their own are held up for as long as that occupation
+85 % of the time, and one thread does two thirds of its work or more; an expensive request takes at least 2 ms of CPU; probes on connections of their own are held up for as long as that occupation
 says, within 0.1 (a probe that arrives at random sees the utilisation: PASTA), and their mean wait is at least
 25 % of what expensive requests wait.
 
 **Ruled out by.** A thread pool that is full (then the CPU has room). Threads that the kernel switches (then
-several are hot, or together they want more than one core, and probes wait a tenth as long). Pauses such as
+they share the work, or together they want more than one core, and probes wait a tenth as long). Pauses such as
 garbage collection (they hold up few probes). A lock in a database (CPU has room). The generator being late.
 Generator, service or other programs taking cores from each other.
 
@@ -20,8 +19,8 @@ passed once, twice, three times, 0.09 for threads that share a core fairly, and 
 0.25 lies between. Below 2 ms of work one queue and fair sharing look the same, as the kernel's time slices
 are as long. 0.85: at that utilisation a queue takes 6.7 times its idle time. A thread computes or waits for a
 core, so one alone wants no more than 1; 1.25 leaves room for two counters that are read one after the other.
-20 %: collectors and compilers of a runtime stay below where the loop itself is the limit, and of threads that
-share the work the second does nearly what the first does.
+Two thirds: collectors and compilers of a runtime do less than a third where the loop itself is the limit, and
+of threads that share the work the busiest does half of it at most.
 
 **Do.** Move the work off the loop (a thread or process pool), or run more processes, up to the number of
 cores. With the work in threads one process can use all cores: capacity min(cores, threads) / D.
@@ -70,7 +69,6 @@ LEAST_WORK_S = 0.002
 COUPLED = 0.25
 DELAY_TOLERANCE = 0.10
 ONE_THREAD = 1.25  # cores that one thread may seem to want, as two counters are read
-HELPER = 0.2  # of the CPU of the busiest thread: a collector or a compiler of the runtime, next to the loop
 HALF = 0.5  # occupied: below, a process that only supervises would seem to serve
 FEW_DELAYED = 0.5  # pauses of a collector that hold up more than half of the probes are not pauses
 SEVERAL_PASSES = 1.25  # waits of a probe: from here on a request seems to queue more than once
@@ -193,10 +191,9 @@ def claim(facts: Facts, loops: BusyLoops) -> Claim:
     """Hold occupied processes against how the probe waits, and against threads, pauses and other programs."""
     curve, probe, occupied, count = loops.curve, loops.probe, loops.occupied, len(loops.processes)
     costliest, work = loops.costliest, with_unit(loops.work_s, "s")
-    threads = ", ".join("?" if p.hot_threads is None else str(p.hot_threads) for p in loops.processes)
-    hot = f"hot threads per process: {threads}{_helpers_text(loops)}"
-    single = [_is_single(process) for process in loops.processes]
-    is_single = None if None in single else all(single)
+    shares = [p.busiest_thread for p in loops.processes if p.busiest_thread is not None]
+    is_single = all(p.is_one_thread for p in loops.processes) if len(shares) == count else None
+    busiest = f"the busiest thread does {percent(min(shares, default=0.0))} of its process's work"
     many = f"each of {count} working processes" if count > 1 else "the working process"
     signals = [
         grading.at_least(
@@ -208,10 +205,10 @@ def claim(facts: Facts, loops: BusyLoops) -> Claim:
             chip=f"process occupied {occupied.point:.2f}",
         ),
         grading.stated(
-            "process.hot-threads",
+            "process.one-thread",
             is_single,
-            text="threads were not read" if is_single is None else f"{hot}, needs 1",
-            chip="one hot thread" if is_single else "",
+            text="threads were not read" if is_single is None else f"{busiest} (limit {percent(2 / 3)})",
+            chip="one thread works" if is_single else "",
         ),
         grading.at_least(
             "work.cpu",
@@ -237,7 +234,7 @@ def claim(facts: Facts, loops: BusyLoops) -> Claim:
     rivals = [
         grading.rival("full thread pool", full if is_full else room, is_full),
         grading.rival("lock downstream", "processes compute, they do not wait" if is_full else room, is_full),
-        _threads_rival(loops, hot),
+        _threads_rival(loops, busiest, is_single),
         collector,
         generator,
         grading.shared_cores_rival(curve, loops.step, facts.cores),
@@ -304,32 +301,13 @@ def _delayed_signal(loops: BusyLoops) -> grading.Signal:
     )
 
 
-def _threads_rival(loops: BusyLoops, hot: str) -> Counter:
-    """Weigh several threads in a process: several are hot, or together they want more than one core."""
+def _threads_rival(loops: BusyLoops, busiest: str, is_single: bool | None) -> Counter:
+    """Weigh several threads in a process: they share the work, or together they want more than one core."""
     name = "threads that share a core"
     wanted = max(figures.point(process.occupied) for process in loops.processes)
     if wanted > ONE_THREAD:
         return grading.rival(name, f"the threads of one process want {wanted:.1f} cores", False)
-    if any(process.hot_threads is None for process in loops.processes):
-        return grading.rival(name, "threads were not read", None)
-    return grading.rival(name, hot, all(_is_single(process) for process in loops.processes))
-
-
-def _is_single(process: ProcessWatch) -> bool | None:
-    """Return true if one thread does the work, alone or with helpers that do little; none: not read."""
-    if process.hot_threads is None:
-        return None
-    is_helped = process.second_thread is not None and process.second_thread < HELPER
-    return process.hot_threads == 1 or (process.hot_threads > 1 and is_helped)
-
-
-def _helpers_text(loops: BusyLoops) -> str:
-    """Return the share of the second thread, where more than one is hot."""
-    second = [p.second_thread for p in loops.processes if p.second_thread is not None]
-    several = any((process.hot_threads or 0) > 1 for process in loops.processes)
-    if not several or len(second) < len(loops.processes):
-        return ""
-    return f" (the second does {percent(max(second))} of the first, limit {percent(HELPER)})"
+    return grading.rival(name, "threads were not read" if is_single is None else busiest, is_single)
 
 
 def _rate(loops: BusyLoops) -> str:

@@ -95,7 +95,7 @@ def test_more_processes_than_cores_share_them_and_are_occupied_all_the_same() ->
     [
         ("occupied 0.02", {"processes": (process(0.02),)}),  # a lock, or a pool of threads that wait
         (
-            "hot threads per process: 8",
+            "does 12 % of its process's work",
             {"processes": (process(0.95, hot=8),)},
         ),  # threads that share the cores
         ("0.09 of what", {"probes": (probe(0.002 + 0.09 * 3.65, delayed=0.9),)}),  # the kernel switches
@@ -184,12 +184,22 @@ def test_the_curve_with_the_fewest_processes_speaks_and_the_scope_names_all() ->
     assert "5.00 /s per process" in finding.statement
 
 
-@pytest.mark.parametrize(("second", "kind"), [(0.19, Finding), (0.21, Absent), (None, Absent)])
-def test_a_helper_beside_the_loop_does_not_hide_it(second: float | None, kind: type) -> None:
+@pytest.mark.parametrize(("busiest", "kind"), [(0.67, Finding), (0.66, Absent)])
+def test_a_helper_beside_the_loop_does_not_hide_it(busiest: float, kind: type) -> None:
     """A collector or a compiler of the runtime is hot as well; threads that share the work are no helpers."""
-    helped = (replace(process(1.1, hot=2), second_thread=second),)
+    helped = (replace(process(1.1, hot=2), busiest_thread=busiest),)
 
     assert isinstance(assess(facts(blocked(0.2, processes=helped))), kind)
+
+
+def test_threads_that_take_turns_to_compute_are_no_loop() -> None:
+    """A thread that accepts is hot, forty that do the work in turns are not: each does a fortieth."""
+    shared = (replace(process(0.98, hot=1), busiest_thread=0.08),)
+
+    answer = assess(facts(blocked(0.2, processes=shared)))
+
+    assert isinstance(answer, Absent)
+    assert "8.0 % of its process's work" in answer.reason
 
 
 def test_a_probe_that_was_sent_in_time_speaks_before_a_late_one() -> None:
