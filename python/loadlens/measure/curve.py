@@ -198,9 +198,15 @@ def alone_time(curve: Curve) -> tuple[float | None, bool]:
 
 
 def working(step: Step) -> list[ProcessWatch]:
-    """The processes that carry the load of a step."""
-    most = max((process.cores for process in step.processes), default=0.0)
-    return [p for p in step.processes if p.cores >= WORKING_SHARE * most and p.cores > 0]
+    """The processes that carry the load of a step: those of the service whose process computes most.
+
+    What it calls, or what stands before it, is another service: it computes for the same requests.
+    """
+    busiest = max(step.processes, key=lambda process: process.cores, default=None)
+    if busiest is None or busiest.cores <= 0:
+        return []
+    own = [process for process in step.processes if process.service == busiest.service]
+    return [process for process in own if process.cores >= WORKING_SHARE * busiest.cores]
 
 
 def waits_for_cores(step: Step) -> float | None:

@@ -7,7 +7,7 @@ answers at most 1 / S of these requests per second, S being the time of the call
 
 **Needs.** A plateau, CPU to spare, and samples of the threads at the highest load. The thread of a loop,
 known by the library that runs it, is in a request at 70 % of the moments or more, and waits there at half of
-them or more. Other threads of the process are at work less than one at a time. Where no code is read, the
+them or more; or at 15 % or more, if it is in a request at 85 % of the moments. Other threads of the process are at work less than one at a time. Where no code is read, the
 kernel shows loops as threads of one name that wait for events of their own, or for a turn, without load;
 under load one of them does at 30 % of the moments at most, and they are in calls that block, on other
 connections than a client's, or asleep. Where a cheap probe was sent, it waits at least a quarter as long as
@@ -19,7 +19,8 @@ that wait for the same events at the same moment, which are a pool.
 
 **Thresholds.** 70 %: users that began together also wait elsewhere together, and the loop is free meanwhile:
 32 users of 41 ms there and 250 ms elsewhere hold it for 84 %. Half: below, the loop computes
-more than it waits, and `eventloop.blocked` looks at that. A quarter: as for a loop that computes. One thread:
+more than it waits, and has to be as full as a core that computes (85 %) to be the limit. 15 %: with less it
+computes at 85 % of the moments, and `eventloop.blocked` looks at that. A quarter: as for a loop that computes. One thread:
 where more are at work the loop has handed the calls over, and they are the limit.
 
 **Do.** Call an asynchronous version, or make the call on a pool of threads. Until then, run more processes:
@@ -37,7 +38,7 @@ from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, on_curve, strongest
 from loadlens.diagnose.observe import waits
 from loadlens.estimate.interval import Interval
-from loadlens.measure.thresholds import LOOP_HELD
+from loadlens.measure.thresholds import LOOP_HELD, SATURATED
 from loadlens.model.facts import Facts, LoopWatch
 from loadlens.model.finding import Grade
 from loadlens.present import numbers, words
@@ -52,6 +53,7 @@ EXPLAINS: tuple[str, ...] = (
 
 COUPLED = 0.25
 MOSTLY = 0.5
+SOMETIMES = 0.15  # where the loop is full: it computes and waits in turn
 OTHERS = 1.0  # threads at work next to the loop
 
 
@@ -61,6 +63,7 @@ class WaitingLoop:
 
     full: waits.Full
     loop: LoopWatch
+    count: int  # loops of all processes that are as much in requests as the limit says, or of its own
     compared: tuple[waits.Waits, ...] | str  # how probes and the load wait
 
 
@@ -69,21 +72,24 @@ def observe(facts: Facts) -> Sequence[WaitingLoop] | Lacking | Nothing:
     plateaus = waits.plateaus(facts)
     if not isinstance(plateaus, tuple):
         return waits.without_plateau(plateaus)
-    loops = [
-        WaitingLoop(full, max(full.top.loops, key=lambda loop: loop.held.point), waits.waits(full))
-        for full in plateaus
-        if full.top.loops
-    ]
+    loops = [_of(full) for full in plateaus if full.top.loops]
     return loops or Lacking("needs samples of an event loop's thread: --pid, or stacks: on in a study")
+
+
+def _of(full: waits.Full) -> WaitingLoop:
+    most = max(full.top.loops, key=lambda loop: loop.held.point)
+    held = sum(loop.count for loop in full.top.loops if loop.held.point >= LOOP_HELD)
+    return WaitingLoop(full, most, held or most.count, waits.waits(full))
 
 
 def claim(facts: Facts, waiting: WaitingLoop) -> Claim:
     """Hold the loop's waiting against the CPU, other threads, and how a probe waits."""
     full, loop, compared = waiting.full, waiting.loop, waiting.compared
+    mostly = MOSTLY if loop.held.point < SATURATED else SOMETIMES
     held, share = numbers.percent(loop.held.point), numbers.percent(loop.waiting.point)
     call = f"in {loop.call}" if loop.call else "in a call"
-    is_one = loop.count <= 1
-    loops = "the event loop" if is_one else f"each of {loop.count} event loops"
+    count, is_one = waiting.count, waiting.count <= 1
+    loops = "the event loop" if is_one else f"each of {count} event loops"
     signals = [
         waits.cpu_signal(facts, full.curve, full.top),
         grading.at_least(
@@ -97,8 +103,8 @@ def claim(facts: Facts, waiting: WaitingLoop) -> Claim:
         grading.at_least(
             "loop.waiting",
             loop.waiting,
-            MOSTLY,
-            text=f"it waits {call} at {share} of them (limit {numbers.percent(MOSTLY)})",
+            mostly,
+            text=f"it waits {call} at {share} of them (limit {numbers.percent(mostly)})",
             chip=f"waits {share}",
         ),
     ]
@@ -113,13 +119,15 @@ def claim(facts: Facts, waiting: WaitingLoop) -> Claim:
 
     def text_of(grade: Grade) -> Words:
         verb = "may wait" if grade is Grade.SUSPECTED else "waits" if is_one else "wait"
-        subject = "The event loop" if is_one else f"{loop.count} event loops"
+        subject = "The event loop" if is_one else f"{count} event loops"
         threads = "the only thread that answers requests waits"
         if not is_one:
-            threads = f"the {loop.count} threads that answer requests wait"
+            threads = f"the {count} threads that answer requests wait"
         each = ""
-        if isinstance(full.rate, Interval) and loop.count:
-            each = f" for {numbers.with_unit(loop.count / full.rate.point, 's')} each"
+        if isinstance(full.rate, Interval):
+            each = f" for {numbers.with_unit(count / full.rate.point, 's')} each"
+            if loop.waiting.point < SATURATED:
+                each += f", {numbers.percent(1 - loop.waiting.point)} of it computing"
         where, to_change = loop.call, "this call"
         if loop.line:
             where = grading.short_label(".".join(loop.call.split(".")[-2:]) or loop.line)

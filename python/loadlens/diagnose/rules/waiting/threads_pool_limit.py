@@ -234,7 +234,7 @@ def _thread_count(pool: ThreadPool) -> grading.Signal:
 
 
 def _threads(step: Step) -> float | None:
-    counts = [process.threads for process in step.processes]
+    counts = [process.threads for process in step.processes if not process.is_called]
     read = [count for count in counts if count is not None]
     return sum(read) if read and len(read) == len(counts) else None
 

@@ -51,6 +51,25 @@ def test_loops_whose_code_is_not_read_are_named_by_the_other_end_of_the_call() -
     assert answer.advice.startswith("Make this call asynchronous")
 
 
+def test_the_loops_of_all_processes_share_the_rate() -> None:
+    built = watched(size=4, hold_s=0.1)  # 4 / 100 ms: 40/s
+    loop = replace(built.steps[-1].loops[0], held=share(0.95))
+    loops = (loop, *(replace(loop, held=share(held)) for held in (0.96, 0.9, 0.85)), replace(loop, held=share(0.1)))
+    answer = assess(facts(replace(built, steps=(*built.steps[:-1], replace(built.steps[-1], loops=loops)))))
+
+    assert isinstance(answer, Finding)
+    assert answer.statement == "4 event loops wait in Conn.execute for 100 ms each: 40.0 /s"
+
+
+def test_a_loop_that_computes_and_waits_in_turn_is_named_with_both() -> None:
+    answer = assess(facts(watched(in_call=0.4, cpu=0.6)))
+
+    assert isinstance(answer, Finding)
+    assert answer.statement == (
+        "The event loop waits in Conn.execute for 30.0 ms each, 60 % of it computing: 33.3 /s"
+    )
+
+
 def test_it_is_the_limit_and_no_pool_of_threads_is_accused() -> None:
     given = facts(watched())
 
@@ -62,11 +81,12 @@ def test_it_is_the_limit_and_no_pool_of_threads_is_accused() -> None:
     "built",
     [
         watched(held=0.5),  # free at every other moment
-        watched(in_call=0.2),  # it computes
+        watched(in_call=0.14, cpu=0.84),  # it computes
+        watched(held=0.84, in_call=0.4),  # it computes at most moments, and is free at some
         watched(others=4.0),  # the calls are made on other threads
         watched(coupling=0.05),  # others do not wait
     ],
-    ids=["free", "computing", "threads", "probe"],
+    ids=["free", "computing", "not full", "threads", "probe"],
 )
 def test_near_misses_are_silent(built: Curve) -> None:
     assert isinstance(assess(facts(built)), Absent)
