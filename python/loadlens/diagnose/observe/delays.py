@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Words, on_curve
+from loadlens.diagnose.observe import waits
 from loadlens.estimate.interval import Interval
 from loadlens.measure.curve import Capacity, capacity_of, coming_share
-from loadlens.measure.thresholds import IDLE_CPU, THROTTLED
+from loadlens.measure.thresholds import THROTTLED
 from loadlens.model.facts import Curve, Facts, Step
 from loadlens.model.finding import Counter, Estimate, Grade
 from loadlens.present import numbers
@@ -88,12 +89,12 @@ def claim(facts: Facts, delay: Delay) -> Claim:
             chip=f"{places.point:.2f} places",
         ),
         _one_user(delay),
-        _idle(delay),
+        waits.cpu_signal(facts, delay.curve, top),
         # A quota of CPU time looks the same from outside: it must be known that there is none.
         grading.stated("quota.none", quota.ruled_out, text=quota.text),
     ]
     rivals = [
-        grading.rival("lock or pool", f"one place alone would let {could} through", True),
+        _place_rival(could),
         quota,
         _accept_rival(top),
         _pause_rival(delay),
@@ -116,6 +117,12 @@ def claim(facts: Facts, delay: Delay) -> Claim:
     return on_curve(delay.curve, signals, rivals, words)
 
 
+def _place_rival(could: str) -> Counter:
+    """Leave a place open that is held once the answer is out: alone, a request shows nothing of that."""
+    text = f"one place alone would let {could} through, unless it stays taken after the answer"
+    return grading.rival("lock or pool", text, None)
+
+
 def _one_user(delay: Delay) -> grading.Signal:
     """Require that one user is held back as much as many: a load below one place would fill it."""
     first, plateau = delay.curve.steps[0].load, delay.capacity.saturation.plateau_from
@@ -123,16 +130,6 @@ def _one_user(delay: Delay) -> grading.Signal:
         return grading.stated("limiter.from", None, text=f"no level of one user, the lowest has {first:g}")
     text = f"throughput is the same from {users(plateau)} on"
     return grading.stated("limiter.from", plateau <= 1, text=text, chip=f"from {users(plateau)} on")
-
-
-def _idle(delay: Delay) -> grading.Signal:
-    allotted = delay.curve.cores_allotted
-    occupied = [p.occupied.point for p in delay.top.processes if isinstance(p.occupied, Estimate)]
-    if not occupied or allotted <= 0:
-        return grading.stated("server.idle", None, text="the CPU of the service's processes was not read")
-    used = sum(occupied) / allotted
-    text = f"its processes take {percent(used)} of the CPU that they may use (limit {percent(IDLE_CPU)})"
-    return grading.stated("server.idle", used < IDLE_CPU, text=text, chip=f"CPU {percent(used)}")
 
 
 def _quota_rival(top: Step) -> Counter:

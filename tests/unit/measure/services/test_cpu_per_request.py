@@ -16,7 +16,7 @@ def test_a_trial_that_was_read_twice_bounds_the_work_by_how_many_requests_it_had
     assert isinstance(ratio, Interval)
     assert ratio.point == pytest.approx(0.015)
     assert ratio.low == pytest.approx(0.015 * (1 - 0.196) - 0.02 / 60, rel=1e-4)
-    assert ratio.high == pytest.approx(0.015 * 1.196)
+    assert ratio.high == pytest.approx(0.015 * 1.196, rel=1e-4)
 
 
 def test_an_interval_of_the_readings_is_kept() -> None:

@@ -5,14 +5,15 @@ that process, however cheap, waits until the computation ends. One process answe
 expensive requests per second, D being their CPU time, and from (D + Z) / D users per process on they queue.
 
 **Needs.** At the highest load: each working process is occupied (computing, or waiting for a core) at least
-85 % of the time, and one thread does two thirds of its work or more; an expensive request takes at least 2 ms of CPU; probes on connections of their own are held up for as long as that occupation
-says, within 0.1 (a probe that arrives at random sees the utilisation: PASTA), and their mean wait is at least
-25 % of what expensive requests wait.
+85 % of the time, and one thread does two thirds of its work or more; an expensive request takes at least 2 ms
+of CPU; probes on connections of their own are held up for as long as that occupation says, within 0.1 (a
+probe that arrives at random sees the utilisation: PASTA), and their mean wait is at least 25 % of what
+expensive requests wait.
 
 **Ruled out by.** A thread pool that is full (then the CPU has room). Threads that the kernel switches (then
-they share the work, or together they want more than one core, and probes wait a tenth as long). Pauses such as
-garbage collection (they hold up few probes). A lock in a database (CPU has room). The generator being late.
-Generator, service or other programs taking cores from each other.
+they share the work, or together they want more than one core, and probes wait a tenth as long). Pauses such
+as garbage collection (they hold up few probes). A lock in a database (CPU has room). The generator being
+late. Generator, service or other programs taking cores from each other.
 
 **Thresholds.** Waits of probes over waits of expensive requests were 1.0, 0.5, 0.33 for one queue that is
 passed once, twice, three times, 0.09 for threads that share a core fairly, and 0 where nothing is shared:

@@ -7,20 +7,20 @@ answers at most 1 / S of these requests per second, S being the time of the call
 
 **Needs.** A plateau, CPU to spare, and samples of the threads at the highest load. The thread of a loop,
 known by the library that runs it, is in a request at 70 % of the moments or more, and waits there at half of
-them or more; or at 15 % or more, if it is in a request at 85 % of the moments. Other threads of the process are at work less than one at a time. Where no code is read, the
-kernel shows loops as threads of one name that wait for events of their own, or for a turn, without load;
-under load one of them does at 30 % of the moments at most, and they are in calls that block, on other
-connections than a client's, or asleep. Where a cheap probe was sent, it waits at least a quarter as long as
-the load.
+them or more; or at 15 % or more, if it is in a request at 85 % of the moments. Other threads of the process
+are at work less than one at a time. Where no code is read, the kernel shows loops as threads of one name that
+wait for events of their own, or for a turn, without load; under load one of them does at 30 % of the moments
+at most, and they are in calls that block, on other connections than a client's, or asleep. Where a cheap
+probe was sent, it waits at least a quarter as long as the load.
 
 **Ruled out by.** A machine, generator or transfer that is the limit. Refusals. Without code: a thread of that
 name that still waits for events, as an acceptor does in front of a pool; a runtime that adds threads; threads
 that wait for the same events at the same moment, which are a pool.
 
 **Thresholds.** 70 %: users that began together also wait elsewhere together, and the loop is free meanwhile:
-32 users of 41 ms there and 250 ms elsewhere hold it for 84 %. Half: below, the loop computes
-more than it waits, and has to be as full as a core that computes (85 %) to be the limit. 15 %: with less it
-computes at 85 % of the moments, and `eventloop.blocked` looks at that. A quarter: as for a loop that computes. One thread:
+32 users of 41 ms there and 250 ms elsewhere hold it for 84 %. Half: below, the loop computes more than it
+waits, and has to be as full as a core that computes (85 %) to be the limit. 15 %: with less it computes at 85
+% of the moments, and `eventloop.blocked` looks at that. A quarter: as for a loop that computes. One thread:
 where more are at work the loop has handed the calls over, and they are the limit.
 
 **Do.** Call an asynchronous version, or make the call on a pool of threads. Until then, run more processes:
