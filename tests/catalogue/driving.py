@@ -89,7 +89,7 @@ class Observation:
 
     @property
     def probe_mean_s(self) -> float:
-        """Mean response time of the cheap path under load; its lower bound where the last one waited longest."""
+        """Mean response time of the cheap path under load; a bound where the last waited longest."""
         mean = self.result["streams"][1]["response_time_s"]["mean"]
         return float(mean["low"] if mean["value"] is None else mean["value"])
 

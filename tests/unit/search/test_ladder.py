@@ -198,7 +198,10 @@ def test_no_level_is_begun_that_may_pass_the_rate_cap() -> None:
 
 
 def test_a_level_that_passes_the_rate_cap_ends_the_climb_and_not_the_search() -> None:
-    outcome = search(endless(0.050), BOUNDS, ends=lambda _, wanted: "rate" if wanted.users == 16 else "complete")
+    def ends(_: int, wanted: Next) -> str:
+        return "rate" if wanted.users == 16 else "complete"
+
+    outcome = search(endless(0.050), BOUNDS, ends=ends)
 
     assert outcome.stop == Stop("rate_cap", "with 16 users it rate")
     assert levels(outcome) == [1, 2, 4, 8, 16]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import math
+from collections.abc import Sequence
 
 from loadlens.diagnose import grading
 from loadlens.estimate import saturation as load
@@ -11,11 +13,18 @@ from loadlens.measure.thresholds import SERVICE_WAITS
 from loadlens.model.facts import Curve, Step
 from loadlens.present import numbers
 
+BY_CHANCE = 0.05  # an order of trials that is as improbable is none of chance
+
 
 def gives_less_each_time(step: Step) -> bool:
     """True if a level was measured again, and each trial had a lower throughput than the one before it."""
     trials = step.throughput_trials
     return len(trials) > 1 and all(after < before for before, after in itertools.pairwise(trials))
+
+
+def by_chance(repeated: Sequence[Step]) -> float:
+    """Return the probability with which each trial of all these levels gives less than the one before it."""
+    return 1 / math.prod(math.factorial(len(step.throughput_trials)) for step in repeated)
 
 
 def gain_text(gain: float) -> str:

@@ -34,7 +34,7 @@ import numpy as np
 
 from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Lacking, Words, all_seen, assessing, naming_all, on_curve
-from loadlens.diagnose.observe.curve_signals import gives_less_each_time
+from loadlens.diagnose.observe.curve_signals import BY_CHANCE, by_chance, gives_less_each_time
 from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.estimate.saturation import (
     ON_PLATEAU,
@@ -216,18 +216,26 @@ def _failures(fallen: Fallen) -> Counter:
 def _later(fallen: Fallen) -> Counter:
     """Weigh time: the same level gives less and less, or response times grow within a trial."""
     name = "slower with time"
-    for step in (*fallen.plateau, *fallen.beyond):
-        trials = step.throughput_trials
-        if gives_less_each_time(step) and trials[-1] / trials[0] < 1 - RETROGRADE_MARGIN:
-            less = _percent(1 - trials[-1] / trials[0])
-            text = f"{words.users(step.load)}: each trial gives less, the last {less}"
-            return grading.rival(name, text, False)
+    again = [step for step in (*fallen.plateau, *fallen.beyond) if len(step.throughput_trials) > 1]
+    falling = [step for step in again if gives_less_each_time(step)]
+    worst = max(falling, key=_lost, default=None)
+    if worst is not None and _lost(worst) > RETROGRADE_MARGIN:
+        # Of two trials one gives less: it takes as much less as more users bring, or all levels.
+        is_as_much = _lost(worst) >= max(2 * RETROGRADE_MARGIN, fallen.drop - RETROGRADE_MARGIN)
+        is_time = is_as_much or (falling == again and by_chance(again) < BY_CHANCE)
+        text = f"{words.users(worst.load)}: each trial gives less, the last {_percent(_lost(worst))}"
+        return grading.rival(name, text, False if is_time else None)
     if fallen.end.steady in ("slowdown", "no_steady"):
         return grading.rival(name, "the highest load found no steady state", None)
     repeated = [step for step in fallen.plateau if len(step.throughput_trials) > 1]
     if not repeated:
         return grading.rival(name, "no level of the plateau was run again later", None)
     return grading.rival(name, f"{words.users(repeated[0].load)} give the same in later trials", True)
+
+
+def _lost(step: Step) -> float:
+    """Return how much less the last trial of a level gives than the first: 0.1 is 10 %."""
+    return 1 - step.throughput_trials[-1] / step.throughput_trials[0]
 
 
 def _stolen(fallen: Fallen) -> Counter:

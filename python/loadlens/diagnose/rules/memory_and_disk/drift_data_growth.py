@@ -29,12 +29,11 @@ retention period.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, on_curve, strongest
-from loadlens.diagnose.observe.curve_signals import gives_less_each_time
+from loadlens.diagnose.observe.curve_signals import BY_CHANCE, by_chance, gives_less_each_time
 from loadlens.measure import figures
 from loadlens.model.facts import Curve, Facts
 from loadlens.model.finding import Counter, Estimate, Grade
@@ -48,7 +47,6 @@ EXPLAINS: tuple[str, ...] = ("saturation.plateau", "noise.between-runs", "steady
 
 LEAST_CHANGE = 1.10
 DOUBLED = 2.0  # only from here on does it explain others
-BY_CHANCE = 0.05
 RISING_SHARE = 0.25
 RISING_ALONE = 0.5  # where no level was measured twice
 FEWEST_RISING = 2
@@ -115,7 +113,7 @@ def claim(facts: Facts, drift: tuple[Curve, Slowdown]) -> Claim | Nothing:
 def _order(curve: Curve, slow: Slowdown) -> list[grading.Signal]:
     """Require that times rise with the requests: within trials, or from each trial of a level to the next."""
     repeated = [step for step in curve.steps if len(step.throughput_trials) > 1]
-    chance = 1 / math.prod(math.factorial(len(step.throughput_trials)) for step in repeated)
+    chance = by_chance(repeated)
     if _has_doubled(slow) and chance < BY_CHANCE and all(map(gives_less_each_time, repeated)):
         example = max((step.throughput_trials for step in repeated), key=lambda rates: rates[0] / rates[-1])
         rates = ", ".join(numbers.with_unit(rate, "1/s") for rate in example)

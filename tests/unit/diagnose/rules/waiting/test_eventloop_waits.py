@@ -54,7 +54,7 @@ def test_loops_whose_code_is_not_read_are_named_by_the_other_end_of_the_call() -
 def test_the_loops_of_all_processes_share_the_rate() -> None:
     built = watched(size=4, hold_s=0.1)  # 4 / 100 ms: 40/s
     loop = replace(built.steps[-1].loops[0], held=share(0.95))
-    loops = (loop, *(replace(loop, held=share(held)) for held in (0.96, 0.9, 0.85)), replace(loop, held=share(0.1)))
+    loops = (loop, *(replace(loop, held=share(held)) for held in (0.96, 0.9, 0.85, 0.1)))
     answer = assess(facts(replace(built, steps=(*built.steps[:-1], replace(built.steps[-1], loops=loops)))))
 
     assert isinstance(answer, Finding)
