@@ -50,16 +50,25 @@ def _of_trial(source: TrialSource, success_s: float | None) -> Iterator[Jam]:
     outcomes, sent, done = whole(rows, "outcome"), seconds(rows, "sent_ns"), seconds(rows, "done_ns")
     is_ok = outcomes == Outcome.OK
     is_failed = np.isin(outcomes, ANSWERED) & ~is_ok & (whole(rows, "status") >= SERVER_ERROR)
-    failed = np.sort(done[is_failed])
+    by_end = np.flatnonzero(is_failed)[np.argsort(done[is_failed])]
+    failed = done[by_end]
     usual_s = float(np.median((done - sent)[is_ok])) if is_ok.any() else success_s
     if failed.size < FEWEST or usual_s is None:
         return
     least_s = max(LEAST_S, TIMES * usual_s)
-    ends = np.sort(done[np.isin(outcomes, ANSWERED)])
-    for together in np.split(failed, np.flatnonzero(np.diff(failed) > AT_ONCE_S) + 1):
-        at = float(together[0])
+    ends, successes = np.sort(done[np.isin(outcomes, ANSWERED)]), done[is_ok]
+    last: float | None = None
+    for rows_together in np.split(by_end, np.flatnonzero(np.diff(failed) > AT_ONCE_S) + 1):
+        at, count = float(done[rows_together[0]]), int(rows_together.size)
+        is_open = (sent < at) & (done >= at)
         before = np.searchsorted(ends, at)
-        still_s = at - max(0.0, float(ends[before - 1]) if before else 0.0)
-        was_open = int(((sent < at) & (done >= at)).sum())
-        if together.size >= FEWEST and still_s >= least_s and together.size >= MOST * was_open:
-            yield Jam(int(together.size), still_s)
+        # Nothing stands still before it is asked.
+        since = max(float(sent[is_open].min(initial=at)), float(ends[before - 1]) if before else 0.0)
+        waited_s = float(np.median((done - sent)[rows_together]))
+        is_jam = at - since >= least_s and waited_s >= least_s and count >= MOST * int(is_open.sum())
+        if count < FEWEST or not is_jam:
+            continue
+        # Requests that fail one after the other, with no success between them, are of the same standstill.
+        if last is None or ((successes > last) & (successes < at)).any():
+            yield Jam(count, at - since)
+        last = at

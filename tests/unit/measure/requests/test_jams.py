@@ -50,6 +50,12 @@ def test_each_standstill_counts() -> None:
     assert [jam.failed for jam in seen(*USUAL, *failing(3), *later)] == [3, 4]
 
 
+def test_requests_that_fail_again_before_any_succeeds_are_of_one_standstill() -> None:
+    outage: list[Row] = [*[(1.0, 3.0, ERROR)] * 4, *[(3.0, 5.0, ERROR)] * 4]
+
+    assert [jam.failed for jam in seen(*USUAL, *outage)] == [4]
+
+
 @pytest.mark.parametrize(
     "rows",
     [
@@ -57,6 +63,8 @@ def test_each_standstill_counts() -> None:
         [*failing(3), (2.0, 4.5, OK)],  # half a second before, one was answered
         [*failing(3), *[(2.0, 6.0, OK)] * 4],  # most that were open were answered: a pause
         failing(3, at=1.9),  # 0.9 s
+        [(4.99, 5.0, ERROR)] * 8,  # users who paused for 4 s, and fail at once
+        [(1.0, 5.0, ERROR), *[(4.99, 5.0, ERROR)] * 7],  # most of them
         failing(3, status=404),
         [(1.0, 5.0, ERROR), (1.0, 5.5, ERROR), (1.0, 6.0, ERROR)],  # one after the other
     ],

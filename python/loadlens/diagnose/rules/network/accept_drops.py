@@ -8,9 +8,9 @@ sends nothing while it waits, so the backlog may run empty meanwhile, and probes
 accepted besides. Where this waiting takes 5 % of the response time or more, wherever the connections were
 lost, the capacity is reported as at least what was reached.
 
-**Needs.** More than 3 segments of new connections that the kernel dropped at the service's port; or at least
-two connections, and 0.02 % of them, that were established after one of the times at which a client tries
-again (1, 2, 3, 4, 5, 7 or 15 s).
+**Needs.** More than 3 segments of new connections, and more than 0.02 % of the connections, that the kernel
+dropped at the service's port; or at least two connections, and 0.02 % of them, that were established after
+one of the times at which a client tries again (1, 2, 3, 4, 5, 7 or 15 s).
 
 **Ruled out by.** Packets lost on the way: clients tried again although the kernel dropped nothing at the
 port. Without the kernel's counts this stays open, and the finding is at most suspected. Where waiting to try
@@ -109,7 +109,12 @@ class Level:
     @property
     def is_dropping(self) -> bool:
         """True if the kernel counted drops."""
-        return self.drops is not None and self.drops > DROPS
+        return self.drops is not None and self.drops > self.most_drops
+
+    @property
+    def most_drops(self) -> float:
+        """Drops that are no finding yet."""
+        return max(DROPS, RESENT_SHARE * self.connects)
 
     @property
     def is_asked_again(self) -> bool:
@@ -131,7 +136,7 @@ def observe(facts: Facts, others: Sequence[Answer]) -> Sequence[Level] | Lacking
         struck = [replace(level, is_full=is_full) for level in struck]
         return sorted(struck, key=lambda level: (level.drops or 0.0, level.resent_share), reverse=True)
     drops = [level.drops for level in levels if level.drops is not None]
-    counts = [f"at most {max(drops):,.0f} dropped on a level (limit {DROPS:.0f})"] if drops else []
+    counts = [f"at most {max(drops):,.0f} dropped on a level"] if drops else []
     if connects := sum(level.connects for level in levels):
         resent = sum(level.resent or 0 for level in levels)
         counts.append(f"{resent:,} of {connects:,} connections stood after 1 s or more")
@@ -218,10 +223,10 @@ def _drops(level: Level) -> grading.Signal:
         "listen.drops",
         level.is_dropping,
         text=f"the kernel dropped {kernel.listen_drops:,.0f} segments of new connections at {level.at} "
-        f"(limit {DROPS:.0f}){queue}",
+        f"(limit {level.most_drops:,.0f}){queue}",
         chip=f"{kernel.listen_drops:,.0f} dropped",
         value=kernel.listen_drops,
-        threshold=DROPS,
+        threshold=level.most_drops,
     )
 
 

@@ -177,7 +177,16 @@ def _first(room: Room) -> grading.Signal:
 
 
 def _never_more(room: Room) -> grading.Signal:
-    most = max(room.levels, key=lambda level: level.beyond)
+    # Of so many users at most all but one are served while one fails.
+    room_beyond = [
+        level
+        for level in room.levels
+        if not room.curve.is_closed or level.load - 1 > (1 + NEAR) * level.served
+    ]
+    if not room_beyond:
+        text = f"{room.served} served and one that fails are all users: more could not be served"
+        return grading.stated("served.beyond", None, text=text)
+    most = max(room_beyond, key=lambda level: level.beyond)
     return grading.stated(
         "served.beyond",
         most.beyond <= BEYOND,

@@ -73,6 +73,11 @@ def test_more_than_three_drops(drops: float, fires: bool) -> None:
     assert isinstance(ask(facts(seen(drops))), Finding if fires else Absent)
 
 
+def test_drops_of_a_few_in_a_million_connections_are_none() -> None:
+    assert isinstance(ask(facts(seen(4.0, connects=1_800_000))), Absent)
+    assert isinstance(ask(facts(seen(361.0, connects=1_800_000))), Finding)  # 0.02 % are 360
+
+
 def test_drops_alone_are_enough() -> None:
     answer = ask(facts(seen(30.0, resent=0)))
 

@@ -125,6 +125,21 @@ def test_without_a_level_that_has_room_it_is_only_suspected() -> None:
     assert answer.grade is Grade.SUSPECTED
 
 
+def test_all_other_users_are_no_number_that_more_could_pass() -> None:
+    """Of 64 users 2 % fail by chance, while the other 63 are served: there are no more."""
+    by_chance = level(64, served=63, same=1.0, first=(63.0,), beyond=0.0)
+    steps = (
+        *limited().steps[:3],
+        step(32, 32 / WORK, WORK),
+        step(64, 64 / WORK, WORK, failed_count=40, issued=2_000),
+    )
+
+    answer = assess(facts(replace(limited(by_chance), steps=steps)))
+
+    assert isinstance(answer, Finding)
+    assert answer.grade is Grade.SUSPECTED
+
+
 def test_of_an_open_load_it_is_only_suspected() -> None:
     answer = assess(facts(limited(is_closed=False)))
 
