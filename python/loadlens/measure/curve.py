@@ -98,17 +98,27 @@ def _half(interval: Interval, end: float | None, grain: float) -> float | None:
 def plateau_steps(curve: Curve, capacity: Capacity) -> list[Step]:
     """The levels that are trials of the capacity: those well beyond the knee, or else all on the plateau.
 
-    Short of that the service still waits for a user now and then.
+    Short of that the service still waits for a user now and then. The best level is the best by luck, too: a
+    level within 10 % of it counts unless its trials show that it gives less.
     """
-    floor = (1 - load.ON_PLATEAU) * max(succeeded(step) for step in curve.steps)
+    best, knee = max(succeeded(step) for step in curve.steps), capacity.saturation.knee
+    well_beyond = math.inf if knee is None else load.BEYOND_KNEE * knee
+    reached = min(capacity.saturation.plateau_from, well_beyond)
+    sure = [step for step in curve.steps if succeeded(step) >= (1 - load.ON_PLATEAU) * best]
     plateau = [
         step
         for step in curve.steps
-        if step.load >= capacity.saturation.plateau_from and succeeded(step) >= floor
+        if step.load >= reached and (step in sure or _may_be_on(sure, step, best))
     ]
-    knee = capacity.saturation.knee
-    beyond = [] if knee is None else [step for step in plateau if step.load >= load.BEYOND_KNEE * knee]
-    return beyond or plateau
+    return [step for step in plateau if step.load >= well_beyond] or plateau
+
+
+def _may_be_on(sure: Sequence[Step], step: Step, best: float) -> bool:
+    """True for a level whose trials differ from those of the plateau by no more than chance."""
+    if succeeded(step) < (1 - 2 * load.ON_PLATEAU) * best:
+        return False
+    tested = load.fall([np.array(each.throughput_trials) for each in sure], np.array(step.throughput_trials))
+    return isinstance(tested, load.Fall) and not tested.is_real
 
 
 def _of_few(

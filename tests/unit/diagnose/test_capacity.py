@@ -59,6 +59,22 @@ def test_levels_at_the_knee_are_left_out_where_others_lie_beyond_it() -> None:
     assert highest.trials == 3
 
 
+def test_one_lucky_trial_is_not_the_capacity_of_six_others() -> None:
+    """107 lies 7 % above the others, whose levels would be left out by their distance from the best alone."""
+    levels = (level(1, 60.0), level(16, 100.0, 98.0, 99.0), level(32, 107.0), level(64, 101.0, 99.0, 100.0))
+
+    highest = capacity(full(*levels))
+
+    assert highest.point == pytest.approx((297 + 107 + 300) / 7, rel=1e-3)
+    assert highest.trials == 7
+
+
+def test_a_level_whose_trials_all_give_less_is_no_trial_of_the_capacity() -> None:
+    levels = (level(1, 60.0), level(16, 107.0, 107.2, 106.8), level(32, 99.0, 99.2, 98.8))
+
+    assert capacity(full(*levels)).point == pytest.approx(107.0, rel=1e-3)
+
+
 def off(half: float, point: float) -> float:
     """In addition to the percent that every capacity has."""
     return math.hypot(half, 0.01 * point)

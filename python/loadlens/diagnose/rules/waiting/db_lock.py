@@ -108,7 +108,8 @@ def claim(facts: Facts, lock: FullLock) -> Claim:
         if connections.at_rest(places, ""):
             advice = f"Commit before that work, or begin the transaction after it. {advice}"
         if isinstance(hold, Interval):
-            held = f", held {numbers.with_unit(hold.point, 's')} each,"
+            each = "each" if len(full.top.classes) <= 1 else "per request"  # of a mix not all may take it
+            held = f", held {numbers.with_unit(hold.point, 's')} {each},"
             if isinstance(full.rate, Interval):
                 half = numbers.with_unit(hold.point / 2, "s")
                 twice = numbers.with_unit(2 * full.rate.point, "1/s")
