@@ -214,6 +214,8 @@ class KernelWatch:
     begun: Annotated[float | None, Signal(TcpMetrics.connects_begun, "growth", "sum")] = None
     begun_s: Annotated[float, Signal(TcpMetrics.connects_begun, "seconds", "sum")] = 0.0
     ports: PortsWatch | None = None
+    # connections that waited to be accepted at the median look
+    unaccepted: Annotated[float | None, Signal(TcpMetrics.accept_queue, "median")] = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ class Signal:
     """
 
     metric: Metric
-    take: Literal["rate", "share of time", "highest", "growth", "seconds", "last"]
+    take: Literal["rate", "share of time", "highest", "median", "growth", "seconds", "last"]
     join: Literal["most", "least", "sum"] = "most"
     figure: str = ""
     unit: str = ""

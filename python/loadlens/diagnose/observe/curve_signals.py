@@ -8,12 +8,33 @@ from collections.abc import Sequence
 
 from loadlens.diagnose import grading
 from loadlens.estimate import saturation as load
-from loadlens.measure.curve import waits_for_cores
+from loadlens.measure.curve import completed, waits_for_cores
 from loadlens.measure.thresholds import SERVICE_WAITS
 from loadlens.model.facts import Curve, Step
 from loadlens.present import numbers
 
 BY_CHANCE = 0.05  # an order of trials that is as improbable is none of chance
+UNACCEPTED = 0.5  # of the users whose request is not being served: a loop has accepted their connections
+FEWEST_OTHERS = 4  # of these users: with fewer, connections of probes look the same
+SEVERAL = 2.0  # times those of probes
+
+
+def accepts_signal(curve: Curve, step: Step, servers: int, service_s: float) -> list[grading.Signal]:
+    """Require that connections are accepted while others are served, as by an event loop; none if not read.
+
+    Args:
+        servers: Loops, or processes with one.
+        service_s: For which a request keeps one of them, seconds.
+    """
+    unaccepted = None if step.kernel is None else step.kernel.unaccepted
+    others = step.load - servers
+    if unaccepted is None or not curve.is_closed or others < FEWEST_OTHERS:
+        return []
+    # Those of probes that come while one request is served wait, too.
+    probes = sum(probe.count for probe in step.probes) / (step.issued or 1)
+    limit = max(UNACCEPTED * others, SEVERAL * probes * completed(step) * service_s)
+    text = f"{unaccepted:.0f} connections wait to be accepted (limit {limit:.0f})"
+    return [grading.stated("loop.accepts", unaccepted <= limit, text=text)]
 
 
 def gives_less_each_time(step: Step) -> bool:

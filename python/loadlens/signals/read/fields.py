@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import get_args, get_type_hints
 
+import numpy as np
+
 from loadlens.estimate.interval import Interval, Measured
 from loadlens.model import facts
 from loadlens.model.readings import ProcMetrics, Signal
@@ -90,6 +92,8 @@ def _number(signal: Signal, series: Series) -> float:
     match signal.take:
         case "highest":
             return float(series.values.max())
+        case "median":
+            return float(np.median(series.values))
         case "growth":
             return float(series.values[-1] - series.values[0])
         case "seconds":

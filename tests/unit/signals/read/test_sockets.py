@@ -51,7 +51,7 @@ def test_queues_count_at_their_highest_and_counters_by_their_growth() -> None:
         )
     )
 
-    assert watch == KernelWatch(7.0, 128.0, 5.0, 0.0, None)
+    assert watch == KernelWatch(7.0, 128.0, 5.0, 0.0, None, unaccepted=3.0)  # of 0, 3 and 7
 
 
 def test_where_nobody_watched_nothing_is_known() -> None:
@@ -123,4 +123,4 @@ def test_over_trials_counts_add_up_and_the_worst_queue_counts() -> None:
 
     watch = kernel(trial(7.0, 5.0, 1.0), trial(2.0, 1.0, None))
 
-    assert watch == KernelWatch(7.0, 128.0, 6.0, 1.0, None)
+    assert watch == KernelWatch(7.0, 128.0, 6.0, 1.0, None, unaccepted=7.0)

@@ -10,10 +10,12 @@ of CPU; probes on connections of their own are held up for as long as that occup
 probe that arrives at random sees the utilisation: PASTA), and their mean wait is at least 25 % of what
 expensive requests wait.
 
-**Ruled out by.** A thread pool that is full (then the CPU has room). Threads that the kernel switches (then
-they share the work, or together they want more than one core, and probes wait a tenth as long). Pauses such
-as garbage collection (they hold up few probes). A lock in a database (CPU has room). The generator being
-late. Generator, service or other programs taking cores from each other.
+**Ruled out by.** Processes that serve one connection at a time: at the median look half of the other users
+wait to be accepted, where a loop accepts them between two requests. A thread pool that is full (then the CPU
+has room). Threads that the kernel switches (then they share the work, or together they want more than one
+core, and probes wait a tenth as long). Pauses such as garbage collection (they hold up few probes). A lock in
+a database (CPU has room). The generator being late. Generator, service or other programs taking cores from
+each other.
 
 **Thresholds.** Waits of probes over waits of expensive requests were 1.0, 0.5, 0.33 for one queue that is
 passed once, twice, three times, 0.09 for threads that share a core fairly, and 0 where nothing is shared:
@@ -50,6 +52,7 @@ from loadlens.diagnose.driver import (
     on_curve,
 )
 from loadlens.diagnose.observe import opened_connections
+from loadlens.diagnose.observe.curve_signals import accepts_signal
 from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.estimate.probes import Waiting, waiting
 from loadlens.measure import figures
@@ -221,6 +224,7 @@ def claim(facts: Facts, loops: BusyLoops) -> Claim:
         ),
         _coupling_signal(loops),
         _delayed_signal(loops),
+        *accepts_signal(curve, loops.step, count, loops.work_s),
     ]
     is_full, room = occupied.point >= SATURATED, f"CPU has room ({occupied.point:.2f})"
     full = f"the process has no CPU to spare ({occupied.point:.2f})"

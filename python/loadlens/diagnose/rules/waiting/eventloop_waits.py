@@ -13,9 +13,11 @@ wait for events of their own, or for a turn, without load; under load one of the
 at most, and they are in calls that block, on other connections than a client's, or asleep. Where a cheap
 probe was sent, it waits at least a quarter as long as the load.
 
-**Ruled out by.** A machine, generator or transfer that is the limit. Refusals. Without code: a thread of that
-name that still waits for events, as an acceptor does in front of a pool; a runtime that adds threads; threads
-that wait for the same events at the same moment, which are a pool.
+**Ruled out by.** A machine, generator or transfer that is the limit. Refusals. Connections that wait to be
+accepted at the median look, half as many as other users: a loop accepts them between two requests, a process
+that serves one at a time does not. Without code: a thread of that name that still waits for events, as an
+acceptor does in front of a pool; a runtime that adds threads; threads that wait for the same events at the
+same moment, which are a pool.
 
 **Thresholds.** 70 %: users that began together also wait elsewhere together, and the loop is free meanwhile:
 32 users of 41 ms there and 250 ms elsewhere hold it for 84 %. Half: below, the loop computes more than it
@@ -37,6 +39,7 @@ from dataclasses import dataclass
 from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, on_curve, strongest
 from loadlens.diagnose.observe import waits
+from loadlens.diagnose.observe.curve_signals import accepts_signal
 from loadlens.estimate.interval import Interval
 from loadlens.measure.thresholds import LOOP_HELD, SATURATED
 from loadlens.model.facts import Facts, LoopWatch
@@ -111,6 +114,8 @@ def claim(facts: Facts, waiting: WaitingLoop) -> Claim:
     if loop.others is not None:
         text = f"{about(loop.others.point)} other threads of the process are at work (limit {OTHERS:g})"
         signals.append(grading.at_most("loop.others", loop.others, OTHERS, text=text))
+    if isinstance(full.rate, Interval):
+        signals += accepts_signal(full.curve, full.top, count, count / full.rate.point)
     if not isinstance(compared, str):
         last = compared[-1]
         text = waits.coupling_text(last, f"limit {COUPLED}")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from loadlens.diagnose.rules.processor.eventloop_blocked import ID, assess
-from loadlens.model.facts import Step
+from loadlens.model.facts import KernelWatch, Step
 from loadlens.model.finding import Absent, Estimate, Finding, Grade, NotAssessed
 from loadlens.model.workload import MISSING_PAGE
 from tests.unit.diagnose.build import (
@@ -190,6 +190,23 @@ def test_a_helper_beside_the_loop_does_not_hide_it(busiest: float, kind: type) -
     helped = (replace(process(1.1, hot=2), busiest_thread=busiest),)
 
     assert isinstance(assess(facts(blocked(0.2, processes=helped))), kind)
+
+
+@pytest.mark.parametrize(("waiting", "kind"), [(9.0, Finding), (10.0, Absent)])
+def test_a_process_that_serves_one_connection_at_a_time_is_no_loop(waiting: float, kind: type) -> None:
+    """Of 20 users one is served; a loop would have accepted the 19 others."""
+    kernel = KernelWatch(None, None, 0.0, 0.0, 0.0, unaccepted=waiting)
+
+    assert isinstance(assess(facts(blocked(0.2, kernel=kernel))), kind)
+
+
+def test_connections_of_probes_that_come_while_a_loop_computes_wait_as_well() -> None:
+    """400 probes while 300 requests of 0.2 s are served one after the other: 1.3 during each."""
+    long = blocked(0.2, kernel=KernelWatch(None, None, 0.0, 0.0, 0.0, unaccepted=10.0))
+    often = replace(long.steps[-1].probes[0], count=3_000)
+    steps = (*long.steps[:-1], replace(long.steps[-1], probes=(often,)))
+
+    assert isinstance(assess(facts(replace(long, steps=steps))), Finding)
 
 
 def test_threads_that_take_turns_to_compute_are_no_loop() -> None:

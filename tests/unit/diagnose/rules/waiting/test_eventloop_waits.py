@@ -10,7 +10,7 @@ import pytest
 from loadlens import diagnose
 from loadlens.diagnose.rules.waiting import threads_pool_limit
 from loadlens.diagnose.rules.waiting.eventloop_waits import ID, assess
-from loadlens.model.facts import Curve, LoopWatch
+from loadlens.model.facts import Curve, KernelWatch, LoopWatch
 from loadlens.model.finding import Absent, Estimate, Finding, Grade, NotAssessed
 from tests.unit.diagnose.build import facts
 from tests.unit.diagnose.waiting import waiting
@@ -67,6 +67,17 @@ def test_a_loop_that_computes_and_waits_in_turn_is_named_with_both() -> None:
     assert isinstance(answer, Finding)
     assert answer.statement == (
         "The event loop waits in Conn.execute for 30.0 ms each, 60 % of it computing: 33.3 /s"
+    )
+
+
+@pytest.mark.parametrize(("unaccepted", "kind"), [(15.0, Finding), (16.0, Absent)])
+def test_a_process_that_serves_one_connection_at_a_time_is_no_loop(unaccepted: float, kind: type) -> None:
+    built = watched()  # 32 users at the top, of whom one is served
+    kernel = KernelWatch(None, None, 0.0, 0.0, 0.0, unaccepted=unaccepted)
+
+    assert isinstance(
+        assess(facts(replace(built, steps=(*built.steps[:-1], replace(built.steps[-1], kernel=kernel))))),
+        kind,
     )
 
 
