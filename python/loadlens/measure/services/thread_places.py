@@ -327,8 +327,8 @@ def _functions(sample: ThreadSample) -> tuple[str, ...]:
 
 
 def pool_name(sample: ThreadSample) -> str:
-    """Name of a thread without numbers: threads of one pool are counted."""
-    return re.sub(r"\d+", "", sample.thread)
+    """Name of a thread without its last number, by which threads of a pool are counted; others are of pools."""
+    return re.sub(r"\d+(?!.*\d)", "", sample.thread)
 
 
 def _read_while_they_wait(samples: Sequence[ThreadSample]) -> set[int]:

@@ -55,6 +55,17 @@ def test_a_full_pool_of_four_threads_is_seen_with_its_size(name: str) -> None:
     assert lines(name) == []
 
 
+def test_threads_of_two_executors_are_two_pools() -> None:
+    stacks = recorded("few_threads")
+    at_work = [name for name in {s.thread for s in stacks.samples} if "ThreadPoolExecutor" in name]
+    names = {name: f"pool-{number % 2}-thread-{number}" for number, name in enumerate(sorted(at_work))}
+    renamed = tuple(replace(s, thread=names.get(s.thread, s.thread)) for s in stacks.samples)
+
+    pools = [p for p in places_of(replace(stacks, samples=renamed)) if p.kind == "threads"]
+
+    assert [limits.point(pool.bound) for pool in pools] == [2, 2]
+
+
 @pytest.mark.parametrize("name", ["locked", "jvm_lock", "jvm_monitor"])
 def test_a_lock_has_one_holder_and_the_other_threads_wait(name: str) -> None:
     (lock,) = of_kind(name, "lock")

@@ -13,11 +13,12 @@ the finding is suspected:
 
 - A gauge shows 90 % of the threads busy, or samples show 90 % of the threads of one name in the service's
   own code while there are more users than threads; and their number W is within 20 % of throughput x unloaded
-  response time (or within its interval).
+  response time (or within its interval). A gauge that is not full and holds less than half of that is of
+  other threads.
 - The number of threads in the processes no longer grows with users and is at least the number of requests
   being worked on; and either there were fewer threads at the lowest load, or throughput x unloaded response
-  time is a whole number within 10 % (or within its interval). A limiter that delays everything could admit
-  any number.
+  time is a whole number within 10 %, at most 0.2 (or within its interval, if that is narrower than half a
+  thread). A limiter that delays everything could admit any number.
 
 **Ruled out by.** A lock or pool with requests waiting for it: these requests hold the threads. A busy event
 loop or full cores. More requests being worked on than there are threads: something else then limits
@@ -54,7 +55,8 @@ TITLE = "all threads are taken"
 EXPLAINS: tuple[str, ...] = ("outside.handler-wait", "saturation.plateau")
 
 AGREES = 0.20
-WHOLE = 0.10  # of a number of threads
+WHOLE, WHOLE_MORE = 0.10, 0.2  # of a number of threads; and in threads: beyond 2 any number is as near
+LEAST_AT_WORK = 0.5  # of the requests at work at once: threads that hold fewer do not serve them
 GROWING = 0.25  # threads for each further user
 IDLE_SHARE, IDLE_MORE = 0.5, 10
 
@@ -105,12 +107,25 @@ def _fullest(full: waits.Full) -> ThreadPool:
         if places.kind == "threads"
         and (places.seen_in == "gauges" or limits.is_taken_up(full, places) is True)
     ]
+    # By Little's law threads that serve these requests hold as many as are at work at once.
+    sizes = [(places, size) for places, size in sizes if _may_serve(full, places, size)]
 
-    def fullness(pair: tuple[ConcurrencyLimit, limits.Size | None]) -> float:
-        return (limits.point(pair[0].held) or 0.0) / pair[1].count if pair[1] is not None else 0.0
+    def fullness(pair: tuple[ConcurrencyLimit, limits.Size | None]) -> tuple[float, float]:
+        """Of several that are full, the one that holds as many as are at work at once."""
+        held, work = limits.point(pair[0].held) or 0.0, full.parallelism
+        off = 0.0 if isinstance(work, Insufficient) else abs(held - work.point)
+        return (min(held / pair[1].count, limits.TAKEN_UP) if pair[1] is not None else 0.0, -off)
 
     gauge, size = max(sizes, key=fullness, default=(None, None))
     return ThreadPool(full, waits.waits(full), gauge, size)
+
+
+def _may_serve(full: waits.Full, places: ConcurrencyLimit, size: limits.Size | None) -> bool:
+    held = limits.point(places.held)
+    if places.seen_in != "gauges" or held is None or isinstance(full.parallelism, Insufficient):
+        return True
+    is_full = size is not None and held >= limits.TAKEN_UP * size.count
+    return is_full or held >= LEAST_AT_WORK * full.parallelism.point
 
 
 def claim(facts: Facts, pool: ThreadPool) -> Claim:
@@ -220,7 +235,9 @@ def _thread_count(pool: ThreadPool) -> grading.Signal:
     most_idle = now * IDLE_SHARE - IDLE_MORE > parallel.point
     # A limit by the clock gives no whole numbers. Threads are started with the load, up to some number.
     nearest, first = max(1, round(parallel.point)), _threads(full.curve.steps[0])
-    is_whole = abs(parallel.point / nearest - 1) <= WHOLE or parallel.covers(nearest)
+    off = abs(parallel.point - nearest)
+    is_narrow = parallel.low is not None and parallel.high is not None and parallel.high - parallel.low < 0.5
+    is_whole = off <= min(WHOLE * nearest, WHOLE_MORE) or (is_narrow and parallel.covers(nearest))
     is_open = most_idle or then is None or not (is_whole or (first is not None and now >= first + 1))
     passed = False if grows or too_few else None if is_open else True
     text = (

@@ -82,6 +82,22 @@ def test_without_a_gauge_threads_that_no_longer_grow_say_so() -> None:
     assert "11 threads at 32 users, 11 at 16 users" in size.text
 
 
+def test_a_gauge_of_threads_that_serve_something_else_does_not_hide_them() -> None:
+    """An executor for tasks by the clock holds none of the 8 requests that are at work at once."""
+    counted = with_threads(threads(exports=""), (4, 5, 7, 11, 11, 11))
+    other = places("threads", 0.3, None, 50.0, ("executor_active", "", "executor_max"))
+
+    assert assessed(with_places(counted, other)).grade is Grade.PROBABLE
+
+
+def test_of_two_full_gauges_the_one_with_as_many_as_are_at_work_counts() -> None:
+    few = places("threads", 2.0, None, 2.0, ("inner_active", "", "inner_max"))
+
+    finding = assessed(with_places(threads(), few))
+
+    assert "8 threads" in finding.statement
+
+
 def test_large_answers_leave_a_full_link_open_where_no_gauge_counts_threads() -> None:
     counts = (4, 5, 7, 11, 11, 11)
 
@@ -121,6 +137,12 @@ def limited(places_at_once: float, counts: tuple[int, ...]) -> Curve:
 def test_a_limiter_before_everything_lets_through_any_number(at_once: float, grade: Grade) -> None:
     """60/s x 20 ms is 1.2 at once, next to three steady threads; threads at work are a whole number."""
     assert assessed(limited(at_once, (3,) * 6)).grade is grade
+
+
+@pytest.mark.parametrize(("at_once", "grade"), [(7.35, Grade.SUSPECTED), (7.1, Grade.PROBABLE)])
+def test_a_large_number_is_no_nearer_to_a_whole_one(at_once: float, grade: Grade) -> None:
+    """Any number beyond 5 lies within 10 % of a whole one."""
+    assert assessed(limited(at_once, (11,) * 6)).grade is grade
 
 
 def test_threads_that_were_begun_with_the_load_and_stay_are_a_number_of_their_own() -> None:
