@@ -317,6 +317,7 @@ def _request_class(case: CaseMeasures, step: int) -> RequestClass:
         inside=_inside(case, plan.path),
         transfer=figure_of(case, "last_byte.mean", plan.name),
         answers=_answers(case, step, plan.name),
+        is_varied=plan.is_varied,
     )
 
 

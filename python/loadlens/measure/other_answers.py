@@ -137,7 +137,7 @@ def _answers(steps: Sequence[Step], label: str) -> tuple[AnswerSize, ...]:
         size
         for step in steps
         for request in step.classes
-        if request.label == label
+        if request.label == label and not request.is_varied
         for size in request.answers
     )
 

@@ -159,6 +159,7 @@ class StepPlan:
     name: str
     method: str
     path: str
+    is_varied: bool = False  # its requests may ask for different things
 
     @property
     def request(self) -> str:
@@ -248,7 +249,10 @@ def _stream(index: int, stream: Stream, plan: Plan) -> StreamPlan:
         think_s=_think_per_request(stream.scenarios, workload) if isinstance(workload, Closed) else 0.0,
         connection=stream.connection.reuse,
         timeout_s=stream.timeout_ns / 1e9,
-        steps=tuple(StepPlan(place, step.name, step.method, step.path) for place, step in enumerate(steps)),
+        steps=tuple(
+            StepPlan(place, step.name, step.method, step.path, step.is_varied)
+            for place, step in enumerate(steps)
+        ),
         groups=tuple(dict.fromkeys(groups)),
     )
 

@@ -48,6 +48,7 @@ class RequestClass:
     inside: Figure  # mean as the server measured it; its `metric` is what the server calls it
     transfer: Figure = _NO_TRANSFER  # mean, from the first byte of the answer to the last
     answers: tuple[AnswerSize, ...] = ()  # successes by size; none: not each request is known
+    is_varied: bool = False  # they may ask for different things: a template is filled in for each
 
 
 @dataclass(frozen=True, slots=True)

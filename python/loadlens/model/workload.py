@@ -132,6 +132,12 @@ class Step:
         """True if it sends a trace context whose ids follow from the record."""
         return any(name.lower() == TRACE_HEADER and value == TRACE_SLOT for name, value in self.headers)
 
+    @property
+    def is_varied(self) -> bool:
+        """True if its requests may ask for different things: a template is filled in for each."""
+        headers = [value for _, value in self.headers if value != TRACE_SLOT]
+        return any("{{" in part for part in (self.path, *headers, self.body.text or "", str(self.body.value)))
+
     def traced(self) -> Step:
         """Return the step with a trace context in its headers, unless it has one of its own."""
         if any(name.lower() == TRACE_HEADER for name, _ in self.headers):

@@ -286,7 +286,8 @@ def crowd_of(stacks: StackSamples) -> Crowd | None:
 
 def _pools(work: Work, stacks: StackSamples) -> Iterator[ConcurrencyLimit]:
     """Yield pools of threads with fewer threads than users: those of one name, of all processes that work."""
-    loops = {(s.pid, s.tid) for s in stacks.samples if s.wait == "events"}
+    # Workers may wait for events as well while nothing is asked.
+    loops = {(s.pid, s.tid) for s in work.loaded if s.wait == "events"}
     at_rest = {_functions(s) for s in stacks.samples if s.time_s < 0}
     busy = {(at.thread, at.sample.time_s) for at in work.at}
     workers = {thread for thread, _ in busy}
@@ -327,7 +328,7 @@ def _functions(sample: ThreadSample) -> tuple[str, ...]:
 
 
 def pool_name(sample: ThreadSample) -> str:
-    """Name of a thread without its last number, by which threads of a pool are counted; others are of pools."""
+    """Name of a thread without its last number: by it threads are counted, by those before it pools."""
     return re.sub(r"\d+(?!.*\d)", "", sample.thread)
 
 

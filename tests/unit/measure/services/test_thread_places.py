@@ -55,6 +55,15 @@ def test_a_full_pool_of_four_threads_is_seen_with_its_size(name: str) -> None:
     assert lines(name) == []
 
 
+def test_workers_that_wait_for_events_while_nothing_is_asked_are_a_pool() -> None:
+    stacks = recorded("few_threads")
+    samples = tuple(replace(s, wait="events") if s.time_s < 0 else s for s in stacks.samples)
+
+    (threads,) = [p for p in places_of(replace(stacks, samples=samples)) if p.kind == "threads"]
+
+    assert limits.point(threads.bound) == 4
+
+
 def test_threads_of_two_executors_are_two_pools() -> None:
     stacks = recorded("few_threads")
     at_work = [name for name in {s.thread for s in stacks.samples} if "ThreadPoolExecutor" in name]

@@ -6,13 +6,13 @@ many; or the data behind an answer has changed. Throughput and times on both sid
 different work, so nothing is extrapolated across it: no capacity is given where other answers take at most
 half of the time of the usual ones.
 
-**Needs.** A log of every request. Other answers: at least 5 % of the successes of a class at a level, and 20,
-have bodies of sizes that none of 30 or more answers at the lightest load has, nor a size next to one (sizes
-are compared to a quarter of an octave) unless they differ by a tenth and take a tenth of the time. Where the
-lightest level has fewer than 30 answers, the next levels are part of it. The share is also above what the
-lightest load can have missed. Less cost: the median response time falls to half of that at the lightest load
-or less, by 1 ms or more, intervals apart, and a look at the lightest load after all others is as slow again
-as the first, to 20 %.
+**Needs.** A log of every request, and requests that all ask for the same. Other answers: at least 5 % of the
+successes of a class at a level, and 20, have bodies of sizes that none of 30 or more answers at the lightest
+load has, nor a size next to one (sizes are compared to a quarter of an octave) unless they differ by a tenth
+and take a tenth of the time. Where the lightest level has fewer than 30 answers, the next levels are part of
+it. The share is also above what the lightest load can have missed. Less cost: the median response time falls
+to half of that at the lightest load or less, by 1 ms or more, intervals apart, and a look at the lightest
+load after all others is as slow again as the first, to 20 %.
 
 **Ruled out by.** For answers of other sizes: data that grows, if the look after all others has none of them;
 if it has, the finding says that they changed with time. Without such a look this is not excluded. For less
@@ -95,7 +95,9 @@ def observe(facts: Facts) -> Sequence[Change] | Lacking | Nothing:
         return changes
     if not any(other_answers.is_light_enough(curve) for curve in facts.curves):
         few = other_answers.FEWEST_LIGHT
-        return Lacking(f"needs a log of every request, and {few} answers at the lightest load")
+        return Lacking(
+            f"needs each request in a log, and {few} answers to the same one at the lightest load"
+        )
     return Nothing("answers under load have the sizes of those at the lightest load, and none is far faster")
 
 
@@ -231,7 +233,7 @@ def _less_cost(curve: Curve, dense: Sequence[Step]) -> LessCost | None:
             ),
             None,
         )
-        if after is None or _has_timers(curve, light, first.label):
+        if first.is_varied or after is None or _has_timers(curve, light, first.label):
             continue
         every += [
             LessCost(light, step, first, now, after)

@@ -131,6 +131,20 @@ def cached(*, timers: int = 0) -> Curve:
     return curve(level(1, 12.5, PAGE, issued=60), fast, think=0.0, timer_piles=piles)
 
 
+def test_requests_that_ask_for_different_things_have_different_answers() -> None:
+    """One user asks for his own record only, many for those of all: of other sizes, and faster or slower."""
+
+    def varied(built: Curve) -> Curve:
+        steps = (
+            replace(level, classes=tuple(replace(each, is_varied=True) for each in level.classes))
+            for level in built.steps
+        )
+        return replace(built, steps=tuple(steps))
+
+    assert not isinstance(assess(Facts(4, (varied(soft(BUSY)),), dense=(level(1, 12.5, PAGE),))), Finding)
+    assert not isinstance(assess(Facts(4, (varied(cached()),), dense=(level(1, 12.5, PAGE),))), Finding)
+
+
 def test_work_that_requests_share_makes_them_faster_under_load_only() -> None:
     finding = assess(Facts(4, (cached(),), dense=(level(1, 12.5, PAGE),)))
 
