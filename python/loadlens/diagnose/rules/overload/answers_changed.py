@@ -95,9 +95,7 @@ def observe(facts: Facts) -> Sequence[Change] | Lacking | Nothing:
         return changes
     if not any(other_answers.is_light_enough(curve) for curve in facts.curves):
         few = other_answers.FEWEST_LIGHT
-        return Lacking(
-            f"needs each request in a log, and {few} answers to the same one at the lightest load"
-        )
+        return Lacking(f"needs each request in a log, and {few} answers to the same one at the lightest load")
     return Nothing("answers under load have the sizes of those at the lightest load, and none is far faster")
 
 

@@ -13,7 +13,8 @@ brought no more computing.
 
 **Ruled out by.** A blocked event loop, which is the same with a line for every request, however cheap. Full
 cores. A quota or a CPU set of one core for each process. A full machine, other programs or a late generator
-leave it probable.
+leave it probable; so do several threads that share the work: they may wait for something else, and use as
+much as a core by chance.
 
 **Thresholds.** 0.85: see `cpu.saturated`. 125 %: collectors and compilers of a runtime compute alongside the
 one thread. A tenth: twice the users change the use of a full core by the noise of the kernel's counters, 3 %,
@@ -171,6 +172,7 @@ def claim(facts: Facts, seen: OneCore) -> Claim:
     rivals = [
         _loop(seen),
         _steady(seen),
+        _turns(seen),
         waits.machine_rival(facts, curve, step),
         grading.left_open(grading.generator_rival(step)),
         grading.interference_rival(step, facts.cores),
@@ -252,6 +254,16 @@ def _steady(seen: OneCore) -> Counter:
         return grading.rival(name, "one level of the plateau only", None)
     text = f"{before:.2f} cores at the level before, {seen.least.point:.2f} here"
     return grading.rival(name, text, True if abs(seen.least.point - before) <= ALIKE * before else None)
+
+
+def _turns(seen: OneCore) -> Counter:
+    """Leave it open that several threads compute for one core by chance, as they wait for something else."""
+    name, shares = "threads that wait for something else", [each.busiest_thread for each in seen.processes]
+    read = [share for share in shares if share is not None]
+    if len(read) < len(shares):
+        return grading.rival(name, "threads were not read", None)
+    text = f"the busiest thread does {percent(min(read))} of its process's work"
+    return grading.rival(name, text, True if all(each.is_one_thread for each in seen.processes) else None)
 
 
 _silence = objecting(claim, lambda seen: seen.least.point)
