@@ -13,6 +13,7 @@ from typing import Final
 from loadlens import diagnose
 from loadlens.diagnose import root_of
 from loadlens.diagnose.rules.capacity_limits import healthy, saturation_plateau
+from loadlens.diagnose.rules.measurement import steady_none
 from loadlens.diagnose.rules.processor import hol_correlation
 from loadlens.diagnose.rules.waiting import downstream_serialised
 from loadlens.measure import whole_run
@@ -42,6 +43,7 @@ class Judgement:
     capacity: Figure
     line: str  # for the user
     is_sampled: bool = False  # threads were sampled before
+    is_unsteady: bool = False  # throughput varies within trials, and nothing says why
 
 
 @dataclass(slots=True)
@@ -69,13 +71,18 @@ class Judge:
             capacity=reach.capacity,
             line=_line(curve, reach, root, facts.cores),
             is_sampled=bool(measured.stacks),
+            is_unsteady=any(
+                f.rule == steady_none.ID and f.grade >= Grade.PROBABLE and f.explained_by is None
+                for f in findings
+            ),
         )
 
 
 def is_certain(judgements: Sequence[Judgement]) -> bool:
     """Return whether further trials would hardly change the answer.
 
-    A cause is named, not only where requests wait, and nothing is merely suspected. The judgement before,
+    A cause is named, not only where requests wait; nothing is merely suspected, and trials are steady, as
+    what else holds the service up now and then shows under a light load only. The judgement before,
     with a trial or a pair of repeats between them, names the same cause and the same findings, or it came
     before threads were sampled, which show more. Each capacity lies within the interval of the other, which
     is narrow now.
@@ -88,6 +95,7 @@ def is_certain(judgements: Sequence[Judgement]) -> bool:
         now.cause is not None
         and now.cause not in WHERE_ONLY
         and not now.suspected
+        and not now.is_unsteady
         and (is_same or (now.is_sampled and not before.is_sampled))
         and _agree(before.capacity, now.capacity)
     )

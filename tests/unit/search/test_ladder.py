@@ -224,6 +224,18 @@ def test_a_service_faster_than_the_rate_cap_gets_users_who_pause() -> None:
     assert outcome.stop.because == "rate_cap"
 
 
+def test_a_service_that_is_faster_once_it_is_warm_gets_users_who_pause_from_then_on() -> None:
+    look = replace(LOOK, mean_s=0.000_4)  # eight times the cap's 50 us: no pause
+    first = climbed(1, 12_900.0, 0.000_0775)
+
+    before, after = (decide([look, *seen], 80.0, BOUNDS) for seen in ((), (first,)))
+
+    assert isinstance(before, Next)
+    assert isinstance(after, Next)
+    assert (before.users, before.pause_s) == (1, 0.0)
+    assert (after.users, after.pause_s) == (1, pytest.approx(8 / 20_000))
+
+
 def test_a_service_far_below_the_rate_cap_gets_users_who_do_not_pause() -> None:
     assert think_s(0.010, 20_000.0) == 0.0
 

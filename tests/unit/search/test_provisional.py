@@ -37,6 +37,7 @@ def test_two_judgements_that_agree_are_certain_and_one_is_not() -> None:
         {"cause": None},  # that throughput stops is no cause
         {"claims": SURE.claims | {"pause.periodic"}},
         {"suspected": frozenset({"mixture.slow-path"})},
+        {"is_unsteady": True},
     ],
 )
 def test_another_cause_a_new_finding_or_a_suspicion_is_not_certain(change: dict[str, object]) -> None:

@@ -48,7 +48,7 @@ ID = "memory.pressure"
 TITLE = "memory is short"
 EXPLAINS: tuple[str, ...] = (
     *("disk.bound", "saturation.plateau", "downstream.serialised"),
-    *("threads.pool-limit", "outside.handler-wait", "mixture.slow-path"),
+    *("threads.pool-limit", "outside.handler-wait", "mixture.slow-path", "cpu.one-core"),
 )
 
 WAITED = 0.05  # of the time

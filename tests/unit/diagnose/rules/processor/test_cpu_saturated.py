@@ -162,11 +162,16 @@ def test_85_percent_count_as_full(used: float, *, is_full: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("work_s", "expected"),
-    [(0.018, Finding), (0.0165, Finding), (0.0145, Absent)],  # full at 111, 121 and 138 a second; 100 came
+    ("work_s", "waiting", "expected"),
+    # full at 111, 121 and 138 a second; 100 came
+    [(0.018, 0.05, Finding), (0.0165, 0.05, Finding), (0.0145, 0.05, Absent), (0.0145, 14.0, Finding)],
 )
-def test_a_request_too_cheap_to_fill_the_cores_contradicts_it(work_s: float, expected: type) -> None:
-    answer = ask(replace(full(), work=estimate(work_s), work_all=estimate(work_s)))
+def test_a_request_too_cheap_to_fill_the_cores_contradicts_it(
+    work_s: float, waiting: float, expected: type
+) -> None:
+    """Unless threads wait for a core: then they are full, and of more than what the requests take."""
+    built = full(processes=(process(1.98, waiting=waiting, hot=2),))
+    answer = ask(replace(built, work=estimate(work_s), work_all=estimate(work_s)))
 
     assert isinstance(answer, expected), answer
     if isinstance(answer, Finding):
