@@ -28,6 +28,7 @@ from loadlens.model.finding import (
     NotMeasured,
     Undecided,
 )
+from loadlens.model.notes import NOTES
 from loadlens.model.plain import read
 from loadlens.model.recorded import PlannedStudy
 from loadlens.model.result import FailingAnswer
@@ -180,9 +181,10 @@ def _quotes(record: RunRecord) -> tuple[str, ...]:
 
 
 def main_curve(facts: Facts, findings: Sequence[Finding]) -> Curve | None:
-    """Return the curve of the weightiest finding; else the closed one with the most levels."""
+    """Return the curve of the weightiest finding but notes; else the closed one with the most levels."""
     by_label = {curve.label: curve for curve in facts.curves}
-    for label in [label for finding in findings for label in finding.curves]:
+    weighty = [finding for finding in findings if finding.rule not in NOTES]
+    for label in [label for finding in weighty for label in finding.curves]:
         if label in by_label and by_label[label].is_closed:
             return by_label[label]
     return max(facts.curves, key=lambda curve: (curve.is_closed, len(curve.steps)), default=None)

@@ -299,7 +299,7 @@ def pause_of(seen: Sequence[Outcome], rate_cap_per_s: float) -> float:
     Answers so fast that users pass the rate cap by them are refusals, too, whatever their status.
     """
     alone = _alone_s(seen)
-    # The first look is slower than a service that is warm: what a user asks for is known after the first level.
+    # A service is faster once it is warm: how often a user asks is known after the first level.
     asked = [trial.mean_s for trial in seen if trial.kind == "climb" and trial.users == 1 and trial.mean_s]
     usual = think_s(min([alone, *asked]), rate_cap_per_s)
     refuses = any(

@@ -78,12 +78,12 @@ def test_a_difference_is_found_as_often_as_published_tables_say(effect: float, p
     scatter = 0.04  # so small that the scatter of a ratio is that of its logarithm
     noise = np.exp(scatter / math.sqrt(2) * rng.standard_normal((2, 2000, pairs)))
 
-    found = 0
+    differ = 0
     for a, b in zip(*noise, strict=True):
         interval = ratio_of_pairs(a, b * math.exp(effect * scatter), confidence=0.95)
-        found += isinstance(interval, Interval) and not interval.covers(1.0)
+        differ += isinstance(interval, Interval) and not interval.covers(1.0)
 
-    assert found / 2000 == pytest.approx(0.80, abs=0.03)  # four standard errors, and the table's rounding
+    assert differ / 2000 == pytest.approx(0.80, abs=0.03)  # four standard errors, and the table's rounding
 
 
 def test_a_decidable_margin_decides_for_equal_arms_as_often_as_it_says() -> None:

@@ -14,7 +14,7 @@ from scipy import stats
 from loadlens import diagnose
 from loadlens.model.explanation import Explanation
 from loadlens.model.facts import Curve, Facts, Gate
-from loadlens.model.finding import Estimate, NotMeasured, Undecided
+from loadlens.model.finding import Estimate, Finding, Grade, NotMeasured, Undecided
 from loadlens.model.search import Bounds
 from loadlens.model.shapes import AnswerSize
 from loadlens.present import numbers
@@ -485,3 +485,15 @@ def test_a_service_that_ended_is_the_answer_whatever_limited_it(
     assert answered.sentence.startswith(f"The service ended under load, {ended}.")
     assert answered.has_no_service
     assert "saturation.plateau" in [finding.rule for finding in answered.findings]
+
+
+def test_a_note_does_not_choose_the_curve_of_the_answer() -> None:
+    short = build.curve(build.step(1, 12_900.0, 0.000_08), label="ladder")
+    several = build.curve(*(build.step(n, 2_000.0 * n, 0.000_1) for n in (1, 4, 8)), label="patient")
+    seen = Facts(2, (short, several))
+
+    def named(rule: str) -> Finding:
+        return Finding(rule, Grade.PROBABLE, 0.5, "ladder", "x", "", (), (), "", "", curves=("ladder",))
+
+    assert answer.main_curve(seen, (named("quantile.insufficient"),)) is several
+    assert answer.main_curve(seen, (named("db.lock"),)) is short

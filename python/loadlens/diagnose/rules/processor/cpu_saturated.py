@@ -18,8 +18,9 @@ programs on the same cores leave it probable.
 **Thresholds.** 0.85: a queue at that utilisation takes 6.7 times its idle time and is 18 % from its limit,
 and the noise of the kernel's counters (3 %) cannot carry a service from 0.7 there. The prediction may be off
 by 1 / 0.85 for the same reason; from 1.3 times the plateau on the cores have room and something else is the
-limit, or, if threads wait for a core, much is computed that is not in proportion to requests. A quarter of a thread waiting for each core: with one loop a core the generator makes a tenth wait,
-with half a loop more it is half of one.
+limit, or, if threads wait for a core, much is computed that is not in proportion to requests. A quarter of a
+thread waiting for each core: with one loop a core the generator makes a tenth wait, with half a loop more it
+is half of one.
 
 **Do.** Make requests cheaper, or add cores: each brings 1 / D requests per second.
 
@@ -256,7 +257,8 @@ def _work(seen: UsedCores) -> grading.Signal:
         f"({numbers.signed_percent(ratio - 1)}, limit {numbers.signed_percent(1 / SATURATED - 1)}"
         f"{', which the interval reaches' if is_reached and ratio > 1 / SATURATED else ''})"
     )
-    is_far = ratio >= RULED_OUT and not seen.is_crowded  # threads that wait for a core show that cores are full
+    # Threads that wait for a core show that cores are full, if not of what.
+    is_far = ratio >= RULED_OUT and not seen.is_crowded
     passed = False if is_far else True if ratio <= 1 / SATURATED or is_reached else None
     chip = f"{with_unit(work.point, 's')} of CPU per request"
     evidence = Evidence("work.cpu", text, chip, work.point, work.low, work.high, None, passed)
