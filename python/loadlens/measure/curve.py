@@ -99,7 +99,7 @@ def plateau_steps(curve: Curve, capacity: Capacity) -> list[Step]:
     """The levels that are trials of the capacity: those well beyond the knee, or else all on the plateau.
 
     Short of that the service still waits for a user now and then. The best level is the best by luck, too: a
-    level within 10 % of it counts unless its trials show that it gives less.
+    level within 10 % of it counts unless its trials show that it gives over 5 % less.
     """
     best, knee = max(succeeded(step) for step in curve.steps), capacity.saturation.knee
     well_beyond = math.inf if knee is None else load.BEYOND_KNEE * knee
@@ -114,7 +114,7 @@ def plateau_steps(curve: Curve, capacity: Capacity) -> list[Step]:
 
 
 def _may_be_on(sure: Sequence[Step], step: Step, best: float) -> bool:
-    """True for a level whose trials differ from those of the plateau by no more than chance."""
+    """True for a level whose trials may give as much as those of the plateau, within 5 %."""
     if succeeded(step) < (1 - 2 * load.ON_PLATEAU) * best:
         return False
     tested = load.fall([np.array(each.throughput_trials) for each in sure], np.array(step.throughput_trials))

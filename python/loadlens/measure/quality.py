@@ -10,7 +10,7 @@ import numpy as np
 from loadlens.estimate import omission as omitted
 from loadlens.estimate import over_trials as over
 from loadlens.estimate import within_trial
-from loadlens.estimate.interval import Interval
+from loadlens.estimate.interval import Z_95, Interval
 from loadlens.estimate.interval_counts import IntervalCounts
 from loadlens.estimate.steady_state import Steadiness
 from loadlens.measure.case import CaseMeasures
@@ -33,7 +33,6 @@ BY_LENGTH = "length"  # class of failures: answers of another length than the fi
 QUOTED = (0.5, 0.9, 0.95, 0.99)  # quantiles that tables and objectives quote
 NEIGHBOUR = 0.02  # how far the neighbours of a quantile lie from it; half of what is above it at most
 WIDE = 2.0  # upper end of an interval over its lower: from here on its neighbours are looked at
-NORMAL_95 = 1.96
 CLEARLY = 3.5  # standard errors: the cut is the one of many that parts most
 
 
@@ -180,7 +179,7 @@ def _relative_error(mean: Interval) -> float | None:
     """Standard error over the mean; its t has more than two degrees of freedom, so this is no less."""
     if mean.low is None or mean.high is None:
         return None
-    return (mean.high - mean.low) / 2 / NORMAL_95 / mean.point
+    return (mean.high - mean.low) / 2 / Z_95 / mean.point
 
 
 # --- quantiles --------------------------------------------------------------------------------------------

@@ -295,7 +295,11 @@ class _Search:
         ):
             self._judge()
         candidates = {step.name for step in self.aim.candidates}
-        self.seen.append(_outcome(wanted, done, guard, self.clock() - began, candidates))
+        outcome = _outcome(wanted, done, guard, self.clock() - began, candidates)
+        # Requests for different things have answers of different sizes.
+        pattern = () if self.aim.pattern is None else self.aim.pattern.scenarios
+        is_varied = any(step.is_varied for scenario in pattern for step in scenario.steps)
+        self.seen.append(replace(outcome, body_bytes=None) if is_varied else outcome)
 
     def _success_s(self) -> float:
         """Return the longest mean response time of successes so far; 0: none succeeded."""

@@ -21,8 +21,9 @@ A service that refuses requests does so fast, so users who retry without a pause
 a tenth is refused, or the rate cap ends the load because requests fail or are answered far faster than
 before, the search starts again with users who pause for one unloaded response time: first one user, then the
 number whose request rate equals the highest rate that met no refusals. If only the highest level is refused,
-one more level shows whether throughput stays the same: if so, the refusals are a limit. A level whose users
-get bodies of another size, and faster, ends the climb: higher ones say nothing of the answers below.
+one more level shows whether throughput stays the same: if so, the refusals are a limit. It also starts again
+with users who pause where one user, once the service is warm, would come near the rate cap. A level whose
+users get bodies of another size, and faster, ends the climb: higher ones say nothing of the answers below.
 """
 
 from __future__ import annotations
@@ -300,8 +301,8 @@ def pause_of(seen: Sequence[Outcome], rate_cap_per_s: float) -> float:
     """
     alone = _alone_s(seen)
     # A service is faster once it is warm: how often a user asks is known after the first level.
-    asked = [trial.mean_s for trial in seen if trial.kind == "climb" and trial.users == 1 and trial.mean_s]
-    usual = think_s(min([alone, *asked]), rate_cap_per_s)
+    first = next((t.mean_s for t in seen if t.kind == "climb" and t.users == 1 and t.mean_s), alone)
+    usual = think_s(min(alone, first), rate_cap_per_s)
     refuses = any(
         trial.kind == "climb"
         and (
@@ -330,7 +331,7 @@ def think_s(alone_s: float, rate_cap_per_s: float) -> float:
     """Return the pause of a user between two requests: none, unless one user alone comes near the rate cap.
 
     Args:
-        alone_s: Mean response time in the baseline step, seconds.
+        alone_s: Mean response time of one user, seconds: in the baseline step, or on the first level.
         rate_cap_per_s: Highest allowed request rate, per second.
     """
     return 0.0 if alone_s * rate_cap_per_s >= RATE_CAP_MARGIN else PAUSED_USERS / rate_cap_per_s

@@ -83,7 +83,7 @@ def test_a_difference_is_found_as_often_as_published_tables_say(effect: float, p
         interval = ratio_of_pairs(a, b * math.exp(effect * scatter), confidence=0.95)
         differ += isinstance(interval, Interval) and not interval.covers(1.0)
 
-    assert differ / 2000 == pytest.approx(0.80, abs=0.03)  # four standard errors, and the table's rounding
+    assert differ / 2000 == pytest.approx(0.80, abs=0.03)  # three standard errors, and the table's rounding
 
 
 def test_a_decidable_margin_decides_for_equal_arms_as_often_as_it_says() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from loadlens.model.profile import Profile, Segment
 from loadlens.model.workload import (
+    TRACE_SLOT,
     Auth,
     Body,
     Bounds,
@@ -32,6 +33,25 @@ from loadlens.model.workload import (
     Tls,
     shares_of,
 )
+
+TRACE = ("traceparent", TRACE_SLOT)
+
+
+@pytest.mark.parametrize(
+    ("step", "is_varied"),
+    [
+        (Step("a", "GET", "/users/7"), False),
+        (Step("a", "GET", "/users/7", headers=(TRACE,)), False),
+        (Step("a", "GET", "/users/{{user.id}}"), True),
+        (Step("a", "GET", "/me", headers=(("Authorization", "Bearer {{user.token}}"),)), True),
+        (Step("a", "POST", "/x", body=Body("text", text="{{user.id}}")), True),
+        (Step("a", "POST", "/x", body=Body("json", value={"user": ["{{user.id}}"]})), True),
+        (Step("a", "POST", "/x", body=Body("json", value={"user": [7]})), False),
+    ],
+)
+def test_requests_vary_where_a_template_is_filled_in(step: Step, is_varied: bool) -> None:
+    assert step.is_varied is is_varied
+
 
 STEPS = (
     Step(

@@ -237,6 +237,20 @@ def test_a_service_that_is_faster_once_it_is_warm_gets_users_who_pause_from_then
     assert after.pause_s == pytest.approx(8 / 20_000)
 
 
+def test_a_repeat_that_is_a_little_faster_does_not_begin_again() -> None:
+    bounds = Bounds(90.0, 200.0, 1024)  # four times 5 ms of it: from 20 ms on users do not pause
+    seen = [
+        replace(LOOK, mean_s=0.0206),
+        climbed(1, 48.0, 0.0205),
+        climbed(2, 50.0, 0.04),
+        climbed(4, 50.0, 0.08),
+    ]
+
+    assert ladder.pause_of([*seen, climbed(1, 50.0, 0.0198)], 200.0) == 0.0
+    assert isinstance(again := decide([*seen, climbed(1, 50.0, 0.0198)], 40.0, bounds), Next)
+    assert again.pause_s == 0.0
+
+
 def test_a_service_far_below_the_rate_cap_gets_users_who_do_not_pause() -> None:
     assert think_s(0.010, 20_000.0) == 0.0
 

@@ -14,7 +14,7 @@ import numpy as np
 from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Answer, Claim, Lacking, Words, assessing, strongest
 from loadlens.diagnose.grading import Signal
-from loadlens.estimate.interval import Insufficient, Interval
+from loadlens.estimate.interval import Z_95, Insufficient, Interval
 from loadlens.estimate.reconciliation import (
     USUAL_PERIODS_S,
     Excess,
@@ -31,7 +31,6 @@ from loadlens.model.quality import Count, Counted
 
 FEWEST = 3  # requests beyond the bounds: one or two may be a single stray check
 LEVEL = 0.99  # of the intervals that show what a surplus grows with
-NORMAL_95 = 1.96
 PHASE_DEVIATION = 0.5  # of a count around seconds / period, at most: it is one of two neighbouring integers
 
 
@@ -77,7 +76,7 @@ def account(count: Count) -> Account:
     sent = np.array([float(trial.sent_high) for trial in trials])
     beyond = np.array([trial.counted - trial.sent_high for trial in trials])
     # The edges of a period, and requests that may not have arrived, widen the bounds.
-    half = max(1.0, NORMAL_95 * PHASE_DEVIATION * math.sqrt(len(trials)))
+    half = max(1.0, Z_95 * PHASE_DEVIATION * math.sqrt(len(trials)))
     surplus = sum(trial.counted - trial.sent_high for trial in trials)
     whole_s = sum(trial.seconds for trial in trials)
     rate = Interval(

@@ -32,8 +32,14 @@ def accepts_signal(curve: Curve, step: Step, servers: int, service_s: float) -> 
         return []
     # Those of probes that come while one request is served wait, too.
     probes = sum(probe.count for probe in step.probes) / (step.issued or 1)
-    limit = max(UNACCEPTED * others, SEVERAL * probes * completed(step) * service_s)
-    text = f"{unaccepted:.0f} connections wait to be accepted (limit {limit:.0f})"
+    of_probes = SEVERAL * probes * completed(step) * service_s
+    limit = max(UNACCEPTED * others, of_probes)
+    # More than a short queue holds are not in it: it is full.
+    if step.kernel is not None and (bound := step.kernel.accept_queue_bound) is not None and bound < limit:
+        if bound <= of_probes:
+            return []
+        limit = bound
+    text = f"{unaccepted:g} connections wait to be accepted (limit {limit:.3g})"
     return [grading.stated("loop.accepts", unaccepted <= limit, text=text)]
 
 

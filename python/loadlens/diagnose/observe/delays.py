@@ -2,7 +2,7 @@
 
 Users cannot distinguish its queue from that of a lock or a pool. But a lock with room for one request lets
 through at least one request per time that a request takes alone. A service that lets through less, although
-it is idle, is held back by a clock.
+it is idle, is held back by a clock, or by work that goes on after the answer.
 """
 
 from __future__ import annotations

@@ -11,9 +11,10 @@ at least 10 % less.
 
 **Ruled out by.** Answers that come as often as before and fail (refusals and time-outs take the place of
 successes). A generator that was late, or that fills the cores that it shares with the service: then more
-users take processor time from it. The same level giving less and less in later trials, or response times that
-grow within a trial: that is time, not load. Time that other machines took at the highest load, if the fall
-without it is within 5 %.
+users take processor time from it. A level giving less in each later trial, by as much as more users take, or
+all repeated levels doing so where chance would in less than one of 20 runs: that is time, not load. A level
+that gives a little less, or response times that grow within a trial, leave the finding probable. Time that
+other machines took at the highest load, if the fall without it is within 5 %.
 
 **Thresholds.** 5 % is the margin within which levels count as equal; against the best level alone one flat
 curve in eight would seem to fall, as the best is best by luck too. One in a hundred: several curves are

@@ -27,6 +27,7 @@ from collections.abc import Sequence
 from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Lacking, Words, assessing, on_curve, strongest
 from loadlens.diagnose.observe.levels import Level, levels
+from loadlens.estimate.interval import Z_95
 from loadlens.model.facts import Facts
 from loadlens.model.finding import Grade
 from loadlens.model.quality import Variation
@@ -41,7 +42,6 @@ LEAST_SHARE = 0.8
 DRIFT_P = 0.05
 FEWEST_FOR_ORDER = 5  # of four the clearest order has p = 2 / 4! = 0.083
 WANTED = 0.05  # half-width of the interval that the advice is for
-NORMAL_95 = 1.96
 MOST_IMPACT = 0.04
 
 
@@ -80,7 +80,7 @@ def claim(_: Facts, level: Level[Variation]) -> Claim:
     )
 
     def words(_: Grade) -> Words:
-        needed = max(varies.trials + 1, math.ceil((NORMAL_95 * varies.between / WANTED) ** 2))
+        needed = max(varies.trials + 1, math.ceil((Z_95 * varies.between / WANTED) ** 2))
         return Words(
             statement=f"Mean response times of {varies.trials} equal runs differ by {between}",
             explanation=f"Within a run the mean is known to {percent(varies.within)}: longer runs would not "

@@ -136,7 +136,8 @@ def observe(facts: Facts, others: Sequence[Answer]) -> Sequence[Level] | Lacking
         struck = [replace(level, is_full=is_full) for level in struck]
         return sorted(struck, key=lambda level: (level.drops or 0.0, level.resent_share), reverse=True)
     drops = [level.drops for level in levels if level.drops is not None]
-    counts = [f"at most {max(drops):,.0f} dropped on a level"] if drops else []
+    limit = max(level.most_drops for level in levels)
+    counts = [f"at most {max(drops):,.0f} dropped on a level (limit {limit:,.0f})"] if drops else []
     if connects := sum(level.connects for level in levels):
         resent = sum(level.resent or 0 for level in levels)
         counts.append(f"{resent:,} of {connects:,} connections stood after 1 s or more")

@@ -40,6 +40,7 @@ from dataclasses import dataclass
 
 from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, on_curve
+from loadlens.estimate.interval import Z_95
 from loadlens.measure import figures, other_answers
 from loadlens.measure.other_answers import OtherAnswers
 from loadlens.model.facts import Curve, Facts, RequestClass, Step
@@ -179,7 +180,7 @@ def _replaced(facts: Facts, curve: Curve, other: OtherAnswers) -> Claim:
 
 def _share(other: OtherAnswers) -> Estimate:
     """Share with the interval of Wilson (1927)."""
-    n, p, z = other.successes, other.share, 1.96
+    n, p, z = other.successes, other.share, Z_95
     middle, half = p + z**2 / (2 * n), z * math.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
     low, high = ((middle + side * half) / (1 + z**2 / n) for side in (-1, 1))
     return Estimate("answers.other", "share", p, low, min(1.0, high), other.step.trials, n, "Wilson, counted")

@@ -22,7 +22,8 @@ after is not recorded.
 
 For a limiter that delays: a quota of CPU time (the finding is only suspected where no quota could be read and
 the service uses 0.05 cores or more, as a quota may be that small), connections that are accepted slowly one
-per request, pauses, answers that take long to arrive, other programs.
+per request, pauses, answers that take long to arrive, other programs. A place that stays taken after its
+answer looks the same, so the finding is at most probable.
 
 **Thresholds.** 1 %: fewer are an accident of the load. 10 %: a bucket that refills between bursts admits a
 little less than its rate. Levels with less than 5 % refused decide nothing where others exist, as their

@@ -7,7 +7,8 @@ fine, because the stuck requests are not among them.
 **Needs.** At the end of every trial of a level at least one request of the load that has waited for 1 s or
 more, and three times as long as the longest answer of that trial; they are 1 % of the users or more. Or,
 where a time-out within the service ends the wait: twice or more, no request was answered for 1 s, and ten
-times as long as a usual success takes; then most of the open requests, two or more, failed at one moment.
+times as long as a usual success takes, while some waited; then most of the open requests, two or more, failed
+at one moment, after waiting for as long themselves. Failures with no success between them count once.
 
 **Ruled out by.** A generator that came late. Where fewer than 20 requests were sent later and answered, the
 service may only have paused at the end. That these requests take far longer than others by nature cannot be

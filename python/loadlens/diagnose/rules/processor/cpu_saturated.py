@@ -99,6 +99,11 @@ class UsedCores:
         return self.bound is None or self.bound.utilisation <= MOST_USED
 
     @property
+    def is_accounted_for(self) -> bool:
+        """True if the CPU time of a request and the rate account for the cores that are used."""
+        return self.is_alike and self.bound is not None and 1 / self.bound.utilisation < RULED_OUT
+
+    @property
     def is_crowded(self) -> bool:
         """True if more wants to run than the cores can: loops with a core each do not wait."""
         return self.waited is not None and self.waited >= WAITING_EACH * self.cores
@@ -198,7 +203,7 @@ def claim(facts: Facts, seen: UsedCores) -> Claim:
         rate, waiting = most_of(curve, seen.capacity).words, waiting_share(curve, seen.capacity)
         fully = "The one core is" if cores == 1 else f"All {cores:g} cores are"
         statement = f"{fully} used ({used.point:.2f}) at {rate}"
-        if seen.is_alike and isinstance(curve.work, Estimate) and curve.work.point > 0:
+        if seen.is_accounted_for and isinstance(curve.work, Estimate) and curve.work.point > 0:
             work = with_unit(curve.work.point, "s")
             statement = f"{fully} used at {rate}: {work} of CPU per request"
         if behind is not None:
@@ -222,7 +227,7 @@ def claim(facts: Facts, seen: UsedCores) -> Claim:
 
 def _advice(seen: UsedCores, behind: Behind | None) -> str:
     advice = "Make requests cheaper or add cores; more threads or processes bring nothing."
-    if seen.is_alike and isinstance(seen.curve.work_all, Estimate) and seen.curve.work_all.point > 0:
+    if seen.is_accounted_for and isinstance(seen.curve.work_all, Estimate) and seen.curve.work_all.point > 0:
         work_s = seen.curve.work_all.point
         advice = (
             f"Make a request cheaper than {with_unit(work_s, 's')} of CPU (profile it), or add cores: each "

@@ -62,11 +62,11 @@ OTHERS = 1.0  # threads at work next to the loop
 
 @dataclass(frozen=True, slots=True)
 class WaitingLoop:
-    """The loop of a service that is most in requests, on a plateau."""
+    """The loops of a service that are in requests, on a plateau."""
 
     full: waits.Full
-    loop: LoopWatch
-    count: int  # loops of all processes that are as much in requests as the limit says, or of its own
+    loop: LoopWatch  # the least of those that are in requests as much as the limit says, else the most
+    count: int  # so many there are
     compared: tuple[waits.Waits, ...] | str  # how probes and the load wait
 
 
@@ -80,9 +80,9 @@ def observe(facts: Facts) -> Sequence[WaitingLoop] | Lacking | Nothing:
 
 
 def _of(full: waits.Full) -> WaitingLoop:
-    most = max(full.top.loops, key=lambda loop: loop.held.point)
-    held = sum(loop.count for loop in full.top.loops if loop.held.point >= LOOP_HELD)
-    return WaitingLoop(full, most, held or most.count, waits.waits(full))
+    by_held = sorted(full.top.loops, key=lambda loop: loop.held.point)
+    held = [loop for loop in by_held if loop.held.point >= LOOP_HELD] or by_held[-1:]
+    return WaitingLoop(full, held[0], sum(loop.count for loop in held), waits.waits(full))
 
 
 def claim(facts: Facts, waiting: WaitingLoop) -> Claim:
@@ -124,6 +124,7 @@ def claim(facts: Facts, waiting: WaitingLoop) -> Claim:
 
     def text_of(grade: Grade) -> Words:
         verb = "may wait" if grade is Grade.SUSPECTED else "waits" if is_one else "wait"
+        is_mixed = loop.waiting.point < SATURATED
         subject = "The event loop" if is_one else f"{count} event loops"
         threads = "the only thread that answers requests waits"
         if not is_one:
@@ -131,18 +132,19 @@ def claim(facts: Facts, waiting: WaitingLoop) -> Claim:
         each = ""
         if isinstance(full.rate, Interval):
             each = f" for {numbers.with_unit(count / full.rate.point, 's')} each"
-            if loop.waiting.point < SATURATED:
-                each += f", {numbers.percent(1 - loop.waiting.point)} of it computing"
+            if is_mixed:
+                each = f", or compute{'s' if is_one else ''},{each}"
         where, to_change = loop.call, "this call"
         if loop.line:
             where = grading.short_label(".".join(loop.call.split(".")[-2:]) or loop.line)
             to_change = f"the call of {loop.line}"
+        also = f" That frees {share} of its time." if is_mixed else ""
         return Words(
             statement=f"{subject} {verb} in {where}{each}: {full.most}",
             explanation=f"At {words.users(full.top.load)} {threads} {call} at {share} of the moments, and "
             "all other requests of the process wait for it.",
             advice=f"Make {to_change} asynchronous, or make it on a pool of threads. Or run more processes, "
-            "if what they call can serve more.",
+            f"if what they call can serve more.{also}",
             confirm="twice the processes: twice the throughput, or the next limit",
             impact=full.waiting_share,
         )

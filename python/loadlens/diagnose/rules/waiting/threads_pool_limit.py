@@ -55,7 +55,7 @@ TITLE = "all threads are taken"
 EXPLAINS: tuple[str, ...] = ("outside.handler-wait", "saturation.plateau")
 
 AGREES = 0.20
-WHOLE, WHOLE_MORE = 0.10, 0.2  # of a number of threads; and in threads: beyond 2 any number is as near
+WHOLE, WHOLE_MORE = 0.10, 0.2  # of a number of threads, at most so many: 10 % covers any beyond 5
 LEAST_AT_WORK = 0.5  # of the requests at work at once: threads that hold fewer do not serve them
 GROWING = 0.25  # threads for each further user
 IDLE_SHARE, IDLE_MORE = 0.5, 10

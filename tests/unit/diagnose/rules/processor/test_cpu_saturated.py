@@ -176,6 +176,12 @@ def test_a_request_too_cheap_to_fill_the_cores_contradicts_it(
     assert isinstance(answer, expected), answer
     if isinstance(answer, Finding):
         assert (answer.grade is Grade.SUSPECTED) == (work_s < 0.85 * WORK_S)
+        # 100/s of 14.5 ms are 1.45 cores: nothing is said of what a request takes or a core brings
+        assert (
+            ("of CPU per request" in answer.statement)
+            == ("each brings" in answer.advice)
+            == (work_s > 0.0145)
+        )
 
 
 def test_what_the_generator_takes_of_shared_cores_was_not_there() -> None:

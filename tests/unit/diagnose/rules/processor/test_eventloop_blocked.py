@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from loadlens.diagnose.observe.curve_signals import accepts_signal
 from loadlens.diagnose.rules.processor.eventloop_blocked import ID, assess
 from loadlens.model.facts import KernelWatch, Step
 from loadlens.model.finding import Absent, Estimate, Finding, Grade, NotAssessed
@@ -110,6 +111,22 @@ def test_a_near_miss_stays_silent_and_says_the_number(why: str, bent: dict[str, 
     assert why in answer.reason
 
 
+def test_a_database_that_computes_for_a_loop_is_none() -> None:
+    """At a third of a core it would be the working process that computes least."""
+    store = replace(process(0.3), service="store", is_called=True)
+
+    assert isinstance(assess(facts(blocked(0.2, processes=(process(1.0), store)))), Finding)
+
+
+def test_with_an_open_load_or_few_users_nothing_is_said_of_connections() -> None:
+    kernel = KernelWatch(None, None, 0.0, 0.0, 0.0, unaccepted=50.0)
+    full = blocked(0.2, kernel=kernel)
+    few = replace(full, steps=(full.steps[0], replace(full.steps[1], kernel=kernel)))
+
+    assert accepts_signal(replace(full, is_closed=False), full.steps[-1], 1, 0.2) == []
+    assert accepts_signal(few, few.steps[-1], 2, 0.2) == []  # 5 users, of whom 2 are served
+
+
 def test_a_process_without_load_at_the_highest_level_answers_probes_at_once() -> None:
     """Few connections over three loops: two have all of them, a third of the probes meets the third."""
     loops = (process(1.0, label="p0"), process(1.0, label="p1"), process(0.001, label="p2"))
@@ -192,16 +209,27 @@ def test_a_helper_beside_the_loop_does_not_hide_it(busiest: float, kind: type) -
     assert isinstance(assess(facts(blocked(0.2, processes=helped))), kind)
 
 
-@pytest.mark.parametrize(("waiting", "kind"), [(9.0, Finding), (10.0, Absent)])
-def test_a_process_that_serves_one_connection_at_a_time_is_no_loop(waiting: float, kind: type) -> None:
-    """Of 20 users one is served; a loop would have accepted the 19 others."""
-    kernel = KernelWatch(None, None, 0.0, 0.0, 0.0, unaccepted=waiting)
+@pytest.mark.parametrize(
+    ("waiting", "bound", "kind"),
+    [
+        (9.0, None, Finding),
+        (10.0, None, Absent),
+        (5.0, 5.0, Finding),
+        (6.0, 5.0, Absent),
+        (6.0, 128.0, Finding),
+    ],
+)
+def test_a_process_that_serves_one_connection_at_a_time_is_no_loop(
+    waiting: float, bound: float | None, kind: type
+) -> None:
+    """Of 20 users one is served; a loop would have accepted the 19 others. A queue of 5 holds one more."""
+    kernel = KernelWatch(None, bound, 0.0, 0.0, 0.0, unaccepted=waiting)
 
     assert isinstance(assess(facts(blocked(0.2, kernel=kernel))), kind)
 
 
 def test_connections_of_probes_that_come_while_a_loop_computes_wait_as_well() -> None:
-    """400 probes while 300 requests of 0.2 s are served one after the other: 1.3 during each."""
+    """3,000 probes while 300 requests of 0.2 s are served one after the other: 10 during each."""
     long = blocked(0.2, kernel=KernelWatch(None, None, 0.0, 0.0, 0.0, unaccepted=10.0))
     often = replace(long.steps[-1].probes[0], count=3_000)
     steps = (*long.steps[:-1], replace(long.steps[-1], probes=(often,)))

@@ -38,6 +38,16 @@ def silence(*curves: object) -> str:
     return answer.reason
 
 
+def test_of_a_mix_the_lock_is_held_per_request() -> None:
+    """Who takes it is not known: one request in two for 40 ms gives the same."""
+    built = waiting(0.02, exports="lock")
+    steps = (
+        replace(step, classes=(*step.classes, replace(step.classes[0], label="c"))) for step in built.steps
+    )
+
+    assert "held 20.0 ms per request," in assessed(replace(built, steps=tuple(steps))).statement
+
+
 def test_a_lock_that_is_always_held_with_a_line_before_it_is_the_limit() -> None:
     finding = assessed(waiting(0.02, exports="lock"))
 

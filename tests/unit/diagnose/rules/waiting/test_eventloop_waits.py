@@ -59,15 +59,18 @@ def test_the_loops_of_all_processes_share_the_rate() -> None:
 
     assert isinstance(answer, Finding)
     assert answer.statement == "4 event loops wait in Conn.execute for 100 ms each: 40.0 /s"
+    assert any("each of 4 event loops" in e.text and "at 85 %" in e.text for e in answer.evidence), (
+        "the least"
+    )
 
 
 def test_a_loop_that_computes_and_waits_in_turn_is_named_with_both() -> None:
     answer = assess(facts(watched(in_call=0.4, cpu=0.6)))
 
     assert isinstance(answer, Finding)
-    assert answer.statement == (
-        "The event loop waits in Conn.execute for 30.0 ms each, 60 % of it computing: 33.3 /s"
-    )
+    assert answer.statement == "The event loop waits in Conn.execute, or computes, for 30.0 ms each: 33.3 /s"
+    assert "at 40 % of the moments" in answer.explanation
+    assert answer.advice.endswith("That frees 40 % of its time.")
 
 
 @pytest.mark.parametrize(("unaccepted", "kind"), [(15.0, Finding), (16.0, Absent)])

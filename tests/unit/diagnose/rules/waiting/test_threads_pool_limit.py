@@ -82,6 +82,15 @@ def test_without_a_gauge_threads_that_no_longer_grow_say_so() -> None:
     assert "11 threads at 32 users, 11 at 16 users" in size.text
 
 
+def test_threads_of_a_database_are_none_of_the_service() -> None:
+    """Sixty of them would be most of all, and idle."""
+    built = with_threads(threads(exports=""), (4, 5, 7, 11, 11, 11))
+    store = replace(process(0.1), threads=60.0, service="store", is_called=True)
+    steps = tuple(replace(s, processes=(*s.processes, store)) for s in built.steps)
+
+    assert assessed(replace(built, steps=steps)).grade is Grade.PROBABLE
+
+
 def test_a_gauge_of_threads_that_serve_something_else_does_not_hide_them() -> None:
     """An executor for tasks by the clock holds none of the 8 requests that are at work at once."""
     counted = with_threads(threads(exports=""), (4, 5, 7, 11, 11, 11))
