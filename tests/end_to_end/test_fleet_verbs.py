@@ -57,7 +57,8 @@ def test_the_service_counts_what_both_nodes_sent(loaded: tuple[dict[str, Any], P
     counted, _, content = loaded
 
     nodes = content["nodes"]
-    assert content["requests"]["due"] == content["requests"]["issued"] == counted["received"] == 600
+    assert content["requests"]["due"] == 600
+    assert 0 < content["requests"]["issued"] == counted["received"]
     hitting.check_law(content["requests"])  # the last ones may still be under way at the end
     assert [node["streams"][0]["due"] for node in nodes] == [300, 300]  # every second arrival each
     assert [node["status"] for node in nodes] == ["complete"] * 2
