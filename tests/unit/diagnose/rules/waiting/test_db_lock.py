@@ -39,7 +39,7 @@ def silence(*curves: object) -> str:
 
 
 def test_of_a_mix_the_lock_is_held_per_request() -> None:
-    """Who takes it is not known: one request in two for 40 ms gives the same."""
+    """Half of the requests for 40 ms each give the same."""
     built = waiting(0.02, exports="lock")
     steps = (
         replace(step, classes=(*step.classes, replace(step.classes[0], label="c"))) for step in built.steps
