@@ -85,7 +85,7 @@ class Ui:
             looked = self.another(context, place)
             yield looked
             assert looked.foreign == []
-            assert looked.faults == []
+            assert looked.faults == [], looked.faults
         finally:
             context.close()
 
