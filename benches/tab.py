@@ -62,6 +62,7 @@ def second(at: int, draws: random.Random) -> dict[str, Any]:
         "streams": [load],
         "generator": {"busy": [draws.random()], "lag_p99_s": [1e-5 * draws.random()], "stalled_s": [0.0]},
         "service": {"start_s": [at + 0.5], "topics": topics},
+        "nodes": [],
     }
 
 
@@ -123,6 +124,7 @@ def trial(seconds: int) -> dict[str, Any]:
         "needs": {"p50_s": 6, "p95_s": 73, "p99_s": 368},
         "generator": {"threads": 1, "busy": [], "lag_p99_s": [], "stalled_s": []},
         "service": {"start_s": [], "length_s": 1.0, "topics": topics},
+        "nodes": [],
     }
 
 
@@ -227,7 +229,7 @@ def main() -> int:
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, daemon=True).start()
     most = 0.0
-    with tempfile.TemporaryDirectory(prefix="loadlens-tab-") as profile:
+    with tempfile.TemporaryDirectory(prefix="loadlens-tab-", ignore_cleanup_errors=True) as profile:
         url = f"http://127.0.0.1:{server.server_address[1]}/#key"
         flags = ["--headless=new", "--no-sandbox", "--no-first-run", "--window-size=1440,900"]
         # a debugging port keeps the headless browser alive; nothing connects to it

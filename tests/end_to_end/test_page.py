@@ -6,12 +6,15 @@ import json
 import os
 import shutil
 import signal
+import threading
 from collections.abc import Iterator
 from functools import partial
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 from benches.measuring import ROOT, Origin
+from benches.tab import Handler
 from playwright.sync_api import Browser, Page, Playwright, Request, Route, expect, sync_playwright
 
 from loadlens.errors import ExitCode
@@ -530,3 +533,22 @@ def has_line(tab: Page, chart: str, *, until: float) -> bool:
     tab.locator(f"#chart-{chart}").scroll_into_view_if_needed()
     expect(tab.locator(f"#chart-{chart} canvas")).to_be_visible()
     return int(checked(tab, f"coloured('{chart}', {until})")) > 20
+
+
+def test_the_page_draws_what_the_benchmark_of_a_tab_makes_up(
+    chromium: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page that stops at an error stays small, and the benchmark looks at no more than its memory."""
+    monkeypatch.setattr(Handler, "seconds", 60, raising=False)
+    monkeypatch.setattr(Handler, "speed", 60.0, raising=False)
+    faults: list[str] = []
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        page = chromium.new_page()
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        page.goto(f"http://127.0.0.1:{server.server_port}/#key")
+        expect(page.locator("canvas").first).to_be_visible()
+        page.close()
+        server.shutdown()
+    assert faults == []
