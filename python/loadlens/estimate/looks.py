@@ -9,6 +9,7 @@ Sources: K. Kim and D. L. DeMets, Biometrika 74 (1), 1987 (the power family, her
 
 from __future__ import annotations
 
+import bisect
 import math
 from collections.abc import Sequence
 from typing import Final
@@ -71,10 +72,6 @@ def pairs_to_decide(ratio: float, scatter: float, margin: float, error: float) -
         error: Of the last look.
     """
     room = abs(abs(math.log(ratio)) - math.log1p(margin))
-    low, high = 1, 2
-    while high < MOST_PAIRS and half_width(scatter, high, error) >= room:
-        low, high = high, min(2 * high, MOST_PAIRS)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if half_width(scatter, middle, error) < room else (middle, high)
-    return high
+    return bisect.bisect_left(
+        range(MOST_PAIRS), True, lo=2, key=lambda n: half_width(scatter, n, error) < room
+    )

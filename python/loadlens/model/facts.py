@@ -24,6 +24,7 @@ from loadlens.model.shapes import (
     TimerPile,
 )
 
+MOST_OF_WORK = 2 / 3  # of a process: the thread that does it leaves little to collectors and compilers
 _NO_TRANSFER = NotMeasured("last_byte", "no such time was recorded")
 
 
@@ -106,7 +107,7 @@ class ProcessWatch:
     @property
     def is_one_thread(self) -> bool | None:
         """True if one thread does its work: twice as much as all others together; none: not read."""
-        return None if self.busiest_thread is None else self.busiest_thread >= 2 / 3
+        return None if self.busiest_thread is None else self.busiest_thread >= MOST_OF_WORK
 
 
 @dataclass(frozen=True, slots=True)

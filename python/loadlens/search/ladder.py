@@ -443,7 +443,7 @@ def _stop_after(last: Outcome, seen: Sequence[Outcome], bounds: Bounds) -> Stop 
         return harm
     if last.end == "rate":
         pause = pause_of(seen, bounds.rate_cap_per_s)
-        # Below it, levels show what there is to see: only the climb ends.
+        # Where levels below it were measured, only the climb ends: `_bound_in_the_way`.
         is_all = last.pause_s >= pause and not levels_of(seen, pause)
         return _passed_the_cap(last) if is_all else None
     if last.end == "broken":

@@ -81,8 +81,8 @@ class Judge:
 def is_certain(judgements: Sequence[Judgement]) -> bool:
     """Return whether further trials would hardly change the answer.
 
-    A cause is named, not only where requests wait; nothing is merely suspected, and trials are steady, as
-    what else holds the service up now and then shows under a light load only. The judgement before,
+    A cause is named, not only where requests wait. Nothing is merely suspected. Trials are steady: pauses
+    show best under the light load that would follow. The judgement before,
     with a trial or a pair of repeats between them, names the same cause and the same findings, or it came
     before threads were sampled, which show more. Each capacity lies within the interval of the other, which
     is narrow now.

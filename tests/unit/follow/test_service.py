@@ -118,12 +118,14 @@ def test_all_topics_together_stay_below_the_bound() -> None:
     assert sum(map(len, shown(columns).values())) == MOST_SHOWN
 
 
-def test_labels_that_differ_in_every_request_take_no_more_than_the_bound(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+@pytest.fixture
+def columns(monkeypatch: pytest.MonkeyPatch) -> ServiceOverTime:
+    """Columns that keep ten series."""
     monkeypatch.setattr(service, "MOST_KEPT", 10)
-    columns = ServiceOverTime()
+    return ServiceOverTime()
 
+
+def test_labels_that_differ_in_every_request_take_no_more_than_the_bound(columns: ServiceOverTime) -> None:
     for number in range(25):
         columns.take(scraped("pool_connections_active", request=str(number)), 0.5, 1.0)
 
@@ -131,12 +133,7 @@ def test_labels_that_differ_in_every_request_take_no_more_than_the_bound(
     assert columns.whole()["left_out"] == 15
 
 
-def test_a_series_beyond_the_bound_counts_once_however_often_it_is_read(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(service, "MOST_KEPT", 10)
-    columns = ServiceOverTime()
-
+def test_a_series_beyond_the_bound_counts_once_however_often_it_is_read(columns: ServiceOverTime) -> None:
     for second in range(4):
         for number in range(25):
             columns.take(scraped("pool_connections_active", request=str(number)), second + 0.5, 1.0)
@@ -144,12 +141,7 @@ def test_a_series_beyond_the_bound_counts_once_however_often_it_is_read(
     assert columns.whole()["left_out"] == 15
 
 
-def test_series_that_no_chart_shows_take_no_place_of_those_that_come_later(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(service, "MOST_KEPT", 10)
-    columns = ServiceOverTime()
-
+def test_series_that_no_chart_shows_take_no_place_of_those_that_come_later(columns: ServiceOverTime) -> None:
     for number in range(25):
         columns.take(scraped("app_orders_total", request=str(number)), 0.5, 1.0)
         columns.take(Reading("otlp", "span", json.dumps({"path": str(number)}), "s"), 0.5, 1.0)

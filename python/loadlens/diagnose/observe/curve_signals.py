@@ -10,13 +10,13 @@ from loadlens.diagnose import grading
 from loadlens.estimate import saturation as load
 from loadlens.measure.curve import completed, waits_for_cores
 from loadlens.measure.thresholds import SERVICE_WAITS
-from loadlens.model.facts import Curve, Step
+from loadlens.model.facts import Curve, ProcessWatch, Step
 from loadlens.present import numbers
 
 BY_CHANCE = 0.05  # an order of trials that is as improbable is none of chance
 UNACCEPTED = 0.5  # of the users whose request is not being served: a loop has accepted their connections
 FEWEST_OTHERS = 4  # of these users: with fewer, connections of probes look the same
-SEVERAL = 2.0  # times those of probes
+SEVERAL = 2.0  # times as many as probes alone explain
 
 
 def accepts_signal(curve: Curve, step: Step, servers: int, service_s: float) -> list[grading.Signal]:
@@ -26,21 +26,29 @@ def accepts_signal(curve: Curve, step: Step, servers: int, service_s: float) -> 
         servers: Loops, or processes with one.
         service_s: For which a request keeps one of them, seconds.
     """
-    unaccepted = None if step.kernel is None else step.kernel.unaccepted
-    others = step.load - servers
-    if unaccepted is None or not curve.is_closed or others < FEWEST_OTHERS:
+    kernel, others = step.kernel, step.load - servers
+    if kernel is None or kernel.unaccepted is None or not curve.is_closed or others < FEWEST_OTHERS:
         return []
     # Those of probes that come while one request is served wait, too.
     probes = sum(probe.count for probe in step.probes) / (step.issued or 1)
     of_probes = SEVERAL * probes * completed(step) * service_s
     limit = max(UNACCEPTED * others, of_probes)
-    # More than a short queue holds are not in it: it is full.
-    if step.kernel is not None and (bound := step.kernel.accept_queue_bound) is not None and bound < limit:
+    bound = kernel.accept_queue_bound
+    if bound is not None and bound < limit:  # a short queue is full before
         if bound <= of_probes:
             return []
         limit = bound
-    text = f"{unaccepted:g} connections wait to be accepted (limit {limit:.3g})"
-    return [grading.stated("loop.accepts", unaccepted <= limit, text=text)]
+    text = f"{kernel.unaccepted:g} connections wait to be accepted (limit {limit:.3g})"
+    return [grading.stated("loop.accepts", kernel.unaccepted <= limit, text=text)]
+
+
+def one_thread(processes: Sequence[ProcessWatch]) -> tuple[bool | None, str]:
+    """Return whether one thread does the work of each process (none: not read), and how much at least."""
+    shares = [each.busiest_thread for each in processes if each.busiest_thread is not None]
+    if len(shares) < len(processes):
+        return None, "threads were not read"
+    text = f"the busiest thread does {numbers.percent(min(shares))} of its process's work"
+    return all(each.is_one_thread for each in processes), text
 
 
 def gives_less_each_time(step: Step) -> bool:

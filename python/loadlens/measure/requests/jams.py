@@ -62,7 +62,7 @@ def _of_trial(source: TrialSource, success_s: float | None) -> Iterator[Jam]:
         at, count = float(done[rows_together[0]]), int(rows_together.size)
         is_open = (sent < at) & (done >= at)
         before = np.searchsorted(ends, at)
-        # Nothing stands still before it is asked.
+        # A standstill begins with the first request that waits in it.
         since = max(float(sent[is_open].min(initial=at)), float(ends[before - 1]) if before else 0.0)
         waited_s = float(np.median((done - sent)[rows_together]))
         is_jam = at - since >= least_s and waited_s >= least_s and count >= MOST * int(is_open.sum())

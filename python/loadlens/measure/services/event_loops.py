@@ -25,7 +25,7 @@ from loadlens.model.stacks import CLIENT, StackSamples, ThreadSample, Wait
 # Packages whose frames lie below those of every request: libraries that run event loops.
 _LIBRARIES: Final = (
     *("asyncio", "uvloop", "trio", "curio", "gevent", "eventlet", "tornado.ioloop", "twisted.internet"),
-    *("aiohttp.web", "sanic.server"),  # on uvloop nothing else is to be seen of the loop
+    *("aiohttp.web", "sanic.server"),  # on uvloop these are all that shows of the loop
     *("io.netty.channel", "io.vertx.core", "org.xnio.nio"),
 )
 _RUNTIMES: Final = ("node", "bun", "deno")  # programs whose main thread is a loop

@@ -328,7 +328,7 @@ def _functions(sample: ThreadSample) -> tuple[str, ...]:
 
 
 def pool_name(sample: ThreadSample) -> str:
-    """Name of a thread without its last number: by it threads are counted, by those before it pools."""
+    """Name of a thread without its last number, which counts threads; numbers before it count pools."""
     return re.sub(r"\d+(?!.*\d)", "", sample.thread)
 
 

@@ -11,10 +11,10 @@ at least 10 % less.
 
 **Ruled out by.** Answers that come as often as before and fail (refusals and time-outs take the place of
 successes). A generator that was late, or that fills the cores that it shares with the service: then more
-users take processor time from it. A level giving less in each later trial, by as much as more users take, or
-all repeated levels doing so where chance would in less than one of 20 runs: that is time, not load. A level
-that gives a little less, or response times that grow within a trial, leave the finding probable. Time that
-other machines took at the highest load, if the fall without it is within 5 %.
+users take processor time from it. Time: a level loses as much in its later trials as the curve does with more
+users, or every repeated level gives less each time, as chance does in fewer than one of 20 runs. A level that
+loses less, or response times that grow within a trial, leave the finding probable. Time that other machines
+took at the highest load, if the fall without it is within 5 %.
 
 **Thresholds.** 5 % is the margin within which levels count as equal; against the best level alone one flat
 curve in eight would seem to fall, as the best is best by luck too. One in a hundred: several curves are
@@ -221,7 +221,7 @@ def _later(fallen: Fallen) -> Counter:
     falling = [step for step in again if gives_less_each_time(step)]
     worst = max(falling, key=_lost, default=None)
     if worst is not None and _lost(worst) > RETROGRADE_MARGIN:
-        # Of two trials one gives less: it takes as much less as more users bring, or all levels.
+        # One of two trials always gives less: time must cost as much as more users do, or show at all levels.
         is_as_much = _lost(worst) >= max(2 * RETROGRADE_MARGIN, fallen.drop - RETROGRADE_MARGIN)
         is_time = is_as_much or (falling == again and by_chance(again) < BY_CHANCE)
         text = f"{words.users(worst.load)}: each trial gives less, the last {_percent(_lost(worst))}"

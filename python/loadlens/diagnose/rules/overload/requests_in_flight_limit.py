@@ -7,8 +7,8 @@ closed. The number limits, not the rate: with N users or fewer nothing fails.
 **Needs.** A log of every request. At least 20 failures of one kind on a level, 1 % of its requests or more,
 which take at most half as long as successes. At 80 % of them the same number N of other requests were being
 served, and also at the first 20 of each trial; at most 15 % of the successes were served while more than N
-were, on levels with users for that (without one the finding is only suspected). Each level of more than N
-users that has failures shows the same N; on levels of up to N users at most 0.1 % fail.
+were, on levels with enough users for that (without such a level the finding is only suspected). Each level of
+more than N users that has failures shows the same N; on levels of up to N users at most 0.1 % fail.
 
 **Ruled out by.** A limit of the rate: at its failures any number may be in service, and at its first failures
 another than later, because what was saved up is used first. Failures by chance, or of a part that is broken:
@@ -177,16 +177,16 @@ def _first(room: Room) -> grading.Signal:
 
 
 def _never_more(room: Room) -> grading.Signal:
-    # Of so many users at most all but one are served while one fails.
-    room_beyond = [
+    # While the request of one user fails, at most all others are being served.
+    possible = [
         level
         for level in room.levels
         if not room.curve.is_closed or level.load - 1 > (1 + NEAR) * level.served
     ]
-    if not room_beyond:
+    if not possible:
         text = f"{room.served} served and one that fails are all users: more could not be served"
         return grading.stated("served.beyond", None, text=text)
-    most = max(room_beyond, key=lambda level: level.beyond)
+    most = max(possible, key=lambda level: level.beyond)
     return grading.stated(
         "served.beyond",
         most.beyond <= BEYOND,

@@ -44,7 +44,7 @@ from loadlens.diagnose.driver import (
     strongest,
 )
 from loadlens.diagnose.observe import opened_connections, waits
-from loadlens.diagnose.observe.curve_signals import plateau_signal
+from loadlens.diagnose.observe.curve_signals import one_thread, plateau_signal
 from loadlens.diagnose.rules.processor import eventloop_blocked
 from loadlens.estimate.demand import RULED_OUT, Bound, Resource, bounds
 from loadlens.estimate.interval import Insufficient, Interval
@@ -258,12 +258,8 @@ def _steady(seen: OneCore) -> Counter:
 
 def _turns(seen: OneCore) -> Counter:
     """Leave it open that several threads compute for one core by chance, as they wait for something else."""
-    name, shares = "threads that wait for something else", [each.busiest_thread for each in seen.processes]
-    read = [share for share in shares if share is not None]
-    if len(read) < len(shares):
-        return grading.rival(name, "threads were not read", None)
-    text = f"the busiest thread does {percent(min(read))} of its process's work"
-    return grading.rival(name, text, True if all(each.is_one_thread for each in seen.processes) else None)
+    is_single, text = one_thread(seen.processes)
+    return grading.left_open(grading.rival("threads that wait for something else", text, is_single))
 
 
 _silence = objecting(claim, lambda seen: seen.least.point)

@@ -18,9 +18,9 @@ programs on the same cores leave it probable.
 **Thresholds.** 0.85: a queue at that utilisation takes 6.7 times its idle time and is 18 % from its limit,
 and the noise of the kernel's counters (3 %) cannot carry a service from 0.7 there. The prediction may be off
 by 1 / 0.85 for the same reason; from 1.3 times the plateau on the cores have room and something else is the
-limit, or, if threads wait for a core, much is computed that is not in proportion to requests. A quarter of a
-thread waiting for each core: with one loop a core the generator makes a tenth wait, with half a loop more it
-is half of one.
+limit, or, if threads wait for a core, the service also computes what does not grow with requests. A quarter
+of a thread waiting for each core: with one loop a core the generator makes a tenth wait, with half a loop
+more it is half of one.
 
 **Do.** Make requests cheaper, or add cores: each brings 1 / D requests per second.
 

@@ -52,13 +52,13 @@ from loadlens.diagnose.driver import (
     on_curve,
 )
 from loadlens.diagnose.observe import opened_connections
-from loadlens.diagnose.observe.curve_signals import accepts_signal
+from loadlens.diagnose.observe.curve_signals import accepts_signal, one_thread
 from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.estimate.probes import Waiting, waiting
 from loadlens.measure import figures
 from loadlens.measure.curve import Capacity, capacity_of, costliest_class, working
 from loadlens.measure.thresholds import SATURATED
-from loadlens.model.facts import Curve, Facts, ProbeWatch, ProcessWatch, RequestClass, Step
+from loadlens.model.facts import MOST_OF_WORK, Curve, Facts, ProbeWatch, ProcessWatch, RequestClass, Step
 from loadlens.model.finding import Absent, Counter, Estimate, Finding, Grade
 from loadlens.present import load_text, numbers
 from loadlens.present.numbers import ends, percent, with_unit
@@ -195,9 +195,7 @@ def claim(facts: Facts, loops: BusyLoops) -> Claim:
     """Hold occupied processes against how the probe waits, and against threads, pauses and other programs."""
     curve, probe, occupied, count = loops.curve, loops.probe, loops.occupied, len(loops.processes)
     costliest, work = loops.costliest, with_unit(loops.work_s, "s")
-    shares = [p.busiest_thread for p in loops.processes if p.busiest_thread is not None]
-    is_single = all(p.is_one_thread for p in loops.processes) if len(shares) == count else None
-    busiest = f"the busiest thread does {percent(min(shares, default=0.0))} of its process's work"
+    is_single, busiest = one_thread(loops.processes)
     many = f"each of {count} working processes" if count > 1 else "the working process"
     signals = [
         grading.at_least(
@@ -211,7 +209,7 @@ def claim(facts: Facts, loops: BusyLoops) -> Claim:
         grading.stated(
             "process.one-thread",
             is_single,
-            text="threads were not read" if is_single is None else f"{busiest} (limit {percent(2 / 3)})",
+            text=busiest if is_single is None else f"{busiest} (limit {percent(MOST_OF_WORK)})",
             chip="one thread works" if is_single else "",
         ),
         grading.at_least(
@@ -312,7 +310,7 @@ def _threads_rival(loops: BusyLoops, busiest: str, is_single: bool | None) -> Co
     wanted = max(figures.point(process.occupied) for process in loops.processes)
     if wanted > ONE_THREAD:
         return grading.rival(name, f"the threads of one process want {wanted:.1f} cores", False)
-    return grading.rival(name, "threads were not read" if is_single is None else busiest, is_single)
+    return grading.rival(name, busiest, is_single)
 
 
 def _rate(loops: BusyLoops) -> str:

@@ -104,11 +104,8 @@ def _fullest(full: waits.Full) -> ThreadPool:
     sizes = [
         (places, limits.size_of(full, places))
         for places in full.top.places
-        if places.kind == "threads"
-        and (places.seen_in == "gauges" or limits.is_taken_up(full, places) is True)
+        if places.kind == "threads" and _may_serve(full, places)
     ]
-    # By Little's law threads that serve these requests hold as many as are at work at once.
-    sizes = [(places, size) for places, size in sizes if _may_serve(full, places, size)]
 
     def fullness(pair: tuple[ConcurrencyLimit, limits.Size | None]) -> tuple[float, float]:
         """Of several that are full, the one that holds as many as are at work at once."""
@@ -120,12 +117,13 @@ def _fullest(full: waits.Full) -> ThreadPool:
     return ThreadPool(full, waits.waits(full), gauge, size)
 
 
-def _may_serve(full: waits.Full, places: ConcurrencyLimit, size: limits.Size | None) -> bool:
-    held = limits.point(places.held)
-    if places.seen_in != "gauges" or held is None or isinstance(full.parallelism, Insufficient):
-        return True
-    is_full = size is not None and held >= limits.TAKEN_UP * size.count
-    return is_full or held >= LEAST_AT_WORK * full.parallelism.point
+def _may_serve(full: waits.Full, places: ConcurrencyLimit) -> bool:
+    """True for threads that are full; a gauge may also hold about what is at work at once (Little's law)."""
+    is_full = limits.is_taken_up(full, places) is True
+    if is_full or places.seen_in != "gauges":
+        return is_full
+    held, work = limits.point(places.held), full.parallelism
+    return held is None or isinstance(work, Insufficient) or held >= LEAST_AT_WORK * work.point
 
 
 def claim(facts: Facts, pool: ThreadPool) -> Claim:
