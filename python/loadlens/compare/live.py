@@ -16,7 +16,8 @@ from loadlens.compare.plan import PAIRS, PILOT, RATE, Load, Task, case_of, open_
 from loadlens.errors import TestbedError, UsageError
 from loadlens.estimate import looks as ahead
 from loadlens.estimate import within_trial
-from loadlens.estimate.interval import Z_95, Interval
+from loadlens.estimate.interval import Interval
+from loadlens.model.finding import Z_95
 from loadlens.model.study import Window
 from loadlens.model.workload import Closed, Open
 from loadlens.present import numbers, quotes, words

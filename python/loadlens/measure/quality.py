@@ -10,13 +10,13 @@ import numpy as np
 from loadlens.estimate import omission as omitted
 from loadlens.estimate import over_trials as over
 from loadlens.estimate import within_trial
-from loadlens.estimate.interval import Z_95, Interval
+from loadlens.estimate.interval import Interval
 from loadlens.estimate.interval_counts import IntervalCounts
 from loadlens.estimate.steady_state import Steadiness
 from loadlens.measure.case import CaseMeasures
 from loadlens.measure.nodes import nodes_of
 from loadlens.measure.trial import LAG, StreamMeasures, TrialMeasures
-from loadlens.model.finding import Estimate
+from loadlens.model.finding import Z_95, Estimate
 from loadlens.model.quality import (
     CalledFailed,
     LittleTrial,

@@ -2,8 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Final
+
+Z_95: Final = 1.959963984540054  # standard deviations to either side that hold 95 % of a normal distribution
+
+
+def wilson(hits: int, total: int) -> tuple[float, float]:
+    """Return the ends of the 95 % interval of a share (E. B. Wilson, JASA 22, 1927).
+
+    Args:
+        hits: Of the total.
+        total: Above zero.
+    """
+    share = hits / total
+    spread = Z_95 * math.sqrt(share * (1 - share) / total + (Z_95 / (2 * total)) ** 2)
+    middle, scale = share + Z_95**2 / (2 * total), 1 + Z_95**2 / total
+    low = 0.0 if not hits else (middle - spread) / scale
+    high = 1.0 if hits == total else (middle + spread) / scale
+    return low, high
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ import numpy as np
 from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Answer, Claim, Lacking, Words, assessing, strongest
 from loadlens.diagnose.grading import Signal
-from loadlens.estimate.interval import Z_95, Insufficient, Interval
+from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.estimate.reconciliation import (
     USUAL_PERIODS_S,
     Excess,
@@ -26,7 +26,7 @@ from loadlens.estimate.reconciliation import (
     reconcile,
 )
 from loadlens.model.facts import Facts
-from loadlens.model.finding import Grade
+from loadlens.model.finding import Z_95, Grade
 from loadlens.model.quality import Count, Counted
 
 FEWEST = 3  # requests beyond the bounds: one or two may be a single stray check

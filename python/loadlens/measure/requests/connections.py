@@ -14,7 +14,7 @@ import numpy as np
 
 from loadlens.estimate import within_trial
 from loadlens.estimate.connection_use import FEWEST_CLOSED, Fairness, fairness
-from loadlens.estimate.interval import Z_95, Bools, Floats, Insufficient, Interval, Ints, Measured
+from loadlens.estimate.interval import Bools, Floats, Insufficient, Interval, Ints, Measured
 from loadlens.measure.requests.log_rows import (
     NOT_KEPT,
     chosen,
@@ -26,6 +26,7 @@ from loadlens.measure.requests.log_rows import (
     whole,
 )
 from loadlens.measure.source import TrialSource
+from loadlens.model.finding import Z_95
 from loadlens.model.result import StreamResult
 from loadlens.model.trial import Outcome
 

@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 
 from loadlens.estimate import demand
-from loadlens.estimate.interval import Z_95, Floats, Insufficient, Interval
+from loadlens.estimate.interval import Floats, Insufficient, Interval
 from loadlens.measure.case import CaseMeasures
 from loadlens.measure.figures import estimate
 from loadlens.measure.services.watched import server_cores
 from loadlens.measure.trial import StreamMeasures
-from loadlens.model.finding import Estimate, Figure, NotMeasured, Undecided
+from loadlens.model.finding import Z_95, Estimate, Figure, NotMeasured, Undecided
 
 IDLE_CORES = 0.02  # what services may use without any request, where they were not watched idle
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from loadlens.estimate.interval import Z_95, Interval
+from loadlens.estimate.interval import Interval
 from loadlens.measure.case import CaseMeasures
 from loadlens.measure.services.filled import filled
 from loadlens.measure.trial import TrialMeasures
@@ -19,6 +19,7 @@ from loadlens.model.facts import (
     ReplicaWatch,
     StorageWatch,
 )
+from loadlens.model.finding import Z_95
 from loadlens.model.readings import TcpMetrics
 from loadlens.signals.read import collectors, sockets
 from loadlens.signals.read.balancer_log import Spread

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Final
 
-from loadlens.model.finding import Estimate, Figure, NotMeasured, Undecided
+from loadlens.model.finding import Estimate, Figure, NotMeasured, Undecided, wilson
 from loadlens.model.report import ObjectiveRow
 from loadlens.model.result import EngineResult, Quantity, RequestCounts, StreamResult
 from loadlens.model.study import EXTREMES, Objective
@@ -17,7 +16,6 @@ METHOD: Final = "long-run variance, within one trial"
 SHARES: Final = ("failed.share", "unexpected.share", "unsuccessful.share")
 TIMES: Final = ("response_time", "service_time", "first_byte", "last_byte", "connect", "tls")
 MIXED: Final = "the load was changed while it ran"  # so that its figures stand for no level
-_Z: Final = 1.959963984540054  # 97.5 % of the standard normal distribution
 
 
 def figure(metric: str, unit: str, quantity: Quantity, samples: int) -> Figure:
@@ -70,7 +68,7 @@ def metric_figure(stream: StreamResult, metric: str) -> Figure:
 
 
 def _share(metric: str, requests: RequestCounts) -> Figure:
-    """Return a share of requests with its Wilson interval (E. B. Wilson, JASA 22, 1927)."""
+    """Return a share of requests with its interval."""
     hits, total = {
         "failed.share": (requests.failed, requests.ended),
         "unexpected.share": (requests.unexpected_status, requests.answered),
@@ -78,9 +76,5 @@ def _share(metric: str, requests: RequestCounts) -> Figure:
     }[metric]
     if not total:
         return Undecided(metric, "share", "no request ended")
-    share = hits / total
-    spread = _Z * math.sqrt(share * (1 - share) / total + (_Z / (2 * total)) ** 2)
-    middle, scale = share + _Z**2 / (2 * total), 1 + _Z**2 / total
-    low = 0.0 if not hits else (middle - spread) / scale
-    high = 1.0 if hits == total else (middle + spread) / scale
-    return Estimate(metric, "share", share, low, high, trials=1, samples=total, method="Wilson")
+    low, high = wilson(hits, total)
+    return Estimate(metric, "share", hits / total, low, high, trials=1, samples=total, method="Wilson")

@@ -15,8 +15,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from loadlens.estimate.demand import Demand, demand
-from loadlens.estimate.interval import Z_95, Floats, Insufficient, Interval
+from loadlens.estimate.interval import Floats, Insufficient, Interval
 from loadlens.estimate.probes import idle_time
+from loadlens.model.finding import Z_95
 from loadlens.whatif.held_out.observed import (
     GENERATOR,
     SHAPE,

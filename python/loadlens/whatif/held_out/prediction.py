@@ -15,10 +15,10 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from loadlens.errors import LoadlensError
-from loadlens.estimate.interval import Z_95
 from loadlens.measure.case import CaseMeasures
 from loadlens.measure.source import RunSource, environment_of, study_of
 from loadlens.measure.trial import measure
+from loadlens.model.finding import Z_95
 from loadlens.model.recorded import PlannedCase, PredictedFigure
 from loadlens.model.workload import Closed
 from loadlens.whatif.held_out.build import THREADED_S, Span, Structure, Values, network_of

@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from loadlens.diagnose.capacity import most_of
-from loadlens.estimate.interval import Z_95
 from loadlens.measure.curve import Capacity, capacity_of, completed, succeeded, working
 from loadlens.model.facts import Curve, Facts, ProbeWatch, Step
-from loadlens.model.finding import Estimate, Evidence, Figure, Finding
+from loadlens.model.finding import Z_95, Estimate, Evidence, Figure, Finding
 from loadlens.whatif.queueing import MOST_FAILED, NoModel
 from loadlens.whatif.remedies.service_model import ProbeLoad
 

@@ -12,9 +12,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from loadlens.estimate.interval import Z_95
 from loadlens.model.facts import Step
-from loadlens.model.finding import Estimate, Figure, NotMeasured
+from loadlens.model.finding import Z_95, Estimate, Figure, NotMeasured
 from loadlens.whatif.queueing import LOAD, Misses, NoModel, Times, Tried, as_good, simulate
 from loadlens.whatif.remedies.curve_facts import Ladder, SlowShare, error_of
 from loadlens.whatif.remedies.service_model import (

@@ -14,12 +14,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from loadlens.estimate.interval import Z_95, Interval, inverse, product, total
+from loadlens.estimate.interval import Interval, inverse, product, total
 from loadlens.measure import figures
 from loadlens.measure.curve import completed, cores_waited, held_together, used_by_others
 from loadlens.measure.thresholds import SATURATED
 from loadlens.model.facts import Curve, Facts
-from loadlens.model.finding import Estimate, Finding, Prediction
+from loadlens.model.finding import Z_95, Estimate, Finding, Prediction
 from loadlens.whatif.queueing import NoModel
 from loadlens.whatif.remedies.arithmetic import capacity_now, capacity_then, mean_then
 from loadlens.whatif.remedies.curve_facts import (

@@ -13,8 +13,8 @@ from typing import Final
 
 import numpy as np
 
-from loadlens.estimate.interval import Z_95
 from loadlens.model.finding import (
+    Z_95,
     Estimate,
     Figure,
     Finding,

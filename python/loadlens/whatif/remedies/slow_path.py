@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from loadlens.estimate.interval import Z_95
 from loadlens.model.facts import Curve, Facts
-from loadlens.model.finding import Estimate, Finding, Grade, Prediction
+from loadlens.model.finding import Z_95, Estimate, Finding, Grade, Prediction
 from loadlens.model.shapes import SlowPath, Took
 from loadlens.present.load_text import load_with_unit
 from loadlens.whatif.queueing import NoModel

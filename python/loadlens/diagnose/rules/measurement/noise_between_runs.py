@@ -27,9 +27,8 @@ from collections.abc import Sequence
 from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Lacking, Words, assessing, on_curve, strongest
 from loadlens.diagnose.observe.levels import Level, levels
-from loadlens.estimate.interval import Z_95
 from loadlens.model.facts import Facts
-from loadlens.model.finding import Grade
+from loadlens.model.finding import Z_95, Grade
 from loadlens.model.quality import Variation
 from loadlens.present.numbers import percent
 

@@ -34,17 +34,15 @@ warm.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, on_curve
-from loadlens.estimate.interval import Z_95
 from loadlens.measure import figures, other_answers
 from loadlens.measure.other_answers import OtherAnswers
 from loadlens.model.facts import Curve, Facts, RequestClass, Step
-from loadlens.model.finding import Counter, Estimate, Figure, Grade
+from loadlens.model.finding import Counter, Estimate, Figure, Grade, wilson
 from loadlens.model.shapes import AnswerSize
 from loadlens.present import numbers
 from loadlens.present.numbers import percent, with_unit
@@ -179,11 +177,10 @@ def _replaced(facts: Facts, curve: Curve, other: OtherAnswers) -> Claim:
 
 
 def _share(other: OtherAnswers) -> Estimate:
-    """Share with the interval of Wilson (1927)."""
-    n, p, z = other.successes, other.share, Z_95
-    middle, half = p + z**2 / (2 * n), z * math.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
-    low, high = ((middle + side * half) / (1 + z**2 / n) for side in (-1, 1))
-    return Estimate("answers.other", "share", p, low, min(1.0, high), other.step.trials, n, "Wilson, counted")
+    """Share of other answers, with its interval."""
+    share, trials, total = other.share, other.step.trials, other.successes
+    low, high = wilson(other.count, total)
+    return Estimate("answers.other", "share", share, low, high, trials, total, "Wilson, counted")
 
 
 def _after(dense: Sequence[Step], other: OtherAnswers) -> int | None:
