@@ -151,6 +151,7 @@ class ConnectionWatch:
     connects: int | None = None  # tries to connect, of load and probes
     resent: int | None = None  # of these, how many took as long as a lost one that is sent again
     lasting: int = 0  # connections that lived all the time, in the trial with the fewest
+    served: int = 0  # of these, with an answer; likewise
     best_over_worst: Figure | None = None  # requests of their best served tenth over the worst
     evenness: float | None = None  # Jain's index of their requests: 1 all alike; of the worst trial
 

@@ -16,17 +16,23 @@ from loadlens.present import numbers
 BY_CHANCE = 0.05  # an order of trials that is as improbable is none of chance
 UNACCEPTED = 0.5  # of the users whose request is not being served: a loop has accepted their connections
 FEWEST_OTHERS = 4  # of these users: with fewer, connections of probes look the same
-SEVERAL = 2.0  # times as many as probes alone explain
+SEVERAL = 2.0  # times as many as servers or probes alone explain
 
 
 def accepts_signal(curve: Curve, step: Step, servers: int, service_s: float) -> list[grading.Signal]:
     """Require that connections are accepted while others are served, as by an event loop; none if not read.
+
+    A loop may accept a single connection between two rounds of requests, as Node's does: many of them wait,
+    and more are served in turns than a worker has that stays with its connection until it is closed.
 
     Args:
         servers: Loops, or processes with one.
         service_s: For which a request keeps one of them, seconds.
     """
     kernel, others = step.kernel, step.load - servers
+    served = step.connections.served if step.connections is not None else 0
+    if curve.is_closed and served > SEVERAL * servers:
+        return [grading.stated("loop.accepts", True, text=f"{served} connections are served in turns")]
     if kernel is None or kernel.unaccepted is None or not curve.is_closed or others < FEWEST_OTHERS:
         return []
     # Those of probes that come while one request is served wait, too.

@@ -56,6 +56,7 @@ class Connected:
     connects: int  # of load and probes
     resent: int
     lasting: int  # connections of the load that lived all the time
+    served: int  # of these, with an answer
     fairness: Fairness | Insufficient  # among these
     best_over_worst: Interval | Insufficient
 
@@ -89,6 +90,7 @@ def read(source: TrialSource, stream: int, result: StreamResult | None, edges_s:
         connects=_number(rows),
         resent=_number(rows.filter(_is_resent(rows))),
         lasting=_number(lasting),
+        served=int(np.count_nonzero(counts)),
         fairness=shared,
         best_over_worst=shared
         if isinstance(shared, Insufficient)

@@ -174,6 +174,7 @@ def connections_of(case: CaseMeasures) -> ConnectionWatch | None:
         connects=sum(use.connects for use in read) if read else None,
         resent=sum(use.resent for use in read) if read else None,
         lasting=min((use.lasting for use in read), default=0),
+        served=min((use.served for use in read), default=0),
         best_over_worst=case.figure(
             "best_over_worst",
             "ratio",

@@ -158,6 +158,12 @@ def test_connections_that_lived_all_the_time_are_compared() -> None:
     assert summary.fairness.jain == pytest.approx(6500**2 / (20 * (5 * 100**2 + 15 * 400**2)))
 
 
+def test_connections_that_never_got_an_answer_are_not_served() -> None:
+    kept = [connection(i, i % 3, OPEN) for i in range(20)]  # 0, 1 or 2 requests each; 7 have none
+
+    assert (read(kept).lasting, read(kept).served) == (20, 13)
+
+
 def test_connections_that_were_struck_by_chance_do_not_stay_the_worst() -> None:
     kept = [connection(i, 50 if i % 2 else 200, OPEN) for i in range(20)]
     asked = asked_by([(10, 40) if i % 2 else (40, 40) for i in range(20)])

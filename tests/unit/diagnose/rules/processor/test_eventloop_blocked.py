@@ -9,7 +9,7 @@ import pytest
 
 from loadlens.diagnose.observe.curve_signals import accepts_signal
 from loadlens.diagnose.rules.processor.eventloop_blocked import ID, assess
-from loadlens.model.facts import KernelWatch, Step
+from loadlens.model.facts import ConnectionWatch, KernelWatch, Step
 from loadlens.model.finding import Absent, Estimate, Finding, Grade, NotAssessed
 from loadlens.model.workload import MISSING_PAGE
 from tests.unit.diagnose.build import (
@@ -226,6 +226,15 @@ def test_a_process_that_serves_one_connection_at_a_time_is_no_loop(
     kernel = KernelWatch(None, bound, 0.0, 0.0, 0.0, unaccepted=waiting)
 
     assert isinstance(assess(facts(blocked(0.2, kernel=kernel))), kind)
+
+
+@pytest.mark.parametrize(("served", "kind"), [(1, Absent), (2, Absent), (3, Finding), (20, Finding)])
+def test_a_loop_that_accepts_one_connection_a_round_serves_several_in_turns(served: int, kind: type) -> None:
+    """Node's does: 19 of 20 wait, and the others are served one after the other; a worker would have one."""
+    kernel = KernelWatch(None, None, 0.0, 0.0, 0.0, unaccepted=19.0)
+    used = ConnectionWatch(opened=20, closed_by_server=0, answered=300, lasting=20, served=served)
+
+    assert isinstance(assess(facts(blocked(0.2, kernel=kernel, connections=used))), kind)
 
 
 def test_connections_of_probes_that_come_while_a_loop_computes_wait_as_well() -> None:
