@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from loadlens.estimate.interval import Insufficient, Interval
-from loadlens.measure.curve import generator_in_time
+from loadlens.measure.curve import generator_in_time, others_of
 from loadlens.measure.thresholds import FULL_CORES, OTHERS_MATTER
 from loadlens.model.facts import Curve, Facts, Step
 from loadlens.model.finding import Counter, Estimate, Evidence, Figure, Finding, Grade
@@ -201,7 +201,7 @@ def shared_cores_rival(curve: Curve, step: Step, cores: int) -> Counter:
 
 def interference_rival(step: Step, cores: int) -> Counter:
     """Weigh other programs taking the machine's time: ruled out when they used little of it."""
-    used = step.other_cores if step.others_mean is None else step.others_mean
+    used = others_of(step)
     if used is None:
         return rival("other programs", "the machine as a whole was not watched", None)
     share = used / cores

@@ -12,6 +12,7 @@ from loadlens.estimate import saturation as load
 from loadlens.estimate.interval import Floats, Insufficient, Interval
 from loadlens.estimate.over_trials import over_trials
 from loadlens.measure.other_answers import first_cheaper
+from loadlens.measure.thresholds import OTHERS_MATTER
 from loadlens.model.facts import Curve, GeneratorWatch, ProcessWatch, ReceivedWatch, RequestClass, Step
 from loadlens.model.finding import Estimate, Figure, Undecided
 from loadlens.model.quality import OwnCores
@@ -29,6 +30,7 @@ class Capacity:
 
     saturation: load.Saturation
     top: Step
+    calm: Step  # the highest on the plateau of which other programs took nothing that matters; else the top
     alone_s: float | None
     alone_is_measured: bool  # at one user; else the CPU time of a request stands for it, a lower bound
 
@@ -46,7 +48,19 @@ def capacity_of(curve: Curve) -> Capacity | Insufficient:
     saturation = load.saturation(steps, alone_s=alone, think_s=curve.think_s)
     if isinstance(saturation, Insufficient):
         return saturation
-    return Capacity(saturation, usable[-1], alone, is_measured)
+    return Capacity(saturation, usable[-1], _calm(curve, saturation, usable), alone, is_measured)
+
+
+def _calm(curve: Curve, saturation: load.Saturation, usable: Sequence[Step]) -> Step:
+    most, top = OTHERS_MATTER * curve.cores_allotted, usable[-1]
+    is_full = saturation.verdict != "underdriven"
+    plateau = [step for step in usable if is_full and step.load >= saturation.plateau_from]
+    return next((step for step in reversed(plateau) if (others_of(step) or 0.0) < most), top)
+
+
+def others_of(step: Step) -> float | None:
+    """Cores that other programs used, of all trials: one bad trial is not the level."""
+    return step.other_cores if step.others_mean is None else step.others_mean
 
 
 def plateau_figure(

@@ -67,7 +67,7 @@ ALIKE = 0.10  # of the occupation at another level of the plateau
 
 @dataclass(frozen=True, slots=True)
 class OneCore:
-    """The working processes of one curve at its highest load."""
+    """The working processes of one curve at its highest calm load."""
 
     curve: Curve
     capacity: Capacity
@@ -110,14 +110,14 @@ def _seen(curve: Curve, loop: Grade | None) -> OneCore | str:
     capacity = capacity_of(curve)
     if isinstance(capacity, Insufficient):
         return capacity.reason
-    top = capacity.top
+    top = capacity.calm
     processes = working(top)
     if not processes or not isinstance(processes[0].cpu, Estimate):
         return "needs the CPU of the service's processes: watch them with pid or start"
     bound = None
     if isinstance(curve.work_all, Estimate) and top.completed_trials:
         rate = completed(top)
-        plateau = Interval(rate, rate, rate, 0.0, "completions at the highest load")
+        plateau = Interval(rate, rate, rate, 0.0, "completions at that load")
         cores = Resource("one core each", float(len(processes)), figures.known(curve.work_all))
         bound = next(iter(bounds([cores], plateau)), None)
     used = [figures.known(process.cpu) for process in processes if isinstance(process.cpu, Estimate)]
@@ -140,7 +140,7 @@ def _before(curve: Curve, capacity: Capacity) -> float | None:
     lower = [
         step
         for step in curve.steps
-        if capacity.saturation.plateau_from <= step.load < capacity.top.load and working(step)
+        if capacity.saturation.plateau_from <= step.load < capacity.calm.load and working(step)
     ]
     return min(process.cores for process in working(lower[-1])) if lower else None
 

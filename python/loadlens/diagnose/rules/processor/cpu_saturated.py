@@ -5,8 +5,9 @@ D being the CPU time of one request; everything beyond waits for a core, and mor
 nothing. What the service calls on this machine is part of it: a program that uses half of the cores or more
 is named, and of a PostgreSQL server the command that most of its processes execute.
 
-**Needs.** Throughput has reached a plateau. At the highest load the service uses at least 85 % of the cores
-that it may use: its CPU set, its quota, else the machine. The CPU time of one request, from all levels
+**Needs.** Throughput has reached a plateau. At the highest load, or the highest on the plateau that other
+programs left alone, the service uses at least 85 % of the cores that it may use: its CPU set, its quota, else
+the machine. The CPU time of one request, from all levels
 together, times the plateau accounts for the cores that were there, within what 85 % leaves, or an end of its
 interval does. Where more threads work than there are cores, they wait for one.
 
@@ -77,7 +78,7 @@ MOST_USED = 1 / SATURATED  # of the cores: what the noise of the kernel's counte
 
 @dataclass(frozen=True, slots=True)
 class UsedCores:
-    """The cores that the service may use and does use at the highest load of one curve."""
+    """The cores that the service may use and does use at the highest calm load of one curve."""
 
     curve: Curve
     capacity: Capacity
@@ -152,7 +153,7 @@ def _used(facts: Facts, curve: Curve, loops: bool) -> UsedCores | str:
     capacity = capacity_of(curve)
     if isinstance(capacity, Insufficient):
         return capacity.reason
-    top = capacity.top
+    top = capacity.calm
     used, cores = cores_used(top), cores_of(curve, top)
     if isinstance(used, Insufficient):
         return used.reason
@@ -163,7 +164,7 @@ def _used(facts: Facts, curve: Curve, loops: bool) -> UsedCores | str:
             taken = (top.generator.cpu_cores or 0.0) + (top.other_cores or 0.0)
             there = max(0.01, min(cores, facts.cores - taken))
         rate = completed(top)
-        plateau = Interval(rate, rate, rate, 0.0, "completions at the highest load")
+        plateau = Interval(rate, rate, rate, 0.0, "completions at that load")
         bound = next(iter(bounds([Resource("CPU", there, figures.known(curve.work_all))], plateau)), None)
     return UsedCores(curve, capacity, top, cores, used, cores_waited(top), bound, loops)
 
