@@ -10,7 +10,8 @@ where a time-out within the service ends the wait: twice or more, no request was
 times as long as a usual success takes, while some waited; then most of the open requests, two or more, failed
 at one moment, after waiting for as long themselves. Failures with no success between them count once.
 
-**Ruled out by.** A generator that came late. Where fewer than 20 requests were sent later and answered, the
+**Ruled out by.** A generator that came late. As many drops of new connections as stuck users: they may not be
+connected at all. Where fewer than 20 requests were sent later and answered, the
 service may only have paused at the end. That these requests take far longer than others by nature cannot be
 excluded from outside, so the finding is never more than probable.
 
@@ -118,6 +119,7 @@ def claim(facts: Facts, stuck: StuckUsers | Jammed) -> Claim:
     rivals = [
         _pause_rival(watch),
         grading.rival("requests that take longer by nature", "the longest of them was not waited for", None),
+        *_dropped_rivals(stuck.mean, step),
         grading.generator_rival(step),
     ]
 
@@ -177,6 +179,14 @@ def _of_jams(seen: Jammed) -> Claim:
 def _pause_rival(watch: StuckWatch) -> Counter:
     text = f"{watch.answered_since:,} requests were sent later and answered (limit {SERVED})"
     return grading.rival("a pause at the end", text, True if watch.answered_since >= SERVED else None)
+
+
+def _dropped_rivals(stuck: float, step: Step) -> Iterator[Counter]:
+    """Weigh connections that the kernel drops: who is dropped tries again after 1, 3, 7 s and more."""
+    drops = None if step.kernel is None else step.kernel.listen_drops
+    if drops is not None:
+        text = f"{drops:,.0f} drops of new connections"
+        yield grading.rival("connections that were dropped", text, drops < stuck)
 
 
 assess = assessing(ID, TITLE, observe, claim, choose=strongest)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from loadlens.diagnose.rules.overload.requests_stuck import assess
-from loadlens.model.facts import Curve, Jam, StuckWatch
+from loadlens.model.facts import Curve, Jam, KernelWatch, StuckWatch
 from loadlens.model.finding import Absent, Finding, Grade, NotAssessed
 from tests.unit.diagnose.build import curve, facts, generator, step
 
@@ -45,6 +45,15 @@ def test_a_service_that_answered_others_since_did_not_pause(since: int, *, ruled
 
     assert isinstance(finding, Finding)
     assert finding.counter[0].ruled_out is ruled_out
+
+
+@pytest.mark.parametrize(("drops", "kind"), [(2.0, Finding), (3.0, Absent)])
+def test_users_whose_connections_were_dropped_are_not_stuck(drops: float, kind: type) -> None:
+    built = level(64, 3, 3)
+    kernel = KernelWatch(None, None, drops, 0.0, 0.0)
+    steps = (built.steps[0], replace(built.steps[1], kernel=kernel))
+
+    assert isinstance(assess(facts(replace(built, steps=steps))), kind)
 
 
 def test_a_late_generator_removes_it() -> None:
