@@ -33,7 +33,7 @@ RIGHT: Final[Mapping[str, frozenset[str]]] = {
         "gil": "cpu.one-core",
         "cpu": "cpu.saturated cpu.one-core",
         "thread-pool": "threads.pool-limit outside.handler-wait",
-        "connection-pool": "db.pool db.pool-timeouts requests.stuck",
+        "connection-pool": "db.pool db.pool-timeouts places.lost requests.stuck",
         "lock": "db.lock requests.stuck",
         "lock-retrograde": "retrograde.throughput db.lock",
         "database-lock": "db.lock db.lock-timeouts",

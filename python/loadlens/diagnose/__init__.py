@@ -71,6 +71,7 @@ RULES: tuple[Rule, ...] = _modules(
     "waiting.db_lock",
     "waiting.db_lock_timeouts",
     "waiting.db_pool_timeouts",
+    "waiting.places_lost",
     "processor.cgroup_throttled",
     "network.http_keepalive_limit",
     "network.http_no_reuse",

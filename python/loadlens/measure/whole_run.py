@@ -14,7 +14,7 @@ from loadlens.measure.case import CaseMeasures
 from loadlens.measure.curves import CurveCases, asked_calmly, before_collapse, curve_of, gather
 from loadlens.measure.gates import gates_of
 from loadlens.measure.requests import growth, slow_paths
-from loadlens.measure.requests.ended_levels import ended_levels
+from loadlens.measure.requests.ended_levels import ended_levels, lost
 from loadlens.measure.requests.served_at_once import failed_at_once
 from loadlens.measure.services import event_loops, thread_places
 from loadlens.measure.source import RunSource, TrialSource, environment_of, streams_of, study_of
@@ -136,6 +136,7 @@ def _with_shapes(
         slowdowns=growth.slowdowns(group.cases, everything),
         failed=failed_at_once(levels),
         ended=ended_levels(levels, group.cases),
+        lost=lost(levels, group.cases),
     )
 
 

@@ -553,7 +553,6 @@ class EndedLevel:
     issued: int  # requests that ended, from the begin of the load on
     failures: tuple[FailureMode, ...]
     log_signs: tuple[LogSign, ...]
-    served_before: int  # successes of the same load in earlier trials, in which hardly a request failed
     places: tuple[ConcurrencyLimit, ...] = ()
     jams: tuple[Jam, ...] = ()
 
@@ -561,10 +560,20 @@ class EndedLevel:
         """Return what the service itself says of a kind of failure."""
         return next((sign for sign in self.log_signs if sign.kind == kind), None)
 
-    @property
-    def is_lost(self) -> bool:
-        """True if the same load was served before, and now not one request is."""
-        return self.served_before > 0 and sum(mode.count for mode in self.failures) >= self.issued
+
+@dataclass(frozen=True, slots=True)
+class LostWatch:
+    """Requests of loads that were served before, and of which not one succeeds any more."""
+
+    load: float  # the lightest of them: users, or offered requests per second
+    served: int  # successes until then
+    failed: int  # requests that ended since
+    mode: FailureMode  # how most of them do
+    log_signs: tuple[LogSign, ...] = ()
+
+    def sign(self, kind: str) -> LogSign | None:
+        """Return what the service itself says of a kind of failure."""
+        return next((sign for sign in self.log_signs if sign.kind == kind), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -603,6 +612,7 @@ class Curve:
         FailedAtOnce, ...
     ] = ()  # of each level whose requests are known, trials ended early included
     ended: tuple[EndedLevel, ...] = ()  # ascending by load
+    lost: LostWatch | None = None
 
     @property
     def trials(self) -> int:

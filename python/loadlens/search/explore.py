@@ -45,6 +45,7 @@ from loadlens.search.ladder import (
     fitted,
     kept_for_stacks_s,
     stacks_levels,
+    with_vain_waits_failed,
 )
 from loadlens.search.provisional import Judge, Judgement
 
@@ -296,6 +297,7 @@ class _Search:
             self._judge()
         candidates = {step.name for step in self.aim.candidates}
         outcome = _outcome(wanted, done, guard, self.clock() - began, candidates)
+        outcome = with_vain_waits_failed(outcome, self.seen)
         # Requests for different things have answers of different sizes.
         pattern = () if self.aim.pattern is None else self.aim.pattern.scenarios
         is_varied = any(step.is_varied for scenario in pattern for step in scenario.steps)

@@ -15,7 +15,8 @@ obstacle ends the climb and is named.
 
 When requests fail at a level, the search backs off: to a level between it and the highest one that was
 served, then to repeats of the highest one that was served, and to the frequent probes. A service that fails
-where it served before has not recovered, and is left alone.
+where it served as many users or more before has not recovered, and is left alone once its threads were
+sampled. Answers of 503 that come after a long wait are failures: a refusal is quick.
 
 A service that refuses requests does so fast, so users who retry without a pause produce mostly refusals. Once
 a tenth is refused, or the rate cap ends the load because requests fail or are answered far faster than
@@ -84,6 +85,7 @@ MOST_HARMFUL: Final = 3  # levels at which requests fail
 OUTRUN: Final = 2.0  # times the requests of a user at any lower level: these answers are others
 OUTRUN_BESIDE: Final = 1.2  # the same where bodies have another size
 ALIKE: Final = 0.8  # of the mean size of bodies
+VAIN: Final = 5.0  # times as long as a success: a refusal is faster than that
 REFUSED: Final = 0.10  # share of requests from which users pause
 PAUSED_USERS: Final = 8.0  # users with pauses that cannot exceed the rate cap at any service speed
 PROBE_PER_S, DENSE_PER_S, FEWEST_PER_S = 20.0, 200.0, 1.0
@@ -407,11 +409,13 @@ def _after_harm(
     served_before = max(
         (t.users for t in seen[:first] if t.kind == "climb" and t.end == "complete"), default=0
     )
-    again = next((trial for trial in harmful[1:] if trial.users <= served_before), None)
+    again = next((trial for trial in harmful if trial.users <= served_before), None)
+    sampled = stacks_levels(seen, bounds, is_kept=False) if samples_stacks else ()
     if again is not None and (now := _harm(again, bounds)) is not None:
         began = _harm(harmful[0], bounds)
         assert began is not None
-        return Stop("harm", f"{began.words}, and it does not recover: then {now.words}")
+        then = f"then {now.words}" if again is not harmful[0] else f"{served_before} users were served before"
+        return sampled[0] if sampled else Stop("harm", f"{began.words}, and it does not recover: {then}")
     if not served or served[-1].users >= lowest.users:
         return end
     top = served[-1]
@@ -420,7 +424,6 @@ def _after_harm(
         between = Next("climb", users, *_lengths(users, seen, bounds), pause)
         if _affordable(between, seen, left_s):
             return between
-    sampled = stacks_levels(seen, bounds, is_kept=False) if samples_stacks else ()
     if sampled:
         return sampled[0]
     repeat = _again(top, seen, pause)
@@ -433,6 +436,16 @@ def _after_harm(
     if isinstance(capacity, load.Saturation) and capacity.verdict != "underdriven":
         end = Stop("fails_beyond", f"{capacity.reason}, and beyond: {end.words}")
     return end if is_done else _affordable(dense, seen, left_s) or end
+
+
+def with_vain_waits_failed(trial: Outcome, seen: Sequence[Outcome]) -> Outcome:
+    """Return an outcome whose refusals are failures if each came after waiting far longer than successes."""
+    successes = [other.mean_s for other in seen if other.kind == "climb" and other.mean_s]
+    if trial.refused_share < 1 or not trial.ended or not successes:
+        return trial
+    waited_s = trial.users * trial.load_s / trial.ended - trial.pause_s
+    is_vain = waited_s >= VAIN * max(successes)
+    return replace(trial, failed_share=1.0, refused_share=0.0) if is_vain else trial
 
 
 def _stop_after(last: Outcome, seen: Sequence[Outcome], bounds: Bounds) -> Stop | None:

@@ -311,6 +311,31 @@ def test_a_service_that_fails_where_it_served_before_is_left_alone() -> None:
     assert "does not recover" in outcome.stop.words
 
 
+@pytest.mark.parametrize(("ended", "is_failure"), [(12, True), (4_800, False)])
+def test_a_refusal_after_a_long_wait_is_a_failure(ended: int, *, is_failure: bool) -> None:
+    """Four users in 6 s: each answer takes 2 s, or 5 ms, where a success took 20 ms."""
+    refused = replace(climbed(4, 0.0, None, refused_share=1.0), ended=ended, load_s=6.0)
+    seen = [LOOK, climbed(1, 50.0, 0.02)]
+
+    judged = ladder.with_vain_waits_failed(refused, seen)
+
+    assert (judged.failed_share, judged.refused_share) == ((1.0, 0.0) if is_failure else (0.0, 1.0))
+
+
+def test_before_a_broken_service_is_left_alone_its_threads_are_sampled() -> None:
+    """Four users were served, and two are no more: nothing is gained by asking again."""
+    broken = climbed(2, 0.0, None, failed_share=1.0)
+    seen = [LOOK, climbed(1, 50.0, 0.02), climbed(4, 190.0, 0.02), broken]
+
+    sampled = decide(seen, 60.0, BOUNDS, samples_stacks=True)
+    left = decide(seen, 60.0, BOUNDS)
+
+    assert isinstance(sampled, Next)
+    assert sampled.kind == "stacks"
+    assert isinstance(left, Stop)
+    assert left.words.endswith("fail, and it does not recover: 4 users were served before")
+
+
 def test_a_few_failures_do_not_end_it() -> None:
     outcome = search(failing_from(pool(8, 0.05), 4, 0.02), BOUNDS)
 

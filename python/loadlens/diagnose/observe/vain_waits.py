@@ -42,11 +42,6 @@ class ServerErrors:
     place: ConcurrencyLimit | None  # with a line before it, as its gauges say
 
     @property
-    def is_lost(self) -> bool:
-        """True if the same load was served before, and nothing is any more."""
-        return isinstance(self.step, EndedLevel) and self.step.is_lost
-
-    @property
     def usual_s(self) -> float | None:
         """Return the usual time-out that the errors last, in all or beyond the successes."""
         if self.mode.median_s is None:
@@ -107,8 +102,8 @@ def observe(facts: Facts, kind: Kind) -> Sequence[ServerErrors] | Lacking | Noth
 
 
 def _errors(curve: Curve, kind: Kind) -> ServerErrors | None:
-    # A level that gives figures comes first; of those that were ended, one that does not recover.
-    ended = sorted(curve.ended, key=lambda level: (level.is_lost, _server_errors(level) / level.issued))
+    # A level that gives figures comes first; of those that were ended, the one with the largest share.
+    ended = sorted(curve.ended, key=lambda level: _server_errors(level) / level.issued)
     levels: list[Step | EndedLevel] = [*reversed(curve.steps), *reversed(ended)]
     for step in levels:
         modes = [mode for mode in step.failures if mode.status >= SERVER_ERROR]
@@ -167,17 +162,6 @@ def signals_of(errors: ServerErrors) -> list[grading.Signal]:
         signals.append(_time(errors, mode.median_s))
     if place is not None:
         signals.append(limits.waiting_signal(place, f"{errors.kind}.waiters"))
-    if isinstance(errors.step, EndedLevel) and errors.step.is_lost:
-        lost = errors.step
-        signals.append(
-            grading.stated(
-                "errors.stay",
-                True,
-                text=f"it does not recover: all {lost.issued:,} requests of {lost.load:g} users fail, where "
-                f"{lost.served_before:,} were served before",
-                chip="does not recover",
-            )
-        )
     if sign is not None:
         passed = True if sign.count >= SPOKEN_FOR * errors.count else None
         signals.append(grading.stated("server.log", passed, text=sign.text, chip=sign.chip))

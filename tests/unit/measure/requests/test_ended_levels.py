@@ -55,11 +55,27 @@ def test_failures_of_ended_trials_are_counted_with_their_time_and_words() -> Non
         assert sign.sample == WORDS
 
 
-def test_a_level_that_was_served_before_and_is_no_more_is_lost() -> None:
-    five, twenty = curve().ended
+def test_loads_that_were_served_before_and_are_no_more_are_lost() -> None:
+    """Three trials of 1 and 5 users are served; those of 20 are not, and nor is the last one of 5."""
+    made = run()
+    served = [trial.result.load.requests.ok for trial in made.trials if trial.result and trial.result.load]
+    (built,) = whole_run.facts(made).curves
 
-    assert five.is_lost
-    assert not twenty.is_lost
+    lost = built.lost
+    assert lost is not None
+    assert (lost.load, lost.mode.status, lost.mode.pile) == (5, 503, 1.0)
+    assert (lost.served, lost.failed) == (sum(served), sum(level.issued for level in built.ended))
+    assert lost.sign("pool") is not None
+
+
+def test_nothing_is_lost_where_only_loads_fail_that_were_never_served() -> None:
+    """Without the last trial of 5 users."""
+    made = run()
+    made.trials = [trial for trial in made.trials if trial.began_unix_ns != 100]
+    (built,) = whole_run.facts(made).curves
+
+    assert built.ended
+    assert built.lost is None
 
 
 def test_ended_trials_give_no_figures() -> None:

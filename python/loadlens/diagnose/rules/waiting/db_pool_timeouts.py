@@ -8,7 +8,7 @@ than they use it, or some are never given back.
 twice their share at the lowest load. In addition, the server names the pool, in its log or in these answers,
 once for every ten errors or more; or half of these answers lie within 10 % of their median time while gauges
 show a pool that is full with more than 0.5 requests waiting. Failures that ended a level count where no whole
-level has any. If all requests of a load fail that was served before, no connection is free any more.
+level has any.
 
 **Ruled out by.** The client's own time-out (such requests have no status). A lock for which the holders of
 the connections wait, by its gauges or in the words of the server: more connections would wait for it, too.
@@ -21,7 +21,7 @@ alternative stays open.
 errors included; then as many connections as the database serves at once.
 
 **Confirm.** Twice the connections: the errors vanish, or come at twice the load. If they come again after
-twice as many requests, no connection is free any more.
+twice as many requests, connections are not given back (`places.lost`).
 """
 
 from __future__ import annotations
@@ -56,8 +56,6 @@ def claim(facts: Facts, errors: ServerErrors) -> Claim | Nothing:
         verb = "may come" if grade is Grade.SUSPECTED else "comes"
         share = numbers.percent(errors.share)
         cause = f"no connection {verb} free in time"
-        if errors.is_lost:
-            cause = "no connection is free any more"
         return Words(
             statement=f"{share} of requests end with {errors.mode.status} at {errors.step.load:g} users: "
             f"{cause}",

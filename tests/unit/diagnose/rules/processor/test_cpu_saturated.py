@@ -68,9 +68,7 @@ def test_full_cores_are_found_with_the_cpu_time_of_a_request() -> None:
 
 
 @pytest.mark.parametrize(("taken", "kind"), [(0.0, Finding), (1.0, Absent)])
-def test_a_level_that_others_disturbed_gives_way_to_a_calm_one_on_the_plateau(
-    taken: float, kind: type
-) -> None:
+def test_a_level_that_others_disturbed_gives_way_to_a_calm_one(taken: float, kind: type) -> None:
     """At 16 users others take 0.9 of the cores, and there the service cannot fill them."""
     disturbed = full(processes=(process(1.1, waiting=14.0, hot=16),), other_cores=0.9)
     lower = replace(disturbed.steps[1], other_cores=taken)

@@ -83,10 +83,10 @@ def test_where_the_server_names_a_pool_its_time_outs_are_not_called_a_lock() -> 
     assert isinstance(named, Absent)
 
 
-def ended(load: float, *, served_before: int = 0) -> EndedLevel:
+def ended(load: float) -> EndedLevel:
     """A level at which all requests end with 503 after 3 s beyond the 0.2 s of a success."""
     mode = FailureMode("b", "unexpected_status", 503, 32, 3.2, 1.0, 0.2)
-    return EndedLevel(load, 32, (mode,), (replace(SAID, count=32),), served_before)
+    return EndedLevel(load, 32, (mode,), (replace(SAID, count=32),))
 
 
 def test_failures_that_ended_a_level_name_the_pool_as_those_of_a_whole_one_do() -> None:
@@ -96,14 +96,3 @@ def test_failures_that_ended_a_level_name_the_pool_as_those_of_a_whole_one_do() 
 
     assert isinstance(finding, Finding)
     assert finding.statement == "100 % of requests end with 503 at 64 users: no connection comes free in time"
-
-
-def test_a_load_that_was_served_before_and_fails_for_good_has_lost_its_connections() -> None:
-    served = curve(step(1, 5, 0.2), step(16, 80, 0.2), ended=(ended(16, served_before=480), ended(64)))
-
-    finding = assess(facts(served))
-
-    assert isinstance(finding, Finding)
-    assert finding.statement == "100 % of requests end with 503 at 16 users: no connection is free any more"
-    said = "it does not recover: all 32 requests of 16 users fail, where 480 were served before"
-    assert said in [each.text for each in finding.evidence]

@@ -1,0 +1,117 @@
+"""What a request takes is not given back: after so many answers, none succeeds any more.
+
+**Means.** Each request takes something of which there is a fixed number: a connection of a pool, a permit of
+a semaphore, a lock. On some path it is not given back: an error, an early return, a call that is cancelled.
+Once all are lost, every request waits for one in vain, however few users there are.
+
+**Needs.** From one trial on to the end of the run no request succeeds, 3 or more, although as heavy a load
+was served before. They end with an answer of the service, most of them within 10 % of the same time, which is
+at least five times as long as half of the successes took: they wait, and a time-out ends it.
+
+**Ruled out by.** Failures that come as fast as answers: a service that turns requests away. Something that it
+calls and that stopped looks the same, unless the service itself names a pool (in its log or its answers).
+
+**Thresholds.** 3 requests and 10 %: as for other time-outs. Five times: a refusal is faster than a success.
+
+**Do.** Give back what a request takes on every path, errors and early returns included. A restart helps until
+as many requests were answered again.
+
+**Confirm.** Start the service again and send the same load: it stops after about as many answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from loadlens.diagnose import grading
+from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, on_curve
+from loadlens.diagnose.observe.vain_waits import FEWEST_FOR_A_PILE, PILED
+from loadlens.model.facts import Curve, Facts, LostWatch
+from loadlens.model.finding import Counter, Grade
+from loadlens.present import numbers, words
+
+ID = "places.lost"
+TITLE = "what requests take is not given back"
+EXPLAINS: tuple[str, ...] = (
+    "timeouts.cliff",
+    "db.pool-timeouts",
+    "db.lock-timeouts",
+    "requests.stuck",
+    "shed.overload",
+)
+
+WAITS = 5.0  # times as long as half of the successes took
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A curve at whose end nothing succeeds."""
+
+    curve: Curve
+    watch: LostWatch
+
+
+def observe(facts: Facts) -> Sequence[Lost] | Lacking | Nothing:
+    """Return the curves at whose end nothing succeeds any more."""
+    if not facts.curves:
+        return Lacking("no load curve")
+    lost = [Lost(curve, curve.lost) for curve in facts.curves if curve.lost is not None]
+    return lost or Nothing("loads that were served once are served at the end, too")
+
+
+def claim(_: Facts, lost: Lost) -> Claim | Nothing:
+    """Require that requests wait in vain, and say what else might keep them waiting."""
+    watch, mode = lost.watch, lost.watch.mode
+    if not mode.status:
+        return Nothing("the service does not answer any more")
+    if mode.median_s is None or mode.success_median_s is None:
+        return Nothing("how long failures and successes take was not kept")
+    took, usual = (numbers.with_unit(each, "s") for each in (mode.median_s, mode.success_median_s))
+    is_pile = mode.pile is not None and mode.pile >= PILED
+    at = words.users(watch.load) if lost.curve.is_closed else f"{watch.load:g}/s"
+    signals = [
+        grading.stated(
+            "errors.stay",
+            watch.failed >= FEWEST_FOR_A_PILE,
+            text=f"all {watch.failed:,} requests from then on fail, at {at} too; as much was served before",
+            chip="does not recover",
+            value=float(watch.served),
+        ),
+        grading.stated(
+            "errors.pile",
+            is_pile and mode.median_s >= WAITS * mode.success_median_s,
+            text=f"{numbers.percent(mode.pile or 0.0)} of them end within 10 % of {took} (limit "
+            f"{numbers.percent(PILED)}), half of the successes within {usual} (limit {WAITS:g} times)",
+            chip=f"fail after {took}",
+            value=mode.median_s,
+        ),
+    ]
+    named = watch.sign("pool")
+    if named is not None:
+        signals.append(grading.stated("server.log", True, text=named.text, chip=named.chip))
+
+    def texts(grade: Grade) -> Words:
+        verb = "may not be" if grade is Grade.SUSPECTED else "is not"
+        what = "a connection" if named is not None else "what a request takes"
+        return Words(
+            statement=f"Nothing succeeds after {watch.served:,} answers: {what} {verb} given back",
+            explanation=f"Requests wait {took} in vain at {at}, where {usual} were usual.",
+            advice="Give back what a request takes (a connection, a permit, a lock) on every path, errors "
+            "and early returns included. A restart helps until as many were answered again.",
+            confirm="the same load after a restart: it stops after about as many answers",
+            impact=1.0,
+            unknown=() if named is not None else ("what it is that requests wait for",),
+        )
+
+    return on_curve(lost.curve, signals, [_called(lost)], texts, cap=Grade.PROBABLE)
+
+
+def _called(lost: Lost) -> Counter:
+    name, sign = "something it calls that stopped", lost.watch.sign("pool")
+    if sign is not None:
+        return grading.rival(name, "the service names its pool", True)
+    return grading.rival(name, "what it calls was not looked at", None)
+
+
+assess = assessing(ID, TITLE, observe, claim)

@@ -1,0 +1,64 @@
+"""What is not given back is found where nothing succeeds any more, apart from refusals and from silence."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from loadlens.diagnose.rules.waiting.places_lost import assess
+from loadlens.model.facts import Curve, FailureMode, LogSign, LostWatch
+from loadlens.model.finding import Absent, Finding, Grade, NotAssessed
+from tests.unit.diagnose.build import curve, facts, step
+
+# 503 after 2 s, where half of the successes took 20 ms
+IN_VAIN = FailureMode("a", "unexpected_status", 503, 12, 2.0, 1.0, 0.02)
+LOST = LostWatch(load=1, served=1_203, failed=12, mode=IN_VAIN)
+
+
+def with_lost(lost: LostWatch | None) -> Curve:
+    return replace(curve(step(1, 50.0, 0.02), step(4, 190.0, 0.02)), lost=lost)
+
+
+def test_a_service_that_waits_in_vain_for_good_gives_nothing_back() -> None:
+    finding = assess(facts(with_lost(LOST)))
+
+    assert isinstance(finding, Finding)
+    assert finding.grade is Grade.PROBABLE
+    assert finding.statement == "Nothing succeeds after 1,203 answers: what a request takes is not given back"
+    assert finding.explanation == "Requests wait 2.00 s in vain at 1 user, where 20.0 ms were usual."
+    (called,) = finding.counter
+    assert called.ruled_out is None  # something that it calls may have stopped
+
+
+def test_a_service_that_names_its_pool_calls_nothing_that_stopped() -> None:
+    said = LogSign("pool", 12, "timed out waiting for a connection", "answers")
+
+    finding = assess(facts(with_lost(replace(LOST, log_signs=(said,)))))
+
+    assert isinstance(finding, Finding)
+    assert "a connection is not given back" in finding.statement
+    assert all(rival.ruled_out for rival in finding.counter)
+
+
+@pytest.mark.parametrize(
+    "mode",
+    [
+        {"median_s": 0.09},  # 4.5 times a success: a refusal need not be at once
+        {"pile": 0.4},  # no time-out ends them
+        {"status": 0},  # nothing answers: the service ended
+        {"median_s": None},
+    ],
+)
+def test_failures_that_end_no_wait_are_something_else(mode: dict[str, Any]) -> None:
+    assert isinstance(assess(facts(with_lost(replace(LOST, mode=replace(IN_VAIN, **mode))))), Absent)
+
+
+def test_two_failures_are_too_few() -> None:
+    assert isinstance(assess(facts(with_lost(replace(LOST, failed=2)))), Absent)
+
+
+def test_a_service_that_serves_to_the_end_is_silent_and_without_trials_it_is_not_assessed() -> None:
+    assert isinstance(assess(facts(with_lost(None))), Absent)
+    assert isinstance(assess(facts()), NotAssessed)
