@@ -54,7 +54,7 @@ RIGHT: Final[Mapping[str, frozenset[str]]] = {
         "retries": "retry.amplification",
         "timeouts": "timeouts.cliff",
         "deadlock": "requests.stuck",
-        "cache": "mixture.slow-path warmup.incomplete",
+        "cache": "slow.periodic mixture.slow-path warmup.incomplete",
         "skew": "lb.imbalance backend.slow-one part.full",
         "slow-path": "mixture.slow-path",
         "answers-changed": "answers.changed failure.misclassified",

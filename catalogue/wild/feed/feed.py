@@ -6,10 +6,9 @@ from collections import defaultdict
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+import config
 from fastapi import FastAPI
 from prometheus_client import Histogram, make_asgi_app
-
-import config
 
 SECONDS = Histogram("feed_seconds", "Time to build a feed")
 

@@ -7,7 +7,7 @@ import os
 import sys
 import tempfile
 import time
-from http.server import ThreadingHTTPServer, SimpleHTTPRequestHandler
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 healthy = os.environ.get("VARIANT") == "healthy"

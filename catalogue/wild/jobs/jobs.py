@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 from fastapi.responses import JSONResponse, PlainTextResponse
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, generate_latest
-
 from queueing import Full, WorkerPool
 
 VARIANT = os.environ.get("VARIANT", "flawed")

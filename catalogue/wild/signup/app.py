@@ -2,9 +2,8 @@ import os
 import threading
 import time
 
-from flask import Flask, jsonify
-
 from applicants import rows
+from flask import Flask, jsonify
 from patterns import EMAIL, NAME
 
 app = Flask(__name__)

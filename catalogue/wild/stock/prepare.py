@@ -7,7 +7,6 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "shop.settings")
 django.setup()
 
 from django.db import connection  # noqa: E402
-
 from shop.models import Item, Reservation  # noqa: E402
 
 with connection.schema_editor() as editor:

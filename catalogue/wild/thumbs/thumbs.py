@@ -6,10 +6,9 @@ import time
 import zlib
 from functools import lru_cache
 
+import settings
 from flask import Flask, abort, send_file
 from prometheus_flask_exporter import PrometheusMetrics
-
-import settings
 
 app = Flask(__name__)
 metrics = PrometheusMetrics(app, group_by="endpoint")

@@ -95,6 +95,7 @@ RULES: tuple[Rule, ...] = _modules(
     "network.network_bound",
     "processor.scaling_workers",
     "latency.pause_periodic",
+    "latency.slow_periodic",
     "memory_and_disk.drift_leak",
     "memory_and_disk.drift_data_growth",
     "network.tcp_timer_mode",

@@ -27,6 +27,11 @@ MANY_SPACINGS = 8
 FEW_REGULAR = 0.1  # variation with fewer: three distances at random are as alike one time in two hundred
 FEWEST_SINGLE = 2  # distances of one beat, when others are of several
 
+FEWEST_IN_BURSTS = 20
+SLOW = 1.5  # times the median
+MOST_SLOW = 0.3  # of the requests: more are another way to take, at any time
+MOST_BURSTS = 100  # of a trial: more come at any time
+
 
 @dataclass(frozen=True, slots=True)
 class Beat:
@@ -49,6 +54,42 @@ class Pauses:
     def total_s(self) -> float:
         """Their sum, seconds."""
         return float(self.length_s.sum())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bursts:
+    """Slow requests, by the moments at which they begin to come."""
+
+    begin_s: Floats  # when the first of each burst was due, ascending; shape (bursts,)
+    longer_s: float  # mean of the slow ones beyond the median of all
+    slow: int
+    requests: int
+    usual_s: float  # median of all
+
+
+def slow_bursts(due_s: Floats, took_s: Floats) -> Bursts | None:
+    """Gather slow requests into bursts: those that are apart by less than the slowest one took are one.
+
+    Args:
+        due_s: When requests for the same thing were due, ascending, shape (requests,).
+        took_s: How long they took, same shape.
+
+    Returns:
+        None if fewer than 20 are known, none is slow (1.5 times the median), more than 30 % are, or they come
+        in more than 100 bursts.
+    """
+    if due_s.size < FEWEST_IN_BURSTS:
+        return None
+    usual = float(np.median(took_s))
+    slow = took_s > SLOW * usual
+    if not slow.any() or slow.mean() > MOST_SLOW:
+        return None
+    due = due_s[slow]
+    is_first = np.concatenate([[True], np.diff(due) > took_s.max()])
+    if is_first.sum() > MOST_BURSTS:
+        return None
+    longer = float(took_s[slow].mean()) - usual
+    return Bursts(due[is_first], longer, int(slow.sum()), due_s.size, usual)
 
 
 def shortest_visible(completions: int, seconds: float, *, false_alarm: float = FALSE_ALARM) -> float:

@@ -30,7 +30,9 @@ class Capacity:
 
     saturation: load.Saturation
     top: Step
-    calm: Step  # the highest on the plateau of which other programs took nothing that matters; else the top
+    undisturbed: (
+        Step  # the highest on the plateau of which other programs took nothing that matters; else the top
+    )
     alone_s: float | None
     alone_is_measured: bool  # at one user; else the CPU time of a request stands for it, a lower bound
 
@@ -48,10 +50,10 @@ def capacity_of(curve: Curve) -> Capacity | Insufficient:
     saturation = load.saturation(steps, alone_s=alone, think_s=curve.think_s)
     if isinstance(saturation, Insufficient):
         return saturation
-    return Capacity(saturation, usable[-1], _calm(curve, saturation, usable), alone, is_measured)
+    return Capacity(saturation, usable[-1], _undisturbed(curve, saturation, usable), alone, is_measured)
 
 
-def _calm(curve: Curve, saturation: load.Saturation, usable: Sequence[Step]) -> Step:
+def _undisturbed(curve: Curve, saturation: load.Saturation, usable: Sequence[Step]) -> Step:
     most, top = OTHERS_MATTER * curve.cores_allotted, usable[-1]
     is_full = saturation.verdict != "underdriven"
     plateau = [step for step in usable if is_full and step.load >= saturation.plateau_from]

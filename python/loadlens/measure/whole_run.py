@@ -16,6 +16,7 @@ from loadlens.measure.gates import gates_of
 from loadlens.measure.requests import growth, slow_paths
 from loadlens.measure.requests.ended_levels import ended_levels, lost
 from loadlens.measure.requests.served_at_once import failed_at_once
+from loadlens.measure.requests.slow_bursts import slow_bursts
 from loadlens.measure.services import event_loops, thread_places
 from loadlens.measure.source import RunSource, TrialSource, environment_of, streams_of, study_of
 from loadlens.measure.trial import TrialMeasures, measure
@@ -132,6 +133,7 @@ def _with_shapes(
         curve,
         slow_paths=slow_paths.slow_paths(group.cases, looks),
         timer_piles=slow_paths.timer_piles(group.cases, looks),
+        slow_bursts=slow_bursts(group.cases, looks),
         memory=growth.memory_growth(group.cases, everything, called),
         slowdowns=growth.slowdowns(group.cases, everything),
         failed=failed_at_once(levels),

@@ -16,6 +16,7 @@ from loadlens.model.shapes import (
     AnswerSize,
     FailedAtOnce,
     MemoryGrowth,
+    SlowBursts,
     Slowdown,
     SlowPath,
     Spacing,
@@ -605,6 +606,7 @@ class Curve:
     ahead: AheadWatch | None = None  # of the first probe, over all levels; none: no log of requests
     slow_paths: tuple[SlowPath, ...] = ()  # one a class whose requests are known one by one
     timer_piles: tuple[TimerPile, ...] = ()
+    slow_bursts: tuple[SlowBursts, ...] = ()  # of each trial with any in which requests hardly wait
     memory: tuple[MemoryGrowth, ...] = ()  # of each service in its longest life, the most grown first
     slowdowns: tuple[Slowdown, ...] = ()  # one a class of a closed load
     is_here: bool = True  # whether the services run on the machine that was watched

@@ -21,6 +21,20 @@ class Standstill:
 
 
 @dataclass(frozen=True, slots=True)
+class SlowBursts:
+    """Slow requests of a class in one trial, under a load at which requests do not wait for each other."""
+
+    label: str  # of the class
+    request: str
+    load: float
+    begin_s: tuple[float, ...]  # when the first of each burst was due, ascending
+    longer_s: float  # mean of the slow ones beyond the median of all
+    slow: int
+    requests: int
+    usual_s: float  # median of all
+
+
+@dataclass(frozen=True, slots=True)
 class Spacing:
     """Gaps between the answers of a load."""
 

@@ -15,6 +15,7 @@ from loadlens.estimate.pauses import (
     joined,
     pauses,
     shortest_visible,
+    slow_bursts,
     undisturbed,
 )
 from tests.oracles.simulated_queues import with_pauses
@@ -182,3 +183,24 @@ def test_events_at_random_hardly_ever_seem_to_keep_a_period() -> None:
         alarms += beat_of_lives([within_trials(moments, 5)]) is not None
 
     assert alarms <= at_most(0.01, 400)
+
+
+def test_slow_requests_that_overlap_are_one_burst() -> None:
+    """100 requests every 0.1 s, 20 ms each; those due within 0.25 s of 2 and 5 s take 0.32 s: 6 of them."""
+    due = np.linspace(0.0, 9.9, 100)
+    took = np.where((np.abs(due - 2.1) < 0.15) | (np.abs(due - 5.1) < 0.15), 0.32, 0.02)
+
+    bursts = slow_bursts(due, took)
+
+    assert bursts is not None
+    assert bursts.begin_s == pytest.approx([2.0, 5.0])
+    assert (bursts.slow, bursts.requests, bursts.usual_s) == (6, 100, 0.02)
+    assert bursts.longer_s == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize(
+    ("took", "why"),
+    [([0.02] * 40, "none is slow"), ([0.02] * 27 + [0.1] * 13, "a third is"), ([0.1] + [0.02] * 18, "few")],
+)
+def test_where_hardly_any_or_many_are_slow_there_are_no_bursts(took: list[float], why: str) -> None:
+    assert slow_bursts(np.linspace(0.0, 39.0, len(took)), np.array(took)) is None, why

@@ -1,9 +1,8 @@
 import os
 from contextlib import asynccontextmanager
 
-from fastapi import FastAPI, Path
-
 import client
+from fastapi import FastAPI, Path
 
 
 @asynccontextmanager

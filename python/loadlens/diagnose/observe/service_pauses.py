@@ -22,6 +22,8 @@ QUEUED = 1.5  # times the median of the lowest level: beyond, requests wait for 
 FAR_LESS = 0.5  # of the time for which everything stood still
 ALIKE = 1.5  # limits of trials that are reported as one
 AT_ITS_BEGINNING = 0.1  # of a standstill: what starts it lies there
+SCRAPES_S = (0.5, 1.0, 5.0, 10.0, 15.0, 30.0, 60.0)
+LIKE_A_SCRAPE = 0.005
 MOSTLY, CHANCE = 0.5, 0.01  # of the standstills, and how often as many would by chance
 
 
@@ -275,3 +277,15 @@ def none_seen(service: Service) -> str:
     limit = numbers.with_unit(service.limit_s, "s")
     looked = f"in {service.looked_s:.0f} s"
     return f"no stretch of {limit} or more without an answer {looked}; shorter ones not assessed"
+
+
+def scrapes_rival(period_s: float, off_s: float) -> Counter:
+    """Weigh scrapes of the service's metrics, which keep a usual period.
+
+    Args:
+        period_s: Of what is slow or stands still.
+        off_s: How well it is known.
+    """
+    is_scrape = any(abs(period_s - usual) <= max(LIKE_A_SCRAPE * usual, off_s) for usual in SCRAPES_S)
+    text = f"every {numbers.with_unit(period_s, 's')} is {'a' if is_scrape else 'no'} usual period of scrapes"
+    return grading.rival("scrapes of metrics", text, None if is_scrape else True)

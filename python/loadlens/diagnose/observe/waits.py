@@ -96,7 +96,9 @@ def full(curve: Curve) -> Full | NoPlateau | Insufficient:
     if capacity.saturation.verdict == "underdriven":
         return NoPlateau(f"no plateau on {curve.label}: {capacity.saturation.reason}")
     measured = [s for s in curve.steps if s.throughput_trials and min(s.throughput_trials) > 0]
-    steps = tuple(s for s in measured if capacity.saturation.plateau_from <= s.load <= capacity.calm.load)
+    steps = tuple(
+        s for s in measured if capacity.saturation.plateau_from <= s.load <= capacity.undisturbed.load
+    )
     first, rate = curve.steps[0], rate_of(steps[-1])
     mean = alone_of(curve)
     alone = figures.interval_of(mean)

@@ -55,6 +55,7 @@ class Rows:
     probe_due_s: Floats  # of all probes, ascending
     probe_took_s: Floats
     spacing: Spacing = field(default_factory=Spacing)  # of successes of the load
+    bursts: tuple[pauses.Bursts | None, ...] = ()  # of slow requests, of each step of the load
 
 
 Read = Rows | Insufficient
@@ -110,6 +111,7 @@ def _read(
         age_s=_age(in_part, stops),
         spacing=_spacing(np.sort(of.done_s[of.is_ok(begin, end) & (of.stream == load.index)])),
         steps=steps,
+        bursts=tuple(_bursts(of, of.own(load, step.index, begin, end)) for step in load.steps),
         requests=partial(_again, samples, load, stops, (begin, end)),
         probe_due_s=of.due_s[probes],
         probe_took_s=of.took_s(probes),
@@ -128,6 +130,12 @@ def _again(
     assert of is not None  # it was not when the trial was read
     met = ~spared(of.due_s, of.done_s, stops)
     return _usual(of, of.own(load, step, *part), met)
+
+
+def _bursts(of: _Columns, own: Bools) -> pauses.Bursts | None:
+    which = np.flatnonzero(own)
+    which = which[np.argsort(of.due_s[which], kind="stable")]
+    return pauses.slow_bursts(of.due_s[which], of.took_s(which))
 
 
 def _spacing(done_s: Floats) -> Spacing:

@@ -40,9 +40,9 @@ def arrays_of(value: Any) -> Iterator[np.ndarray[Any, Any]]:
 
 
 def answered(requests: int) -> pl.DataFrame:
-    """Requests spread over 10 s, of 1, 2 or 3 ms."""
+    """Requests spread over 10 s, of 1, 2 or 5 ms."""
     due = np.linspace(0, 9.9e9, requests).astype(np.int64)
-    took = np.resize([1_000_000, 2_000_000, 3_000_000], requests)
+    took = np.resize([1_000_000, 2_000_000, 5_000_000], requests)
     same = np.zeros(requests, dtype=np.int64)
     return pl.DataFrame(
         {"due_ns": due, "done_ns": due + took, "first_ns": due + took, "stream": same, "step": same,

@@ -3,7 +3,7 @@ import os
 from flask import Flask
 from prometheus_flask_exporter import PrometheusMetrics
 
-from . import tracking, ship_log
+from . import ship_log, tracking
 
 
 def create_app():

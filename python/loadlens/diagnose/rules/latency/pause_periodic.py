@@ -49,11 +49,9 @@ from loadlens.present import numbers
 
 ID = "pause.periodic"
 TITLE = "the service stands still at equal distances"
-EXPLAINS: tuple[str, ...] = ()
+EXPLAINS: tuple[str, ...] = ("slow.periodic",)
 
 SEEN_OF_BEATS = 0.5
-SCRAPES_S = (0.5, 1.0, 5.0, 10.0, 15.0, 30.0, 60.0)
-LIKE_A_SCRAPE = 0.005
 QUOTA_BELOW_S = 0.5  # quotas have periods of 100 ms, rarely more
 SURE = 6  # pauses: five distances at random are as alike less than once in a thousand times
 
@@ -110,12 +108,10 @@ def claim(facts: Facts, service: service_pauses.Service) -> Claim | Nothing:
         service_pauses.share_signal(share),
     ]
     off_s = 0.0 if period.high is None else period.high - period.point  # how well it is known
-    is_scrape = any(abs(period.point - usual) <= max(LIKE_A_SCRAPE * usual, off_s) for usual in SCRAPES_S)
-    scrape = f"every {every} is {'a' if is_scrape else 'no'} usual period of scrapes"
     rivals = [
         grading.generator_rival(step),
         service_pauses.trials_rival(service_pauses.follows_the_trials(service.seen, period.point)),
-        grading.rival("scrapes of metrics", scrape, None if is_scrape else True),
+        service_pauses.scrapes_rival(period.point, off_s),
         _quota_rival(step, period),
         grading.interference_rival(step, facts.cores),
         # Time that other machines took keeps no period as a rule: it alone never takes the finding away.

@@ -50,7 +50,7 @@ TITLE = "garbage collection stops the service"
 EXPLAINS: tuple[str, ...] = (
     *("saturation.plateau", "retrograde.throughput", "pause.periodic", "pause.aperiodic"),
     *("cpu.saturated", "cpu.one-core", "eventloop.blocked", "downstream.serialised", "mixture.slow-path"),
-    *("threads.pool-limit", "outside.handler-wait", "calls.wait-before"),
+    *("threads.pool-limit", "outside.handler-wait", "calls.wait-before", "slow.periodic"),
 )
 
 STOPPED = 0.10  # of the time

@@ -40,7 +40,13 @@ from loadlens.present.numbers import percent, with_unit
 
 ID = "cgroup.throttled"
 TITLE = "a quota of CPU time stops the service"
-EXPLAINS: tuple[str, ...] = ("saturation.plateau", "cpu.saturated", "pause.periodic", "pause.aperiodic")
+EXPLAINS: tuple[str, ...] = (
+    "saturation.plateau",
+    "cpu.saturated",
+    "pause.periodic",
+    "pause.aperiodic",
+    "slow.periodic",
+)
 
 USED = 0.90  # of the quota
 HELD_BACK = 0.10  # of the CPU time used

@@ -67,7 +67,7 @@ ALIKE = 0.10  # of the occupation at another level of the plateau
 
 @dataclass(frozen=True, slots=True)
 class OneCore:
-    """The working processes of one curve at its highest calm load."""
+    """The working processes of one curve at its highest undisturbed load."""
 
     curve: Curve
     capacity: Capacity
@@ -110,7 +110,7 @@ def _seen(curve: Curve, loop: Grade | None) -> OneCore | str:
     capacity = capacity_of(curve)
     if isinstance(capacity, Insufficient):
         return capacity.reason
-    top = capacity.calm
+    top = capacity.undisturbed
     processes = working(top)
     if not processes or not isinstance(processes[0].cpu, Estimate):
         return "needs the CPU of the service's processes: watch them with pid or start"
@@ -140,7 +140,7 @@ def _before(curve: Curve, capacity: Capacity) -> float | None:
     lower = [
         step
         for step in curve.steps
-        if capacity.saturation.plateau_from <= step.load < capacity.calm.load and working(step)
+        if capacity.saturation.plateau_from <= step.load < capacity.undisturbed.load and working(step)
     ]
     return min(process.cores for process in working(lower[-1])) if lower else None
 

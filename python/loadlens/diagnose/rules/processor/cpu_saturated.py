@@ -78,7 +78,7 @@ MOST_USED = 1 / SATURATED  # of the cores: what the noise of the kernel's counte
 
 @dataclass(frozen=True, slots=True)
 class UsedCores:
-    """The cores that the service may use and does use at the highest calm load of one curve."""
+    """The cores that the service may use and does use at the highest undisturbed load of one curve."""
 
     curve: Curve
     capacity: Capacity
@@ -153,7 +153,7 @@ def _used(facts: Facts, curve: Curve, loops: bool) -> UsedCores | str:
     capacity = capacity_of(curve)
     if isinstance(capacity, Insufficient):
         return capacity.reason
-    top = capacity.calm
+    top = capacity.undisturbed
     used, cores = cores_used(top), cores_of(curve, top)
     if isinstance(used, Insufficient):
         return used.reason

@@ -1,4 +1,4 @@
-"""What a request takes is not given back: after so many answers, none succeeds any more.
+"""A request takes something that is not given back: after so many answers, none succeeds any more.
 
 **Means.** Each request takes something of which there is a fixed number: a connection of a pool, a permit of
 a semaphore, a lock. On some path it is not given back: an error, an early return, a call that is cancelled.

@@ -1,4 +1,4 @@
-"""What is not given back is found where nothing succeeds any more, apart from refusals and from silence."""
+"""Places that are not given back: nothing succeeds any more, apart from refusals and from silence."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def test_a_service_that_waits_in_vain_for_good_gives_nothing_back() -> None:
 
 
 def test_a_service_that_names_its_pool_calls_nothing_that_stopped() -> None:
-    said = LogSign("pool", 12, "timed out waiting for a connection", "answers")
+    of_pool = LogSign("pool", 12, "timed out waiting for a connection", "answers")
 
-    finding = assess(facts(with_lost(replace(LOST, log_signs=(said,)))))
+    finding = assess(facts(with_lost(replace(LOST, log_signs=(of_pool,)))))
 
     assert isinstance(finding, Finding)
     assert "a connection is not given back" in finding.statement

@@ -1,0 +1,90 @@
+"""Slow requests at equal distances of time are found, apart from those by chance and by number."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from loadlens.diagnose.rules.latency.slow_periodic import assess
+from loadlens.model.facts import Curve
+from loadlens.model.finding import Absent, Finding, Grade, NotAssessed
+from loadlens.model.shapes import SlowBursts
+from tests.unit.diagnose.build import curve, facts, generator, step
+
+
+def bursts(load: float, *begin_s: float, longer_s: float = 0.3) -> SlowBursts:
+    """A tenth of 400 requests, 80 ms each otherwise."""
+    return SlowBursts("a", "GET /a", load, begin_s, longer_s, 40, 400, 0.08)
+
+
+def beating(*trials: SlowBursts) -> Curve:
+    """Trials of 10 s with one, four and sixteen users."""
+    return replace(curve(step(1, 12.0, 0.08), step(4, 50.0, 0.08), step(16, 200.0, 0.08)), slow_bursts=trials)
+
+
+EVERY_3 = (bursts(1, 1.0, 4.0, 7.0), bursts(4, 0.5, 3.5, 6.5), bursts(16, 2.0, 5.0, 8.0))
+
+
+def test_bursts_at_equal_distances_whatever_the_load_are_found() -> None:
+    finding = assess(facts(beating(*EVERY_3)))
+
+    assert isinstance(finding, Finding)
+    assert finding.grade is Grade.PROBABLE
+    assert finding.statement == "Every 3.00 s requests take 300 ms longer: 10 % of them"
+
+
+def test_a_lifetime_that_begins_at_the_end_of_a_burst_is_as_regular() -> None:
+    """2 s after the last was filled, which takes 0.05, 0.5 and 1 s: the distances are 2.05, 2.5 and 3 s."""
+    trials = [
+        bursts(load, 1.0, 3.0 + longer, 5.0 + 2 * longer, longer_s=longer)
+        for load, longer in ((1, 0.05), (4, 0.5), (16, 1.0))
+    ]
+
+    assert isinstance(assess(facts(beating(*trials))), Finding)
+
+
+@pytest.mark.parametrize(
+    "trials",
+    [
+        # once in 240 requests: 20 s, 5 s and 1.25 s at 12, 48 and 192 of them a second
+        (bursts(4, 0.0, 5.0, 10.0), bursts(16, 0.0, 1.25, 2.5, 3.75)),
+        (bursts(4, 0.0, 3.0, 6.0, 9.0), bursts(4, 0.0, 3.0, 6.0, 9.0)),  # one load only
+        (bursts(1, 0.0, 1.0, 5.0), bursts(4, 0.0, 0.4, 6.0), bursts(16, 0.0, 2.4, 3.0)),  # by chance
+        tuple(replace(each, longer_s=0.05) for each in EVERY_3),  # 1.7 % of the time
+        EVERY_3[:2],  # four distances
+    ],
+    ids=["by number", "one load", "by chance", "short", "few"],
+)
+def test_other_bursts_are_not_called_regular(trials: tuple[SlowBursts, ...]) -> None:
+    assert isinstance(assess(facts(beating(*trials))), Absent)
+
+
+def of_all(**bent: Any) -> Curve:
+    built = beating(*EVERY_3)
+    return replace(built, steps=tuple(replace(each, **bent) for each in built.steps))
+
+
+def test_a_late_generator_removes_it_and_other_programs_leave_it_open() -> None:
+    disturbed = assess(facts(of_all(other_cores=3.9)))
+
+    assert isinstance(assess(facts(of_all(generator=generator(verdict="limit")))), Absent)
+    assert isinstance(disturbed, Finding)
+    (others,) = (each for each in disturbed.counter if each.rival == "other programs")
+    assert others.ruled_out is None
+
+
+def test_a_period_of_scrapes_stays_open() -> None:
+    """Every 5 s."""
+    trials = [bursts(load, 1.0, 6.0, 11.0, 16.0) for load in (1, 4)]
+    finding = assess(facts(beating(*trials)))
+
+    assert isinstance(finding, Finding)
+    (scrapes,) = (each for each in finding.counter if each.rival == "scrapes of metrics")
+    assert scrapes.ruled_out is None
+
+
+def test_without_bursts_it_is_silent_and_without_trials_not_assessed() -> None:
+    assert isinstance(assess(facts(beating())), Absent)
+    assert isinstance(assess(facts()), NotAssessed)
