@@ -68,8 +68,8 @@ def lost(cases: Sequence[CaseMeasures], kept: Sequence[CaseMeasures]) -> LostWat
 
 
 def _success_s(kept: Sequence[CaseMeasures]) -> float | None:
-    success = next((case.quantile(0.5) for case in reversed(kept)), None)
-    return success.point if isinstance(success, Estimate) else None
+    medians = (case.quantile(0.5) for case in reversed(kept))
+    return next((median.point for median in medians if isinstance(median, Estimate)), None)
 
 
 def _is_ended(trial: TrialMeasures, used: set[int]) -> bool:

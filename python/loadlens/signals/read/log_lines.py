@@ -27,6 +27,7 @@ POOL = re.compile(
     r"|time[d -]*out (?:acquiring|waiting for|getting)[^\n]{0,30}connection"
     r"|connection not available and request was dropped from queue"
     r"|\bPoolTimeout(?:Error)?\b|no (?:free|available) connections?\b[^\n]{0,30}"
+    r"|no (?:\w+ )?connections? (?:within|in|after|for) [\d.]+ ?m?s\b"
     r"|pool (?:is )?(?:exhausted|full)\b"
     r"|remaining connection slots are reserved|too many clients already|too many (?:database )?connections",
     re.IGNORECASE,

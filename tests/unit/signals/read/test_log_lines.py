@@ -25,6 +25,8 @@ from loadlens.signals.read.log_lines import signs
         ("psycopg_pool.PoolTimeout: couldn't get a connection after 2.00 sec", ["pool"]),
         ("** connection not available and request was dropped from queue after 1280ms.", ["pool"]),
         ("Error: timeout exceeded when trying to connect", ["pool"]),
+        ("no database connection within 2.0 s", ["pool"]),
+        ("no connection in use, 5 idle", []),
         ("KnexTimeoutError: Knex: Timeout acquiring a connection. The pool is probably full.", ["pool"]),
         ("FATAL: sorry, too many clients already", ["pool"]),
         ("RuntimeError: can't start new thread", ["threads"]),
