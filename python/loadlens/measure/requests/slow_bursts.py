@@ -9,7 +9,7 @@ from loadlens.measure.case import CaseMeasures
 from loadlens.measure.requests.samples import Rows
 from loadlens.model.shapes import SlowBursts
 
-CALM = 1.2  # times the usual time without load: beyond, requests wait for each other
+CALM = 1.2  # times the usual time under the lightest load: beyond, requests wait for each other
 
 
 def slow_bursts(cases: Sequence[CaseMeasures], dense: Sequence[CaseMeasures]) -> tuple[SlowBursts, ...]:
@@ -30,7 +30,8 @@ def slow_bursts(cases: Sequence[CaseMeasures], dense: Sequence[CaseMeasures]) ->
     ]
     bursts_of: list[SlowBursts] = []
     for step in first.plan.steps:
-        alone_s = min((bursts.usual_s for _, bursts in _of(cases[:1], step.index)), default=0.0)
+        seen = list(_of([*cases, *alike], step.index))
+        least_s = min((bursts.usual_s for _, bursts in seen), default=0.0)
         bursts_of += [
             SlowBursts(
                 label=step.name,
@@ -42,8 +43,8 @@ def slow_bursts(cases: Sequence[CaseMeasures], dense: Sequence[CaseMeasures]) ->
                 requests=bursts.requests,
                 usual_s=bursts.usual_s,
             )
-            for load, bursts in _of([*cases, *alike], step.index)
-            if bursts.usual_s <= CALM * alone_s
+            for load, bursts in seen
+            if bursts.usual_s <= CALM * least_s
         ]
     return tuple(bursts_of)
 

@@ -45,17 +45,25 @@ def test_a_lifetime_that_begins_at_the_end_of_a_burst_is_as_regular() -> None:
     assert isinstance(assess(facts(beating(*trials))), Finding)
 
 
+def test_bursts_that_last_longer_under_more_load_come_later_and_alike_at_each_level() -> None:
+    """Filled again in 0.3 s for one user and in 0.6 s for four, at the next request of one."""
+    trials = (bursts(1, 0.0, 1.3, 2.6, 3.9), bursts(4, 0.0, 2.0, 4.0, 6.0, longer_s=0.6))
+
+    assert isinstance(assess(facts(beating(*trials))), Finding)
+
+
 @pytest.mark.parametrize(
     "trials",
     [
         # once in 240 requests: 20 s, 5 s and 1.25 s at 12, 48 and 192 of them a second
         (bursts(4, 0.0, 5.0, 10.0), bursts(16, 0.0, 1.25, 2.5, 3.75)),
+        (bursts(4, 0.0, 3.0, 6.0, 9.0), bursts(16, 0.0, 0.75, 1.5, 2.25)),  # the same, 3 of each
         (bursts(4, 0.0, 3.0, 6.0, 9.0), bursts(4, 0.0, 3.0, 6.0, 9.0)),  # one load only
         (bursts(1, 0.0, 1.0, 5.0), bursts(4, 0.0, 0.4, 6.0), bursts(16, 0.0, 2.4, 3.0)),  # by chance
         tuple(replace(each, longer_s=0.05) for each in EVERY_3),  # 1.7 % of the time
         EVERY_3[:2],  # four distances
     ],
-    ids=["by number", "one load", "by chance", "short", "few"],
+    ids=["by number", "by number, each level alike", "one load", "by chance", "short", "few"],
 )
 def test_other_bursts_are_not_called_regular(trials: tuple[SlowBursts, ...]) -> None:
     assert isinstance(assess(facts(beating(*trials))), Absent)
