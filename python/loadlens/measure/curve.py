@@ -271,6 +271,11 @@ def failed_share(step: Step) -> float:
     return step.failed_count / step.issued if step.issued else 0.0
 
 
+def failed_to_the_end(step: Step) -> tuple[int, int]:
+    """Failed and ended requests, with those that were under way at the end of the trial and failed then."""
+    return step.failed_count + step.failed_later, (step.issued or 0) + step.failed_later
+
+
 def coming_share(received: ReceivedWatch | None) -> float | None:
     """Share of a request's time between the first and the last byte of its answer; none: not recorded."""
     coming, waited = (None, None) if received is None else (received.coming, received.waited)

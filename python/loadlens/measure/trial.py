@@ -241,6 +241,7 @@ class TrialMeasures:
     steady: Steadiness | Insufficient
     pauses: Pauses | Insufficient  # of the load
     failures: tuple[failures.Failure, ...] = ()
+    failed_later: int = 0  # requests of the load that failed after the measured part
     resources: resources.Resources = field(default_factory=resources.Resources)
     served: server_log.Served = field(default_factory=server_log.Served)
     damage: str = ""  # why its files could not be read
@@ -348,6 +349,11 @@ def _measure(source: TrialSource, window: Window) -> TrialMeasures:
         grid=grid,
         streams=streams,
         failures=failures.read(source, plans, begin, end),
+        failed_later=sum(
+            failure.count
+            for failure in failures.read(source, plans, end, log_rows.FOREVER_S)
+            if load is not None and failure.stream == load.plan.name
+        ),
         steady=Insufficient("no load") if load is None else steadiness_of(load, grid, paused),
         pauses=paused,
         connected=None

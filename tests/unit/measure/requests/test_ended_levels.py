@@ -81,3 +81,22 @@ def test_nothing_is_lost_where_only_loads_fail_that_were_never_served() -> None:
 def test_ended_trials_give_no_figures() -> None:
     assert [(step.load, step.trials) for step in curve().steps] == [(1, 2), (5, 1)]
     assert not any(step.failures for step in curve().steps)
+
+
+def test_requests_that_fail_after_the_measured_part_are_known_and_are_no_figure() -> None:
+    """Three requests of 5 users are under way at the end, 15 s, and end with 504 up to 10 s later."""
+
+    def gives_up(load: services.Load, _: int) -> services.Trace:
+        trace = services.behind_lock(load, hold_s=0.02)
+        if load.users != 5:
+            return trace
+        late = [services.Request(0, 0, 14.0 + number, 24.9 - number, 504, 10.9) for number in (0.1, 0.2, 0.3)]
+        early = [request for request in trace.requests if request.done < 14.0]
+        return replace(trace, requests=[*early, *late])
+
+    (built,) = whole_run.facts(record(gives_up, users=(1, 5), trials=1)).curves
+
+    assert [(step.load, step.failed_count, step.failed_later) for step in built.steps] == [
+        (1, 0, 0),
+        (5, 0, 3),
+    ]

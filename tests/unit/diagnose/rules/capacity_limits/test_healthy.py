@@ -41,5 +41,16 @@ def test_a_failed_gate_keeps_it_silent() -> None:
     assert "3 requests missing" in answer.reason
 
 
+def test_requests_that_fail_after_their_trial_count() -> None:
+    """3 of 103: a time-out of 10 s ends them, and the trial takes 5 s."""
+    waiting = step(4, 4 / 1.01, 0.01, processes=(process(0.5),), issued=100, failed_later=3)
+    quiet = curve(step(1, 1.0, 0.01, processes=(process(0.5),)), waiting, think=1.0)
+
+    answer = assess_after(facts(quiet, gates=PASSED), SILENT)
+
+    assert isinstance(answer, Absent)
+    assert answer.reason == "2.9 % of the requests fail at n=4"
+
+
 def test_without_the_services_cpu_nobody_can_call_it_healthy() -> None:
     assert isinstance(assess_after(facts(curve(step(1, 1.0, 0.01)), gates=PASSED), SILENT), NotAssessed)
