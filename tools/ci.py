@@ -1,7 +1,8 @@
 """Run all that a change must pass, step by step, and close with one line that counts the tests.
 
-A step that fails does not stop the next ones. `.ci/run` calls this once the machine has what it needs, with
-the system's Python, since `make` makes the environment first.
+A step that fails does not stop the next ones. The last two judge no times and mostly wait: they run side by
+side. `.ci/run` calls this once the machine has what it needs, with the system's Python, since `make` makes
+the environment first.
 """
 
 from __future__ import annotations
@@ -9,10 +10,11 @@ from __future__ import annotations
 import re
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 from tools.test import Counts, run
 
-STEPS = ("check", "test", "try-wheel", "test-slow", "studies")
+STEPS = (("check",), ("test",), ("test-slow",), ("try-wheel", "studies"))
 
 
 def counted(output: str, code: int) -> Counts:
@@ -22,15 +24,22 @@ def counted(output: str, code: int) -> Counts:
     return Counts(passed, max(failed, int(code != 0)), skipped)
 
 
+def made(step: str) -> tuple[Counts, str]:
+    """Run a step; return its counts, and a line on its end."""
+    began = time.monotonic()
+    code, output = run(["make", step])
+    minutes = (time.monotonic() - began) / 60
+    return counted(output, code), f"{'FAILED' if code else 'ok':<7}make {step:<10} {minutes:5.1f} min"
+
+
 def main() -> int:
     """Exit 0 only when every step did."""
     total, ends = Counts(), []
-    for step in STEPS:
-        began = time.monotonic()
-        code, output = run(["make", step])
-        minutes = (time.monotonic() - began) / 60
-        ends.append(f"{'FAILED' if code else 'ok':<7}make {step:<10} {minutes:5.1f} min")
-        total += counted(output, code)
+    for steps in STEPS:
+        with ThreadPoolExecutor() as pool:
+            for counts, end in pool.map(made, steps):
+                total += counts
+                ends.append(end)
     print("\n" + "\n".join(ends))
     print(total.line)
     return 1 if total.failed or not total.passed else 0

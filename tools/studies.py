@@ -1,4 +1,4 @@
-"""Run every shipped study in its quick profile, one after another, and say of each whether it stands.
+"""Run every shipped study in its quick profile, two at a time, and say of each whether it stands.
 
 What is judged is structure and counts: every planned trial was made, is valid or says why not, and the books
 balance. Nothing here is judged by speed. A study whose programs this machine lacks, or whose limits it
@@ -19,7 +19,9 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from loadlens import engine
@@ -37,7 +39,9 @@ from loadlens.testbed.placement import Placement
 ROOT = Path(__file__).parent.parent
 STUDIES = ROOT / "studies"
 MINUTES = 20.0  # for all of them, builds included; about eight on two cores once everything is built
+AT_A_TIME = 2  # a quick trial mostly waits, and nothing is judged by speed
 END_WITHIN_S = 60.0  # from the first Ctrl-C to the end: services have their own time to stop
+LABS: list[subprocess.Popen[bytes]] = []  # that were begun
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,17 +70,24 @@ def main() -> int:
     asked = parser.parse_args()
     until = time.monotonic() + 60 * asked.within
     shipped = sorted(path.parent.name for path in STUDIES.glob("*/study.yaml"))
+    names = asked.names or shipped
     verdicts = []
-    with contextlib.ExitStack() as stack:
+    with contextlib.ExitStack() as stack, ThreadPoolExecutor(AT_A_TIME) as pool:
         runs = asked.keep or Path(
             stack.enter_context(tempfile.TemporaryDirectory(prefix="loadlens-studies-"))
         )
         runs.mkdir(parents=True, exist_ok=True)
-        for name in asked.names or shipped:
-            verdicts.append(verdict_of(name, runs, until))
-            print(verdicts[-1].line, flush=True)
-            for words in other_variants(name):
-                print(f"skipped {name}: {words}", flush=True)
+        try:
+            for verdict in pool.map(partial(verdict_of, runs=runs, until=until), names):
+                verdicts.append(verdict)
+                print(verdict.line, flush=True)
+                for words in other_variants(verdict.name):
+                    print(f"skipped {verdict.name}: {words}", flush=True)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for lab in LABS:
+                end(lab)
+            raise
     states = Counter(verdict.state for verdict in verdicts)
     print(f"\n{', '.join(f'{count} {state}' for state, count in states.items())}")
     return 0 if states["ok"] and not states["FAILED"] else 1
@@ -147,14 +158,12 @@ def run(name: str, record: Path, until: float) -> tuple[int | None, str]:
             stderr=output,
             env={**os.environ, "PYTHONPATH": home},
         )
+        LABS.append(lab)
         try:
             code: int | None = lab.wait(timeout=max(0.0, until - time.monotonic()))
         except subprocess.TimeoutExpired:
             end(lab)
             code = None
-        except BaseException:
-            end(lab)
-            raise
         output.seek(0)
         return code, "\n".join(f"         {line}" for line in output.read().splitlines()[-30:])
 

@@ -13,6 +13,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,12 @@ def seen(specimen: Specimen | None, **load: object) -> Observation:
         return drive(service, **load)  # type: ignore[arg-type]
 
 
+def both(*specimens: Specimen | None, **load: object) -> list[Observation]:
+    """Run the same load against each at once; for specimens that wait more than they compute."""
+    with ThreadPoolExecutor() as pool:
+        return list(pool.map(lambda specimen: seen(specimen, **load), specimens))
+
+
 def value(specimen: Specimen | None, name: str) -> float:
     assert specimen is not None
     return specimen.numbers[name].value
@@ -77,8 +84,7 @@ def saturates(drawn: Drawn) -> None:
     capacity = value(drawn.flawed, "capacity")
     users, seconds = filling(drawn.flawed)
 
-    flawed = seen(drawn.flawed, users=users, seconds=seconds)
-    twin = seen(drawn.twin, users=users, seconds=seconds)
+    flawed, twin = both(drawn.flawed, drawn.twin, users=users, seconds=seconds)
 
     # What was begun before the measured part ended may end within it: the users' last requests.
     assert flawed.ok <= capacity * flawed.elapsed_s * 1.03 + users
@@ -90,8 +96,7 @@ def is_the_same_alone(drawn: Drawn) -> None:
     """One user alone never queues, so flawed service and twin respond alike."""
     alone = value(drawn.flawed, "alone")
 
-    flawed = seen(drawn.flawed, users=1, seconds=max(0.3, 5 * alone))
-    twin = seen(drawn.twin, users=1, seconds=max(0.3, 5 * alone))
+    flawed, twin = both(drawn.flawed, drawn.twin, users=1, seconds=max(0.3, 5 * alone))
 
     assert flawed.mean_s >= 0.98 * alone
     assert twin.mean_s >= 0.98 * alone
@@ -102,8 +107,8 @@ def computes(drawn: Drawn) -> None:
     """A request takes its work in processor time, and the twin's takes nearly none."""
     work = value(drawn.flawed, "work")
 
-    flawed = seen(drawn.flawed, users=4)
-    twin = seen(drawn.twin, users=4)
+    flawed = seen(drawn.flawed, users=4, seconds=0.4)
+    twin = seen(drawn.twin, users=4, seconds=0.4)
 
     assert work <= flawed.cpu_s / flawed.answered <= 1.15 * work + 0.0005
     assert twin.cpu_s / twin.answered < 0.25 * work
@@ -143,8 +148,7 @@ def share_of_slow(drawn: Drawn) -> None:
         else {"rate": 400.0, "requests": 400}
     )
 
-    flawed = seen(drawn.flawed, **load)
-    twin = seen(drawn.twin, **load)
+    flawed, twin = both(drawn.flawed, drawn.twin, **load)
 
     weight, slow = value(drawn.flawed, "weight"), flawed.longer_than(is_slow_at)
     off = 4 * math.sqrt(weight * (1 - weight) * flawed.counted)
@@ -172,8 +176,7 @@ def pauses(drawn: Drawn) -> None:
     rate = 200.0 if is_full_at is None else 0.4 * is_full_at
     seconds = period + length + 0.1  # one pause
 
-    flawed = seen(drawn.flawed, rate=rate, seconds=seconds)
-    twin = seen(drawn.twin, rate=rate, seconds=seconds)
+    flawed, twin = both(drawn.flawed, drawn.twin, rate=rate, seconds=seconds)
 
     assert 0.85 * length <= flawed.max_s
     assert twin.longer_than(0.6 * length) == 0
@@ -249,8 +252,7 @@ def times_out(drawn: Drawn) -> None:
     seconds = 1.5 * patience + 0.3
     take = next(op for op in drawn.flawed.setup.servers[0]["routes"]["/work"] if op["do"] == "take")
 
-    flawed = seen(drawn.flawed, users=users, seconds=seconds)
-    twin = seen(drawn.twin, users=users, seconds=seconds)
+    flawed, twin = both(drawn.flawed, drawn.twin, users=users, seconds=seconds)
 
     assert flawed.status(take["status"]) >= 0.2 * users
     assert flawed.ok <= capacity * flawed.elapsed_s * 1.03 + 2
@@ -264,8 +266,7 @@ def gets_worse_with_waiters(drawn: Drawn) -> None:
     most, growth = value(drawn.flawed, "most"), value(drawn.flawed, "growth")
 
     few = seen(drawn.flawed, users=math.ceil(most * value(drawn.flawed, "alone")), seconds=0.8)
-    crowd = seen(drawn.flawed, users=60, seconds=1.0)
-    twin = seen(drawn.twin, users=60, seconds=1.0)
+    crowd, twin = both(drawn.flawed, drawn.twin, users=60, seconds=1.0)
 
     assert crowd.rate < 0.75 * few.rate
     assert crowd.rate < most / (1 + 0.5 * growth * 60)
@@ -276,8 +277,7 @@ def limits_the_rate(drawn: Drawn) -> None:
     """429s are what exceeds rate x time + burst."""
     rate, burst = value(drawn.flawed, "rate"), value(drawn.flawed, "burst")
 
-    flawed = seen(drawn.flawed, rate=3 * rate + 50, seconds=1.0)
-    twin = seen(drawn.twin, rate=3 * rate + 50, seconds=0.5)
+    flawed, twin = both(drawn.flawed, drawn.twin, rate=3 * rate + 50, seconds=1.0)
 
     passed = rate * 1.0 + burst
     assert 0.9 * passed - 1 <= flawed.ok <= 1.05 * passed + 1
@@ -288,8 +288,7 @@ def limits_the_rate(drawn: Drawn) -> None:
 def limits_the_rate_and_is_slow(drawn: Drawn) -> None:
     rate, weight = value(drawn.flawed, "rate"), value(drawn.flawed, "weight")
 
-    flawed = seen(drawn.flawed, rate=3 * rate, requests=round(3 * rate))
-    twin = seen(drawn.twin, rate=3 * rate, requests=round(3 * rate))
+    flawed, twin = both(drawn.flawed, drawn.twin, rate=3 * rate, requests=round(3 * rate))
 
     slow, none = (observed.longer_than(0.85 * value(drawn.flawed, "shift")) for observed in (flawed, twin))
     assert none <= 0.01 * twin.ok
@@ -301,8 +300,7 @@ def limits_the_rate_and_is_slow(drawn: Drawn) -> None:
 def sheds(drawn: Drawn) -> None:
     capacity, alone = value(drawn.flawed, "capacity"), value(drawn.flawed, "alone")
 
-    flawed = seen(drawn.flawed, rate=3 * capacity, seconds=1.0)
-    twin = seen(drawn.twin, rate=3 * capacity, seconds=0.5)
+    flawed, twin = both(drawn.flawed, drawn.twin, rate=3 * capacity, seconds=1.0)
 
     assert flawed.status(503) / flawed.answered == pytest.approx(1 - 1 / 3, abs=0.12)  # 1 - capacity / rate
     assert flawed.mean_s < 1.5 * alone + 0.01  # successes did not queue
@@ -314,8 +312,7 @@ def fails_beyond_its_places(drawn: Drawn) -> None:
     room, capacity = round(value(drawn.flawed, "room")), value(drawn.flawed, "capacity")
 
     few = seen(drawn.flawed, users=room, seconds=0.5)
-    more = seen(drawn.flawed, users=room + 3, seconds=0.5)
-    twin = seen(drawn.twin, users=room + 3, seconds=0.5)
+    more, twin = both(drawn.flawed, drawn.twin, users=room + 3, seconds=0.5)
 
     assert few.status(500) == twin.status(500) == 0
     assert more.status(500) > 0
@@ -370,8 +367,7 @@ def overflows() -> int:
 
 
 def waits_for_acknowledgements(drawn: Drawn) -> None:
-    flawed = seen(drawn.flawed, users=4, seconds=1.0)
-    twin = seen(drawn.twin, users=4, seconds=0.6)
+    flawed, twin = both(drawn.flawed, drawn.twin, users=4, seconds=1.0)
 
     assert flawed.longer_than(0.035) > 0.3 * flawed.counted
     assert twin.longer_than(0.035) < 0.03 * twin.counted
@@ -452,8 +448,7 @@ def pauses_now_and_then(drawn: Drawn) -> None:
     length = value(drawn.flawed, "length")
     first = first_gap_s(drawn)
 
-    flawed = seen(drawn.flawed, rate=200.0, seconds=first + length + 0.1)
-    twin = seen(drawn.twin, rate=200.0, seconds=first + length + 0.1)
+    flawed, twin = both(drawn.flawed, drawn.twin, rate=200.0, seconds=first + length + 0.1)
 
     assert 0.8 * length <= flawed.max_s
     assert twin.longer_than(0.6 * length) == 0
@@ -479,8 +474,7 @@ def some_are_never_answered(drawn: Drawn) -> None:
     """The share of requests that stay open is the chance of one, and the twin answers all."""
     weight, users = value(drawn.flawed, "weight"), 64
 
-    flawed = seen(drawn.flawed, users=users, seconds=1.0)
-    twin = seen(drawn.twin, users=users, seconds=1.0)
+    flawed, twin = both(drawn.flawed, drawn.twin, users=users, seconds=1.0)
 
     asked, open_ = flawed.answered + flawed.in_flight, flawed.in_flight
     assert abs(open_ - weight * asked) <= 4 * math.sqrt(weight * asked) + 1
@@ -529,8 +523,7 @@ def data_grows(drawn: Drawn) -> None:
 def is_cold(drawn: Drawn) -> None:
     factor, time = value(drawn.flawed, "factor"), value(drawn.flawed, "time")
 
-    flawed = seen(drawn.flawed, users=2, seconds=0.6)
-    twin = seen(drawn.twin, users=2, seconds=0.6)
+    flawed, twin = both(drawn.flawed, drawn.twin, users=2, seconds=0.6)
 
     least = 1 + (factor - 1) * math.exp(-0.7 / time)
     assert 0.75 * least < flawed.mean_s / twin.mean_s < 1.2 * factor
@@ -540,8 +533,7 @@ def some_starve(drawn: Drawn) -> None:
     slower, starved = value(drawn.flawed, "slower"), value(drawn.flawed, "starved")
     users = round(4 / starved)
 
-    flawed = seen(drawn.flawed, users=users, seconds=1.0)
-    twin = seen(drawn.twin, users=users, seconds=0.6)
+    flawed, twin = both(drawn.flawed, drawn.twin, users=users, seconds=1.0)
 
     # Those who starve get 1 / slower of what the others get.
     is_slow_at = 0.6 * slower * value(drawn.flawed, "alone")
@@ -852,8 +844,7 @@ def test_a_remedy_brings_more_and_no_more_than_its_formula_says(name: str) -> No
         seconds *= 4  # the kernel grants a whole period at once, which a short look counts in full
 
     def check() -> None:
-        flawed = seen(drawn.flawed, users=users, seconds=seconds)
-        repaired = seen(drawn.repaired, users=users, seconds=seconds)
+        flawed, repaired = both(drawn.flawed, drawn.repaired, users=users, seconds=seconds)
         assert repaired.ok <= capacity * repaired.elapsed_s * 1.03 + users
         if "work" in drawn.flawed.numbers and drawn.flawed.setup.environment.quota_cores is None:
             # Its processes compute: their rate depends on who else does. The bottleneck's demand, the inverse

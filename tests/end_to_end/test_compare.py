@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 import shutil
 import socket
 import subprocess
@@ -56,7 +57,7 @@ def wait_for(ports: tuple[int, ...]) -> None:
 
 @where_calm
 def test_a_service_is_not_slower_than_itself(tmp_path: Path) -> None:
-    ports, record = (free_port(), free_port()), tmp_path / "record"
+    ports, record = (free_port(), free_port()), tmp_path / secrets.token_hex(4)  # of one attempt
     commands = [[sys.executable, str(SERVICE), str(port), "20"] for port in ports]
     with ExitStack() as stack:
         for command in commands:
@@ -77,26 +78,29 @@ def test_a_service_is_not_slower_than_itself(tmp_path: Path) -> None:
 
 @where_calm
 def test_a_commit_that_makes_a_study_thirty_percent_slower_is_found(tmp_path: Path) -> None:
+    folder = tmp_path / secrets.token_hex(4)  # of one attempt
+    folder.mkdir()
+
     def git(*arguments: str) -> str:
         who = ("-c", "user.name=a", "-c", "user.email=a@b")
         done = subprocess.run(
-            ["git", *who, *arguments], cwd=tmp_path, capture_output=True, text=True, check=True
+            ["git", *who, *arguments], cwd=folder, capture_output=True, text=True, check=True
         )
         return done.stdout
 
     git("init", "-q")
-    shutil.copy(SERVICE, tmp_path)
-    (tmp_path / "study.yaml").write_text(STUDY)
+    shutil.copy(SERVICE, folder)
+    (folder / "study.yaml").write_text(STUDY)
     git("add", ".")
     git("commit", "-qm", "fast")
     slower = SERVICE.read_text().replace("int(sys.argv[2]) / 1000", "1.3 * int(sys.argv[2]) / 1000")
-    (tmp_path / SERVICE.name).write_text(slower)
+    (folder / SERVICE.name).write_text(slower)
     git("commit", "-qam", "slow")
 
-    record = tmp_path / "record"
+    record = folder / "record"
     revisions = ("--rev", "HEAD~1", "--rev", "HEAD")
 
-    answer = compared("study.yaml", *revisions, "--budget", "40s", "-o", str(record), folder=tmp_path)
+    answer = compared("study.yaml", *revisions, "--budget", "40s", "-o", str(record), folder=folder)
 
     assert (answer["verdict"], answer["code"]) == ("slower", 99)
     (headline,) = [effect for effect in answer["effects"] if effect["is_headline"]]

@@ -134,41 +134,55 @@ class Exported:
         return {kind: count for kind, count in {**ended, **errors}.items() if count}
 
 
-@pytest.fixture(scope="module", params=[(), ("--fleet", "local:2")], ids=["one-machine", "fleet"])
-def exported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Exported]:
+LOADS: dict[str, tuple[str, ...]] = {"one-machine": (), "fleet": ("--fleet", "local:2")}
+
+
+@pytest.fixture(scope="module")
+def receivers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Receivers]]:
+    """Receivers of each load, begun together: a Prometheus takes up to 5 s until it scrapes."""
+    folders = {name: tmp_path_factory.mktemp(name) for name in (*LOADS, "watched")}
+    with ExitStack() as stack:
+        begun = {name: stack.enter_context(_servers(folder)) for name, folder in folders.items()}
+        for each in begun.values():
+            if each.prometheus is not None:
+                _wait_for_scrapes(each.prometheus)
+        yield begun
+
+
+@pytest.fixture(scope="module", params=LOADS)
+def exported(request: pytest.FixtureRequest, receivers: dict[str, Receivers]) -> Iterator[Exported]:
     """A load whose numbers went to every destination at once, while all receivers still run."""
-    folder = tmp_path_factory.mktemp("exports")
+    to = receivers[request.param]
+    folder, prometheus, collector = to.folder, to.prometheus, to.collector
     out = [f"influx={folder}/a.lp", f"parquet={folder}/a.parquet", f"json={folder}/a.json"]
-    servers = _servers(folder)
-    with servers as (prometheus, scraped, collector):
-        if prometheus is not None:
-            out += [f"prometheus=127.0.0.1:{scraped}", f"prometheus={prometheus}/api/v1/write"]
-        if collector is not None:
-            out.append(f"otlp={collector}")
-        with service() as (url, sent):
-            urls = [f"{url}/{path}" for path in ("ok", "missing", "slow")]
-            load = [
-                "-r",
-                str(RATE),
-                "-d",
-                f"{RUN_S}s",
-                "--warmup",
-                "1s",
-                "--timeout",
-                "100ms",
-                "--traceparent",
-                *request.param,
-            ]
-            arguments = [*urls, *load, "-o", str(folder / "run"), *(f"--out={each}" for each in out)]
-            done = subprocess.run(
-                command(*arguments), capture_output=True, text=True, timeout=2 * LIMIT_S, env=environment()
-            )
-            assert done.returncode in (0, 4), done.stderr  # 4: another program took the cores
-            yield Exported(folder, json.loads(done.stdout), prometheus, collector is not None, sent)
+    if prometheus is not None:
+        out += [f"prometheus=127.0.0.1:{to.scraped}", f"prometheus={prometheus}/api/v1/write"]
+    if collector is not None:
+        out.append(f"otlp={collector}")
+    with service() as (url, sent):
+        urls = [f"{url}/{path}" for path in ("ok", "missing", "slow")]
+        load = ["-r", str(RATE), "-d", f"{RUN_S}s", "--warmup", "1s", "--timeout", "100ms", "--traceparent"]
+        arguments = [*urls, *load, *LOADS[request.param], "-o", str(folder / "run")]
+        done = subprocess.run(
+            command(*arguments, *(f"--out={each}" for each in out)),
+            capture_output=True, text=True, timeout=2 * LIMIT_S, env=environment(),
+        )  # fmt: skip
+        assert done.returncode in (0, 4), done.stderr  # 4: another program took the cores
+        yield Exported(folder, json.loads(done.stdout), prometheus, collector is not None, sent)
+
+
+@dataclass(frozen=True)
+class Receivers:
+    """Servers that run, and where they keep what they receive."""
+
+    folder: Path
+    prometheus: str | None  # its URL; None: not installed
+    scraped: int  # the port that it scrapes
+    collector: str | None
 
 
 @contextmanager
-def _servers(folder: Path) -> Iterator[tuple[str | None, int, str | None]]:
+def _servers(folder: Path) -> Iterator[Receivers]:
     """A Prometheus that scrapes a port and takes remote write, and a collector; None: not installed."""
     try:
         made = build._program("prom", Prometheus.program, default_cache(), lambda _: None)
@@ -197,12 +211,13 @@ def _servers(folder: Path) -> Iterator[tuple[str | None, int, str | None]]:
     with ExitStack() as stack:
         if prometheus is not None:
             stack.enter_context(program(prometheus, *own, ready=at, log=folder / "prometheus.log"))
-            _wait_for_scrapes(at)
         if has_collector:
             config = ("--config", f"file:{folder}/collector.yml")
             address = f"http://127.0.0.1:{otlp}"
             stack.enter_context(program(COLLECTOR, *config, ready=address, log=folder / "collector.log"))
-        yield at if prometheus else None, scraped, f"http://127.0.0.1:{otlp}" if has_collector else None
+        yield Receivers(
+            folder, at if prometheus else None, scraped, f"http://127.0.0.1:{otlp}" if has_collector else None
+        )
 
 
 def _wait_for_scrapes(prometheus: str) -> None:
@@ -379,21 +394,21 @@ class Watched:
 
 
 @pytest.fixture(scope="module")
-def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
-    folder = tmp_path_factory.mktemp("watched")
+def watched(receivers: dict[str, Receivers]) -> Watched:
+    to = receivers["watched"]
+    folder = to.folder
     shop = ROOT / "docs" / "examples" / "shop.py"
     (folder / "study.yaml").write_text(STUDY.format(python=sys.executable, shop=shop, seconds=RUN_S))
-    with _servers(folder) as (prometheus, _, collector):
-        out = [f"{folder}/run"]
-        out += [] if prometheus is None else [f"prometheus={prometheus}/api/v1/write"]
-        out += [] if collector is None else [f"otlp={collector}"]
-        words = ["run", str(folder / "study.yaml"), "-q", *(f"--out={each}" for each in out)]
-        done = subprocess.run(
-            [sys.executable, "-m", "loadlens", *words],
-            capture_output=True, text=True, timeout=4 * LIMIT_S, env=environment(),
-        )  # fmt: skip
-        assert done.returncode in (0, 4), done.stderr
-        yield Watched(folder, folder / "run", prometheus, collector is not None)
+    out = [f"{folder}/run"]
+    out += [] if to.prometheus is None else [f"prometheus={to.prometheus}/api/v1/write"]
+    out += [] if to.collector is None else [f"otlp={to.collector}"]
+    words = ["run", str(folder / "study.yaml"), "-q", *(f"--out={each}" for each in out)]
+    done = subprocess.run(
+        [sys.executable, "-m", "loadlens", *words],
+        capture_output=True, text=True, timeout=4 * LIMIT_S, env=environment(),
+    )  # fmt: skip
+    assert done.returncode in (0, 4), done.stderr
+    return Watched(folder, folder / "run", to.prometheus, to.collector is not None)
 
 
 def readings_of(run: Path) -> dict[frozenset[tuple[str, str]], float]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from benches.measuring import origin
+import pytest
+from benches.measuring import Origin
 
 from loadlens.engine import Progress
-from loadlens.fleet.cluster import connect
+from loadlens.fleet.cluster import Fleet, connect
 from loadlens.fleet.place import place_of
 from loadlens.fleet.trial import run_trial
 from loadlens.follow.load import COUNTS, LoadOverTime
@@ -20,31 +22,39 @@ from loadlens.record import FollowedLoad, layout
 from loadlens.run.engine_trial import Listener
 from tests.calm import where_calm
 from tests.end_to_end.fleets import plan_of
-from tests.end_to_end.hitting import origin_program, settled_books
+from tests.end_to_end.hitting import settled_books
 
 REQUESTS = 40
 
 
-def test_local_nodes_send_what_one_engine_would() -> None:
-    with origin(origin_program(), cpu=0) as server, connect(place_of("local:2")) as fleet:
-        result = run_trial(fleet, plan_of(server, Closed(users=4, requests=REQUESTS)))
-        served = settled_books(server)
+@pytest.fixture(scope="module")
+def fleet() -> Iterator[Fleet]:
+    """Two nodes for one load after another."""
+    with connect(place_of("local:2")) as nodes:
+        yield nodes
+
+
+def test_local_nodes_send_what_one_engine_would(server: Origin, fleet: Fleet) -> None:
+    server.new_books()
+
+    result = run_trial(fleet, plan_of(server, Closed(users=4, requests=REQUESTS)))
+    served = settled_books(server)
 
     assert result["status"] == "complete"
     assert result["streams"][0]["requests"]["ok"] == served["answered"] == REQUESTS
     assert [node["streams"][0]["ok"] for node in result["nodes"]] == [REQUESTS / 2, REQUESTS / 2]
 
 
-def test_a_plan_longer_than_a_pipe_holds_is_carried_by_all_nodes() -> None:
-    with origin(origin_program(), cpu=0) as server, connect(place_of("local:2")) as fleet:
-        plan = plan_of(server, Closed(users=4, requests=4))
-        steps = tuple(
-            Step(f"step {number}", "GET", "/", headers=(("x-long", "y" * 400),)) for number in range(800)
-        )
-        stream = replace(plan.streams[0], scenarios=(Scenario("long", 1.0, steps),))
+def test_a_plan_longer_than_a_pipe_holds_is_carried_by_all_nodes(server: Origin, fleet: Fleet) -> None:
+    server.new_books()
+    plan = plan_of(server, Closed(users=4, requests=4))
+    steps = tuple(
+        Step(f"step {number}", "GET", "/", headers=(("x-long", "y" * 400),)) for number in range(800)
+    )
+    stream = replace(plan.streams[0], scenarios=(Scenario("long", 1.0, steps),))
 
-        result = run_trial(fleet, replace(plan, streams=(stream,)))
-        served = settled_books(server)
+    result = run_trial(fleet, replace(plan, streams=(stream,)))
+    served = settled_books(server)
 
     assert result["status"] == "complete"
     assert result["streams"][0]["requests"]["ok"] == served["answered"] == 4
@@ -83,15 +93,16 @@ class Follower(Listener):
 
 
 @where_calm
-def test_a_load_of_nodes_is_followed_while_it_runs_and_its_sums_are_the_accounting(tmp_path: Path) -> None:
-    with origin(origin_program(), cpu=0) as server, connect(place_of("local:2")) as fleet:
-        plan = plan_of(server, Open(rate_per_s=40.0), seconds=2.0)  # the last ends 25 ms before the load
-        live = Path(tempfile.mkdtemp(dir=tmp_path))
-        follower = Follower(plan, live)
+def test_a_load_of_nodes_is_followed_while_it_runs_and_its_sums_are_the_accounting(
+    server: Origin, fleet: Fleet, tmp_path: Path
+) -> None:
+    plan = plan_of(server, Open(rate_per_s=40.0), seconds=2.0)  # the last ends 25 ms before the load
+    live = Path(tempfile.mkdtemp(dir=tmp_path))
+    follower = Follower(plan, live)
 
-        result = run_trial(fleet, plan, follower, record=RecordTo(str(live)))
-        seen = sorted(follower.seen)
-        follower.look()
+    result = run_trial(fleet, plan, follower, record=RecordTo(str(live)))
+    seen = sorted(follower.seen)
+    follower.look()
 
     requests, totals = result["streams"][0]["requests"], follower.totals
     assert len(seen) > 3, "the counts came at the end"
@@ -105,14 +116,15 @@ def test_a_load_of_nodes_is_followed_while_it_runs_and_its_sums_are_the_accounti
     assert [(row["due"], row["bad"]) for row in rows] == [(40, 0), (40, 0)]
 
 
-def test_failed_requests_of_nodes_are_seen_while_they_make_the_load(tmp_path: Path) -> None:
-    with origin(origin_program(), cpu=0) as server, connect(place_of("local:2")) as fleet:
-        plan = plan_of(server, Open(rate_per_s=100.0), seconds=2.0)
-        steps = (Step("good", "GET", "/"), Step("bad", "GET", "/", expect=(201,)))
-        stream = replace(plan.streams[0], scenarios=(Scenario("both", 1.0, steps),))
-        follower = Follower(replace(plan, streams=(stream,)), tmp_path)
+def test_failed_requests_of_nodes_are_seen_while_they_make_the_load(
+    server: Origin, fleet: Fleet, tmp_path: Path
+) -> None:
+    plan = plan_of(server, Open(rate_per_s=100.0), seconds=2.0)
+    steps = (Step("good", "GET", "/"), Step("bad", "GET", "/", expect=(201,)))
+    stream = replace(plan.streams[0], scenarios=(Scenario("both", 1.0, steps),))
+    follower = Follower(replace(plan, streams=(stream,)), tmp_path)
 
-        run_trial(fleet, replace(plan, streams=(stream,)), follower, record=RecordTo(str(tmp_path)))
-        seen = [(each["step"], each["status"]) for each in follower.samples]
+    run_trial(fleet, replace(plan, streams=(stream,)), follower, record=RecordTo(str(tmp_path)))
+    seen = [(each["step"], each["status"]) for each in follower.samples]
 
     assert seen == [("bad", 200)] * 3  # before the end; `look` has not been called since

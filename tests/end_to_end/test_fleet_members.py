@@ -17,7 +17,7 @@ from loadlens.fleet.cluster import connect
 from loadlens.fleet.place import place_of
 from loadlens.fleet.trial import run_trial
 from loadlens.model.workload import Open
-from tests.end_to_end.fleets import Tls, cluster, plan_of, reached
+from tests.end_to_end.fleets import Cluster, Tls, cluster, plan_of, reached
 from tests.end_to_end.hitting import settled_books
 
 
@@ -84,33 +84,38 @@ def made(folder: Path) -> Tls:
     return Tls(folder)
 
 
+@pytest.fixture(scope="module")
+def secured(tls: tuple[Tls, Tls], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A cluster with the first set."""
+    with cluster(tmp_path_factory.mktemp("secured"), "gen1", "gen2", tls=tls[0]) as nodes:
+        yield nodes
+
+
 def test_a_fleet_with_certificates_carries_a_load(
-    tls: tuple[Tls, Tls], tmp_path: Path, server: Origin
+    tls: tuple[Tls, Tls], secured: Cluster, server: Origin
 ) -> None:
-    ours, _ = tls
     server.new_books()
 
-    with cluster(tmp_path, "gen1", "gen2", tls=ours) as nodes, dask.config.set(ours.settings()):
-        assert nodes.address.startswith("tls://")
-        with connect(place_of(nodes.address), nodes=2) as fleet:
-            result = run_trial(fleet, plan_of(server, Open(200.0), seconds=1.0))
+    assert secured.address.startswith("tls://")
+    with (
+        dask.config.set(tls[0].settings()),
+        connect(place_of(secured.address), nodes=2) as fleet,
+    ):
+        result = run_trial(fleet, plan_of(server, Open(200.0), seconds=1.0))
 
     assert result["streams"][0]["requests"]["issued"] == settled_books(server)["received"]
     assert result["streams"][0]["requests"]["due"] == 200
 
 
-def test_a_certificate_of_others_is_refused_in_a_line(tls: tuple[Tls, Tls], tmp_path: Path) -> None:
-    ours, others = tls
-
+def test_a_certificate_of_others_is_refused_in_a_line(tls: tuple[Tls, Tls], secured: Cluster) -> None:
     with (
-        cluster(tmp_path, "gen1", tls=ours) as nodes,
-        dask.config.set(others.settings()),
+        dask.config.set(tls[1].settings()),
         pytest.raises(UsageError) as refused,
-        connect(place_of(nodes.address)),
+        connect(place_of(secured.address)),
     ):
         pass
 
-    assert str(refused.value).startswith(f"no scheduler answers at {nodes.address}")
+    assert str(refused.value).startswith(f"no scheduler answers at {secured.address}")
     assert "certificate" in str(refused.value).lower()
 
 

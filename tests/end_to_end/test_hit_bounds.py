@@ -42,7 +42,7 @@ def peak_kib(process: subprocess.Popen[str]) -> int:
     ],
 )
 def test_memory_is_bounded_whatever_the_server_sends(server: Origin, behaviour: str) -> None:
-    load = ("-c", str(CONNECTIONS), "-d", "2s", "--timeout", "1s")
+    load = ("-c", str(CONNECTIONS), "-d", "1s", "--timeout", "500ms")
     url = f"http://127.0.0.1:{server.port}/bad/{behaviour}"
     process = spawned(url, *load)
 

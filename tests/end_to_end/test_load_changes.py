@@ -41,7 +41,7 @@ def counted(process: subprocess.Popen[str]) -> dict[str, Any]:
 
 def test_every_request_of_a_changed_rate_is_in_the_books(server: Origin, tmp_path: Path) -> None:
     run = tmp_path / "run"
-    process = begin(server, "/", "-r", "200", "-d", "4s", "-o", str(run), "--objective", "p99<10s")
+    process = begin(server, "/", "-r", "200", "-d", "3s", "-o", str(run), "--objective", "p99<10s")
     changes = changed(run, *(WantedChange(rate_per_s=rate) for rate in (900.0, 40.0, 400.0)))
     result = counted(process)
     counts = settled_books(server)
@@ -49,7 +49,7 @@ def test_every_request_of_a_changed_rate_is_in_the_books(server: Origin, tmp_pat
     requests = result["requests"]
     check_law(requests)
     # Arrival k is due when the integral of the rate reaches k.
-    bounds = [0.0, *(change.at_ns / 1e9 for change in changes), 4.0]
+    bounds = [0.0, *(change.at_ns / 1e9 for change in changes), 3.0]
     rates = (200, 900, 40, 400)
     expected = sum(
         rate * (until - at) for rate, at, until in zip(rates, bounds[:-1], bounds[1:], strict=True)
@@ -64,7 +64,7 @@ def test_every_request_of_a_changed_rate_is_in_the_books(server: Origin, tmp_pat
 
 def test_every_request_of_changed_users_is_in_the_books(server: Origin, tmp_path: Path) -> None:
     run = tmp_path / "run"
-    process = begin(server, "/", "-c", "4", "-d", "4s", "-o", str(run))
+    process = begin(server, "/", "-c", "4", "-d", "3s", "-o", str(run))
     changed(run, WantedChange(users=9), WantedChange(users=2), WantedChange(users=6))
     result = counted(process)
     counts = settled_books(server)

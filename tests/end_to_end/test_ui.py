@@ -200,7 +200,7 @@ def test_a_run_is_stopped_in_order_and_begun_again_from_the_page(tmp_path: Path)
 
 
 def test_the_users_of_a_running_load_are_changed_from_the_page(tmp_path: Path) -> None:
-    study = tiny.write_study(tmp_path / "study", trials=1, duration="4s", users="[2]")
+    study = tiny.write_study(tmp_path / "study", trials=1, duration="3s", users="[2]")
     record = tmp_path / "record"
     path = f"/api/runs/{run_id(record)}/load"
     with run_with_page(study, record) as (process, page):

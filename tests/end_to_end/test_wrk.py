@@ -89,11 +89,11 @@ def test_the_layout_is_that_of_wrk_line_by_line(server: Origin, path: str, flags
 def test_the_published_script_and_command_line_run_as_they_are(
     server: Origin, program: tuple[str, ...]
 ) -> None:
-    printed = asked(program, server, "", "-t12", "-c12", "-d2s", "--latency", "-s", str(SUM))
+    printed = asked(program, server, "", "-t12", "-c12", "-d1s", "--latency", "-s", str(SUM))
     counts = settled_books(server)["paths"]["/api/sum"]
 
     assert printed.startswith(
-        f"Running 2s test @ http://127.0.0.1:{server.port}\n  12 threads and 12 connections\n"
+        f"Running 1s test @ http://127.0.0.1:{server.port}\n  12 threads and 12 connections\n"
     )
     assert counts["received"] - 12 <= counted(printed) <= counts["received"]
     # {"a":1,"b":1} to {"a":100,"b":100}
@@ -191,7 +191,7 @@ def test_a_thread_that_stops_itself_makes_no_more_requests(
            if n == 100 then wrk.thread:stop() end
         end
         """
-    printed = asked(program, server, "/json", "-t2", "-c2", "-d2s", *scripted(tmp_path, script))
+    printed = asked(program, server, "/json", "-t2", "-c2", "-d1s", *scripted(tmp_path, script))
 
     assert counted(printed) == 200
     assert settled_books(server)["answered"] in range(200, 203)  # wrk has sent one more on each connection

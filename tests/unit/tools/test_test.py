@@ -184,7 +184,8 @@ def test_ci_goes_on_after_a_step_that_failed(
     monkeypatch.setattr(ci, "run", run)
 
     assert ci.main() == 1
-    assert steps == ["check", "test", "try-wheel", "test-slow", "studies"]
+    assert steps[:3] == ["check", "test", "test-slow"]
+    assert sorted(steps[3:]) == ["studies", "try-wheel"]
     assert capsys.readouterr().out.splitlines()[-1] == "28 passed, 1 failed, 4 skipped"
 
 
