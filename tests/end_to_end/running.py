@@ -3,64 +3,54 @@
 from __future__ import annotations
 
 import multiprocessing
-import multiprocessing.context
 import os
-import subprocess
 import sys
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from loadlens.measure.whole_run import facts
 from loadlens.model.trial import Outcome, TrialStatus
 from loadlens.record import RunRecord, TrialRecord, is_record, layout
-from tests.end_to_end.testbed_cases import carriers, still_there
-
-ROOT = Path(__file__).resolve().parents[2]
-
-PROGRAM = """
-import sys
-from pathlib import Path
-from loadlens.record import is_record
 from loadlens.run.interrupts import Stopped
-from loadlens.run.study_runner import run_study
 from tests import tiny
-study, record, cache = map(Path, sys.argv[1:4])
-try:
-    run_study(tiny.planned(study), record, resume=is_record(record), cache=cache)
-except Stopped as stopped:
-    sys.exit(int(stopped.code))
-"""
+from tests.end_to_end.testbed_cases import carriers, still_there
 
 
 def run_or_resume(study: Path, record: Path) -> None:
-    """The same, for a process that was forked."""
+    """Begin the run, or go on with it."""
     from loadlens.run.study_runner import run_study
-    from tests import tiny
 
     run_study(tiny.planned(study), record, resume=is_record(record), cache=record.parent / "cache")
 
 
-Forked = multiprocessing.context.ForkServerContext
+def _run(study: Path, record: Path, variables: Mapping[str, str]) -> None:
+    os.environ.update(variables)
+    try:
+        run_or_resume(study, record)
+    except Stopped as stopped:
+        sys.exit(int(stopped.code))
 
 
-def forked() -> Forked:
-    """Processes that have everything imported when they begin: a test of many runs is not one of imports."""
+def start(study: Path, record: Path, **variables: str) -> BaseProcess:
+    """The same in a process of its own; further arguments are variables of its environment."""
+    return begun(_run, study, record, variables)
+
+
+def begun(function: Callable[..., object], *given: object, **named: object) -> BaseProcess:
+    """Call a function in a process that has all imported: a test of many runs is not one of imports."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["loadlens.run.study_runner", "polars", "tests.tiny", __name__])
-    return context
+    context.set_forkserver_preload(["loadlens.api.verbs", "loadlens.run.study_runner", __name__])
+    process = context.Process(target=function, args=given, kwargs=named)
+    process.start()
+    return process
 
 
-def start(study: Path, record: Path, **environment: str) -> subprocess.Popen[bytes]:
-    """Begin the run, or go on with it."""
-    home = [str(ROOT / "python"), str(ROOT), os.environ.get("PYTHONPATH", "")]
-    return subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, str(study), str(record), str(record.parent / "cache")],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(home), **environment},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
+def send(number: int, lab: BaseProcess) -> None:
+    """Send a signal to such a process."""
+    assert lab.pid is not None
+    os.kill(lab.pid, number)
 
 
 def marked(record: Path) -> list[str]:

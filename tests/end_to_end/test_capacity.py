@@ -6,7 +6,10 @@ import json
 import math
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
+
+import pytest
 
 import loadlens
 from loadlens.record import open_run
@@ -20,15 +23,20 @@ MEAN_BELOW_S = 0.008
 
 
 def test_the_highest_rate_of_one_server_is_found_and_the_record_gives_the_answer_again(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     records: list[Path] = []
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    monkeypatch.setenv("TMPDIR", str(temporary))
 
     def search() -> None:
         records.append(tmp_path / f"record-{free_port()}")
         is_found_again(records[-1])
 
     calmly(search, why=lambda: others_in(open_run(records[-1])))
+    assert list(temporary.iterdir()) == []
 
 
 def is_found_again(record: Path) -> None:
@@ -38,7 +46,7 @@ def is_found_again(record: Path) -> None:
     start, probe = f"{sys.executable} {SERVICE} {port} 2 queue", f"http://127.0.0.1:{port}/ping"
 
     made = loadlens.capacity(
-        url, start=start, objective=f"mean<{MEAN_BELOW_S}s", probe=probe, budget="2m", out=record
+        url, start=start, objective=f"mean<{MEAN_BELOW_S}s", probe=probe, budget="100s", out=record
     )
 
     assert made.exit_code == 0

@@ -104,11 +104,11 @@ def test_the_merged_counts_are_those_of_the_service(fleet: Fleet, server: Origin
     hearing, record = Hearing(), tmp_path / "live"
     record.mkdir()
 
-    result = run_trial(fleet, plan_of(server, Open(RATE), seconds=2.0), hearing, record=RecordTo(str(record)))
+    result = run_trial(fleet, plan_of(server, Open(RATE), seconds=1.0), hearing, record=RecordTo(str(record)))
 
     served = settled_books(server)
     assert result["status"] == "complete"
-    assert counts(result)["due"] == 2.0 * RATE
+    assert counts(result)["due"] == RATE
     check_law(counts(result))  # the last ones may still be under way at the end
     assert counts(result)["issued"] == served["received"]
     assert [node["name"] for node in result["nodes"]] == ["gen1", "gen2", "gen3"]
@@ -218,7 +218,7 @@ def test_a_node_lost_after_its_load_and_before_its_counts_came_is_named(
 
     monkeypatch.setattr(trial.Trial, "watch", watch_and_break)
 
-    result = run_trial(fleet, plan_of(server, Open(RATE), seconds=1.0))
+    result = run_trial(fleet, plan_of(server, Open(RATE), seconds=0.5))
 
     assert result["status"] == "incomplete"
     assert any(
@@ -241,10 +241,10 @@ def test_a_node_lost_after_the_division_leaves_nothing_of_the_load_out(
 
     monkeypatch.setattr(trial.Trial, "_divide", divide_and_break)
 
-    result = run_trial(fleet, plan_of(server, Open(RATE), seconds=1.0))
+    result = run_trial(fleet, plan_of(server, Open(RATE), seconds=0.5))
 
     assert result["status"] == "complete"
-    assert counts(result)["due"] == RATE
+    assert counts(result)["due"] == RATE / 2
     assert counts(result)["issued"] == settled_books(server)["received"]
     assert [node["share"] for node in result["nodes"]] == [[0, 1, 2], [1, 2, 2]]
 
@@ -256,10 +256,10 @@ def test_a_node_lost_before_the_start_leaves_its_share_to_the_others(
     nodes.workers["gen3"].send_signal(signal.SIGSTOP)
     hearing = Hearing()
 
-    result = run_trial(fleet, plan_of(server, Open(RATE), seconds=1.0), hearing)
+    result = run_trial(fleet, plan_of(server, Open(RATE), seconds=0.5), hearing)
 
     assert result["status"] == "complete"
-    assert counts(result)["due"] == RATE
+    assert counts(result)["due"] == RATE / 2
     assert counts(result)["issued"] == settled_books(server)["received"]
     assert [(node["name"], node["share"]) for node in result["nodes"]] == [
         ("gen1", [0, 1, 2]),
@@ -284,11 +284,11 @@ def test_an_engine_that_is_given_up_before_the_start_is_ended(
 
     monkeypatch.setattr(trial.Trial, "_arm", suspend_and_arm)
 
-    result = run_trial(fleet, plan_of(server, Open(RATE), seconds=1.0))
+    result = run_trial(fleet, plan_of(server, Open(RATE), seconds=0.5))
 
     assert left == [1, 0]
     assert [node["name"] for node in result["nodes"]] == ["gen1", "gen3"]
-    assert counts(result)["due"] == RATE
+    assert counts(result)["due"] == RATE / 2
     assert engines() == []
 
 
@@ -370,7 +370,7 @@ def test_nodes_that_come_back_or_join_take_part_in_the_next_trial(
     fleet: Fleet, nodes: Cluster, server: Origin
 ) -> None:
     hearing = Hearing(lambda: paused(nodes))
-    plan = plan_of(server, Open(RATE), seconds=1.0)
+    plan = plan_of(server, Open(RATE), seconds=0.5)
     run_trial(fleet, replace(plan, duration_ns=60 * 10**9), hearing)
     nodes.workers["gen2"].send_signal(signal.SIGCONT)
     nodes.workers["gen4"] = nodes.worker("gen4")
@@ -380,7 +380,7 @@ def test_nodes_that_come_back_or_join_take_part_in_the_next_trial(
     result = run_trial(fleet, plan)
 
     assert result["status"] == "complete"
-    assert counts(result)["due"] == RATE
+    assert counts(result)["due"] == RATE / 2
     assert counts(result)["issued"] == settled_books(server)["received"]
     assert [node["name"] for node in result["nodes"]] == ["gen1", "gen2", "gen3", "gen4"]
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,9 +16,10 @@ import pytest
 from benches.fleet import HERE, Cluster, Way, cluster, engines, namespaces
 from benches.measuring import Origin, origin
 
+from loadlens.api import verbs
 from loadlens.model.trial import TrialStatus
 from loadlens.record import open_run
-from tests.end_to_end import hitting
+from tests.end_to_end import hitting, running
 from tests.end_to_end.fleets import reached
 
 BROKEN = "llfleet2"
@@ -51,20 +51,14 @@ pytestmark = pytest.mark.skipif(not has_namespaces(), reason="no network namespa
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Origin]:
-    with origin(hitting.origin_program(), 0, "--address", "0.0.0.0") as running:
-        yield running
+    with origin(hitting.origin_program(), 0, "--address", "0.0.0.0") as made:
+        yield made
 
 
 @pytest.fixture(scope="module")
 def nodes() -> Iterator[Cluster]:
-    with namespaces(2) as names, cluster(names) as running:
-        yield running
-
-
-def run(study: Path, record: Path, nodes: Cluster, *more: str) -> subprocess.Popen[bytes]:
-    fleet = ("--fleet", nodes.address, "--insecure-fleet")
-    command = [sys.executable, "-m", "loadlens", "run", str(study), "-q", "--out", str(record), *fleet, *more]
-    return subprocess.Popen(command, env=hitting.environment(), stderr=subprocess.DEVNULL)
+    with namespaces(2) as names, cluster(names) as made:
+        yield made
 
 
 @pytest.mark.parametrize("way", ["cut off", "hears nothing", "is not heard", "disk full", "slow link"])
@@ -72,14 +66,14 @@ def test_a_run_ends_in_a_record_and_goes_on(way: Way, nodes: Cluster, server: Or
     study, record = tmp_path / "study.yaml", tmp_path / "record"
     study.write_text(STUDY.format(host=HERE, port=server.port))
     server.new_books()
-    running = run(study, record, nodes)
+    lab = running.begun(verbs.run, study, out=record, fleet=nodes.address, insecure_fleet=True)
     assert reached(lambda: server.books()["received"] > 200, within_s=60)
 
     nodes.strike(BROKEN, way)
     try:
         has_ended = reached(lambda: bool(list(record.glob("trials/*/block-1/trial.json"))), within_s=60)
-        running.kill()  # before it repeats the trial
-        running.wait()
+        lab.kill()  # before it repeats the trial
+        lab.join()
         assert has_ended
         assert reached(lambda: not engines(), within_s=5)
         (broken, *_) = open_run(record).trials
@@ -90,7 +84,7 @@ def test_a_run_ends_in_a_record_and_goes_on(way: Way, nodes: Cluster, server: Or
 
     server.new_books()
     resumed_ns = time.time_ns()
-    run(study, record, nodes, "--resume").wait()
+    verbs.run(study, out=record, fleet=nodes.address, insecure_fleet=True, resume=True)
 
     # On a busy machine the first may have come late, and is made again.
     since = [trial for trial in open_run(record).trials if (trial.t0_unix_ns or 0) > resumed_ns]

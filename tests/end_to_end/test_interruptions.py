@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import shutil
 import signal
-import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pytest
@@ -85,10 +85,10 @@ def write_study(folder: Path, moment: str) -> Path:
     return path
 
 
-def wait_until(is_so: Callable[[], bool], lab: subprocess.Popen[bytes], within_s: float = 60.0) -> None:
+def wait_until(is_so: Callable[[], bool], lab: BaseProcess, within_s: float = 60.0) -> None:
     until = time.monotonic() + within_s
     while not is_so():
-        assert lab.poll() is None, f"the lab ended: {lab.stderr.read().decode() if lab.stderr else ''}"
+        assert lab.is_alive(), "the lab ended"
         assert time.monotonic() < until, "the moment did not come"
         time.sleep(0.02)
 
@@ -129,10 +129,10 @@ def test_at_any_moment_of_a_trial_what_was_done_stays_and_nothing_else(
     else:
         wait_until((folder / "at-it").exists, lab)
 
-    lab.send_signal(number)
-    lab.communicate(timeout=30)
+    running.send(number, lab)
+    lab.join(30)
 
-    assert lab.returncode == CODES[number]
+    assert lab.exitcode == CODES[number]
     assert_nothing_is_left(folder)
     opened = open_run(record)
     running.assert_sound(opened)
@@ -171,9 +171,9 @@ def test_in_the_middle_of_a_build_nothing_half_made_stays(
     lab = running.start(study, folder / "run", TMPDIR=str(folder / "tmp"))
     wait_until((folder / "at-it").exists, lab)
 
-    lab.send_signal(number)
-    lab.communicate(timeout=30)
+    running.send(number, lab)
+    lab.join(30)
 
-    assert lab.returncode == CODES[number]
+    assert lab.exitcode == CODES[number]
     assert_nothing_is_left(folder)
     assert not (folder / "run").exists()

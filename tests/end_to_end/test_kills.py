@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import multiprocessing.process
 import os
 import random
 import signal
 import tempfile
 import time
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pytest
@@ -31,9 +31,8 @@ def test_thirty_kills_lose_nothing_that_was_sealed_and_leave_nothing_behind(
 def nothing_is_lost_or_left(tmp_path: Path) -> None:
     """Kill a run, and those that go on with it, at random moments."""
     dice = random.Random(SEED)
-    context = running.forked()
     study = tiny.write_study(tmp_path / "study", trials=3, duration="200ms")
-    trial_s = _seconds_a_trial(context, study, tmp_path / "whole")
+    trial_s = _seconds_a_trial(study, tmp_path / "whole")
     kills = runs = 0
 
     while kills < KILLS:
@@ -42,8 +41,7 @@ def nothing_is_lost_or_left(tmp_path: Path) -> None:
         seen: set[str] = set()
         ended = False
         while not ended:
-            lab = context.Process(target=running.run_or_resume, args=(study, record))
-            lab.start()
+            lab = running.start(study, record)
             # on average one trial is sealed between two kills
             ended = _ends_by_itself(lab, dice.uniform(0.0, 2.5 * trial_s) if kills < KILLS else 120.0, record)
             kills += not ended
@@ -60,16 +58,14 @@ def nothing_is_lost_or_left(tmp_path: Path) -> None:
     assert not list(Path(tempfile.gettempdir()).glob(f"loadlens-kills-{os.getpid()}-*"))  # scratch folders
 
 
-def _seconds_a_trial(context: running.Forked, study: Path, record: Path) -> float:
+def _seconds_a_trial(study: Path, record: Path) -> float:
     """Seconds that a trial takes on this machine now, from a run that is not killed."""
-    lab = context.Process(target=running.run_or_resume, args=(study, record))
-    lab.start()
-    assert _ends_by_itself(lab, 120.0, record)
+    assert _ends_by_itself(running.start(study, record), 120.0, record)
     trials = open_run(record).trials
     return max(t.ended_unix_ns - t.began_unix_ns for t in trials[1:]) / 1e9
 
 
-def _ends_by_itself(lab: multiprocessing.process.BaseProcess, after_s: float, record: Path) -> bool:
+def _ends_by_itself(lab: BaseProcess, after_s: float, record: Path) -> bool:
     """Wait until there is a record, let so much time pass, and kill; true if the run was over before."""
     until = time.monotonic() + 30
     while lab.is_alive() and not is_record(record) and time.monotonic() < until:
@@ -90,12 +86,12 @@ def test_a_signal_ends_in_order_and_the_rest_runs_later(tmp_path: Path, number: 
     running.wait_for_samples(tmp_path / "run")
 
     began = time.monotonic()
-    lab.send_signal(number)
-    lab.communicate(timeout=30)
+    running.send(number, lab)
+    lab.join(30)
     took = time.monotonic() - began
 
     record = open_run(tmp_path / "run")
-    assert lab.returncode == code
+    assert lab.exitcode == code
     assert took < 12  # 2 s and the grace period that a service has to end
     assert [t.status for t in record.trials] == [TrialStatus.ABORTED]
     assert record.trials[0].is_sealed
@@ -113,15 +109,15 @@ def test_a_second_signal_ends_at_once_and_the_record_opens(tmp_path: Path) -> No
     lab = running.start(study, tmp_path / "run")
     running.wait_for_samples(tmp_path / "run")
 
-    lab.send_signal(signal.SIGINT)
+    running.send(signal.SIGINT, lab)
     until = time.monotonic() + 30
     while not asked.exists():  # then it waits for a service that does not want to end
         assert time.monotonic() < until, "the service was not asked to end"
         time.sleep(0.02)
-    assert lab.poll() is None
-    lab.send_signal(signal.SIGINT)
-    lab.communicate(timeout=30)
+    assert lab.is_alive()
+    running.send(signal.SIGINT, lab)
+    lab.join(30)
 
-    assert lab.returncode == 130
+    assert lab.exitcode == 130
     assert running.left_after(tmp_path / "run", within_s=3.0) == []
     running.assert_sound(open_run(tmp_path / "run"))

@@ -68,61 +68,61 @@ def ask(url: str, path: str, **parameters: str) -> Any:
 
 # --- the part of the testbed ------------------------------------------------------------------------------
 
+TRUSTED = {  # a certificate, and how it is trusted
+    "elsewhere": Tls(ca=pem("ca"), server_name="elsewhere.test"),
+    "alone": Tls(insecure=True),
+}
 
-def test_every_replica_is_scraped_under_its_name_when_the_server_is_ready(folder: Path) -> None:
+
+def test_every_replica_is_scraped_under_its_name_and_trusted_as_the_load_trusts_it(folder: Path) -> None:
     marker = f"test-{secrets.token_hex(6)}"
     api = Service("api", START, replicas=2, ready=Ready("/"), scrape=Scrape(every_s=0.5))
-    prom = Service("prom", use="prometheus", over=("api",))
+    over_tls = [
+        Service(
+            certificate,
+            f"{START} --tls {FOLDER / certificate}.pem",
+            ready=Ready("/", tls=tls),
+            scrape=Scrape(every_s=0.5, tls=tls),
+        )
+        for certificate, tls in TRUSTED.items()
+    ]
+    prom = Service("prom", use="prometheus", over=("api", *TRUSTED))
 
-    with bed_of(api, prom, folder=folder, marker=marker) as bed:
-        bed.start()
+    with bed_of(api, *over_tls, prom, folder=folder, marker=marker) as bed:
+        bed.start()  # it is ready once it has scraped all
         url = bed.metric_servers()["prom"]
         series = ask(url, "/api/v1/query", query="up")["result"]
         owner = Path(f"/proc/{next(p.pid for p in bed.processes() if p.service == 'prom')}").stat().st_uid
         leaks = bed.stop()
 
-    labels = sorted(tuple(sorted(row["metric"].items())) for row in series)
-    assert labels == [
+    labels = {tuple(sorted(row["metric"].items())): row["value"][1] for row in series}
+    assert labels == {
         (
             ("__name__", "up"),
-            ("instance", f"api.{n}"),
-            ("job", "api"),
-            ("replica", str(n)),
-            ("service", "api"),
+            ("instance", instance),
+            ("job", job),
+            ("replica", replica),
+            ("service", job),
+        ): "1"
+        for instance, job, replica in (
+            ("api.1", "api", "1"),
+            ("api.2", "api", "2"),
+            *((certificate, certificate, "1") for certificate in TRUSTED),
         )
-        for n in (1, 2)
-    ]
-    assert {row["value"][1] for row in series} == {"1"}
+    }
     assert owner != 0 or os.geteuid() != 0
     assert leaks == ()
     assert carriers(marker) == []
-
-
-@pytest.mark.parametrize(
-    ("certificate", "tls"),
-    [("elsewhere", Tls(ca=pem("ca"), server_name="elsewhere.test")), ("alone", Tls(insecure=True))],
-)
-def test_a_target_over_tls_is_trusted_as_the_load_trusts_it(folder: Path, certificate: str, tls: Tls) -> None:
-    marker = f"test-{secrets.token_hex(6)}"
-    start = f"{START} --tls {FOLDER / certificate}.pem"
-    api = Service("api", start, ready=Ready("/", tls=tls), scrape=Scrape(every_s=0.5, tls=tls))
-    prom = Service("prom", use="prometheus", over=("api",))
-
-    with bed_of(api, prom, folder=folder, marker=marker) as bed:
-        bed.start()  # it is ready once it has scraped
-        series = ask(bed.metric_servers()["prom"], "/api/v1/query", query="up")["result"]
-
-    assert [row["value"][1] for row in series] == ["1"]
 
 
 def test_a_target_without_metrics_is_named_with_what_the_server_saw(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     marker = f"test-{secrets.token_hex(6)}"
-    api = Service("api", START, ready=Ready("/"), scrape=Scrape(path="/no-metrics"))
+    api = Service("api", START, ready=Ready("/"), scrape=Scrape(every_s=0.25, path="/no-metrics"))
     prom = Service("prom", use="prometheus", over=("api",))
     # parts that say nothing of it have little time to be ready
-    monkeypatch.setattr(testbed, "Ready", lambda path: Ready(path, within_s=14.0))
+    monkeypatch.setattr(testbed, "Ready", lambda path: Ready(path, within_s=11.0))
     bed = bed_of(api, prom, folder=folder, marker=marker)
 
     with pytest.raises(TestbedError, match=r"prom was not ready within .*the scrape of api failed: "):
@@ -159,9 +159,9 @@ entry: api
 scenarios: {{look: [{{get: /}}]}}
 trials: 1
 experiments:
-  one: {{mix: look, load: {{rate: 40/s, arrivals: constant, warmup: 1s, duration: 6s}}}}
+  one: {{mix: look, load: {{rate: 40/s, arrivals: constant, warmup: 1s, duration: 4500ms}}}}
 report:
-  window: {{from: 1s, to: 5s}}
+  window: {{from: 1s, to: 4s}}
   promql:
     received: increase(hits_total[$__range])
     rate: {{expr: "rate(hits_total[2s])", unit: 1/s, step: 500ms}}
@@ -197,14 +197,14 @@ def test_the_server_answers_the_report_as_our_own_evaluation_does_without_it(fol
     assert f"version {version} " in record.environment["parts"]["prom"]
     assert {by for _, by in theirs.values()} == {f"Prometheus {version}"}
     assert {by for _, by in own.values()} == {"Loadlens, from its scrapes"}
-    # 40 a second over the 4 s of the window; a scrape may see a request more or less than the ideal
+    # 40 a second over the 3 s of the window; a scrape may see a request more or less than the ideal
     for answers in (theirs, own):
-        assert answers["received"][0] == pytest.approx(160, abs=8)
+        assert answers["received"][0] == pytest.approx(120, abs=6)
         assert answers["rate"][0] == pytest.approx(40, abs=2)
         assert answers["threads"][0] == 7
     chart = next(c for c in report.details[0].charts if c.anchor.startswith("chart-promql"))
     assert {row["resource"] for row in chart.datasets["readings"]} == {"rate, 1/s", "threads"}
-    assert any("figures are taken from 1 s to 5 s" in limit for limit in report.limits)
+    assert any("figures are taken from 1 s to 4 s" in limit for limit in report.limits)
     (trial,) = alone.trials
     assert trial.answers()["by"] is None
     assert trial.answers()["why"] == "the study runs no Prometheus"
