@@ -21,6 +21,7 @@ from loadlens.testbed.ports import Ports
 from tests import tiny
 from tests.end_to_end import running
 from tests.oracles import histogram_log as second_reading
+from tests.scripts import ROOT
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +128,7 @@ def test_events_tell_the_life_of_a_trial_in_order(run: RunRecord) -> None:
 
 def loadlens(*arguments: str | Path, cwd: Path, **more: Any) -> subprocess.CompletedProcess[str]:
     """The command line in a process of its own; `more` goes to `subprocess.run`."""
-    home = [str(running.ROOT / "python"), os.environ.get("PYTHONPATH", "")]
+    home = [str(ROOT / "python"), os.environ.get("PYTHONPATH", "")]
     return subprocess.run(
         [sys.executable, "-m", "loadlens", *map(str, arguments)],
         cwd=cwd,
@@ -316,7 +317,7 @@ def test_no_credential_of_a_hit_reaches_its_record(server: str, tmp_path: Path) 
 
 
 def test_ctrl_c_prints_the_results_so_far_and_seals_them(server: str, tmp_path: Path) -> None:
-    home = [str(running.ROOT / "python"), os.environ.get("PYTHONPATH", "")]
+    home = [str(ROOT / "python"), os.environ.get("PYTHONPATH", "")]
     lab = subprocess.Popen(
         [
             sys.executable,
