@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from loadlens.diagnose.rules.latency.slow_periodic import assess
@@ -91,6 +92,18 @@ def test_a_period_of_scrapes_stays_open() -> None:
     assert isinstance(finding, Finding)
     (scrapes,) = (each for each in finding.counter if each.rival == "scrapes of metrics")
     assert scrapes.ruled_out is None
+
+
+def test_bursts_at_random_are_hardly_ever_alike() -> None:
+    """0.6 bursts a second in three trials of 5 s, 300 times: at most 1 % keep a distance."""
+    random = np.random.default_rng(7)
+
+    def trial(load: float) -> SlowBursts:
+        return bursts(load, *np.sort(random.uniform(0.0, 5.0, random.poisson(3.0))), longer_s=0.1)
+
+    answers = [assess(facts(beating(*(trial(load) for load in (1, 4, 16))))) for _ in range(300)]
+
+    assert sum(isinstance(answer, Finding) for answer in answers) <= 3
 
 
 def test_without_bursts_it_is_silent_and_without_trials_not_assessed() -> None:
