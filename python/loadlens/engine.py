@@ -283,9 +283,15 @@ def open_feed(path: Path, format: str) -> _engine.FeedFile:
     Raises:
         ValueError: It cannot be read, or a record is not whole; the message names file and line.
     """
-    feed = _engine.FeedFile(str(path), format)
-    if format != "jsonl":
-        _refuse_open_quotes(path, "," if format == "csv" else "\t")
+    delimiter = {"csv": ",", "tsv": "\t"}.get(format)
+    try:
+        feed = _engine.FeedFile(str(path), format)
+    except ValueError:
+        if delimiter and path.is_file():  # an open quote leaves a record without its other fields
+            _refuse_open_quotes(path, delimiter)
+        raise
+    if delimiter:
+        _refuse_open_quotes(path, delimiter)
     return feed
 
 

@@ -38,6 +38,7 @@ OPEN_QUOTE = (("f.csv", b'id,name\n1,Ann\n2,"Bo\n3,Cy\n'),)
 FEEDS = (
     Edge(FEED, 2, ("f.csv:3 to line", "a quote is not closed"), OPEN_QUOTE),
     Edge(FEED, 2, ("f.csv:2", "a quote is not closed"), (("f.csv", b'id,name\n1,"Ann\n2,"Bo"\n'),)),
+    Edge(FEED, 2, ("f.csv:2", "a quote is not closed"), (("f.csv", b'id,name\n"Ann,1\n2,Bo\n'),)),
     Edge("$L check s.yaml", 2, ("s.yaml:4", "a quote is not closed"), (*OPEN_QUOTE, ("s.yaml", STUDY_FEED))),
     Edge(
         "$L hit $U -H 'X-Name: {{f.name}}' -n 2 --feed f=f.csv -q",

@@ -179,6 +179,8 @@ def without_secrets(
             continue
         if hiding.is_header(name) and not _FILLED.fullmatch(value):
             value = variable(name, value, f"the header {name}")
+        else:  # such as a Referer
+            value = in_form.sub(hidden(f"the header {name}"), value)
         headers.append((name, value))
     user = request.user
     if any(name.lower() == "authorization" for name, _ in headers):

@@ -105,13 +105,24 @@ def _asked(step: Step) -> tuple[object, ...]:
     return step.method, step.path, step.headers, step.body, step.auth, step.expect, checks
 
 
+@pytest.mark.parametrize(
+    ("header", "variable"),
+    [
+        ("Authorization: Bearer abc123", "AUTHORIZATION"),
+        ("Referer: http://shop.example/?access_token=abc123", "ACCESS_TOKEN"),
+    ],
+)
 def test_a_secret_becomes_a_variable(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    header: str,
+    variable: str,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    load_and_study(f"{URL}/ -H 'Authorization: Bearer abc123'", folder, monkeypatch)
+    load_and_study(f"{URL}/ -H '{header}'", folder, monkeypatch)
 
     assert "abc123" not in (folder / "made.yaml").read_text()
-    assert "export AUTHORIZATION" in capsys.readouterr().err
+    assert f"export {variable}" in capsys.readouterr().err
 
 
 def test_objectives_are_kept_in_their_unit(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

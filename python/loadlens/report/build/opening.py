@@ -102,7 +102,8 @@ def _plain_figures(cases: Sequence[CaseMeasures], capacities: Sequence[CurveCapa
         return f"Undecided: {undecided[0][0]} requests ({undecided[0][1].name})."
     if not measured:
         reasons = dict.fromkeys(case.why_nothing() for case in cases)
-        return f"Nothing was measured: {'; '.join(reasons) or 'no case was run'}."
+        begin = "No trial is valid" if any(case.trials for case in cases) else "Nothing was measured"
+        return f"{begin}: {'; '.join(reasons) or 'no case was run'}."
     case = max(measured, key=lambda pair: pair[0])[1]
     kind = "response" if case.external is None else "service"
     what = "mean" if kind == "response" else "mean service time"
