@@ -16,6 +16,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
 from collections.abc import Mapping
@@ -42,6 +43,7 @@ MINUTES = 20.0  # for all of them, builds included; about eight on two cores onc
 AT_A_TIME = 2  # a quick trial mostly waits, and nothing is judged by speed
 END_WITHIN_S = 60.0  # from the first Ctrl-C to the end: services have their own time to stop
 LABS: list[subprocess.Popen[bytes]] = []  # that were begun
+OVER = threading.Event()  # Ctrl-C: no further lab begins
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,7 @@ def main() -> int:
                 for words in other_variants(verdict.name):
                     print(f"skipped {verdict.name}: {words}", flush=True)
         except BaseException:
+            OVER.set()
             pool.shutdown(wait=False, cancel_futures=True)
             for lab in LABS:
                 end(lab)
@@ -159,6 +162,8 @@ def run(name: str, record: Path, until: float) -> tuple[int | None, str]:
             env={**os.environ, "PYTHONPATH": home},
         )
         LABS.append(lab)
+        if OVER.is_set():
+            end(lab)
         try:
             code: int | None = lab.wait(timeout=max(0.0, until - time.monotonic()))
         except subprocess.TimeoutExpired:

@@ -75,20 +75,20 @@ def slow_bursts(due_s: Floats, took_s: Floats) -> Bursts | None:
         took_s: How long they took, same shape.
 
     Returns:
-        None if fewer than 20 are known, none is slow (1.5 times the median), more than 30 % are, or they come
-        in more than 100 bursts.
+        None if fewer than 20 are known, more than 30 % are slow (1.5 times the median), or they come in more
+        than 100 bursts.
     """
     if due_s.size < FEWEST_IN_BURSTS:
         return None
     usual = float(np.median(took_s))
     slow = took_s > SLOW * usual
-    if not slow.any() or slow.mean() > MOST_SLOW:
+    if slow.mean() > MOST_SLOW:
         return None
     due = due_s[slow]
-    is_first = np.concatenate([[True], np.diff(due) > took_s.max()])
+    is_first = np.diff(due, prepend=-np.inf) > took_s.max()
     if is_first.sum() > MOST_BURSTS:
         return None
-    longer = float(took_s[slow].mean()) - usual
+    longer = float(took_s[slow].mean()) - usual if slow.any() else 0.0
     return Bursts(due[is_first], longer, int(slow.sum()), due_s.size, usual)
 
 

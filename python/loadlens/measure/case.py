@@ -126,11 +126,31 @@ class CaseMeasures:
 
     @cached_property
     def failed_share(self) -> Figure:
-        """Share of the ended requests that did not end as expected."""
+        """Share of the ended requests that did not end as expected.
+
+        Time-outs may outlast a trial: where requests failed that were under way at its end, all that ended
+        then count as well.
+        """
         if self.external is not None and not self.counts_successes:
             return self.external.not_reported("failed.share", NO_SUCCESSES)
-        return self.share_figure(
+        share = self.share_figure(
             "failed.share", [(load.not_ok, load.ok + load.not_ok) for load in self.loads]
+        )
+        failed, later = (sum(trial.later[i] for trial in self.usable) for i in (0, 1))
+        if not failed or not isinstance(share, Estimate):
+            return share
+        ended = sum(float((load.ok + load.not_ok).sum()) for load in self.loads)
+        whole = ended + later
+        low, high = (
+            None if end is None else (end * ended + failed) / whole for end in (share.low, share.high)
+        )
+        return replace(
+            share,
+            point=(share.point * ended + failed) / whole,
+            low=low,
+            high=high,
+            samples=int(whole),
+            method=f"{share.method}; with what ended after the measured part",
         )
 
     @property

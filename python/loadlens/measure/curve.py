@@ -57,7 +57,7 @@ def _undisturbed(curve: Curve, saturation: load.Saturation, usable: Sequence[Ste
     most, top = OTHERS_MATTER * curve.cores_allotted, usable[-1]
     is_full = saturation.verdict != "underdriven"
     plateau = [step for step in usable if is_full and step.load >= saturation.plateau_from]
-    return next((step for step in reversed(plateau) if (others_of(step) or 0.0) < most), top)
+    return next((step for step in reversed(plateau) if used_by_others(curve, step) < most), top)
 
 
 def others_of(step: Step) -> float | None:
@@ -269,11 +269,6 @@ def _mean(values: tuple[float, ...]) -> float:
 def failed_share(step: Step) -> float:
     """Share of the requests of the load that did not end as expected."""
     return step.failed_count / step.issued if step.issued else 0.0
-
-
-def failed_to_the_end(step: Step) -> tuple[int, int]:
-    """Failed and ended requests, with those that were under way at the end of the trial and failed then."""
-    return step.failed_count + step.failed_later, (step.issued or 0) + step.failed_later
 
 
 def coming_share(received: ReceivedWatch | None) -> float | None:

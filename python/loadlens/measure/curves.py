@@ -242,7 +242,6 @@ def _step(case: CaseMeasures, idle: Mapping[str, float | None], work_s: float) -
         issued=case.issued,
         failed=case.failed_share,
         failed_count=case.failed_count,
-        failed_later=sum(trial.failed_later for trial in case.usable),
         failures=failure_modes(case),
         probes=tuple(_probe(case, name, idle.get(name), work_s) for name in case.probe_names),
         processes=processes_of(case),

@@ -40,7 +40,7 @@ from loadlens.model.counters import Counters, StreamCounters
 from loadlens.model.facts import PortsWatch
 from loadlens.model.result import Generator, StreamResult
 from loadlens.model.study import Window
-from loadlens.model.trial import TrialStatus
+from loadlens.model.trial import Outcome, TrialStatus
 from loadlens.signals.read import (
     balancer_log,
     collectors,
@@ -241,7 +241,7 @@ class TrialMeasures:
     steady: Steadiness | Insufficient
     pauses: Pauses | Insufficient  # of the load
     failures: tuple[failures.Failure, ...] = ()
-    failed_later: int = 0  # requests of the load that failed after the measured part
+    later: tuple[int, int] = (0, 0)  # failed, and ended, of the load after the measured part
     resources: resources.Resources = field(default_factory=resources.Resources)
     served: server_log.Served = field(default_factory=server_log.Served)
     damage: str = ""  # why its files could not be read
@@ -321,6 +321,19 @@ def unless_damaged(
         return nothing(source, f"{fault.message} ({fault.where})" if fault.where else fault.message)
 
 
+def _later(source: TrialSource, stream: int, recorded: Counters) -> tuple[int, int]:
+    """Count what was under way at the end of the measured part: failed and ended; nothing if none failed."""
+    grid = grid_of(recorded)
+    if grid is None or not failures.has_any(source.result):
+        return 0, 0
+    end_s = float(grid.edges_s[-1])
+    outcomes = set(Outcome) - failures.NOT_ENDED
+    rows = log_rows.ended(source, ("thinned",), end_s, log_rows.FOREVER_S, stream=stream, outcomes=outcomes)
+    counts = log_rows.stands_for(rows)
+    failed = int(counts[rows["outcome"].to_numpy() != int(Outcome.OK)].sum())
+    return (failed, int(counts.sum())) if failed else (0, 0)
+
+
 def nothing(source: TrialSource, damage: str = "") -> TrialMeasures:
     """A trial of which nothing is known, and why."""
     why = Insufficient(damage or "it never ran")
@@ -349,11 +362,7 @@ def _measure(source: TrialSource, window: Window) -> TrialMeasures:
         grid=grid,
         streams=streams,
         failures=failures.read(source, plans, begin, end),
-        failed_later=sum(
-            failure.count
-            for failure in failures.read(source, plans, end, log_rows.FOREVER_S)
-            if load is not None and failure.stream == load.plan.name
-        ),
+        later=(0, 0) if load is None else _later(source, load.plan.index, recorded),
         steady=Insufficient("no load") if load is None else steadiness_of(load, grid, paused),
         pauses=paused,
         connected=None

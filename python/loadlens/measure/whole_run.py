@@ -70,7 +70,9 @@ def measured(record: RunSource, measure_trial: MeasureTrial | None = None) -> Me
     groups = gather(before_collapse(cases))
     looks = [case for group in groups if group.purpose == "dense" for case in group.cases]
     curves = tuple(
-        _with_shapes(curve_of(group, cores), group, looks, cases) for group in groups if group.is_curve
+        _with_shapes(curve_of(group, cores), group, looks, cases, record.trials)
+        for group in groups
+        if group.is_curve
     )
     stacks = {
         group.label: sampled
@@ -123,7 +125,11 @@ def _with_thread_places(curve: Curve, sampled: Sequence[StackSamples]) -> Curve:
 
 
 def _with_shapes(
-    curve: Curve, group: CurveCases, looks: Sequence[CaseMeasures], everything: Sequence[CaseMeasures]
+    curve: Curve,
+    group: CurveCases,
+    looks: Sequence[CaseMeasures],
+    everything: Sequence[CaseMeasures],
+    run: Sequence[TrialSource],
 ) -> Curve:
     """Return a curve with the findings on its single requests and on growth; `looks` have dense probes."""
     outside = group.cases[0].plan.outside
@@ -138,7 +144,7 @@ def _with_shapes(
         slowdowns=growth.slowdowns(group.cases, everything),
         failed=failed_at_once(levels),
         ended=ended_levels(levels, group.cases),
-        lost=lost(levels, group.cases),
+        lost=lost(levels, group.cases, run),
     )
 
 

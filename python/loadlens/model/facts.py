@@ -473,7 +473,6 @@ class Step:
     statuses: tuple[tuple[int, int], ...] = ()  # status -> answers of the load in the measured part
     stuck: StuckWatch | None = None
     jams: tuple[Jam, ...] = ()  # of all trials
-    failed_later: int = 0  # after the measured part, under way at its end; a time-out may outlast a trial
     timed_out: int | None = 0  # by the client; none: what made the load does not say
     connections: ConnectionWatch | None = None
     longest_gap_s: float | None = None  # without an answer of the load, worst trial

@@ -15,7 +15,7 @@ from loadlens.diagnose.capacity import GENERATOR, WAITED, most_of
 from loadlens.diagnose.code_places import code_evidence
 from loadlens.diagnose.rules.capacity_limits import healthy, saturation_plateau
 from loadlens.estimate.interval import Insufficient
-from loadlens.measure.curve import capacity_of, failed_to_the_end, succeeded
+from loadlens.measure.curve import capacity_of, succeeded
 from loadlens.measure.other_answers import levels_of
 from loadlens.measure.services.request_counters import scraped
 from loadlens.measure.source import study_of
@@ -446,19 +446,10 @@ def _rung(curve: Curve, step: Step) -> Rung:
         mean=step.response.mean,
         p50=step.response.p50,
         p99=step.response.p99,
-        failed=_failed(step),
+        failed=step.failed,
         cpu_cores=step.server_cores if step.processes else None,
         probe=paid,
     )
-
-
-def _failed(step: Step) -> Figure:
-    """Return the share that failed, with what was under way at the end of the trial and failed then."""
-    if not step.failed_later or step.issued is None:
-        return step.failed
-    failed, ended = failed_to_the_end(step)
-    method = "exact count, with what failed after the measured part"
-    return Estimate("failed.share", "share", failed / ended, None, None, step.trials, ended, method)
 
 
 def _ended_early(record: RunRecord, study: PlannedStudy) -> list[Rung]:

@@ -16,7 +16,7 @@ obstacle ends the climb and is named.
 When requests fail at a level, the search backs off: to a level between it and the highest one that was
 served, then to repeats of the highest one that was served, and to the frequent probes. A service that fails
 where it served as many users or more before has not recovered, and is left alone once its threads were
-sampled. Answers of 503 that come after a long wait are failures: a refusal is quick.
+sampled. Answers of 429 and 503 that come after a long wait are failures: a refusal is quick.
 
 A service that refuses requests does so fast, so users who retry without a pause produce mostly refusals. Once
 a tenth is refused, or the rate cap ends the load because requests fail or are answered far faster than
@@ -409,7 +409,14 @@ def _after_harm(
     served_before = max(
         (t.users for t in seen[:first] if t.kind == "climb" and t.end == "complete"), default=0
     )
-    again = next((trial for trial in harmful if trial.users <= served_before), None)
+    again = next(
+        (
+            trial
+            for trial in harmful
+            if trial.users <= served_before and (trial is not harmful[0] or _is_all_lost(trial))
+        ),
+        None,
+    )
     sampled = stacks_levels(seen, bounds, is_kept=False) if samples_stacks else ()
     if again is not None and (now := _harm(again, bounds)) is not None:
         began = _harm(harmful[0], bounds)
@@ -436,6 +443,10 @@ def _after_harm(
     if isinstance(capacity, load.Saturation) and capacity.verdict != "underdriven":
         end = Stop("fails_beyond", f"{capacity.reason}, and beyond: {end.words}")
     return end if is_done else _affordable(dense, seen, left_s) or end
+
+
+def _is_all_lost(trial: Outcome) -> bool:
+    return trial.kind == "climb" and trial.failed_share >= 1
 
 
 def with_vain_waits_failed(trial: Outcome, seen: Sequence[Outcome]) -> Outcome:

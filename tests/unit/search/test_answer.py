@@ -90,18 +90,6 @@ def growing(upto: int = 8) -> Curve:
     return build.curve(*steps, think=0.0, label="ladder")
 
 
-def test_what_failed_after_its_trial_is_in_the_share_that_failed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """2 of 198 in the trial and 2 more: 4 of 200."""
-    built = growing()
-    last = replace(built.steps[-1], issued=198, failed_count=2, failed_later=2)
-    curve = replace(built, steps=(*built.steps[:-1], last))
-
-    rung = explained(build.facts(curve), monkeypatch, because="budget", words="").ladder[-1]
-
-    assert isinstance(rung.failed, Estimate)
-    assert (rung.failed.point, rung.failed.samples) == (0.02, 200)
-
-
 # --- capacity ----------------------------------------------------------------------------------------------
 
 

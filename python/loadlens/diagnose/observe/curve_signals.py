@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from loadlens.diagnose import grading
 from loadlens.estimate import saturation as load
-from loadlens.measure.curve import completed, waits_for_cores
+from loadlens.measure.curve import completed, waits_for_cores, working
 from loadlens.measure.thresholds import SERVICE_WAITS
 from loadlens.model.facts import Curve, ProcessWatch, Step
 from loadlens.present import numbers
@@ -23,7 +23,8 @@ def accepts_signal(curve: Curve, step: Step, servers: int, service_s: float) -> 
     """Require that connections are accepted while others are served, as by an event loop; none if not read.
 
     A loop may accept a single connection between two rounds of requests, as Node's does: many of them wait,
-    and more are served in turns than a worker has that stays with its connection until it is closed.
+    and more are served in turns than a worker has that stays with its connection until it is closed. Behind a
+    program that passes requests on, connections say nothing of these servers.
 
     Args:
         servers: Loops, or processes with one.
@@ -31,7 +32,8 @@ def accepts_signal(curve: Curve, step: Step, servers: int, service_s: float) -> 
     """
     kernel, others = step.kernel, step.load - servers
     served = step.connections.served if step.connections is not None else 0
-    if curve.is_closed and served > SEVERAL * servers:
+    is_behind = bool(step.balances) or any(process.is_called for process in working(step))
+    if curve.is_closed and not is_behind and served > SEVERAL * servers:
         return [grading.stated("loop.accepts", True, text=f"{served} connections are served in turns")]
     if kernel is None or kernel.unaccepted is None or not curve.is_closed or others < FEWEST_OTHERS:
         return []

@@ -47,7 +47,7 @@ class Full:
 
     @property
     def top(self) -> Step:
-        """The highest load that other programs left alone."""
+        """The highest load."""
         return self.steps[-1]
 
     @property
@@ -96,9 +96,7 @@ def full(curve: Curve) -> Full | NoPlateau | Insufficient:
     if capacity.saturation.verdict == "underdriven":
         return NoPlateau(f"no plateau on {curve.label}: {capacity.saturation.reason}")
     measured = [s for s in curve.steps if s.throughput_trials and min(s.throughput_trials) > 0]
-    steps = tuple(
-        s for s in measured if capacity.saturation.plateau_from <= s.load <= capacity.undisturbed.load
-    )
+    steps = tuple(s for s in measured if s.load >= capacity.saturation.plateau_from)
     first, rate = curve.steps[0], rate_of(steps[-1])
     mean = alone_of(curve)
     alone = figures.interval_of(mean)

@@ -9,18 +9,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
+from typing import Final
 
 from loadlens.measure.case import CaseMeasures
 from loadlens.measure.requests import failures, jams
 from loadlens.measure.requests.failures import Failure
 from loadlens.measure.requests.log_rows import FOREVER_S
-from loadlens.measure.source import streams_of
+from loadlens.measure.requests.shapes import life_of
+from loadlens.measure.source import TrialSource, streams_of
 from loadlens.measure.trial import TrialMeasures
 from loadlens.model.facts import EndedLevel, LostWatch
 from loadlens.model.finding import Estimate
 from loadlens.model.result import RequestCounts
 from loadlens.model.trial import TrialStatus
 from loadlens.signals.read import log_lines
+
+SERVED: Final = 0.9  # of the requests that ended: the service supports that load
 
 
 def ended_levels(cases: Sequence[CaseMeasures], kept: Sequence[CaseMeasures]) -> tuple[EndedLevel, ...]:
@@ -36,23 +40,33 @@ def ended_levels(cases: Sequence[CaseMeasures], kept: Sequence[CaseMeasures]) ->
     return tuple(sorted((level for level in levels if level), key=lambda level: level.load))
 
 
-def lost(cases: Sequence[CaseMeasures], kept: Sequence[CaseMeasures]) -> LostWatch | None:
+def lost(
+    cases: Sequence[CaseMeasures], kept: Sequence[CaseMeasures], run: Sequence[TrialSource]
+) -> LostWatch | None:
     """Return what became of requests from the trial on after which none succeeded.
 
     Args:
         cases: Levels of one curve with all their trials.
         kept: Those that the curve is made of, with the trials that give figures.
+        run: All trials of the record, whatever they are for.
 
     Returns:
-        None if the last ones succeeded, or if nothing as heavy was ever served.
+        None if a request succeeded later, or if no load as heavy was served, by the same processes.
     """
     trials = sorted(
         (trial for case in cases for trial in case.trials if _is_whole(trial) and _counts(trial).ended),
         key=lambda trial: trial.source.began_unix_ns,
     )
+    trials = [trial for trial in trials if life_of(trial) == life_of(trials[-1])]
     since = list(takewhile(lambda trial: not _counts(trial).ok, reversed(trials)))
-    before = trials[: len(trials) - len(since)]
+    before = [
+        trial
+        for trial in trials[: len(trials) - len(since)]
+        if _counts(trial).ok >= SERVED * _counts(trial).ended
+    ]
     if not since or not before or max(map(_load, before)) < min(map(_load, since)):
+        return None
+    if any(_has_succeeded(trial) for trial in run if trial.began_unix_ns > since[-1].source.began_unix_ns):
         return None
     parts = _failures(since)
     if not parts:
@@ -65,6 +79,10 @@ def lost(cases: Sequence[CaseMeasures], kept: Sequence[CaseMeasures]) -> LostWat
         mode=max(modes, key=lambda mode: mode.count),
         log_signs=log_lines.signs(failures.logs_of(t.source for t in since), _answers(since, parts)),
     )
+
+
+def _has_succeeded(trial: TrialSource) -> bool:
+    return trial.result is not None and trial.result.load is not None and trial.result.load.requests.ok > 0
 
 
 def _success_s(kept: Sequence[CaseMeasures]) -> float | None:

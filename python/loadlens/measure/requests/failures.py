@@ -91,7 +91,7 @@ def logs_of(sources: Iterable[TrialSource]) -> Iterator[str]:
 
 def read(source: TrialSource, plans: Sequence[StreamPlan], begin: float, end: float) -> tuple[Failure, ...]:
     """Gather the failures of the measured part from the sample log; counts allow for thinning."""
-    if source.result is None or not _has_failures(source.result):
+    if not has_any(source.result):
         return ()
     rows = ended(source, COLUMNS, begin, end, outcomes=set(Outcome) - NOT_FAILURES)
     failures = []
@@ -161,7 +161,10 @@ def as_ab_counts(source: TrialSource, stream: int, step: int | None, edges: Floa
     )
 
 
-def _has_failures(result: EngineResult) -> bool:
+def has_any(result: EngineResult | None) -> bool:
+    """True if any request failed or got an answer that was not expected."""
+    if result is None:
+        return False
     if result.external is not None:
         return bool(result.external.requests.failed or result.external.requests.unexpected_status)
     return any(stream.requests.bad for stream in result.streams)

@@ -133,7 +133,7 @@ def _again(
 
 
 def _bursts(of: _Columns, own: Bools) -> pauses.Bursts | None:
-    which = np.flatnonzero(own)
+    which = np.flatnonzero(own & ~of.is_first)
     which = which[np.argsort(of.due_s[which], kind="stable")]
     return pauses.slow_bursts(of.due_s[which], of.took_s(which))
 

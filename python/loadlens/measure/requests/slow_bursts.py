@@ -44,7 +44,7 @@ def slow_bursts(cases: Sequence[CaseMeasures], dense: Sequence[CaseMeasures]) ->
                 usual_s=bursts.usual_s,
             )
             for load, bursts in seen
-            if bursts.usual_s <= CALM * least_s
+            if bursts.slow and bursts.usual_s <= CALM * least_s
         ]
     return tuple(bursts_of)
 

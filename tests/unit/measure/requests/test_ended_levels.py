@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from loadlens.measure import whole_run
 from loadlens.model.facts import Curve
+from loadlens.model.finding import Estimate
 from loadlens.model.trial import TrialStatus
 from tests.unit.measure.records import Run, record
 from tests.unit.whatif import services
@@ -30,7 +33,7 @@ def run() -> Run:
     made = record(service, users=(1, 5, 20), trials=2)
     for trial in made.trials:
         is_after = trial.case.slug == made.trials[2].case.slug and trial.block == 2
-        trial.began_unix_ns = 100 if is_after else trial.position
+        trial.began_unix_ns, trial.t0_monotonic_ns = 100 if is_after else trial.position, 1
         if is_after or trial.case.slug == made.trials[-1].case.slug:
             trial.status = TrialStatus.ABORTED
     return made
@@ -68,6 +71,19 @@ def test_loads_that_were_served_before_and_are_no_more_are_lost() -> None:
     assert lost.sign("pool") is not None
 
 
+def test_nothing_is_lost_where_services_begin_anew_or_serve_later() -> None:
+    """The last trial has a start of its own; or another, such as one for stacks, succeeds after it."""
+    anew, later = run(), run()
+    (last,) = (trial for trial in anew.trials if trial.began_unix_ns == 100)
+    last.t0_monotonic_ns = None
+    first = later.trials[0]
+    later.trials.append(replace(first, case=replace(first.case, slug="stacks"), began_unix_ns=101))
+
+    for made in (anew, later):
+        (built,) = whole_run.facts(made).curves
+        assert built.lost is None
+
+
 def test_nothing_is_lost_where_only_loads_fail_that_were_never_served() -> None:
     """Without the last trial of 5 users."""
     made = run()
@@ -83,7 +99,7 @@ def test_ended_trials_give_no_figures() -> None:
     assert not any(step.failures for step in curve().steps)
 
 
-def test_requests_that_fail_after_the_measured_part_are_known_and_are_no_figure() -> None:
+def test_requests_that_fail_after_the_measured_part_are_in_the_share_that_failed() -> None:
     """Three requests of 5 users are under way at the end, 15 s, and end with 504 up to 10 s later."""
 
     def gives_up(load: services.Load, _: int) -> services.Trace:
@@ -94,9 +110,15 @@ def test_requests_that_fail_after_the_measured_part_are_known_and_are_no_figure(
         early = [request for request in trace.requests if request.done < 14.0]
         return replace(trace, requests=[*early, *late])
 
-    (built,) = whole_run.facts(record(gives_up, users=(1, 5), trials=1)).curves
+    made = record(gives_up, users=(1, 5), trials=1)
+    (built,) = whole_run.facts(made).curves
+    trace = made.trials[1].trace
+    assert trace is not None
+    measured = sum(5.0 <= request.done < 14.0 and request.stream == 0 for request in trace.requests)
 
-    assert [(step.load, step.failed_count, step.failed_later) for step in built.steps] == [
-        (1, 0, 0),
-        (5, 0, 3),
-    ]
+    assert [step.failed_count for step in built.steps] == [0, 0]
+    one, five = (step.failed for step in built.steps)
+    assert isinstance(one, Estimate)
+    assert isinstance(five, Estimate)
+    assert (one.point, five.samples) == (0.0, measured + 3)
+    assert five.point == pytest.approx(3 / (measured + 3))

@@ -27,7 +27,6 @@ from loadlens.diagnose.driver import Answer, Claim, Lacking, Nothing, Words, ass
 from loadlens.diagnose.rules.capacity_limits import saturation_plateau
 from loadlens.diagnose.rules.measurement import load_underdriven
 from loadlens.measure import figures
-from loadlens.measure.curve import failed_to_the_end
 from loadlens.measure.thresholds import FEW_FAIL
 from loadlens.model.facts import Curve, Facts, Step
 from loadlens.model.finding import Estimate, Finding, Grade, NotAssessed
@@ -61,8 +60,12 @@ def observe(facts: Facts, others: Sequence[Answer]) -> Sequence[HighestLoad] | L
     failed = [gate for gate in facts.gates if gate.passed is False]
     if failed:
         return Nothing(f"gate {failed[0].name} failed: {failed[0].text}")
-    counts = {s.label: failed_to_the_end(s) for curve in facts.curves for s in curve.steps if s.issued}
-    shares = {label: count / ended for label, (count, ended) in counts.items()}
+    shares = {
+        step.label: step.failed.point
+        for curve in facts.curves
+        for step in curve.steps
+        if isinstance(step.failed, Estimate)
+    }
     worst = max(shares, key=lambda label: shares[label], default="")
     if shares.get(worst, 0.0) > FEW_FAIL:
         return Nothing(f"{percent(shares[worst])} of the requests fail at {worst}")

@@ -10,8 +10,8 @@ of a trial, of which 80 % lie within 10 % of their median or of that of their le
 without the length of the bursts; seen at two levels of which one has twice the load of the other, and where
 they come hardly sooner. The slow requests take 2 % of that distance longer than usual.
 
-**Ruled out by.** A distance that is usual for scrapes of metrics leaves it open that they make requests slow.
-A generator that is late, and other programs on the same machine.
+**Ruled out by.** A distance that is usual for scrapes of metrics: they may make requests slow, and then it is
+suspected at most. A generator that is late, and other programs on the same machine.
 
 **Thresholds.** Of bursts at random in three trials 4 in a thousand are as alike where there are 5 or 6
 distances, and fewer with more. Two levels: what happens once in so many requests comes twice as often under
@@ -50,6 +50,7 @@ FEWEST_OF_LEVEL = 3  # distances, to be compared with each other
 LOADS = 2.0  # times a lighter load
 SOONER = 1.5  # times: what happens once in so many requests would come LOADS times as soon
 MATTERS = 0.02  # of the distance
+OFF = 0.01  # of it: how well the median of a few is known
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +84,22 @@ class Beating:
         return float(np.median([each.gap_s for each in self.distances]))
 
     @property
+    def between(self) -> list[Distance]:
+        """The same distances without what the slow requests of that trial take longer."""
+        return [replace(each, gap_s=each.gap_s - each.longer_s) for each in self.distances]
+
+    @property
     def alike(self) -> float:
         """Share of the distances near their median, or that of their level; without bursts if more."""
-        own = [replace(each, gap_s=each.gap_s - each.longer_s) for each in self.distances]
-        return max(_alike(self.distances), _alike(own))
+        return max(_alike(self.distances), _alike(self.between))
 
     @property
     def is_of_time(self) -> bool:
-        """True if another level has twice the load and bursts do not come so much sooner there."""
-        levels = sorted(_by_load(self.distances).items())
+        """True if another level has twice the load and bursts follow each other hardly sooner there.
+
+        Bursts themselves are left out: they may be long beside what lies between them.
+        """
+        levels = sorted(_by_load(self.between).items())
         return any(
             high >= LOADS * low and np.median(there) >= np.median(here) / SOONER
             for (low, here), (high, there) in itertools.combinations(levels, 2)
@@ -148,6 +156,7 @@ def claim(facts: Facts, seen: Beating) -> Claim | Nothing:
         return Nothing(f"{count} distances between bursts of slow requests: needs {FEWEST}")
     every, longer = numbers.with_unit(every_s, "s"), numbers.with_unit(longer_s, "s")
     loads, share = [trial.load for trial in seen.trials], numbers.percent(seen.share)
+    unit = " users" if seen.curve.is_closed else "/s"
     signals = [
         grading.stated(
             "slow.distance",
@@ -160,9 +169,9 @@ def claim(facts: Facts, seen: Beating) -> Claim | Nothing:
         grading.stated(
             "slow.loads",
             seen.is_of_time,
-            text=f"seen at {min(loads):g} to {max(loads):g} users (limit {LOADS:g} times), and not sooner "
+            text=f"seen at {min(loads):g} to {max(loads):g}{unit} (limit {LOADS:g} times), and hardly sooner "
             "with more: time makes them, not the number of requests",
-            chip=f"at {min(loads):g} to {max(loads):g} users",
+            chip=f"at {min(loads):g} to {max(loads):g}{unit}",
         ),
         grading.stated(
             "slow.longer",
@@ -173,10 +182,11 @@ def claim(facts: Facts, seen: Beating) -> Claim | Nothing:
             value=longer_s,
         ),
     ]
+    scrapes = service_pauses.scrapes_rival(every_s, OFF * every_s)
+    signals.append(grading.stated("slow.no-scrape", scrapes.ruled_out, text=scrapes.text))
     steps = [step for step in seen.curve.steps if step.load in loads]
     worst = max(steps, key=lambda step: step.other_cores or 0.0, default=seen.curve.steps[0])
     rivals = [
-        service_pauses.scrapes_rival(every_s, NEAR * every_s),
         grading.generator_rival(worst),
         grading.interference_rival(worst, facts.cores),
     ]

@@ -185,7 +185,8 @@ def _dropped_rivals(stuck: float, step: Step) -> Iterator[Counter]:
     """Weigh connections that the kernel drops: who is dropped tries again after 1, 3, 7 s and more."""
     drops = None if step.kernel is None else step.kernel.listen_drops
     if drops is not None:
-        text = f"{drops:,.0f} drops of new connections"
+        drops /= max(1, step.trials)
+        text = f"{drops:,.3g} drops of new connections in a trial"
         yield grading.rival("connections that were dropped", text, drops < stuck)
 
 

@@ -4,12 +4,15 @@
 a semaphore, a lock. On some path it is not given back: an error, an early return, a call that is cancelled.
 Once all are lost, every request waits for one in vain, however few users there are.
 
-**Needs.** From one trial on to the end of the run no request succeeds, 3 or more, although as heavy a load
-was served before. They end with an answer of the service, most of them within 10 % of the same time, which is
-at least five times as long as half of the successes took: they wait, and a time-out ends it.
+**Needs.** From one trial on to the end of the run no request succeeds, 3 or more, although most requests of
+as heavy a load were served before, by the same processes. They end with an answer of the service, most of
+them within 10 % of the same time, which is at least five times as long as half of the successes took: they
+wait, and a time-out ends it. The service itself names a pool, in its log or its answers; else the finding is
+suspected.
 
-**Ruled out by.** Failures that come as fast as answers: a service that turns requests away. Something that it
-calls and that stopped looks the same, unless the service itself names a pool (in its log or its answers).
+**Ruled out by.** Failures that come as fast as answers: a service that turns requests away. Statuses of a
+quota (429) and of something behind a proxy that does not answer (502, 504). Something that the service calls
+and that stopped may keep its connections, too: more than probable it never is.
 
 **Thresholds.** 3 requests and 10 %: as for other time-outs. Five times: a refusal is faster than a success.
 
@@ -28,7 +31,7 @@ from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, on_curve
 from loadlens.diagnose.observe.vain_waits import FEWEST_FOR_A_PILE, PILED
 from loadlens.model.facts import Curve, Facts, LostWatch
-from loadlens.model.finding import Counter, Grade
+from loadlens.model.finding import Grade
 from loadlens.present import numbers, words
 
 ID = "places.lost"
@@ -41,6 +44,7 @@ EXPLAINS: tuple[str, ...] = (
     "shed.overload",
 )
 
+OF_OTHERS = (429, 502, 504)  # RFC 6585, RFC 9110
 WAITS = 5.0  # times as long as half of the successes took
 
 
@@ -65,31 +69,33 @@ def claim(_: Facts, lost: Lost) -> Claim | Nothing:
     watch, mode = lost.watch, lost.watch.mode
     if not mode.status:
         return Nothing("the service does not answer any more")
+    if mode.status in OF_OTHERS:
+        return Nothing(f"{mode.status} says that a quota is used up, or that another service does not answer")
     if mode.median_s is None or mode.success_median_s is None:
         return Nothing("how long failures and successes take was not kept")
     took, usual = (numbers.with_unit(each, "s") for each in (mode.median_s, mode.success_median_s))
-    is_pile = mode.pile is not None and mode.pile >= PILED
+    pile = (mode.pile or 0.0) * mode.count / watch.failed
+    named = watch.sign("pool")
     at = words.users(watch.load) if lost.curve.is_closed else f"{watch.load:g}/s"
     signals = [
         grading.stated(
             "errors.stay",
-            watch.failed >= FEWEST_FOR_A_PILE,
+            mode.count >= FEWEST_FOR_A_PILE,
             text=f"all {watch.failed:,} requests from then on fail, at {at} too; as much was served before",
             chip="does not recover",
             value=float(watch.served),
         ),
         grading.stated(
             "errors.pile",
-            is_pile and mode.median_s >= WAITS * mode.success_median_s,
-            text=f"{numbers.percent(mode.pile or 0.0)} of them end within 10 % of {took} (limit "
+            pile >= PILED and mode.median_s >= WAITS * mode.success_median_s,
+            text=f"{numbers.percent(pile)} of them end within 10 % of {took} (limit "
             f"{numbers.percent(PILED)}), half of the successes within {usual} (limit {WAITS:g} times)",
             chip=f"fail after {took}",
             value=mode.median_s,
         ),
     ]
-    named = watch.sign("pool")
-    if named is not None:
-        signals.append(grading.stated("server.log", True, text=named.text, chip=named.chip))
+    pool = "neither its log nor its answers name a pool" if named is None else named.text
+    signals.append(grading.stated("server.log", True if named is not None else None, text=pool))
 
     def texts(grade: Grade) -> Words:
         verb = "may not be" if grade is Grade.SUSPECTED else "is not"
@@ -104,14 +110,8 @@ def claim(_: Facts, lost: Lost) -> Claim | Nothing:
             unknown=() if named is not None else ("what it is that requests wait for",),
         )
 
-    return on_curve(lost.curve, signals, [_called(lost)], texts, cap=Grade.PROBABLE)
-
-
-def _called(lost: Lost) -> Counter:
-    name, sign = "something it calls that stopped", lost.watch.sign("pool")
-    if sign is not None:
-        return grading.rival(name, "the service names its pool", True)
-    return grading.rival(name, "what it calls was not looked at", None)
+    called = grading.rival("something it calls that stopped", "what it calls was not looked at", None)
+    return on_curve(lost.curve, signals, [called], texts, cap=Grade.PROBABLE)
 
 
 assess = assessing(ID, TITLE, observe, claim)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from loadlens.diagnose.rules.capacity_limits.healthy import assess_after
 from loadlens.model.facts import Gate
 from loadlens.model.finding import Absent, Finding, Grade, NotAssessed
@@ -41,9 +43,9 @@ def test_a_failed_gate_keeps_it_silent() -> None:
     assert "3 requests missing" in answer.reason
 
 
-def test_requests_that_fail_after_their_trial_count() -> None:
-    """3 of 103: a time-out of 10 s ends them, and the trial takes 5 s."""
-    waiting = step(4, 4 / 1.01, 0.01, processes=(process(0.5),), issued=100, failed_later=3)
+def test_a_service_some_requests_of_which_fail_is_not_called_healthy() -> None:
+    share = estimate(0.029, unit="share")
+    waiting = replace(step(4, 4 / 1.01, 0.01, processes=(process(0.5),)), failed=share)
     quiet = curve(step(1, 1.0, 0.01, processes=(process(0.5),)), waiting, think=1.0)
 
     answer = assess_after(facts(quiet, gates=PASSED), SILENT)

@@ -84,14 +84,26 @@ def test_a_late_generator_removes_it_and_other_programs_leave_it_open() -> None:
     assert others.ruled_out is None
 
 
-def test_a_period_of_scrapes_stays_open() -> None:
-    """Every 5 s."""
-    trials = [bursts(load, 1.0, 6.0, 11.0, 16.0) for load in (1, 4)]
-    finding = assess(facts(beating(*trials)))
+def test_a_period_of_scrapes_is_suspected() -> None:
+    """Every 5 s; every 5.2 s no scraper comes."""
 
-    assert isinstance(finding, Finding)
-    (scrapes,) = (each for each in finding.counter if each.rival == "scrapes of metrics")
-    assert scrapes.ruled_out is None
+    def every(seconds: float) -> Finding:
+        trials = [bursts(load, *(1.0 + seconds * n for n in range(4))) for load in (1, 4)]
+        finding = assess(facts(beating(*trials)))
+        assert isinstance(finding, Finding)
+        return finding
+
+    assert every(5.0).grade is Grade.SUSPECTED
+    assert every(5.2).grade is Grade.PROBABLE
+
+
+def test_what_stops_all_once_in_so_many_requests_is_not_of_time() -> None:
+    """1 s for each 100 requests of 5 ms: 0.5, 0.25 and 0.125 s of service in between, by hand."""
+    trials = [
+        bursts(users, *((1.0 + 0.5 / users) * n for n in range(4)), longer_s=1.0) for users in (1, 2, 4)
+    ]
+
+    assert isinstance(assess(facts(beating(*trials))), Absent)
 
 
 def test_bursts_at_random_are_hardly_ever_alike() -> None:

@@ -47,8 +47,9 @@ def test_a_service_that_answered_others_since_did_not_pause(since: int, *, ruled
     assert finding.counter[0].ruled_out is ruled_out
 
 
-@pytest.mark.parametrize(("drops", "kind"), [(2.0, Finding), (3.0, Absent)])
+@pytest.mark.parametrize(("drops", "kind"), [(8.0, Finding), (9.0, Absent)])
 def test_users_whose_connections_were_dropped_are_not_stuck(drops: float, kind: type) -> None:
+    """3 stuck users in each of three trials, and so many drops in all of them."""
     built = level(64, 3, 3)
     kernel = KernelWatch(None, None, drops, 0.0, 0.0)
     steps = (built.steps[0], replace(built.steps[1], kernel=kernel))

@@ -169,7 +169,7 @@ def test_a_full_machine_may_be_the_limit() -> None:
 
 
 def among_others(*, before: float, queued: float) -> Curve:
-    """Return a lock where others use 3.7 of 4 cores on its plateau, and users wait for a core at its end."""
+    """Return a lock where others use 3.7 of 4 cores at 32 users, of whom some wait for a core."""
     built = waiting(
         exports="lock",
         host_cpu=estimate(3.9, unit="cores"),
@@ -177,8 +177,7 @@ def among_others(*, before: float, queued: float) -> Curve:
         processes=(process(0.1, waiting=queued, hot=99),),
     )
     first = replace(built.steps[0], other_cores=before)
-    higher = (replace(step, other_cores=3.7) for step in built.steps[1:])
-    return replace(built, steps=(first, *higher), cores_allotted=16.0)
+    return replace(built, steps=(first, *built.steps[1:]), cores_allotted=16.0)
 
 
 def test_a_machine_that_others_fill_at_any_load_hides_no_lock() -> None:

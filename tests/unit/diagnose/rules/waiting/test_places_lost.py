@@ -25,21 +25,22 @@ def test_a_service_that_waits_in_vain_for_good_gives_nothing_back() -> None:
     finding = assess(facts(with_lost(LOST)))
 
     assert isinstance(finding, Finding)
-    assert finding.grade is Grade.PROBABLE
-    assert finding.statement == "Nothing succeeds after 1,203 answers: what a request takes is not given back"
+    assert finding.grade is Grade.SUSPECTED
+    told = "Nothing succeeds after 1,203 answers: what a request takes may not be given back"
+    assert finding.statement == told
     assert finding.explanation == "Requests wait 2.00 s in vain at 1 user, where 20.0 ms were usual."
     (called,) = finding.counter
     assert called.ruled_out is None  # something that it calls may have stopped
 
 
-def test_a_service_that_names_its_pool_calls_nothing_that_stopped() -> None:
+def test_a_service_that_names_its_pool_makes_it_probable() -> None:
     of_pool = LogSign("pool", 12, "timed out waiting for a connection", "answers")
 
     finding = assess(facts(with_lost(replace(LOST, log_signs=(of_pool,)))))
 
     assert isinstance(finding, Finding)
+    assert finding.grade is Grade.PROBABLE
     assert "a connection is not given back" in finding.statement
-    assert all(rival.ruled_out for rival in finding.counter)
 
 
 @pytest.mark.parametrize(
@@ -48,15 +49,15 @@ def test_a_service_that_names_its_pool_calls_nothing_that_stopped() -> None:
         {"median_s": 0.09},  # 4.5 times a success: a refusal need not be at once
         {"pile": 0.4},  # no time-out ends them
         {"status": 0},  # nothing answers: the service ended
+        {"status": 429},  # a quota
+        {"status": 504},  # something behind a proxy
+        {"count": 2},  # the others ended in other ways
+        {"count": 5},  # 5 of 12
         {"median_s": None},
     ],
 )
 def test_failures_that_end_no_wait_are_something_else(mode: dict[str, Any]) -> None:
     assert isinstance(assess(facts(with_lost(replace(LOST, mode=replace(IN_VAIN, **mode))))), Absent)
-
-
-def test_two_failures_are_too_few() -> None:
-    assert isinstance(assess(facts(with_lost(replace(LOST, failed=2)))), Absent)
 
 
 def test_a_service_that_serves_to_the_end_is_silent_and_without_trials_it_is_not_assessed() -> None:
