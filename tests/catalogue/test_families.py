@@ -165,8 +165,8 @@ ALLOWED_ALONE: Final = frozenset({"scaling.workers", "hol.correlation", "failure
 OF_SPANS: Final = frozenset({"calls.one-by-one", "calls.wait-before", "downstream.slow"})
 # Seen in frames or counters of a language's runtime alone; services in `catalogue/wild` have them.
 OF_RUNTIMES: Final = frozenset({"eventloop.waits", "gc.stops"})
-# Of a limit that the families' server does not meet; services in `catalogue/wild` do.
-OF_THE_WILD: Final = frozenset({"descriptors.exhausted"})
+# Of what the families' server does not do; services in `catalogue/wild` do.
+OF_THE_WILD: Final = frozenset({"descriptors.exhausted", "places.lost", "slow.periodic"})
 # Of several machines that make a load; the families have one.
 OF_FLEETS: Final = frozenset({"node.limit", "node.slow-one", "paths.differ"})
 # What no service here shows, because our own engine loses and misplaces nothing: found, it is false.

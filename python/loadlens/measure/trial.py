@@ -330,7 +330,7 @@ def _later(source: TrialSource, stream: int, recorded: Counters) -> tuple[int, i
     outcomes = set(Outcome) - failures.NOT_ENDED
     rows = log_rows.ended(source, ("thinned",), end_s, log_rows.FOREVER_S, stream=stream, outcomes=outcomes)
     counts = log_rows.stands_for(rows)
-    failed = int(counts[rows["outcome"].to_numpy() != int(Outcome.OK)].sum())
+    failed = int(counts[log_rows.whole(rows, "outcome") != int(Outcome.OK)].sum())
     return (failed, int(counts.sum())) if failed else (0, 0)
 
 

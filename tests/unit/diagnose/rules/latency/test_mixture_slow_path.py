@@ -159,6 +159,13 @@ def test_a_lighter_hill_than_a_two_hundredth_is_none() -> None:
     assert isinstance(assess_after(record(light), []), Absent)
 
 
+def test_where_nearly_all_are_slow_the_quick_ones_are_the_exception() -> None:
+    """3 % of the parcels have no depot and are answered at once."""
+    most = path(weight=Estimate("w", "share", 0.97, 0.96, 0.98, 3, 9_000, "built"))
+
+    assert isinstance(assess_after(record(most), []), Absent)
+
+
 def test_steps_of_queueing_are_no_path() -> None:
     assert isinstance(assess_after(record(path(alone=level(1, 300, ratio=2.0))), []), Absent)
 
