@@ -117,8 +117,8 @@ def test_requests_that_fail_after_the_measured_part_are_in_the_share_that_failed
     measured = sum(5.0 <= request.done < 14.0 and request.stream == 0 for request in trace.requests)
 
     assert [step.failed_count for step in built.steps] == [0, 0]
-    one, five = (step.failed for step in built.steps)
-    assert isinstance(one, Estimate)
+    lightest, five = (step.failed for step in built.steps)
+    assert isinstance(lightest, Estimate)
     assert isinstance(five, Estimate)
-    assert (one.point, five.samples) == (0.0, measured + 3)
+    assert (lightest.point, five.samples) == (0.0, measured + 3)
     assert five.point == pytest.approx(3 / (measured + 3))

@@ -97,7 +97,7 @@ class Beating:
     def is_of_time(self) -> bool:
         """True if another level has twice the load and bursts follow each other hardly sooner there.
 
-        Bursts themselves are left out: they may be long beside what lies between them.
+        Bursts themselves are left out: they may be long next to what lies between them.
         """
         levels = sorted(_by_load(self.between).items())
         return any(

@@ -26,8 +26,8 @@ def test_a_service_that_waits_in_vain_for_good_gives_nothing_back() -> None:
 
     assert isinstance(finding, Finding)
     assert finding.grade is Grade.SUSPECTED
-    told = "Nothing succeeds after 1,203 answers: what a request takes may not be given back"
-    assert finding.statement == told
+    statement = "Nothing succeeds after 1,203 answers: what a request takes may not be given back"
+    assert finding.statement == statement
     assert finding.explanation == "Requests wait 2.00 s in vain at 1 user, where 20.0 ms were usual."
     (called,) = finding.counter
     assert called.ruled_out is None  # something that it calls may have stopped
