@@ -30,9 +30,7 @@ class Capacity:
 
     saturation: load.Saturation
     top: Step
-    undisturbed: (
-        Step  # the highest on the plateau of which other programs took nothing that matters; else the top
-    )
+    undisturbed: Step  # the highest on the plateau that other programs left alone; if none, the top
     alone_s: float | None
     alone_is_measured: bool  # at one user; else the CPU time of a request stands for it, a lower bound
 

@@ -444,8 +444,19 @@ class SpanRequests:
         return next((part for part in self.parts if (part.name, part.kind) == (like.name, like.kind)), None)
 
 
+class Speaking:
+    """Words of the service itself, from its log or its answers."""
+
+    __slots__ = ()
+    log_signs: tuple[LogSign, ...]
+
+    def sign(self, kind: str) -> LogSign | None:
+        """Return what it says of a kind of failure."""
+        return next((sign for sign in self.log_signs if sign.kind == kind), None)
+
+
 @dataclass(frozen=True, slots=True)
-class Step:
+class Step(Speaking):
     """One level of load on one curve, over all its valid trials."""
 
     label: str  # of the case
@@ -504,10 +515,6 @@ class Step:
         classes = [c for c in self.classes if isinstance(c.response.mean, Estimate)]
         return max(classes, key=_mean_response, default=None)
 
-    def sign(self, kind: str) -> LogSign | None:
-        """Return what the service itself says of a kind of failure."""
-        return next((sign for sign in self.log_signs if sign.kind == kind), None)
-
     @property
     def server_cores(self) -> float:
         """Cores used by all processes of the services under test."""
@@ -547,7 +554,7 @@ class LogSign:
 
 
 @dataclass(frozen=True, slots=True)
-class EndedLevel:
+class EndedLevel(Speaking):
     """One level in trials that give no figures: ended because requests failed, or begun after that."""
 
     load: float  # users, or offered requests per second
@@ -557,13 +564,9 @@ class EndedLevel:
     places: tuple[ConcurrencyLimit, ...] = ()
     jams: tuple[Jam, ...] = ()
 
-    def sign(self, kind: str) -> LogSign | None:
-        """Return what the service itself says of a kind of failure."""
-        return next((sign for sign in self.log_signs if sign.kind == kind), None)
-
 
 @dataclass(frozen=True, slots=True)
-class LostWatch:
+class LostWatch(Speaking):
     """Requests of loads that were served before, and of which not one succeeds any more."""
 
     load: float  # the lightest of them: users, or offered requests per second
@@ -571,10 +574,6 @@ class LostWatch:
     failed: int  # requests that ended since
     mode: FailureMode  # how most of them do
     log_signs: tuple[LogSign, ...] = ()
-
-    def sign(self, kind: str) -> LogSign | None:
-        """Return what the service itself says of a kind of failure."""
-        return next((sign for sign in self.log_signs if sign.kind == kind), None)
 
 
 @dataclass(frozen=True, slots=True)

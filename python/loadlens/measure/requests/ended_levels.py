@@ -1,7 +1,7 @@
 """Failures of trials without figures: ended because requests failed, or begun after the service broke.
 
 How many failed, how, and what the service said of it holds whenever the load ended. Rates and times of
-successes do not. So does from when on no request succeeded any more.
+successes do not. When the last request succeeded is known as well.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from loadlens.measure.requests.log_rows import FOREVER_S
 from loadlens.measure.requests.shapes import life_of
 from loadlens.measure.source import TrialSource, streams_of
 from loadlens.measure.trial import TrialMeasures
-from loadlens.model.facts import EndedLevel, LostWatch
+from loadlens.model.facts import EndedLevel, FailureMode, LostWatch
 from loadlens.model.finding import Estimate
 from loadlens.model.result import RequestCounts
 from loadlens.model.trial import TrialStatus
@@ -57,7 +57,8 @@ def lost(
         (trial for case in cases for trial in case.trials if _is_whole(trial) and _counts(trial).ended),
         key=lambda trial: trial.source.began_unix_ns,
     )
-    trials = [trial for trial in trials if life_of(trial) == life_of(trials[-1])]
+    last = life_of(trials[-1]) if trials else ""
+    trials = [trial for trial in trials if life_of(trial) == last]
     since = list(takewhile(lambda trial: not _counts(trial).ok, reversed(trials)))
     before = [
         trial
@@ -71,12 +72,11 @@ def lost(
     parts = _failures(since)
     if not parts:
         return None
-    modes = (failures.mode_of(alike, _success_s(kept)) for alike in failures.by_way(parts).values())
     return LostWatch(
         load=min(map(_load, since)),
         served=sum(_counts(trial).ok for trial in before),
         failed=sum(_counts(trial).ended for trial in since),
-        mode=max(modes, key=lambda mode: mode.count),
+        mode=_modes(parts, _success_s(kept))[0],
         log_signs=log_lines.signs(failures.logs_of(t.source for t in since), _answers(since, parts)),
     )
 
@@ -111,11 +111,10 @@ def _level(trials: Sequence[TrialMeasures], success_s: float | None) -> EndedLev
     parts = _failures(trials)
     if not parts:
         return None
-    modes = (failures.mode_of(alike, success_s) for alike in failures.by_way(parts).values())
     return EndedLevel(
         load=_load(trials[0]),
         issued=sum(part.count for part in parts) + sum(_counts(trial).ok for trial in trials),
-        failures=tuple(sorted(modes, key=lambda mode: -mode.count)),
+        failures=_modes(parts, success_s),
         log_signs=log_lines.signs(failures.logs_of(t.source for t in trials), _answers(trials, parts)),
         jams=jams.of_trials([trial.source for trial in trials], success_s),
     )
@@ -139,6 +138,12 @@ def _failures(trials: Sequence[TrialMeasures]) -> list[Failure]:
         read = failures.read(trial.source, plans, 0.0, FOREVER_S)
         parts += [failure for failure in read if failure.stream == plans[0].name]
     return parts
+
+
+def _modes(parts: Sequence[Failure], success_s: float | None) -> tuple[FailureMode, ...]:
+    """Return the ways in which requests failed, the most frequent first."""
+    modes = (failures.mode_of(alike, success_s) for alike in failures.by_way(parts).values())
+    return tuple(sorted(modes, key=lambda mode: -mode.count))
 
 
 def _answers(trials: Sequence[TrialMeasures], parts: Sequence[Failure]) -> Iterator[tuple[str, int]]:

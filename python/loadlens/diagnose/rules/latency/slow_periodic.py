@@ -112,7 +112,7 @@ class Beating:
 
     @property
     def share(self) -> float:
-        """Of the requests."""
+        """Share of the requests that are slow."""
         return sum(t.slow for t in self.trials) / sum(t.requests for t in self.trials)
 
 
@@ -186,10 +186,7 @@ def claim(facts: Facts, seen: Beating) -> Claim | Nothing:
     signals.append(grading.stated("slow.no-scrape", scrapes.ruled_out, text=scrapes.text))
     steps = [step for step in seen.curve.steps if step.load in loads]
     worst = max(steps, key=lambda step: step.other_cores or 0.0, default=seen.curve.steps[0])
-    rivals = [
-        grading.generator_rival(worst),
-        grading.interference_rival(worst, facts.cores),
-    ]
+    rivals = [grading.generator_rival(worst), grading.interference_rival(worst, facts.cores)]
 
     def words(grade: Grade) -> Words:
         verb = "may take" if grade is Grade.SUSPECTED else "take"

@@ -11,9 +11,9 @@ times as long as a usual success takes, while some waited; then most of the open
 at one moment, after waiting for as long themselves. Failures with no success between them count once.
 
 **Ruled out by.** A generator that came late. As many drops of new connections as stuck users: they may not be
-connected at all. Where fewer than 20 requests were sent later and answered, the
-service may only have paused at the end. That these requests take far longer than others by nature cannot be
-excluded from outside, so the finding is never more than probable.
+connected at all. Where fewer than 20 requests were sent later and answered, the service may only have paused
+at the end. That these requests take far longer than others by nature cannot be excluded from outside, so the
+finding is never more than probable.
 
 **Thresholds.** Three times: a request that waits in a line behind others is answered within the time of the
 longest. 1 s: below, a slow path of few requests looks the same. 20: with so many answered since, the service
