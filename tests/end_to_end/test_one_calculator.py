@@ -143,6 +143,8 @@ def test_the_report_as_json_has_the_figures_of_hit(trial: Trial) -> None:
         shown = figures[name]
         if shown["figure"] == "undecided":
             assert (None, shown["reason"]) == (quantity["value"], quantity["undecided"])
+        elif shown["figure"] == "not measured":  # the machine took the generator's core away
+            assert shown["reason"] in trial.result["generator"]["reasons"]
         else:
             ends = [shown[end] for end in ("point", "low", "high")]
             assert ends == [quantity[end] for end in ("value", "low", "high")]
@@ -197,8 +199,9 @@ def test_page_and_markdown_show_every_figure_of_the_json(trial: Trial) -> None:
     pages = {name: in_words((trial.record / name).read_text()) for name in ("report.md", "report.html")}
     columns = {key for matrix in report["matrices"] for key, _, _ in matrix["metrics"]}
     # service times are columns only where another program made the load
-    figures = [shown for name, shown in figures_of(report) if name in columns]
-    figures += json_figures(report["details"])
+    cells = [shown for name, shown in figures_of(report) if name in columns]
+    details = list(json_figures(report["details"]))
+    figures = [*cells, *details]
 
     missing = [
         (name, shown)
@@ -207,7 +210,7 @@ def test_page_and_markdown_show_every_figure_of_the_json(trial: Trial) -> None:
         if not any(in_words(text) in page for text in texts_of(shown))
     ]
 
-    assert len(figures) > 10
+    assert (len(cells) >= 3, len(details) >= 3) == (True, True)
     assert missing == []
 
 
