@@ -44,7 +44,7 @@ from loadlens.search.ladder import (
     decide,
     fitted,
     kept_for_stacks_s,
-    stacks_levels,
+    unsampled,
     with_vain_waits_failed,
 )
 from loadlens.search.provisional import Judge, Judgement
@@ -126,7 +126,7 @@ class _Search:
     discovered: Discovered | None = None
     discovery_requests: int = 0
     judgements: list[Judgement] = field(default_factory=list)
-    has_sampled: bool = False  # threads, or nothing of them can be sampled
+    sampled: set[int] = field(default_factory=set)  # users at whose threads was looked, if there was a way to
     missing: str = ""  # that could not be observed, besides what was not discovered
     rate_trials: list[RateTrial] = field(default_factory=list)
     rates_end: step_cases.RatesEnd | None = None
@@ -143,8 +143,8 @@ class _Search:
             is_certain = provisional.is_certain(self.judgements)
             is_settled = provisional.is_settled(self.judgements)
             kept_s = 0.0
-            reads_code = None if self.has_sampled else self._reads_code()
-            if reads_code is not None:
+            reads_code = self._reads_code()
+            if reads_code is not None and not self.sampled:
                 is_kept = self.is_kept and reads_code
                 kept_s = kept_for_stacks_s(self.seen, self.aim.bounds, is_kept=is_kept)
             kept_s += self._kept_for_rates_s()
@@ -154,7 +154,8 @@ class _Search:
                 self.aim.bounds,
                 is_certain=is_certain,
                 is_settled=is_settled,
-                samples_stacks=reads_code is not None,
+                samples_stacks=reads_code is not None
+                and bool(unsampled(self.seen, self.aim.bounds, self.sampled)),
             )
             if isinstance(decision, Stop):
                 self._sample_stacks()
@@ -193,20 +194,19 @@ class _Search:
         return self.runner.reads_code(outside.pids) if self.aim.stacks and outside.is_here else None
 
     def _sample_stacks(self) -> bool:
-        """Run the trials that sample stacks once, if they can say anything and there is time for them."""
-        if self.has_sampled:
-            return False
-        self.has_sampled = True
+        """Run the trials that sample stacks, if they can say anything and there is time for them."""
         last = self.judgements[-1] if self.judgements else None
         has_limit = last is not None and (last.cause is not None or isinstance(last.capacity, Estimate))
         is_read = self._reads_code()
         # Threads without frames still show what they wait for; nothing about them is drawn in a report.
         is_kept = self.is_kept and is_read is True
-        if is_read is None or not (has_limit or is_kept):
+        levels = unsampled(self.seen, self.aim.bounds, self.sampled, is_kept=is_kept)
+        self.sampled.update(level.users for level in levels)
+        if is_read is None or not (has_limit or is_kept) or not levels:
             return False
-        for number, level in enumerate(stacks_levels(self.seen, self.aim.bounds, is_kept=is_kept)):
+        for level in levels:
             wanted = fitted(level, self.seen, self._left_s() - self._kept_for_rates_s())
-            if wanted is None and number == 0:
+            if wanted is None and all(trial.kind != "stacks" for trial in self.seen):
                 no_time = "no time was left to sample the threads (a longer --budget)"
                 self.missing = f"the line of code: {no_time if is_read else LANGUAGES}"
             if wanted is None or self.runner.interrupts.is_set:

@@ -8,10 +8,10 @@ the best, the best is measured again at once: less from the same load is a fall 
 climb threads are sampled at its highest level, and where the answer is certain then (see `provisional.py`),
 nothing follows. Else the remaining time narrows it: two more trials at the highest level (an interval needs
 three), then two more at the knee. One light load with frequent probes follows, and with what is left one
-more level, at 3.6 times the knee or beyond: a service may collapse there. A fall is repeated; failures there
-leave the capacity as it is. The light load's time is reserved from eight users on, unless the curve bends and
-one more level may show its plateau: with fewer users a pause shows only if it delays several probes. Any
-obstacle ends the climb and is named.
+more level, at 3.6 times the knee or beyond: a service may collapse there. Its threads are sampled, too. A
+fall is repeated; failures there leave the capacity as it is. The light load's time is reserved from eight
+users on, unless the curve bends and one more level may show its plateau: with fewer users a pause shows only
+if it delays several probes. Any obstacle ends the climb and is named.
 
 When requests fail at a level, the search backs off: to a level between it and the highest one that was
 served, then to repeats of the highest one that was served, and to the frequent probes. A service that fails
@@ -31,7 +31,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
@@ -63,7 +63,7 @@ Because = Literal[
 LOOK_S: Final = 3.0  # at most
 LOOK_THINK_S: Final = 0.02
 LOOKS_EACH: Final = 5  # requests to each URL
-MEASURED_SHARE: Final = 1 / 18  # of the budget: ten levels, repeats and the overhead of each trial
+MEASURED_SHARE: Final = 1 / 20  # of the budget: ten levels, repeats and the overhead of each trial
 SHORTEST_S, LONGEST_S = 2.0, 10.0
 LONGEST_SHARE: Final = 1 / 8
 RESPONSES: Final = 6.0  # trial length in response times, which keeps edge effects small
@@ -91,7 +91,7 @@ PAUSED_USERS: Final = 8.0  # users with pauses that cannot exceed the rate cap a
 PROBE_PER_S, DENSE_PER_S, FEWEST_PER_S = 20.0, 200.0, 1.0
 PROBE_SHARE, DENSE_SHARE = 0.05, 0.20  # of one server's time, at most
 PROBE_CAP_SHARE, DENSE_CAP_SHARE = 0.10, 0.30  # of the rate cap
-DENSE_LONGER: Final = 2.0  # than a level
+DENSE_LONGER: Final = 2.2  # than a level
 STACKS_S: Final = 1.5  # of samples at a level: 30, of which 20 name a line
 STACKS_USER_S: Final = 0.015  # more for each user: threads are read one after the other
 STACKS_LONGEST_S: Final = 3.0
@@ -728,6 +728,19 @@ def stacks_levels(seen: Sequence[Outcome], bounds: Bounds, *, is_kept: bool) -> 
     users = dict.fromkeys((measured[-1], 1) if is_kept else measured[-1:]) if measured else ()
     warmup = {each: max(STACKS_WARMUP_S, _expected_response_s(each, seen)) for each in users}
     return tuple(Next("stacks", each, min(STACKS_S, warmup[each]), _stacks_s(each), pause) for each in users)
+
+
+def unsampled(
+    seen: Sequence[Outcome], bounds: Bounds, sampled: Collection[int], *, is_kept: bool = False
+) -> tuple[Next, ...]:
+    """Return the trials that sample stacks at levels where none did; none if the highest was sampled.
+
+    A climb that goes on after its samples gets a higher level, and rules look at the highest.
+    """
+    levels = stacks_levels(seen, bounds, is_kept=is_kept)
+    if not levels or levels[0].users in sampled:
+        return ()
+    return tuple(level for level in levels if level.users not in sampled)
 
 
 def _stacks_s(users: int) -> float:

@@ -5,6 +5,7 @@ A judgement is what the final answer would say of the trials so far: the same ru
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +15,7 @@ from loadlens import diagnose
 from loadlens.diagnose import root_of
 from loadlens.diagnose.rules.capacity_limits import healthy, saturation_plateau
 from loadlens.diagnose.rules.measurement import steady_none
-from loadlens.diagnose.rules.processor import hol_correlation
+from loadlens.diagnose.rules.processor import hol_correlation, host_interference
 from loadlens.diagnose.rules.waiting import downstream_serialised
 from loadlens.measure import whole_run
 from loadlens.measure.whole_run import MeasureTrial
@@ -31,6 +32,8 @@ WHERE_ONLY: Final = frozenset(
     {downstream_serialised.ID, hol_correlation.ID}
 )  # that requests wait, and not for what
 NARROW: Final = 0.30  # width of an interval over its estimate
+ALIKE: Final = 2  # judgements in a row that name the same cause
+ALIKE_WHERE: Final = 3  # the same where it says only where requests wait: higher loads may say for what
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +42,7 @@ class Judgement:
 
     cause: str | None  # rule of the limit, at least probable; none: no cause is named
     claims: frozenset[str]  # rules of findings that are at least probable, notes left out
-    suspected: frozenset[str]  # consequences of others left out
+    suspected: frozenset[str]  # consequences of others left out, and a little noise of the machine
     capacity: Figure
     line: str  # for the user
     is_sampled: bool = False  # threads were sampled before
@@ -66,7 +69,9 @@ class Judge:
             cause=None if root is None or root.rule in NO_CAUSE else root.rule,
             claims=frozenset(f.rule for f in weighty if f.grade >= Grade.PROBABLE),
             suspected=frozenset(
-                f.rule for f in weighty if f.grade < Grade.PROBABLE and f.explained_by is None
+                f.rule
+                for f in weighty
+                if f.grade < Grade.PROBABLE and f.explained_by is None and f.rule != host_interference.ID
             ),
             capacity=reach.capacity,
             line=_line(curve, reach, root, facts.cores),
@@ -81,23 +86,23 @@ class Judge:
 def is_certain(judgements: Sequence[Judgement]) -> bool:
     """Return whether further trials would hardly change the answer.
 
-    A cause is named, not only where requests wait. Nothing is merely suspected. Trials are steady: pauses
-    show best under the light load that would follow. The judgement before,
-    with a trial or a pair of repeats between them, names the same cause and the same findings, or it came
-    before threads were sampled, which show more. Each capacity lies within the interval of the other, which
-    is narrow now.
+    A cause is named. Nothing is merely suspected. Trials are steady: pauses show best under the light load
+    that would follow. The judgement before, with a trial or a pair of repeats between them, names the same
+    cause and the same findings, or it came before threads were sampled, which show more; where the cause says
+    only where requests wait, two judgements before do. Each capacity lies within the interval of the next,
+    which is narrow now.
     """
-    if len(judgements) < 2:
+    if not judgements or (now := judgements[-1]).cause is None or now.suspected or now.is_unsteady:
         return False
-    before, now = judgements[-2:]
-    is_same = (now.cause, now.claims) == (before.cause, before.claims)
+    is_where = now.cause in WHERE_ONLY
+    alike = judgements[-(ALIKE_WHERE if is_where else ALIKE) :]
+    pairs = list(itertools.pairwise(alike))
+    is_same = all((a.cause, a.claims) == (b.cause, b.claims) for a, b in pairs)
+    has_more = not is_where and now.is_sampled and not alike[0].is_sampled
     return (
-        now.cause is not None
-        and now.cause not in WHERE_ONLY
-        and not now.suspected
-        and not now.is_unsteady
-        and (is_same or (now.is_sampled and not before.is_sampled))
-        and _agree(before.capacity, now.capacity)
+        len(alike) == (ALIKE_WHERE if is_where else ALIKE)
+        and (is_same or has_more)
+        and all(_agree(a.capacity, b.capacity) for a, b in pairs)
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from loadlens.model.search import Bounds
-from loadlens.search.ladder import Next, Outcome, Stop, decide, probe_per_s
+from loadlens.search.ladder import Next, Outcome, Stop, decide, probe_per_s, unsampled
 
 OVERHEAD_S = 1.7  # of a trial, besides its load
 
@@ -129,6 +129,10 @@ class Searched:
         return [one.users for one in self.seen if one.kind == "climb"]
 
 
+def _sampled(seen: list[Outcome]) -> set[int]:
+    return {trial.users for trial in seen if trial.kind == "stacks"}
+
+
 def search(
     service: Service,
     bounds: Bounds,
@@ -161,7 +165,7 @@ def search(
             bounds,
             is_certain=is_certain,
             is_settled=is_settled,
-            samples_stacks=samples_stacks and all(trial.kind != "stacks" for trial in seen),
+            samples_stacks=samples_stacks and bool(unsampled(seen, bounds, _sampled(seen))),
         )
         if isinstance(wanted, Stop):
             return Searched(tuple(seen), wanted, used)

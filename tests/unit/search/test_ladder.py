@@ -625,7 +625,7 @@ def test_time_that_was_kept_for_the_dense_look_and_is_left_over_goes_to_the_clim
 def test_trials_of_slow_services_last_several_response_times() -> None:
     fast, slow = search(pool(8, 0.01), BOUNDS), search(one_server(1.0, 0.1), BOUNDS)
 
-    assert fast.seen[1].load_s == pytest.approx(5.0 + 1.0)  # a share of the budget and its warm-up
+    assert fast.seen[1].load_s == pytest.approx(4.5 + 0.9)  # a share of the budget and its warm-up
     assert slow.seen[1].load_s >= 8 * 1.1
 
 
@@ -668,6 +668,18 @@ def test_stacks_are_sampled_at_the_highest_level_and_for_a_record_that_is_kept_w
     assert levels(is_kept=False) == [highest]
     assert levels(is_kept=True) == [highest, 1]
     assert ladder.stacks_levels(seen[:1], BOUNDS, is_kept=True) == ()  # single requests are no level
+
+
+def test_threads_are_sampled_again_where_the_climb_went_on_after_their_samples() -> None:
+    seen = search(one_server(0.02, 0.0), BOUNDS).seen
+    highest = max(outcome.users for outcome in seen if outcome.kind == "climb")
+
+    def levels(*sampled: int) -> list[int]:
+        return [level.users for level in ladder.unsampled(seen, BOUNDS, set(sampled), is_kept=True)]
+
+    assert levels() == [highest, 1]
+    assert levels(highest // 2, 1) == [highest]
+    assert levels(highest) == []  # the other is there for the difference to this one
 
 
 def test_threads_are_sampled_once_every_user_has_had_an_answer() -> None:

@@ -65,6 +65,16 @@ def test_each_capacity_must_lie_in_the_narrow_interval_of_the_other(
     assert is_certain([replace(SURE, capacity=before), replace(SURE, capacity=now)]) is agree
 
 
+def test_where_requests_wait_is_certain_after_three_judgements_and_samples_alone_do_not_count() -> None:
+    where = replace(SURE, cause="downstream.serialised", claims=frozenset({"downstream.serialised"}))
+    sampled = replace(where, is_sampled=True)
+
+    assert is_certain([where, sampled, sampled])
+    assert not is_certain([where, sampled])
+    assert not is_certain([SURE, sampled, sampled])
+    assert not is_certain([where, replace(where, capacity=capacity(120.0, 115.0, 125.0)), where])
+
+
 @pytest.mark.parametrize("before", [None, "downstream.serialised", "threads.pool-limit"])
 def test_a_cause_that_samples_of_threads_show_is_certain(before: str | None) -> None:
     unread = replace(SURE, cause=before, claims=frozenset({"saturation.plateau"}))
