@@ -394,7 +394,7 @@ def create_run(
     Raises:
         RecordError: The folder is not empty, another run was faster, or a file cannot be written.
     """
-    path = path.absolute()
+    path = Path(os.path.realpath(path))  # a link is followed, also to a folder that is not made yet
     refuse_taken(path)
     fresh = path.parent / f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.new"
     with temporary.noted(fresh, marker=path.name):

@@ -372,6 +372,19 @@ def test_a_folder_that_holds_something_is_refused_and_left_as_it_is(tmp_path: Pa
     assert [p.name for p in tmp_path.parent.iterdir() if p.name.endswith(".new")] == []
 
 
+@pytest.mark.parametrize("is_made", [True, False])
+def test_a_link_leads_to_the_record(tmp_path: Path, is_made: bool) -> None:
+    target, link = tmp_path / "disk", tmp_path / "run"
+    link.symlink_to(target)
+    if is_made:
+        target.mkdir()
+
+    begin(link).close()
+
+    assert link.is_symlink()
+    assert open_run(link).damage == open_run(target).damage == ()
+
+
 def test_of_two_runs_into_one_folder_one_is_made_and_one_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

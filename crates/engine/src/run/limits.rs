@@ -180,7 +180,10 @@ fn check_descriptors(needs: &Needs, machine: &Machine) -> Result<(), Shortage> {
             "{} connections need {wanted} file descriptors, and the limit of this process is {hard} (ulimit -Hn)",
             needs.sure
         ),
-        format!("at most {room} connections, or a higher limit: ulimit -n {wanted}"),
+        match room {
+            0 => format!("a higher limit: ulimit -n {wanted}"),
+            _ => format!("at most {room} connections, or a higher limit: ulimit -n {wanted}"),
+        },
     ))
 }
 
