@@ -121,10 +121,15 @@ def listeners() -> dict[str, int]:
     return {each.inode: each.port for each in _sockets(_PROC / "net")}
 
 
-def ports_of(pid: int) -> tuple[int, ...]:
-    """Ports that a process or anything it started listens on, ascending; empty also where we may not look."""
+def ports_of(pid: int, *, alone: bool = False) -> tuple[int, ...]:
+    """Ports that a process or anything it started listens on, ascending; empty also where we may not look.
+
+    Args:
+        pid: The process.
+        alone: What it started is left out.
+    """
     ports = listeners()
-    family = [sockets_of(member) or set() for member in with_descendants((pid,))]
+    family = [sockets_of(member) or set() for member in ((pid,) if alone else with_descendants((pid,)))]
     return tuple(sorted({ports[inode] for own in family for inode in own if inode in ports}))
 
 

@@ -24,6 +24,7 @@ from loadlens.measure.services import gauges, handler_times, label_splits, span_
 from loadlens.measure.services.cpu_per_request import cpu_time
 from loadlens.measure.services.host_context import (
     balances_of,
+    calls_of,
     collectors_of,
     kernel_of,
     memory_of,
@@ -266,6 +267,7 @@ def _step(case: CaseMeasures, idle: Mapping[str, float | None], work_s: float) -
         quotas=quotas_of(case),
         refusals=refusals_of(case),
         balances=balances_of(case),
+        calls=calls_of(case),
         storage=storage_of(case),
         memory=memory_of(case),
         collectors=collectors_of(case),

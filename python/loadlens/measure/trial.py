@@ -248,6 +248,7 @@ class TrialMeasures:
     runtime: runtime_metrics.RuntimeMetrics = field(default_factory=runtime_metrics.RuntimeMetrics)
     signals: fields.SignalValues = field(default_factory=fields.SignalValues)
     ports: PortsWatch | None = None
+    calls: tuple[sockets.Calls, ...] = ()
     quotas: tuple[quotas.Quota, ...] = ()
     spreads: tuple[balancer_log.Spread, ...] = ()  # of requests over replicas
     storage: storage.Storage | None = None
@@ -395,6 +396,7 @@ def with_readings(measures: TrialMeasures, readings: Readings, begin: float, end
         runtime=runtime_metrics.read(readings, begin, end),
         signals=fields.read(readings, watched, begin, end),
         ports=sockets.read(readings, [stream.target for stream in source.plan.streams]),
+        calls=sockets.read_calls(readings, begin, end),
         quotas=quotas.read(readings, begin, end, used.services, source.placement),
         spreads=balancer_log.read(readings, begin, end, used.services, source.entry),
         storage=storage.read(readings, begin, end, watched),

@@ -349,6 +349,15 @@ class Gauge:
 
 
 @dataclass(frozen=True, slots=True)
+class CallsWatch:
+    """Calls of the service to another program of this machine, as the kernel saw them there."""
+
+    to: str  # name and port
+    under_way: Gauge  # at a time
+    per_request: float  # segments with data for each answer of the service: one for a short call
+
+
+@dataclass(frozen=True, slots=True)
 class ConcurrencyLimit:
     """A resource that requests hold for a while, as the service reports it: threads, a pool, a lock."""
 
@@ -358,8 +367,9 @@ class ConcurrencyLimit:
     bound: Gauge | None = None  # places that there may be
     present: Gauge | None = None  # places that there are, held or not
     held_is_at_most: bool = False  # whether `held` may count others, too
-    # of the service; of its threads in one further trial; or by the titles of a database's processes
-    seen_in: Literal["gauges", "stacks", "titles"] = "gauges"
+    # of the service; of its threads in one further trial; by the titles of a database's processes; or calls
+    # that the kernel saw
+    seen_in: Literal["gauges", "stacks", "titles", "sockets"] = "gauges"
     service: str = ""  # a label, as that of its processes, where they are known
     program: str = ""  # likewise
     command: str = ""  # of a database, for printing: that waits for the lock, or that connections execute
@@ -508,6 +518,7 @@ class Step(Speaking):
     spacing: Spacing = field(default_factory=Spacing)  # of the load's answers; no gaps: not known
     spans: tuple[SpanRequests, ...] = ()  # those that take most time in all first
     loops: tuple[LoopWatch, ...] = ()  # of each process that has some at work; seen in one further trial
+    calls: tuple[CallsWatch, ...] = ()  # to other programs, most under way first; empty: none, or not seen
     crowd: Crowd | None = None  # likewise: where most threads at work wait; none: nowhere, or not sampled
 
     def longest_class(self) -> RequestClass | None:

@@ -421,6 +421,14 @@ class TcpMetrics(Table, monitor="tcp"):
         "counter",
         "their time, from the last data in to the last data out, in steps of the kernel's timer",
     )
+    calls = Metric(
+        "",
+        "counter",
+        "the same at a port `to` of what the service calls, of this machine",
+    )
+    calls_under_way = Metric(
+        "", "gauge", "connections there on which data came in and none has gone out since"
+    )
     ports_taken = Metric(
         "",
         "gauge",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from loadlens.machine import cgroups, listening_sockets
@@ -56,7 +56,7 @@ def spec_of(
         for p in testbed.processes()
     ]
     if case.outside is not None:
-        processes = [*_with_outside(processes, case.outside), *_called(case.outside)]
+        processes = [*_with_outside(processes, case.outside), *_called(case.outside, processes)]
     processes.append(Running(GENERATOR, 1, os.getpid()))
     if testbed.keeper_pid is not None:
         processes.append(Running(KEEPER, 1, testbed.keeper_pid))
@@ -112,11 +112,35 @@ def _with_outside(processes: list[Running], outside: Outside) -> Iterator[Runnin
         )
 
 
-def _called(outside: Outside) -> Iterator[Running]:
-    """Yield the processes that an external service calls."""
+def _called(outside: Outside, processes: Sequence[Running]) -> Iterator[Running]:
+    """Yield the processes that an external service calls, and where its own ones call each other."""
     for peer in outside.peers:
-        groups = _groups_around((peer.pid,))
-        yield Running(peer.name, 1, peer.pid, groups=groups, defined=Service(peer.name), is_called=True)
+        groups, ports = _groups_around((peer.pid,)), listening_sockets.ports_of(peer.pid)
+        yield Running(
+            peer.name,
+            1,
+            peer.pid,
+            ports={str(port): port for port in ports},
+            groups=groups,
+            defined=Service(peer.name),
+            is_called=True,
+        )
+    pids = outside.pids or tuple(p.pid for p in processes if p.service == outside.name and p.pid)
+    if len(pids) == 1 and outside.is_here:
+        yield from _own_ports(pids[0], {port for _, port in outside.ports})
+
+
+def _own_ports(pid: int, asked: Collection[int]) -> Iterator[Running]:
+    """Yield where a service, and what it started, listens besides: parts of it may call each other."""
+    seen = set(asked)
+    for member in sorted(listening_sockets.with_descendants((pid,)), key=lambda each: each != pid):
+        ports = [port for port in listening_sockets.ports_of(member, alone=True) if port not in seen]
+        seen.update(ports)
+        if ports:
+            name = listening_sockets.name_of(member)
+            yield Running(
+                name, 1, None, ports={str(p): p for p in ports}, defined=Service(name), is_called=True
+            )
 
 
 def _ports_behind(pids: Sequence[int], asked: Mapping[str, int]) -> dict[int | None, dict[str, int]]:

@@ -13,6 +13,7 @@ from typing import Final
 from loadlens.diagnose import limits_of, root_of
 from loadlens.diagnose.capacity import GENERATOR, WAITED, most_of
 from loadlens.diagnose.code_places import code_evidence
+from loadlens.diagnose.observe import calls_seen
 from loadlens.diagnose.rules.capacity_limits import healthy, saturation_plateau
 from loadlens.estimate.interval import Insufficient
 from loadlens.measure.curve import capacity_of, succeeded
@@ -42,6 +43,7 @@ from loadlens.search.step_cases import EVENT, SearchEnd
 from loadlens.whatif import diagnosis
 
 WAITS: Final = 2.0  # times its time at the lightest load: beyond, a cheap request waits for the others
+WORTH_A_WORD: Final = 0.1  # of a request's time
 NOT_REACHED: Final = "not reached"
 NO_OTHER_LIMIT: Final = "nothing limits before that was not seen"
 FAILING: Final = ("harm", "fails_alone")
@@ -136,6 +138,7 @@ def explanation(record: RunRecord, *, is_kept: bool = True) -> Explanation:
         at_least=reach.at_least,
         knee_users=reach.knee_users,
         others=_others(curve, end),
+        time=_time(curve),
         do="" if root is None else root.advice,
         brings=_brings(root, curve),
         ladder=tuple(sorted(rungs, key=lambda rung: (curves.index(rung.curve), rung.users))),
@@ -285,6 +288,30 @@ def _sentence(
 
 
 # --- times of the other requests, effect of the advice ---------------------------------------------------
+
+
+def _time(curve: Curve | None) -> str:
+    """Return how much of a request's time calls to other programs take; empty: hardly any, or not seen."""
+    mean = curve.steps[0].response.mean if curve is not None and curve.steps else None
+    if curve is None or not isinstance(mean, Estimate):
+        return ""
+    light = calls_seen.light(curve)
+    parts = [calls for calls in calls_seen.spent(light) if calls.seconds >= WORTH_A_WORD * mean.point]
+    if not parts:
+        return ""
+
+    def spent_in(calls: calls_seen.Spent, whole_s: float) -> str:
+        if calls.seconds > whole_s:
+            return f"nearly all in {calls.name}, some of them side by side"
+        return f"{numbers.with_unit(calls.seconds, 's')} in {calls.name}"
+
+    text = f"{short(mean)} with one user: {', '.join(spent_in(calls, mean.point) for calls in parts)}"
+    top = curve.steps[-1]
+    now = {calls.name: calls for calls in calls_seen.spent([top])}.get(parts[0].name)
+    if top in light or now is None or not isinstance(top.response.mean, Estimate):
+        return text
+    later = top.response.mean
+    return f"{text}; {short(later)} with {words.users(top.load)}: {spent_in(now, later.point)}"
 
 
 def _others(curve: Curve | None, end: SearchEnd) -> str:

@@ -18,6 +18,7 @@ from loadlens.diagnose.rules.measurement import steady_none
 from loadlens.diagnose.rules.processor import hol_correlation, host_interference
 from loadlens.diagnose.rules.waiting import downstream_serialised
 from loadlens.measure import whole_run
+from loadlens.measure.source import study_of
 from loadlens.measure.whole_run import MeasureTrial
 from loadlens.model.facts import Curve, Step
 from loadlens.model.finding import Estimate, Figure, Finding, Grade
@@ -55,6 +56,14 @@ class Judge:
 
     path: Path
     _measure: MeasureTrial = field(default_factory=whole_run.remembering)
+
+    def rate(self) -> float | None:
+        """Return the successes per second of the last trial, as the rules know them; none: not measured."""
+        record = open_run(self.path)
+        if not record.trials:
+            return None
+        load = self._measure(record.trials[-1], study_of(record).window).load
+        return None if load is None else load.rate_by_little
 
     def judge(self, *, probe_is_load: bool) -> Judgement:
         """Return the verdict on the trials that are sealed."""

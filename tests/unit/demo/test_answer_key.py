@@ -26,6 +26,7 @@ def answer(limit: str | None, grade: str | None = "probable", findings: Any = ()
         at_least=None,
         knee_users=None,
         others="",
+        time="",
         do="",
         brings="",
         ladder=nothing,

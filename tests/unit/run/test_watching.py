@@ -58,6 +58,26 @@ def test_processes_that_the_service_calls_are_watched_and_their_stacks_are_not()
     assert [process.pid for process in sampled] == [41]
 
 
+def test_ports_of_what_is_called_and_further_ones_of_the_service_are_watched_for_calls(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ports = {41: (8080, 8081), 43: (8080, 9000), 44: (9000,), 51: (5432,)}
+    monkeypatch.setattr(listening_sockets, "ports_of", lambda pid, *, alone=False: ports[pid])
+    monkeypatch.setattr(listening_sockets, "with_descendants", lambda pids: {44, 43, 41})
+    monkeypatch.setattr(listening_sockets, "name_of", lambda pid: f"program {pid}")
+    outside = Outside("service", "127.0.0.1", True, HTTP, pids=(41,), peers=(Peer("postgres", 51),))
+
+    specs = asked(outside)
+
+    assert {(p.service, p.port, p.is_called) for p in specs["tcp"].ports} == {
+        ("service", 8080, False),
+        ("postgres", 5432, True),
+        ("program 41", 8081, True),
+        ("program 43", 9000, True),
+    }
+    assert [pid for _, _, pid, _ in watched(specs)] == [41, 51]
+
+
 def test_from_outside_the_port_is_watched_and_no_process_is() -> None:
     specs = asked(Outside("service", "127.0.0.1", True, HTTP))
 

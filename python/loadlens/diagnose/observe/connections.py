@@ -13,10 +13,9 @@ from loadlens.diagnose import grading
 from loadlens.diagnose.observe import limits
 from loadlens.diagnose.observe.gauge_courses import BEYOND
 from loadlens.diagnose.observe.waits import MOSTLY, Full, waits
-from loadlens.estimate.interval import Interval
 from loadlens.measure.thresholds import UNCOUPLED
-from loadlens.model.facts import ConcurrencyLimit, Gauge
-from loadlens.model.finding import Counter, Estimate
+from loadlens.model.facts import ConcurrencyLimit
+from loadlens.model.finding import Counter
 from loadlens.present.numbers import percent
 
 
@@ -33,22 +32,20 @@ def _with_line(full: Full, pool: ConcurrencyLimit) -> ConcurrencyLimit | None:
 
     Where cheap requests are held up, the threads of the service may be full, each with its own connection.
     """
-    size, levels, mean = limits.size_of(full, pool), waits(full), full.top.response.mean
+    size, levels = limits.size_of(full, pool), waits(full)
     if size is None or full.top.load < BEYOND * size.count or limits.is_taken_up(full, pool) is not True:
         return None
     if isinstance(levels, str) or levels[0].coupling.point > UNCOUPLED:
         return None
-    if not isinstance(full.rate, Interval) or not isinstance(mean, Estimate):
-        return None
-    waiting = full.rate.point * mean.point * full.waiting_share
-    figure = Estimate("waiting", "", waiting, None, None, mean.trials, 0, "X (R - R1), Little's law")
-    gauge = Gauge("requests that wait by Little's law:", figure, waiting)
-    return replace(pool, waiting=gauge)
+    waiting = limits.by_little(full)
+    return None if waiting is None else replace(pool, waiting=waiting)
 
 
 def in_front_rival(full: Full, pool: ConcurrencyLimit) -> Counter:
     """Weigh another limit of the same number in front of connections, which the database does not see."""
     name = "another limit of as many in front"
+    if pool.seen_in == "sockets":
+        return grading.rival(name, "the kernel sees the calls, and not what lets so many go", None)
     if pool.seen_in != "titles":
         return grading.rival(name, "a gauge shows who waits for a connection", True)
     others = (place for place in full.top.places if place.kind == "pool" and place.seen_in != "titles")

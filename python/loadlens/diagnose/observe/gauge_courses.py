@@ -84,7 +84,8 @@ def full_places(full: Full, queue: Line | None = None) -> FullPlaces | None:
     with that of the queue, and has the fewest in all, is taken.
     """
     at_work = full.parallelism
-    every = [places for gauge in full.top.numbers if (places := _full_places(full, gauge)) is not None]
+    gauges = (*full.top.numbers, *(calls.under_way for calls in full.top.calls))
+    every = [places for gauge in gauges if (places := _full_places(full, gauge)) is not None]
     if not isinstance(at_work, Interval) or not every:
         return None
     words = set() if queue is None else _words(queue.gauge.name)
@@ -103,17 +104,22 @@ def _words(name: str) -> set[str]:
 def of_kind(full: Full, kind: Literal["lock", "pool"]) -> list[ConcurrencyLimit]:
     """Return the full resource with its queue, if gauges show both; one place is a lock, several are a pool.
 
-    Requests that need no place must not wait: the places could be the threads of the service.
+    Requests that need no place must not wait: the places could be the threads of the service. Calls to
+    another program, of which never more are under way, are such places: those that wait in the other program
+    would be calls under way as well, so by Little's law they wait in front.
     """
     levels = waits(full)
     if isinstance(levels, str) or levels[0].coupling.point > UNCOUPLED:
         return []
     queue = line(full)
-    places = None if queue is None else full_places(full, queue)
-    if queue is None or places is None or places.gauge.name == queue.gauge.name:
+    places = full_places(full, queue)
+    if places is None or (places.size <= ONE_HOLDER) != (kind == "lock"):
         return []
-    is_lock = places.size <= ONE_HOLDER
-    if is_lock != (kind == "lock"):
+    if any(calls.under_way is places.gauge for calls in full.top.calls):
+        waiting = limits.by_little(full)
+        own = ConcurrencyLimit("unknown", places.gauge, waiting, places.gauge, seen_in="sockets")
+        return [] if waiting is None else [own]
+    if queue is None or places.gauge.name == queue.gauge.name:
         return []
     return [ConcurrencyLimit("unknown", places.gauge, waiting=queue.gauge, bound=places.gauge)]
 
@@ -206,7 +212,8 @@ def _line(full: Full, gauge: Gauge) -> Line | None:
 
 
 def _gauge_of(step: Step, name: str) -> Gauge | None:
-    return next((gauge for gauge in step.numbers if gauge.name == name), None)
+    gauges = (*step.numbers, *(calls.under_way for calls in step.calls))
+    return next((gauge for gauge in gauges if gauge.name == name), None)
 
 
 def _mean_of(step: Step, name: str) -> float | None:

@@ -117,7 +117,17 @@ def has_waiters(limit: ConcurrencyLimit) -> bool | None:
 
 def least_held(lock: ConcurrencyLimit) -> float:
     """Return the mean number of holders from which a lock is one that limits."""
-    return SAMPLED_HOLDER if lock.seen_in == "stacks" else SATURATED
+    return SAMPLED_HOLDER if lock.seen_in in ("stacks", "sockets") else SATURATED
+
+
+def by_little(full: Full) -> Gauge | None:
+    """Return the requests that wait anywhere at the highest load; none: times or throughput are not known."""
+    mean = full.top.response.mean
+    if not isinstance(full.rate, Interval) or not isinstance(mean, Estimate):
+        return None
+    waiting = full.rate.point * mean.point * full.waiting_share
+    figure = Estimate("waiting", "", waiting, None, None, mean.trials, 0, "X (R - R1), Little's law")
+    return Gauge("requests that wait by Little's law:", figure, waiting)
 
 
 def is_line(full: Full, limit: ConcurrencyLimit) -> bool:

@@ -6,12 +6,15 @@ import math
 from collections.abc import Sequence
 
 from loadlens.estimate.interval import Interval
+from loadlens.measure import figures
 from loadlens.measure.case import CaseMeasures
 from loadlens.measure.services.filled import filled
 from loadlens.measure.trial import TrialMeasures
 from loadlens.model.facts import (
     BalanceWatch,
+    CallsWatch,
     CollectorWatch,
+    Gauge,
     KernelWatch,
     MemoryWatch,
     QuotaWatch,
@@ -96,10 +99,8 @@ def _share(part: float, whole: float) -> Interval:
 
 def _covered(trial: TrialMeasures, spread: Spread) -> float | None:
     """Requests that replicas got for each one that ended at the generator, over the same time."""
-    if trial.grid is None or spread.seconds <= 0:
-        return None
-    ended = sum(float((stream.ok + stream.not_ok).sum()) for stream in trial.streams)
-    return spread.requests / spread.seconds / (ended / trial.grid.seconds) if ended else None
+    per_s = _answered_per_s(trial)
+    return spread.requests / spread.seconds / per_s if per_s and spread.seconds > 0 else None
 
 
 def storage_of(case: CaseMeasures) -> StorageWatch | None:
@@ -179,6 +180,35 @@ def kernel_of(case: CaseMeasures) -> KernelWatch | None:
         return None
     ports = sockets.scarcest([trial.ports for trial in watched if trial.ports is not None])
     return filled(KernelWatch, [trial.signals for trial in watched], case.level_figure, ports=ports)
+
+
+def calls_of(case: CaseMeasures) -> tuple[CallsWatch, ...]:
+    """Return the calls to other programs, those with most under way first."""
+    by_name: dict[str, list[tuple[TrialMeasures, sockets.Calls]]] = {}
+    for trial in case.usable:
+        for calls in trial.calls:
+            by_name.setdefault(calls.to, []).append((trial, calls))
+    watches = [
+        CallsWatch(
+            name,
+            Gauge(
+                f"calls to {name}",
+                case.level_figure("calls.under_way", "calls", [calls.under_way for _, calls in own]),
+                max(calls.highest for _, calls in own),
+                min(calls.before for _, calls in own),
+            ),
+            sum(calls.rate for _, calls in own) / answered,
+        )
+        for name, own in by_name.items()
+        if (answered := sum(_answered_per_s(trial) for trial, _ in own))
+    ]
+    return tuple(sorted(watches, key=lambda watch: -figures.point(watch.under_way.mean)))
+
+
+def _answered_per_s(trial: TrialMeasures) -> float:
+    if trial.grid is None:
+        return 0.0
+    return sum(float((stream.ok + stream.not_ok).sum()) for stream in trial.streams) / trial.grid.seconds
 
 
 def received_of(case: CaseMeasures) -> ReceivedWatch | None:

@@ -133,6 +133,7 @@ def explanation_as_dict(answer: Explanation) -> dict[str, object]:
         "grade": answer.grade,
         "capacity": _bare(answer.capacity) | at_least,
         "knee_users": answer.knee_users,
+        "time": answer.time,
         "others": answer.others,
         "do": answer.do,
         "brings": answer.brings,

@@ -98,6 +98,7 @@ def of_explanation(answer: Explanation) -> Result:
     """Return the result of a search."""
     named = (
         ("capacity", capacity_in_words(answer)),
+        ("time", answer.time),
         ("others", answer.others),
         ("do", answer.do),
         ("brings", answer.brings),

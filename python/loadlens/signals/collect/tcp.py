@@ -72,6 +72,7 @@ class Port:
     replica: int
     name: str
     port: int
+    is_called: bool = False  # by the service: only what is said there is counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +84,9 @@ class Ports:
 
 
 def wanted(scene: Scene) -> Ports | None:
-    """Every port of every replica on this machine."""
+    """Every port of every replica on this machine, and of what it calls."""
     ports = tuple(
-        Port(p.service, p.replica, name, port)
+        Port(p.service, p.replica, name, port, p.is_called)
         for p in scene.replicas
         if p.is_here
         for name, port in (p.ports or {}).items()
@@ -153,6 +154,7 @@ class TcpMonitor(Monitor):
         self._proc = proc
         self._settings = Path(proc, "sys/net/ipv4")
         self._labels: dict[int, Mapping[str, str | int]] = {}
+        self._called: dict[int, str] = {}  # ports of what the service calls, and labels
         self._next_count_ns = self._next_ports_ns = 0
         self._answers: dict[int, _Answers] = {}
         self._why: str | None = None
@@ -160,7 +162,14 @@ class TcpMonitor(Monitor):
     def open(self, spec: Ports) -> None:
         """Take the ports of the spec."""
         self._labels = {
-            p.port: {"service": p.service, "replica": p.replica, "port": p.name} for p in spec.ports
+            p.port: {"service": p.service, "replica": p.replica, "port": p.name}
+            for p in spec.ports
+            if not p.is_called
+        }
+        self._called = {
+            p.port: labels(to=f"{p.service}:{p.port}")
+            for p in spec.ports
+            if p.is_called and p.port not in self._labels
         }
 
     def tick(self, now_ns: int, *, last: bool) -> Iterable[Row]:
@@ -180,6 +189,8 @@ class TcpMonitor(Monitor):
 
     def _listeners(self) -> Iterator[Row]:
         by_port: dict[int, list[_Listener]] = {}
+        if not self._labels:
+            return
         wanted = _bytecode(tuple(self._labels))
         for message in _dump(wanted, states=1 << _LISTEN, attributes=1 << (_MEMORY - 1)):
             listener = _listener(message)
@@ -193,8 +204,9 @@ class TcpMonitor(Monitor):
     def _connections(self, now_ns: int) -> Iterator[Row]:
         began = time.monotonic()
         counts: Counter[tuple[int, str]] = Counter()
-        talks: dict[int, list[_Talk]] = {port: [] for port in self._labels}
-        for message in _dump(_bytecode(tuple(self._labels)), states=_EVERY, attributes=1 << (_INFO - 1)):
+        ports = (*self._labels, *self._called)
+        talks: dict[int, list[_Talk]] = {port: [] for port in ports}
+        for message in _dump(_bytecode(ports), states=_EVERY, attributes=1 << (_INFO - 1)):
             state = _STATES.get(message[1])
             if state is not None:
                 counts[_port(message), state] += 1
@@ -209,6 +221,11 @@ class TcpMonitor(Monitor):
                 if count or state in ("established", "time_wait"):
                     yield reading(TcpMetrics.connections, labels(**own, state=state), count)
             yield from self._spoken(port, labels(**own), talks[port])
+        for port, text in self._called.items():
+            calls = self._answers.setdefault(port, _Answers())
+            calls.take(talks[port])
+            yield reading(TcpMetrics.calls, text, calls.requests)
+            yield reading(TcpMetrics.calls_under_way, text, sum(talk.is_busy for talk in talks[port]))
         yield reading(TcpMetrics.count_s, NO_LABELS, took)
 
     def _spoken(self, port: int, text: str, talks: Sequence[_Talk]) -> Iterator[Row]:

@@ -1,14 +1,43 @@
-"""Local ports of the machine that connections had taken in a trial, where they were scarcest."""
+"""Sockets of the machine in a trial: the local ports that were scarcest, and calls to other programs."""
 
 from __future__ import annotations
 
 import ipaddress
 from collections.abc import Sequence
+from dataclasses import dataclass
 
+from loadlens.estimate.interval import Interval
 from loadlens.model.facts import PortsWatch
 from loadlens.model.readings import TcpMetrics
 from loadlens.model.workload import Target
-from loadlens.signals.read.trial_series import Readings
+from loadlens.signals.read.trial_series import Readings, level
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """Calls that the kernel saw at a port of a program of this machine."""
+
+    to: str  # name and port
+    under_way: Interval  # at a time
+    highest: float  # of its readings
+    before: float  # its first reading, before the load
+    rate: float  # segments with data that came in, per second
+
+
+def read_calls(readings: Readings, begin: float, end: float) -> tuple[Calls, ...]:
+    """Return the calls in the measured part [begin, end] of a trial; none to ports where nothing came in."""
+    seen = []
+    for series in readings.of(TcpMetrics.calls):
+        under_way = readings.one(TcpMetrics.calls_under_way, to=series.labels.to)
+        counted = series.between(begin, end)
+        if under_way is None or counted.values.size < 2:
+            continue
+        held = under_way.between(begin, end).values
+        rate = float(counted.values[-1] - counted.values[0]) / float(counted.seconds[-1] - counted.seconds[0])
+        if rate > 0 and held.size:
+            before = float(under_way.values[0])
+            seen.append(Calls(series.labels.to, level(held), float(held.max()), before, rate))
+    return tuple(seen)
 
 
 def read(readings: Readings, targets: Sequence[Target] = ()) -> PortsWatch | None:

@@ -80,6 +80,7 @@ def sample(**changes: Any) -> Explanation:
         at_least=None,
         knee_users=1.2,
         others="GET /ok takes 80.0 ms (78.4–81.6) at 8 users, 10.0 ms at 1: it waits for the others.",
+        time="",
         do="Keep at most 1 in flight at once and refuse the rest early: 100 /s stays.",
         brings="a mean of 20.0 ms (measured at 2 users) in place of 80.0 ms at 8, at the same throughput",
         ladder=tuple(rung(users) for users in (1, 2, 4, 8)),

@@ -18,6 +18,7 @@ import pytest
 from loadlens.machine import sock_diag
 from loadlens.model.readings import METRICS
 from loadlens.signals.collect import tcp
+from loadlens.signals.collect.monitor import Row
 from loadlens.signals.collect.tcp import Port, Ports, TcpMonitor
 from tests.calm import where_calm
 from tests.unit.signals.collect.test_monitor import read, value, values
@@ -181,8 +182,39 @@ def test_counting_costs_a_fiftieth_of_a_core_at_most(opened: ExitStack) -> None:
     assert len(values(list(monitor.tick(0, last=True)), "count_s")) == 1
 
 
+def test_at_a_port_that_the_service_calls_only_calls_are_counted(opened: ExitStack) -> None:
+    own, called, apart = (listening(opened, 10) for _ in range(3))
+    spoken = []
+    for listener in (own, called, called, apart):
+        client = opened.enter_context(socket.create_connection(listener.getsockname()))
+        spoken.append((client, opened.enter_context(listener.accept()[0])))
+    monitor = TcpMonitor()
+    ports = [listener.getsockname()[1] for listener in (own, called)]
+    monitor.open(Ports((Port("s", 1, "http", ports[0]), Port("db", 1, "any", ports[1], is_called=True))))
+    for client, server in spoken:
+        client.send(b"ask")
+        server.recv(9)
+    spoken[1][1].send(b"answer")
+
+    def rows() -> list[Row]:
+        return list(monitor.tick(0, last=True))
+
+    to = f"db:{ports[1]}"
+    eventually(lambda: value(rows(), "calls", to=to) == 2)
+    seen = rows()
+    assert value(seen, "calls_under_way", to=to) == 1
+    assert value(seen, "requests_in", service="s") == 1
+    assert {row.labels for row in seen if row.metric == "accept_queue"} == {
+        '{"port": "http", "replica": "1", "service": "s"}'
+    }
+
+
 def test_every_row_is_one_of_the_metrics_with_its_unit(opened: ExitStack) -> None:
-    rows = read(monitor_of(listening(opened, 1)))
+    monitor = TcpMonitor()
+    ports = [listening(opened, 1).getsockname()[1] for _ in range(2)]
+    monitor.open(Ports((Port("s", 1, "http", ports[0]), Port("db", 1, "any", ports[1], is_called=True))))
+
+    rows = read(monitor)
 
     assert {(row.metric, row.unit) for row in rows} == {
         (metric.name, metric.unit) for metric in METRICS["tcp"]

@@ -11,9 +11,11 @@ transaction) serves as well. So do samples of threads that wait for a lock, in a
 again, while one other at a time works past it; there a mean of 0.75 holders is enough. Titles of the
 processes of a PostgreSQL server serve likewise: they name the command that waits, and show whether the holder
 is idle in its transaction meanwhile. Half or more of all waiting requests, X (R - R1), wait for this lock, or
-they fill the threads or the pool in front of it; otherwise the finding is suspected. Where no name of a gauge
-says lock, two gauges that behave like one full place and like its queue serve as well, if a cheap probe does
-not wait (`downstream.serialised` says which).
+they fill the threads or the pool in front of it; otherwise the finding is suspected. Calls to another program
+of this machine, of which the kernel never sees more than one under way, serve as well, if a cheap probe does
+not wait: requests that waited in the other program would be calls under way. Where no name of a gauge says
+lock, two gauges that behave like one full place and like its queue serve as well, if a cheap probe does not
+wait (`downstream.serialised` says which).
 
 **Ruled out by.** A pool (two or more holders). Full threads that do not wait for the lock. A machine,
 generator or transfer that is the limit. Refusals. Holders of the lock that wait in a further queue behind it.
@@ -107,6 +109,13 @@ def claim(facts: Facts, lock: FullLock) -> Claim:
         )
         if connections.at_rest(places, ""):
             advice = f"Commit before that work, or begin the transaction after it. {advice}"
+        statement = ""
+        if places.seen_in == "sockets":
+            statement = _one_call(full, places, grade)
+            advice = (
+                "Find what lets only one of these calls go at a time, a lock that is kept during the call or "
+                "the only connection: keep it for less, or allow more of them."
+            )
         if isinstance(hold, Interval):
             each = "each" if len(full.top.classes) <= 1 else "per request"  # of a mix not all may take it
             held = f", held {numbers.with_unit(hold.point, 's')} {each},"
@@ -116,7 +125,7 @@ def claim(facts: Facts, lock: FullLock) -> Claim:
                 advice += f" Held for {half} it lets {twice} through."
         unknown = f"whether who holds {places.held.name} waits for a disk meanwhile"
         return Words(
-            statement=f"One lock{held} {verb} {full.most} through{line}",
+            statement=statement or f"One lock{held} {verb} {full.most} through{line}",
             explanation=limits.explanation(full, places),
             advice=advice,
             confirm="the same load without what takes the lock: throughput grows with users again",
@@ -125,6 +134,14 @@ def claim(facts: Facts, lock: FullLock) -> Claim:
         )
 
     return on_curve(full.curve, signals, rivals, words)
+
+
+def _one_call(full: waits.Full, lock: ConcurrencyLimit, grade: Grade) -> str:
+    verb = "may be" if grade is Grade.SUSPECTED else "is"
+    return (
+        f"Never more than one of the {lock.held.name} {verb} under way: {full.most}; "
+        f"{limits.point(lock.waiting) or 0.0:.3g} requests wait in front of it"
+    )
 
 
 def _holders(lock: ConcurrencyLimit) -> grading.Signal:

@@ -17,7 +17,9 @@ places and like their queue serve as well, if a cheap probe does not wait (`down
 which). So do titles of the processes of a PostgreSQL server: 90 % of its connections from the service are
 at work, their number is the same at the level before, at least 1.2 users come for each, and a cheap probe
 does not wait. The waiting requests are then X (R - R1), and whether something else in front of the pool
-lets in just as many stays open: the finding is at most probable.
+lets in just as many stays open: the finding is at most probable. So do calls to another program of this
+machine, of which the kernel never sees more under way than at the level before, two or more: requests that
+waited in the other program would be calls under way.
 
 **Ruled out by.** A lock or another pool that all holders of the connections wait for (then that is the
 cause). Full threads that do not wait for the pool. A machine, generator or transfer that is the limit.
@@ -127,8 +129,16 @@ def claim(facts: Facts, pool: FullPool) -> Claim:
         unknown: tuple[str, ...] = ()
         if in_front.ruled_out is None:
             unknown = (f"whether the pool has no more, or something in front of it lets in just {count:.3g}",)
+        statement = _statement(full, count, grade, noun, is_pool=in_front.ruled_out is True)
+        if places.seen_in == "sockets":
+            verb = "may be" if grade is Grade.SUSPECTED else "are"
+            statement = f"Never more than {count:.3g} of the {places.held.name} {verb} under way: {full.most}"
+            line = f"; {waiting or 0.0:.3g} requests wait in front of them"
+            unknown = (
+                "whether it is a pool of connections, threads, or another limit of what may be at work",
+            )
         return Words(
-            statement=_statement(full, count, grade, noun, is_pool=in_front.ruled_out is True) + line,
+            statement=statement + line,
             explanation=explanation,
             advice=advice,
             confirm=f"twice the {noun}s: twice the throughput, until the next limit",

@@ -43,7 +43,7 @@ cause.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from loadlens.diagnose import grading
@@ -57,7 +57,7 @@ from loadlens.diagnose.driver import (
     on_curve,
     strongest,
 )
-from loadlens.diagnose.observe import gauge_courses, label_parts, limits, waits
+from loadlens.diagnose.observe import calls_seen, gauge_courses, label_parts, limits, waits
 from loadlens.estimate.distributions import binomial_at_most
 from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.measure.thresholds import UNCOUPLED
@@ -96,6 +96,7 @@ class NamelessLine:
     places: gauge_courses.FullPlaces | None  # gauges that behave like it
     queue: gauge_courses.Line | None
     step: label_parts.Part | None  # of each request, where most of the waiting is
+    calls: calls_seen.Growth | None  # to another program, where most of the waiting is
 
 
 def observe(facts: Facts, others: Sequence[Answer]) -> Sequence[NamelessLine] | Lacking | Nothing:
@@ -117,12 +118,14 @@ def _nameless(full: waits.Full, lowest: waits.Waits) -> NamelessLine:
     step = label_parts.step_of_each(full)
     if step is not None and step.of_waiting < waits.MOSTLY:
         step = None
-    return NamelessLine(full, lowest, gauge_courses.full_places(full, queue), queue, step)
+    return NamelessLine(
+        full, lowest, gauge_courses.full_places(full, queue), queue, step, calls_seen.growth(full)
+    )
 
 
 def claim(facts: Facts, line: NamelessLine) -> Claim:
     """Hold the line against the CPU's room, and against probes that wait as well."""
-    full, lowest = line.full, line.lowest
+    full, lowest, gap = line.full, line.lowest, _gap(line)
     delayed = lowest.probe.delayed
     share = f"{numbers.percent(delayed.point)} of probes are" if isinstance(delayed, Estimate) else "probes"
     signals = [
@@ -141,22 +144,8 @@ def claim(facts: Facts, line: NamelessLine) -> Claim:
             text=f"{share} held up (limit {numbers.percent(waits.HELD_UP)})",
             chip=share,
         ),
+        *_named_by(line),
     ]
-    places, queue, step = line.places, line.queue, line.step
-    if places is not None:
-        chip = f"{places.size} of {places.size} taken"
-        signals.append(grading.stated("gauge.places", True, text=places.text(full), chip=chip))
-    if queue is not None:
-        chip = f"{limits.point(queue.gauge):.3g} wait"
-        signals.append(grading.stated("gauge.waiting", True, text=queue.text(full), chip=chip))
-    if step is not None:
-        now, alone = (numbers.with_unit(value, "s") for value in (step.now_s, step.before_s))
-        others = numbers.with_unit(step.others_now_s, "s")
-        of_waiting = numbers.percent(step.of_waiting)
-        took = f"{step.name} of {step.source} takes {now}, {alone} at the lightest load, the others {others}"
-        chip = f"{of_waiting} of the waiting"
-        signals.append(grading.stated("label.step", True, text=took, chip=chip, value=step.of_waiting))
-    gap = _gap(line)
     if gap:
         close = f"{full.top.spacing.close} of {full.top.spacing.gaps} gaps are shorter than half of that"
         one_by_one = f"answers come one at a time, {gap} apart: {close}"
@@ -167,50 +156,79 @@ def claim(facts: Facts, line: NamelessLine) -> Claim:
         signals += waits.link_signals(full.top)
 
     def text(grade: Grade) -> Words:
-        verb = "may wait" if grade is Grade.SUSPECTED else "wait"
-        statement = f"Requests {verb} in a line, in the service or behind it, that lets {full.most} through"
-        if not isinstance(full.parallelism, Insufficient):
-            at_once = f"{numbers.about(full.parallelism.point)} at work at once"
-            statement = f"Requests {verb} in a line, in the service or behind it: {full.most}, {at_once}"
-        advice = (
-            "Read who holds and who waits (--metrics, threads of the service, the database's activity): one "
-            "holder is a lock, several are a pool, none is a limiter or another service."
-        )
-        if gap:
-            advice = (
-                f"Find what each request holds for {gap} while others wait for it, and hold it for less: a "
-                "lock that is kept during a call, the only connection or worker of something, or a limiter."
-            )
-        if places is not None:
-            name = gauge_courses.shown(places.gauge)
-            taken = "The one place" if places.size == 1 else f"All {places.size} places"
-            verb = "may be" if grade is Grade.SUSPECTED else "is" if places.size == 1 else "are"
-            statement = f"{taken} of {name} {verb} taken: {full.most}"
-        elif queue is not None:
-            statement = f"Requests {verb} in {gauge_courses.shown(queue.gauge)}: {full.most}"
-        elif step is not None:
-            statement = f"Requests {verb} at {step.name}: {full.most}"
-        elif gap:
-            verb = "may pass" if grade is Grade.SUSPECTED else "pass"
-            statement = f"Requests {verb} one at a time, {gap} each: {full.most}"
         load_s, probe_s = numbers.with_unit(lowest.load_s, "s"), numbers.with_unit(lowest.probe_s, "s")
         gauges = [limits.reading(places.held) for places in full.top.places]
-        names = [seen.gauge.name for seen in (places, queue) if seen is not None]
+        names = [seen.gauge.name for seen in (line.places, line.queue) if seen is not None]
         nameless = f"no gauge names it ({', '.join(gauges[:3])})" if gauges else "no gauge was read"
         if names:
             nameless = f"{' and '.join(names)} behave like it, and their names do not say"
         return Words(
-            statement=statement,
+            statement=_statement(line, gap, grade),
             explanation=f"At {words.users(lowest.step.load)} {lowest.costliest.label} waits {load_s} and "
             f"{lowest.probe.label} {probe_s}: the service itself has time. At {words.users(full.top.load)} "
             f"{numbers.percent(full.waiting_share)} of the response time is waiting.",
-            advice=advice,
+            advice=_advice(line, gap),
             confirm="the same load without what is asked behind: throughput grows with users again",
             impact=full.waiting_share,
             unknown=(f"whether it is a lock, a pool or a limiter: {nameless}",),
         )
 
     return on_curve(full.curve, signals, waits.rivals(facts, full), text)
+
+
+def _named_by(line: NamelessLine) -> Iterator[grading.Signal]:
+    """Yield what names the line: gauges that behave like it, a step of every request, calls."""
+    places, queue, step = line.places, line.queue, line.step
+    if places is not None:
+        chip = f"{places.size} of {places.size} taken"
+        yield grading.stated("gauge.places", True, text=places.text(line.full), chip=chip)
+    if queue is not None:
+        chip = f"{limits.point(queue.gauge):.3g} wait"
+        yield grading.stated("gauge.waiting", True, text=queue.text(line.full), chip=chip)
+    if step is not None:
+        now, alone = (numbers.with_unit(value, "s") for value in (step.now_s, step.before_s))
+        others = numbers.with_unit(step.others_now_s, "s")
+        of_waiting = numbers.percent(step.of_waiting)
+        took = f"{step.name} of {step.source} takes {now}, {alone} at the lightest load, the others {others}"
+        chip = f"{of_waiting} of the waiting"
+        yield grading.stated("label.step", True, text=took, chip=chip, value=step.of_waiting)
+    if line.calls is not None:
+        yield line.calls.signal()
+
+
+def _statement(line: NamelessLine, gap: str, grade: Grade) -> str:
+    full, places, is_suspected = line.full, line.places, grade is Grade.SUSPECTED
+    verb = "may wait" if is_suspected else "wait"
+    if places is not None:
+        taken = "The one place" if places.size == 1 else f"All {places.size} places"
+        are = "may be" if is_suspected else "is" if places.size == 1 else "are"
+        return f"{taken} of {gauge_courses.shown(places.gauge)} {are} taken: {full.most}"
+    if line.queue is not None:
+        return f"Requests {verb} in {gauge_courses.shown(line.queue.gauge)}: {full.most}"
+    if line.step is not None:
+        return f"Requests {verb} at {line.step.name}: {full.most}"
+    if line.calls is not None:
+        return f"Requests {verb} in {line.calls.name}: {full.most}"
+    if gap:
+        return f"Requests {'may pass' if is_suspected else 'pass'} one at a time, {gap} each: {full.most}"
+    if not isinstance(full.parallelism, Insufficient):
+        at_once = f"{numbers.about(full.parallelism.point)} at work at once"
+        return f"Requests {verb} in a line, in the service or behind it: {full.most}, {at_once}"
+    return f"Requests {verb} in a line, in the service or behind it, that lets {full.most} through"
+
+
+def _advice(line: NamelessLine, gap: str) -> str:
+    if line.calls is not None and line.places is None:
+        return "Find out what limits the other program: load it alone; bound the wait by a time-out."
+    if gap:
+        return (
+            f"Find what each request holds for {gap} while others wait for it, and hold it for less: a lock "
+            "that is kept during a call, the only connection or worker of something, or a limiter."
+        )
+    return (
+        "Read who holds and who waits (--metrics, threads of the service, the database's activity): one "
+        "holder is a lock, several are a pool, none is a limiter or another service."
+    )
 
 
 def _gap(line: NamelessLine) -> str:

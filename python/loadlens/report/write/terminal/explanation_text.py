@@ -52,6 +52,7 @@ def explanation_lines(
     yield from rows("code", answer.code.lines)
     yield from rows("answers", answer.quotes[:MOST_QUOTES])
     yield from rows("capacity", [capacity_in_words(answer)])
+    yield from rows("time", [answer.time])
     yield from rows("others", [answer.others])
     yield from rows("do", [answer.do])
     yield from rows("brings", [answer.brings])

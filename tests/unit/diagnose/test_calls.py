@@ -1,0 +1,99 @@
+"""Calls to another program, as the kernel saw them: formulas over users N, throughput X and times R of a
+closed loop. A request takes 10 ms and then makes a call of 20 ms, of which S at once may go:
+X = min(N / 0.03, S / 0.02).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from loadlens import diagnose
+from loadlens.diagnose.observe import calls_seen
+from loadlens.model.facts import CallsWatch, Curve
+from loadlens.model.finding import Finding, Grade
+from tests.unit.diagnose.build import facts
+from tests.unit.diagnose.waiting import gauge, waiting
+
+CALL_S, BASE_S = 0.02, 0.01
+Course = Callable[[float, float], float]  # users, throughput -> calls under way
+
+
+def calling(size: int, course: Course, *, coupling: float = 0.0) -> Curve:
+    """A service that lets `size` requests at once make their call."""
+    built = waiting(CALL_S, base_s=BASE_S, size=size, coupling=coupling)
+    steps = []
+    for step in built.steps:
+        rate = step.throughput_trials[0]
+        mean = course(step.load, rate)
+        shown = replace(gauge("calls to db:5432", mean), highest=float(-(-round(mean, 6) // 1)), before=0.0)
+        steps.append(replace(step, calls=(CallsWatch("db:5432", shown, 1.0),)))
+    return replace(built, steps=tuple(steps))
+
+
+def under_way(users: float, rate: float) -> float:
+    """Of those that are let through."""
+    return rate * CALL_S
+
+
+def all_but_own_work(users: float, rate: float) -> float:
+    """All that wait do so in the other program."""
+    return users - rate * BASE_S
+
+
+def findings(curve: Curve) -> dict[str, Finding]:
+    return {finding.rule: finding for finding in diagnose.assess(facts(curve)).findings}
+
+
+def test_of_calls_that_go_one_at_a_time_the_line_is_in_front_and_a_lock() -> None:
+    seen = findings(calling(1, under_way))
+
+    assert seen["db.lock"].grade >= Grade.PROBABLE
+    assert "Never more than one of the calls to db:5432 is under way" in seen["db.lock"].statement
+    assert "downstream.serialised" not in seen
+
+
+def test_of_calls_that_go_four_at_a_time_the_line_is_in_front_and_a_pool() -> None:
+    seen = findings(calling(4, under_way))
+
+    assert seen["db.pool"].grade >= Grade.PROBABLE
+    assert "Never more than 4 of the calls to db:5432 are under way" in seen["db.pool"].statement
+    assert seen["db.pool"].unknown, "a pool of connections, or of something else"
+
+
+def test_requests_that_are_all_in_calls_wait_in_the_other_program() -> None:
+    seen = findings(calling(1, all_but_own_work))
+
+    assert "db.lock" not in seen
+    assert "Requests wait in calls to db:5432" in seen["downstream.serialised"].statement
+    assert "other program" in seen["downstream.serialised"].advice
+
+
+@pytest.mark.parametrize(
+    "course",
+    [
+        pytest.param(lambda users, rate: min(1.0, rate * CALL_S), id="one connection for all of them"),
+        pytest.param(lambda users, rate: 0.1 * rate * CALL_S, id="a short call besides"),
+    ],
+)
+def test_other_calls_name_no_lock_and_no_pool(course: Course) -> None:
+    seen = findings(calling(4, course))
+
+    assert not {"db.lock", "db.pool"} & seen.keys()
+    assert "calls to" not in seen["downstream.serialised"].statement
+
+
+def test_where_cheap_requests_wait_as_well_the_threads_may_be_full() -> None:
+    assert not {"db.lock", "db.pool"} & findings(calling(4, under_way, coupling=0.9)).keys()
+
+
+def test_the_time_of_a_request_in_calls_is_calls_under_way_over_throughput() -> None:
+    curve = calling(4, under_way)
+
+    (calls,) = calls_seen.spent(calls_seen.light(curve))
+
+    assert calls.seconds == pytest.approx(CALL_S)
+    assert calls.name == "calls to db:5432"
+    assert [step.load for step in calls_seen.light(curve)] == [1, 2, 4]  # 6 fit without waiting
