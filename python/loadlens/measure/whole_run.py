@@ -17,7 +17,8 @@ from loadlens.measure.requests import growth, slow_paths
 from loadlens.measure.requests.ended_levels import ended_levels, lost
 from loadlens.measure.requests.served_at_once import failed_at_once
 from loadlens.measure.requests.slow_bursts import slow_bursts
-from loadlens.measure.services import event_loops, thread_places
+from loadlens.measure.services import event_loops
+from loadlens.measure.services.thread_places import crowd_of, locked_of, places_of
 from loadlens.measure.source import RunSource, TrialSource, environment_of, streams_of, study_of
 from loadlens.measure.trial import TrialMeasures, measure
 from loadlens.model.facts import Curve, Facts
@@ -114,12 +115,16 @@ def _samples_of(trial: TrialSource) -> StackSamples:
 
 
 def _with_thread_places(curve: Curve, sampled: Sequence[StackSamples]) -> Curve:
-    """Return a curve with what the stacks show at its highest level, if they were sampled at this load."""
+    """Return a curve with what the stacks show at its highest level, if they were sampled at this load.
+
+    What stands still without any load does not depend on it.
+    """
+    curve = replace(curve, locked=next((locked for each in sampled if (locked := locked_of(each))), None))
     if not (curve.is_closed and curve.steps and sampled and sampled[-1].load == curve.steps[-1].load):
         return curve
     top = curve.steps[-1]
-    places = (*top.places, *thread_places.places_of(sampled[-1]))
-    loops, crowd = event_loops.loops_of(sampled[-1]), thread_places.crowd_of(sampled[-1])
+    places = (*top.places, *places_of(sampled[-1]))
+    loops, crowd = event_loops.loops_of(sampled[-1]), crowd_of(sampled[-1])
     top = replace(top, places=places, loops=loops, crowd=crowd)
     return replace(curve, steps=(*curve.steps[:-1], top))
 

@@ -386,6 +386,14 @@ class Crowd:
 
 
 @dataclass(frozen=True, slots=True)
+class Locked:
+    """Threads of the service that wait for a lock in its own code while nothing is asked of it."""
+
+    threads: int
+    places: tuple[str, ...]  # for printing: `at both() bank.py:42`, those with most first
+
+
+@dataclass(frozen=True, slots=True)
 class LoopWatch:
     """The event loops of a process that are in requests under load, by samples of their threads."""
 
@@ -625,6 +633,7 @@ class Curve:
     ] = ()  # of each level whose requests are known, trials ended early included
     ended: tuple[EndedLevel, ...] = ()  # ascending by load
     lost: LostWatch | None = None
+    locked: Locked | None = None  # after its loads; none: no threads are, or they were not sampled
 
     @property
     def trials(self) -> int:

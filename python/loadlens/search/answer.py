@@ -13,7 +13,7 @@ from typing import Final
 from loadlens.diagnose import limits_of, root_of
 from loadlens.diagnose.capacity import GENERATOR, WAITED, most_of
 from loadlens.diagnose.code_places import code_evidence
-from loadlens.diagnose.observe import calls_seen
+from loadlens.diagnose.observe import calls_seen, label_parts
 from loadlens.diagnose.rules.capacity_limits import healthy, saturation_plateau
 from loadlens.estimate.interval import Insufficient
 from loadlens.measure.curve import capacity_of, succeeded
@@ -291,27 +291,29 @@ def _sentence(
 
 
 def _time(curve: Curve | None) -> str:
-    """Return how much of a request's time calls to other programs take; empty: hardly any, or not seen."""
+    """Return how much of a request's time calls and steps take; empty: hardly any, or not seen."""
     mean = curve.steps[0].response.mean if curve is not None and curve.steps else None
     if curve is None or not isinstance(mean, Estimate):
         return ""
-    light = calls_seen.light(curve)
+    light, top = calls_seen.light(curve), curve.steps[-1]
     parts = [calls for calls in calls_seen.spent(light) if calls.seconds >= WORTH_A_WORD * mean.point]
-    if not parts:
-        return ""
-
-    def spent_in(calls: calls_seen.Spent, whole_s: float) -> str:
-        if calls.seconds > whole_s:
-            return f"nearly all in {calls.name}, some of them side by side"
-        return f"{numbers.with_unit(calls.seconds, 's')} in {calls.name}"
-
-    text = f"{short(mean)} with one user: {', '.join(spent_in(calls, mean.point) for calls in parts)}"
-    top = curve.steps[-1]
-    now = {calls.name: calls for calls in calls_seen.spent([top])}.get(parts[0].name)
-    if top in light or now is None or not isinstance(top.response.mean, Estimate):
-        return text
+    step = label_parts.longest_step(light[-1]) if light else None
+    names = [_spent_in(calls.name, calls.seconds, mean.point) for calls in parts]
+    if step is not None and step.seconds >= WORTH_A_WORD * mean.point:
+        names.append(_spent_in(step.name, step.seconds, mean.point))
+    text = f"{short(mean)} with one user: {', '.join(names)}" if names else ""
     later = top.response.mean
-    return f"{text}; {short(later)} with {words.users(top.load)}: {spent_in(now, later.point)}"
+    now = {calls.name: calls for calls in calls_seen.spent([top])}
+    if not parts or top in light or parts[0].name not in now or not isinstance(later, Estimate):
+        return text
+    then = _spent_in(parts[0].name, now[parts[0].name].seconds, later.point)
+    return f"{text}; {short(later)} with {words.users(top.load)}: {then}"
+
+
+def _spent_in(name: str, seconds: float, whole_s: float) -> str:
+    if seconds > whole_s:
+        return f"nearly all in {name}, some of them side by side"
+    return f"{numbers.with_unit(seconds, 's')} in {name}"
 
 
 def _others(curve: Curve | None, end: SearchEnd) -> str:

@@ -14,6 +14,7 @@ from loadlens import diagnose
 from loadlens.diagnose.observe import calls_seen
 from loadlens.model.facts import CallsWatch, Curve
 from loadlens.model.finding import Finding, Grade
+from loadlens.model.shapes import Spacing
 from tests.unit.diagnose.build import facts
 from tests.unit.diagnose.waiting import gauge, waiting
 
@@ -51,7 +52,7 @@ def test_of_calls_that_go_one_at_a_time_the_line_is_in_front_and_a_lock() -> Non
     seen = findings(calling(1, under_way))
 
     assert seen["db.lock"].grade >= Grade.PROBABLE
-    assert "Never more than one of the calls to db:5432 is under way" in seen["db.lock"].statement
+    assert "Calls to db:5432 go one at a time: 50.0 /s" in seen["db.lock"].statement
     assert "downstream.serialised" not in seen
 
 
@@ -59,8 +60,18 @@ def test_of_calls_that_go_four_at_a_time_the_line_is_in_front_and_a_pool() -> No
     seen = findings(calling(4, under_way))
 
     assert seen["db.pool"].grade >= Grade.PROBABLE
-    assert "Never more than 4 of the calls to db:5432 are under way" in seen["db.pool"].statement
+    assert "Calls to db:5432 go 4 at a time: 200 /s" in seen["db.pool"].statement
     assert seen["db.pool"].unknown, "a pool of connections, or of something else"
+
+
+def test_where_answers_come_one_at_a_time_several_calls_under_way_are_no_pool() -> None:
+    """A lock lets a request through every 5 ms, and its call takes 20 ms: four are under way at any time."""
+    built = calling(4, under_way)
+    apart = Spacing(close=0, gaps=300)
+    seen = findings(replace(built, steps=tuple(replace(step, spacing=apart) for step in built.steps)))
+
+    assert not {"db.lock", "db.pool"} & seen.keys()
+    assert "one at a time" in seen["downstream.serialised"].statement
 
 
 def test_requests_that_are_all_in_calls_wait_in_the_other_program() -> None:

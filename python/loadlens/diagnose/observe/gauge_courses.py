@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from loadlens.diagnose.observe import limits
-from loadlens.diagnose.observe.waits import Full, waits
+from loadlens.diagnose.observe.waits import Full, answers_are_apart, waits
 from loadlens.estimate.interval import Interval
 from loadlens.measure import figures
 from loadlens.measure.thresholds import ONE_HOLDER, UNCOUPLED
 from loadlens.model.facts import ConcurrencyLimit, Gauge, Step
 from loadlens.model.finding import Estimate
-from loadlens.present.numbers import about
+from loadlens.present.numbers import about, with_unit
 from loadlens.present.words import users
 
 BEYOND = 1.2  # users per place: with fewer users the gauge may show them, and no bound
@@ -32,6 +32,7 @@ UNHELD = 0.2  # of the places, before the load
 WORKING = 0.2  # how far the places and X R1 may differ
 BELOW_TWO = 1.8  # at work at once
 GROWING = 0.3  # how far a gauge and its share of the throughput may differ below the plateau
+CALLS_OFF = 0.4  # of the calls that are due: they are looked at a few times at each level
 OFF = 0.25  # of the places, at any of these levels
 UNFILLED = 0.8  # of the throughput of the plateau: levels below are not full
 WAITING = 0.25  # how far a gauge and X (R - R1) may differ
@@ -115,7 +116,7 @@ def of_kind(full: Full, kind: Literal["lock", "pool"]) -> list[ConcurrencyLimit]
     places = full_places(full, queue)
     if places is None or (places.size <= ONE_HOLDER) != (kind == "lock"):
         return []
-    if any(calls.under_way is places.gauge for calls in full.top.calls):
+    if _is_of_calls(full, places.gauge):
         waiting = limits.by_little(full)
         own = ConcurrencyLimit("unknown", places.gauge, waiting, places.gauge, seen_in="sockets")
         return [] if waiting is None else [own]
@@ -134,6 +135,9 @@ def _full_places(full: Full, gauge: Gauge) -> FullPlaces | None:
     size, mean = round(gauge.highest), limits.point(gauge)
     if size < 1 or mean is None or mean < limits.TAKEN_UP * size:
         return None
+    # Where one at a time passes something else, as many calls of the same length are under way at any time.
+    if size > 1 and _is_of_calls(full, gauge) and answers_are_apart(full):
+        return None
     below = next((step for step in reversed(full.curve.steps) if full.top.load >= MORE * step.load), None)
     then = None if below is None else _gauge_of(below, gauge.name)
     if below is None or then is None or below.load < BEYOND * size or round(then.highest) != size:
@@ -148,7 +152,7 @@ def _full_places(full: Full, gauge: Gauge) -> FullPlaces | None:
     # Held for longer than a request takes alone, it is held by requests that wait for something behind it.
     if limits.slow_behind_rival(hold, full).ruled_out is not True:
         return None
-    why = _at_work(full, size) or _with_throughput(full, gauge, size)
+    why = _at_work(full, size) or _with_throughput(full, gauge, size) or _of_calls(full, gauge, size)
     return None if why is None else FullPlaces(gauge, size, below, why)
 
 
@@ -177,6 +181,33 @@ def _with_throughput(full: Full, gauge: Gauge, size: int) -> str | None:
     if levels < FEWEST_LEVELS or due < 1 or abs(shown / due - 1) > GROWING:
         return None
     return f"below the plateau it grows with throughput ({shown / due:.2f} of its share)"
+
+
+def _of_calls(full: Full, gauge: Gauge, size: int) -> str | None:
+    """Compare calls under way with throughput x the time of a request in them before the plateau.
+
+    Where many calls go side by side on one connection, more are due than connections show.
+    """
+    below = [step for step in full.curve.steps if step.load < full.steps[0].load]
+    seen = [
+        (mean, figures.point(s.throughput)) for s in below if (mean := _mean_of(s, gauge.name)) is not None
+    ]
+    rate = sum(rate for _, rate in seen)
+    if (
+        not rate
+        or not isinstance(full.rate, Interval)
+        or all(c.under_way is not gauge for c in full.top.calls)
+    ):
+        return None
+    each_s = sum(mean for mean, _ in seen) / rate
+    due = full.rate.point * each_s
+    if due <= 0 or abs(size / due - 1) > CALLS_OFF:
+        return None
+    return f"a request spends {with_unit(each_s, 's')} in them, so {about(due)} are due at once"
+
+
+def _is_of_calls(full: Full, gauge: Gauge) -> bool:
+    return any(calls.under_way is gauge for calls in full.top.calls)
 
 
 def _unfilled(full: Full) -> Iterator[tuple[Step, float]]:

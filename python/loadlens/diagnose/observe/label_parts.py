@@ -29,6 +29,7 @@ FEWEST_COMPARED = 50  # at a level whose share is compared
 OF_A_CLASS = 0.15  # by which the rates of a value and of requests of the load may differ
 AS_LONG = 0.7  # of what clients wait: then the value stands for these requests
 EACH = 0.8  # calls per request: every request makes one
+WHOLE = 0.9  # of a request's time
 MOST_CLASSES = 8  # of the load
 ONCE = 0.2  # by which the requests that a metric counts may differ from those of the load
 LEAST_OF_TIME, MOST_OF_TIME = 0.5, 1.2  # a value's mean over what slow requests take
@@ -106,6 +107,32 @@ def step_of_each(full: Full) -> Part | None:
         for split in full.top.splits
         if (part := _by_label(full, split)) is not None and _is_step(full, split, part)
     )
+
+
+@dataclass(frozen=True, slots=True)
+class LongStep:
+    """The step of every request that takes most of its time, by a label."""
+
+    name: str
+    seconds: float  # of each request
+
+
+def longest_step(step: Step) -> LongStep | None:
+    """Return the longest step of a request at one level; none: no label shows steps of every request.
+
+    What takes as long as the request is the whole of it.
+    """
+    rate, whole_s = figures.point(step.throughput), figures.point(step.response.mean)
+    longest = LongStep("", 0.0)
+    for split in step.splits:
+        timed = _timed(split, FEWEST_ALONE)
+        whole = _rate(list(timed.values()))
+        for value, part in timed.items():
+            seconds = part.mean_s * max(1, round(part.rate / rate)) if rate > 0 else 0.0
+            is_step = min(part.rate, whole - part.rate) >= EACH * rate and seconds <= WHOLE * whole_s
+            if is_step and seconds > longest.seconds:
+                longest = LongStep(_name(split.label, value), seconds)
+    return longest if longest.seconds else None
 
 
 def _most_waited_for(parts: Iterable[Part]) -> Part | None:

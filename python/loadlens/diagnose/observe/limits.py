@@ -17,7 +17,7 @@ from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.measure import figures
 from loadlens.measure.thresholds import ONE_HOLDER, SAMPLED_HOLDER, SATURATED, WAITERS
 from loadlens.model.facts import ConcurrencyLimit, EndedLevel, Gauge, Step
-from loadlens.model.finding import Counter, Estimate
+from loadlens.model.finding import Counter, Estimate, Grade
 from loadlens.present import numbers, words
 from loadlens.present.numbers import percent, with_unit
 
@@ -278,6 +278,13 @@ def explanation(full: Full, limit: ConcurrencyLimit) -> str:
         f"At {words.users(full.top.load)} {reading(limit.held)} and {reading(limit.waiting)}: "
         f"{percent(full.waiting_share)} of the response time is waiting."
     )
+
+
+def calls_at_a_time(full: Full, calls: ConcurrencyLimit, count: str, grade: Grade) -> str:
+    """State that calls to another program go so many at a time, and how many requests wait for that."""
+    name, verb = calls.held.name, "may go" if grade is Grade.SUSPECTED else "go"
+    waiting = f"{point(calls.waiting) or 0.0:.3g} requests wait in front"
+    return f"{name[0].upper()}{name[1:]} {verb} {count} at a time: {full.most}; {waiting}"
 
 
 def _count(value: float) -> str:

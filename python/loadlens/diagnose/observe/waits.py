@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Lacking, Nothing
 from loadlens.estimate import mixtures, probes
+from loadlens.estimate.distributions import binomial_at_most
 from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.measure import figures
 from loadlens.measure.curve import Capacity, capacity_of, requests_wait, used_by_others
@@ -32,6 +33,8 @@ ERROR = 400  # and above
 SELDOM = 0.25  # of the time that requests are under way: they wait for something else most of the time
 AS_MUCH = 0.8  # of what others use at the heaviest load: they do not work for the service
 RISES = 2.0  # times the share at the lowest load: errors that were there before make no plateau
+CLOSE = 0.05  # of the gaps: fewer are short where one at a time passes
+CHANCE = 0.025
 LARGE_BYTES = 16 * 1024  # an answer takes 1.3 ms on a link of 100 Mbit/s
 
 
@@ -86,6 +89,12 @@ class NoPlateau:
     """A curve that did not reach its capacity."""
 
     reason: str
+
+
+def answers_are_apart(full: Full) -> bool:
+    """True if hardly any two answers of the highest load come close to each other: one at a time passes."""
+    spacing = full.top.spacing
+    return full.curve.is_closed and binomial_at_most(spacing.close, spacing.gaps, CLOSE) <= CHANCE
 
 
 def full(curve: Curve) -> Full | NoPlateau | Insufficient:

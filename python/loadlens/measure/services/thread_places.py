@@ -19,12 +19,13 @@ import numpy as np
 
 from loadlens.estimate.distributions import binomial_at_least, chi2_tail
 from loadlens.measure.thresholds import ONE_HOLDER, SAMPLED_HOLDER
-from loadlens.model.facts import ConcurrencyLimit, Crowd, Gauge
+from loadlens.model.facts import ConcurrencyLimit, Crowd, Gauge, Locked
 from loadlens.model.finding import Estimate
 from loadlens.model.stacks import MAIN, Frame, StackSamples, ThreadSample, Wait
 
 AT_REST: Final = 0.5  # threads at a place without load over those with it, from which it is no work
 FEWEST_MOMENTS: Final = 10
+FEWEST_AT_REST: Final = 4  # moments without load: half a second is sampled, many threads more seldom
 AT_FRONT: Final = (
     0.5  # of the samples at a place: states are read around the frames, and may be of another one
 )
@@ -279,6 +280,24 @@ def crowd_of(stacks: StackSamples) -> Crowd | None:
     if not is_seen or mean < SEVERAL or binomial_at_least(count, len(own), MOST) > CHANCE:
         return None
     return Crowd(mean, at_work, f"{PurePosixPath(line[0]).name}:{line[1]}")
+
+
+def locked_of(stacks: StackSamples) -> Locked | None:
+    """Return the threads that wait for a lock at one place all the time before the load; none: hardly any.
+
+    They stand there since an earlier load. A thread that waits for work does so in a function of a library.
+    """
+    idle = [s for s in stacks.samples if s.time_s < 0]
+    moments = _moments(idle)
+    seen = Counter(
+        (at.thread, at.own) for at in _in_own_code(idle) if (_waits_for(at) or ("", ""))[0] == "lock"
+    )
+    places = Counter(
+        own for (thread, own), count in seen.items() if count == moments[thread[0]] >= FEWEST_AT_REST
+    )
+    if places.total() < SEVERAL:
+        return None
+    return Locked(places.total(), tuple(f"at {text_of(own)}" for own, _ in places.most_common()))
 
 
 # --- threads ----------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ import pytest
 from loadlens.diagnose import assess
 from loadlens.diagnose.code_places import code_evidence
 from loadlens.diagnose.observe import limits
-from loadlens.measure.services.thread_places import crowd_of, places_of
+from loadlens.measure.services.thread_places import crowd_of, locked_of, places_of
 from loadlens.model.facts import ConcurrencyLimit, Facts
 from loadlens.model.finding import Finding, Grade
 from loadlens.model.stacks import Frame, StackSamples, ThreadSample, Wait
@@ -356,3 +356,39 @@ def test_two_places_are_named_where_neither_holds_most() -> None:
 
     assert holders
     assert [place.kind for place in evidence.places] == ["works", "holds"]
+
+
+# --- threads that are locked -------------------------------------------------------------------------------
+
+
+def before_load(*threads: tuple[Wait, tuple[Frame, ...], int]) -> StackSamples:
+    """Samples of half a second before the load: what each thread waits for, where, and from when on."""
+    samples = tuple(
+        ThreadSample(-0.5 + 0.05 * moment, 7, "bank", tid, f"worker-{tid}", False, wait, stack)
+        for moment in range(10)
+        for tid, (wait, stack, begins) in enumerate(threads)
+        if moment >= begins
+    )
+    return StackSamples(USERS, True, 0.5, 2.0, samples, (), (), None)
+
+
+def own(line: int) -> Frame:
+    return Frame("both", "bank", "bank.py", line, is_own=True)
+
+
+def test_threads_that_wait_for_a_lock_while_nothing_is_asked_are_locked() -> None:
+    (pair, third) = (own(40),), (own(42),)
+    seen = locked_of(before_load(("lock", pair, 0), ("lock", third, 0), ("lock", pair, 0), ("lock", pair, 5)))
+
+    assert seen is not None
+    assert seen.threads == 3  # the last was elsewhere half of the time
+    assert seen.places == ("at both() bank.py:40", "at both() bank.py:42")
+
+
+def test_threads_that_wait_for_work_are_not_locked() -> None:
+    queue = Frame("get", "queue", "queue.py", 171)
+    idle = (own(12), queue, Frame("wait", "threading", "threading.py", 327))
+
+    assert locked_of(before_load(("lock", idle, 0), ("lock", idle, 0), ("lock", idle, 0))) is None
+    assert locked_of(before_load(("events", (own(9),), 0), ("events", (own(9),), 0))) is None
+    assert locked_of(before_load(("lock", (own(40),), 0))) is None  # one may be a worker of another kind

@@ -8,7 +8,8 @@ fine, because the stuck requests are not among them.
 more, and three times as long as the longest answer of that trial; they are 1 % of the users or more. Or,
 where a time-out within the service ends the wait: twice or more, no request was answered for 1 s, and ten
 times as long as a usual success takes, while some waited; then most of the open requests, two or more, failed
-at one moment, after waiting for as long themselves. Failures with no success between them count once.
+at one moment, after waiting for as long themselves. Failures with no success between them count once. Threads
+that samples before a load show in the service's own code, waiting for a lock, are named.
 
 **Ruled out by.** A generator that came late. As many drops of new connections as stuck users: they may not be
 connected at all. Where fewer than 20 requests were sent later and answered, the service may only have paused
@@ -42,6 +43,7 @@ EXPLAINS: tuple[str, ...] = ("fairness.starvation",)
 
 LEAST_SHARE = 0.01  # of the users
 JAMS = 2  # one may be chance, such as a restart of what it calls
+MOST_PLACES = 2  # of those where threads are locked
 SERVED = 20  # answers since: the service did not stand still
 
 
@@ -116,25 +118,44 @@ def claim(facts: Facts, stuck: StuckUsers | Jammed) -> Claim:
             value=stuck.mean,
         ),
     ]
+    locked = stuck.curve.locked
+    if locked is not None:
+        where = " and ".join(locked.places[:MOST_PLACES])
+        waits = f"{locked.threads} threads wait for a lock while nothing is asked, {where}"
+        chip = f"{locked.threads} threads locked"
+        signals.append(grading.stated("stuck.locked", True, text=waits, chip=chip, value=locked.threads))
+    by_nature = "the longest of them was not waited for"
     rivals = [
         _pause_rival(watch),
-        grading.rival("requests that take longer by nature", "the longest of them was not waited for", None),
+        grading.rival("requests that take longer by nature", by_nature, None if locked is None else True),
         *_dropped_rivals(stuck.mean, step),
         grading.generator_rival(step),
     ]
 
     def text(grade: Grade) -> Words:
         verb = "may wait" if grade is Grade.SUSPECTED else "wait"
+        users = f"{stuck.mean:.3g} of {step.load:g} users"
+        statement = f"{users} {verb} for an answer that does not come ({age} and more)"
+        advice = (
+            "Look where they wait (a dump of the threads): connections or locks that are not given "
+            "back, a deadlock, a connection that no thread serves. Put a time-out on every wait."
+        )
+        if locked is not None:
+            verb = "may get" if grade is Grade.SUSPECTED else "get"
+            lines = " and ".join(place.rpartition(" ")[2] for place in locked.places[:MOST_PLACES])
+            statement = f"{users} {verb} no answer: threads are locked at {lines}"
+            advice = (
+                "Take these locks in one order everywhere, do not wait for another while holding one, and "
+                "give each back also after a failure."
+            )
         return Words(
-            statement=f"{stuck.mean:.3g} of {step.load:g} users {verb} for an answer that does not come "
-            f"({age} and more)",
+            statement=statement,
             explanation=f"At {at} {watch.answered_since:,} requests were sent later than the oldest of them "
             f"and answered; the longest answer took {numbers.with_unit(watch.longest_s, 's')}.",
-            advice="Look where they wait (a dump of the threads): connections or locks that are not given "
-            "back, a deadlock, a connection that no thread serves. Put a time-out on every wait.",
+            advice=advice,
             confirm="the same load for twice as long: as many are stuck or more, and none comes back",
             impact=share,
-            unknown=("whether they would be answered after all",),
+            unknown=("whether they would be answered after all",) if locked is None else (),
         )
 
     return on_curve(stuck.curve, signals, rivals, text, cap=Grade.PROBABLE)

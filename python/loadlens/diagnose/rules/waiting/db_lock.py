@@ -111,7 +111,7 @@ def claim(facts: Facts, lock: FullLock) -> Claim:
             advice = f"Commit before that work, or begin the transaction after it. {advice}"
         statement = ""
         if places.seen_in == "sockets":
-            statement = _one_call(full, places, grade)
+            statement = limits.calls_at_a_time(full, places, "one", grade)
             advice = (
                 "Find what lets only one of these calls go at a time, a lock that is kept during the call or "
                 "the only connection: keep it for less, or allow more of them."
@@ -134,14 +134,6 @@ def claim(facts: Facts, lock: FullLock) -> Claim:
         )
 
     return on_curve(full.curve, signals, rivals, words)
-
-
-def _one_call(full: waits.Full, lock: ConcurrencyLimit, grade: Grade) -> str:
-    verb = "may be" if grade is Grade.SUSPECTED else "is"
-    return (
-        f"Never more than one of the {lock.held.name} {verb} under way: {full.most}; "
-        f"{limits.point(lock.waiting) or 0.0:.3g} requests wait in front of it"
-    )
 
 
 def _holders(lock: ConcurrencyLimit) -> grading.Signal:

@@ -131,12 +131,8 @@ def claim(facts: Facts, pool: FullPool) -> Claim:
             unknown = (f"whether the pool has no more, or something in front of it lets in just {count:.3g}",)
         statement = _statement(full, count, grade, noun, is_pool=in_front.ruled_out is True)
         if places.seen_in == "sockets":
-            verb = "may be" if grade is Grade.SUSPECTED else "are"
-            statement = f"Never more than {count:.3g} of the {places.held.name} {verb} under way: {full.most}"
-            line = f"; {waiting or 0.0:.3g} requests wait in front of them"
-            unknown = (
-                "whether it is a pool of connections, threads, or another limit of what may be at work",
-            )
+            statement, line = limits.calls_at_a_time(full, places, f"{count:.3g}", grade), ""
+            unknown = ("whether it is a pool, threads, or another limit of what may be at work",)
         return Words(
             statement=statement + line,
             explanation=explanation,

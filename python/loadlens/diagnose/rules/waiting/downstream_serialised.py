@@ -58,7 +58,6 @@ from loadlens.diagnose.driver import (
     strongest,
 )
 from loadlens.diagnose.observe import calls_seen, gauge_courses, label_parts, limits, waits
-from loadlens.estimate.distributions import binomial_at_most
 from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.measure.thresholds import UNCOUPLED
 from loadlens.model.facts import Facts
@@ -82,9 +81,6 @@ NAMED = (
         "disk.bound",
     ),
 )
-
-CLOSE = 0.05  # of the gaps: fewer are short where one at a time passes
-CHANCE = 0.025
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,9 +229,9 @@ def _advice(line: NamelessLine, gap: str) -> str:
 
 def _gap(line: NamelessLine) -> str:
     """Return the time between two answers if they keep apart at the highest load; empty: they do not."""
-    full, spacing = line.full, line.full.top.spacing
-    is_apart = full.curve.is_closed and binomial_at_most(spacing.close, spacing.gaps, CLOSE) <= CHANCE
-    if not is_apart or not isinstance(full.rate, Interval) or (line.places and line.places.size > 1):
+    full = line.full
+    is_one = line.places is None or line.places.size == 1
+    if not is_one or not waits.answers_are_apart(full) or not isinstance(full.rate, Interval):
         return ""
     return numbers.with_unit(1 / full.rate.point, "s")
 

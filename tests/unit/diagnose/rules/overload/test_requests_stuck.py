@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from loadlens.diagnose.rules.overload.requests_stuck import assess
-from loadlens.model.facts import Curve, Jam, KernelWatch, StuckWatch
+from loadlens.model.facts import Curve, Jam, KernelWatch, Locked, StuckWatch
 from loadlens.model.finding import Absent, Finding, Grade, NotAssessed
 from tests.unit.diagnose.build import curve, facts, generator, step
 
@@ -25,6 +25,19 @@ def test_users_without_an_answer_next_to_others_who_are_served_are_probable() ->
     assert finding.grade is Grade.PROBABLE  # never more: they may take that long by nature
     assert finding.statement == "3.33 of 16 users wait for an answer that does not come (2.50 s and more)"
     assert finding.impact == pytest.approx(10 / 3 / 16)
+
+
+def test_threads_that_are_locked_without_load_are_named_with_their_lines() -> None:
+    locked = Locked(87, ("at Bank.both() bank.py:40", "at Bank.both() bank.py:42", "at log() bank.py:9"))
+
+    finding = assess(facts(replace(level(16, 16), locked=locked)))
+
+    assert isinstance(finding, Finding)
+    assert (
+        finding.statement == "16 of 16 users get no answer: threads are locked at bank.py:40 and bank.py:42"
+    )
+    assert "one order" in finding.advice
+    assert finding.unknown == ()
 
 
 def test_in_some_trials_only_they_are_suspected() -> None:
