@@ -116,7 +116,10 @@ def _seen(curve: Curve, loop: Grade | None) -> OneCore | str:
         return "needs the CPU of the service's processes: watch them with pid or start"
     bound = None
     if isinstance(curve.work_all, Estimate) and top.completed_trials:
-        rate = completed(top)
+        # Threads that take turns may do less the more they are, with the same core full.
+        plateau_from = capacity.saturation.plateau_from
+        full = [s for s in curve.steps if plateau_from <= s.load <= top.load and s.completed_trials]
+        rate = max(completed(step) for step in (*full, top))
         plateau = Interval(rate, rate, rate, 0.0, "completions at that load")
         cores = Resource("one core each", float(len(processes)), figures.known(curve.work_all))
         bound = next(iter(bounds([cores], plateau)), None)
