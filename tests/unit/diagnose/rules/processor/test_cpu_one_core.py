@@ -108,6 +108,15 @@ def test_the_cpu_time_of_a_request_must_fill_the_core_at_this_rate(
     assert (answer.grade if isinstance(answer, Finding) else None) is expected
 
 
+def test_threads_that_do_less_the_more_they_are_still_fill_the_core() -> None:
+    """The best level shows what the CPU time of a request allows."""
+    less = (0.7 / WORK_S,) * 3
+
+    finding = found(ask(one_at_a_time(completed_trials=less, throughput_trials=less)))
+
+    assert finding.grade >= Grade.PROBABLE
+
+
 def test_more_computing_with_more_users_leaves_it_open() -> None:
     *lower, top = one_at_a_time().steps
     growing = replace(one_at_a_time(), steps=(*lower, replace(top, processes=(process(1.15, hot=0),))))
