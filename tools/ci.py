@@ -1,12 +1,13 @@
 """Run all that a change must pass, step by step, and close with one line that counts the tests.
 
-A step that fails does not stop the next ones. The last two judge no times and mostly wait: they run side by
-side. `.ci/run` calls this once the machine has what it needs, with the system's Python, since `make` makes
-the environment first.
+A step that fails does not stop the next ones. Tests have the machine for themselves. The studies judge no
+times and mostly wait: the wheel and the checks run next to them. `.ci/run` calls this once the machine has
+what it needs, with the system's Python, since `make` makes the environment first.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 import sys
 import time
@@ -14,7 +15,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 from tools.test import Counts, run
 
-STEPS = (("check",), ("test",), ("test-slow",), ("try-wheel", "studies"))
+Lane = tuple[str, ...]  # steps one after the other
+STEPS: tuple[tuple[Lane, ...], ...] = (
+    (("test", "test-slow"),),
+    (("try-wheel", "check"), ("studies",)),  # side by side
+)
 
 
 def counted(output: str, code: int) -> Counts:
@@ -32,12 +37,17 @@ def made(step: str) -> tuple[Counts, str]:
     return counted(output, code), f"{'FAILED' if code else 'ok':<7}make {step:<10} {minutes:5.1f} min"
 
 
+def lane(steps: Lane) -> list[tuple[Counts, str]]:
+    """Run steps one after the other."""
+    return [made(step) for step in steps]
+
+
 def main() -> int:
     """Exit 0 only when every step did."""
     total, ends = Counts(), []
-    for steps in STEPS:
+    for lanes in STEPS:
         with ThreadPoolExecutor() as pool:
-            for counts, end in pool.map(made, steps):
+            for counts, end in itertools.chain.from_iterable(pool.map(lane, lanes)):
                 total += counts
                 ends.append(end)
     print("\n" + "\n".join(ends))

@@ -70,6 +70,13 @@ def ci() -> ModuleType:
     return loaded("tools/ci.py")
 
 
+def test_every_step_is_run_once_and_tests_have_the_machine_for_themselves(ci: ModuleType) -> None:
+    steps = [step for lanes in ci.STEPS for lane in lanes for step in lane]
+
+    assert sorted(steps) == ["check", "studies", "test", "test-slow", "try-wheel"]
+    assert [("test", "test-slow")] == [lane for lanes in ci.STEPS if len(lanes) == 1 for lane in lanes]
+
+
 def test_all_programs_of_cargo_are_added_up(tool: ModuleType) -> None:
     assert tool.cargo_counts(CARGO, 101) == tool.Counts(passed=77, failed=2, skipped=1)
 
