@@ -121,16 +121,18 @@ def listeners() -> dict[str, int]:
     return {each.inode: each.port for each in _sockets(_PROC / "net")}
 
 
-def ports_of(pid: int, *, alone: bool = False) -> tuple[int, ...]:
-    """Ports that a process or anything it started listens on, ascending; empty also where we may not look.
+def ports_of(pid: int) -> tuple[int, ...]:
+    """Ports that a process or anything it started listens on, ascending; empty also where we may not look."""
+    return tuple(sorted({port for own in ports_in_family(pid).values() for port in own}))
 
-    Args:
-        pid: The process.
-        alone: What it started is left out.
-    """
+
+def ports_in_family(pid: int) -> dict[int, set[int]]:
+    """Return the ports that a process and all that it started listen on, each of them, the process first."""
     ports = listeners()
-    family = [sockets_of(member) or set() for member in ((pid,) if alone else with_descendants((pid,)))]
-    return tuple(sorted({ports[inode] for own in family for inode in own if inode in ports}))
+    family = sorted(with_descendants((pid,)), key=lambda member: member != pid)
+    return {
+        member: {ports[inode] for inode in sockets_of(member) or () if inode in ports} for member in family
+    }
 
 
 def with_descendants(pids: Sequence[int]) -> set[int]:

@@ -82,6 +82,7 @@ class Peers:
     pids: Sequence[int]
     apart: int = 0  # a process that counts for none, with all that it started: the lab
     processes: dict[int, Process] = field(default_factory=dict)  # by pid, in the order found
+    ports: dict[int, set[int]] = field(default_factory=dict)  # of TCP, that they are called at
     _inodes: set[str] = field(default_factory=set)  # of sockets that were looked at
     _places: set[_Place] = field(default_factory=set)
     _families: dict[int, set[int]] = field(default_factory=dict)  # by caller: with all that it started
@@ -114,7 +115,11 @@ class Peers:
             self._until_s = time.monotonic() + FAMILIES_S
         callers = [*self.pids, *self.processes]
         while callers:
-            listening = [process for place in self._new(callers) for process in _listening(place)]
+            listening = []
+            for place in self._new(callers):
+                for process in _listening(place):
+                    listening.append(process)
+                    self.ports.setdefault(process.pid, set()).update({place.port} - {0})
             if not listening:
                 return
             own = with_descendants([*self.pids, *([self.apart] if self.apart else [])])

@@ -354,7 +354,8 @@ class CallsWatch:
 
     to: str  # name and port
     under_way: Gauge  # at a time
-    per_request: float  # segments with data for each answer of the service: one for a short call
+    per_request: float  # segments with data for each request that ended: one for a short call
+    connections: float  # the most that stood
 
 
 @dataclass(frozen=True, slots=True)

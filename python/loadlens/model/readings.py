@@ -424,11 +424,13 @@ class TcpMetrics(Table, monitor="tcp"):
     calls = Metric(
         "",
         "counter",
-        "the same at a port `to` of what the service calls, of this machine",
+        "segments with data that came in at a port `to` of another program, or of a further port of the "
+        "service",
     )
     calls_under_way = Metric(
         "", "gauge", "connections there on which data came in and none has gone out since"
     )
+    call_connections = Metric("", "gauge", "connections that stand there")
     ports_taken = Metric(
         "",
         "gauge",

@@ -259,6 +259,7 @@ class Peer:
 
     name: str  # differs from that of every other
     pid: int
+    ports: tuple[int, ...] = ()  # of TCP, that it was called at
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,16 +115,9 @@ def _with_outside(processes: list[Running], outside: Outside) -> Iterator[Runnin
 def _called(outside: Outside, processes: Sequence[Running]) -> Iterator[Running]:
     """Yield the processes that an external service calls, and where its own ones call each other."""
     for peer in outside.peers:
-        groups, ports = _groups_around((peer.pid,)), listening_sockets.ports_of(peer.pid)
-        yield Running(
-            peer.name,
-            1,
-            peer.pid,
-            ports={str(port): port for port in ports},
-            groups=groups,
-            defined=Service(peer.name),
-            is_called=True,
-        )
+        groups, ports = _groups_around((peer.pid,)), {str(port): port for port in peer.ports}
+        service = Service(peer.name)
+        yield Running(peer.name, 1, peer.pid, ports=ports, groups=groups, defined=service, is_called=True)
     pids = outside.pids or tuple(p.pid for p in processes if p.service == outside.name and p.pid)
     if len(pids) == 1 and outside.is_here:
         yield from _own_ports(pids[0], {port for _, port in outside.ports})
@@ -133,14 +126,12 @@ def _called(outside: Outside, processes: Sequence[Running]) -> Iterator[Running]
 def _own_ports(pid: int, asked: Collection[int]) -> Iterator[Running]:
     """Yield where a service, and what it started, listens besides: parts of it may call each other."""
     seen = set(asked)
-    for member in sorted(listening_sockets.with_descendants((pid,)), key=lambda each: each != pid):
-        ports = [port for port in listening_sockets.ports_of(member, alone=True) if port not in seen]
-        seen.update(ports)
+    for member, own in listening_sockets.ports_in_family(pid).items():
+        ports = {str(port): port for port in sorted(own - seen)}
+        seen |= own
         if ports:
             name = listening_sockets.name_of(member)
-            yield Running(
-                name, 1, None, ports={str(p): p for p in ports}, defined=Service(name), is_called=True
-            )
+            yield Running(name, 1, None, ports=ports, defined=Service(name), is_called=True)
 
 
 def _ports_behind(pids: Sequence[int], asked: Mapping[str, int]) -> dict[int | None, dict[str, int]]:

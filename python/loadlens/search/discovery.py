@@ -12,7 +12,7 @@ import ipaddress
 import pwd
 import socket
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 from urllib.parse import urljoin, urlsplit
@@ -148,14 +148,21 @@ def with_probe(discovered: Discovered, baseline: Baseline) -> Discovered:
     return replace(discovered, parts=(*discovered.parts, text), flags=(*discovered.flags, "--no-probe"))
 
 
-def with_peers(discovered: Discovered, called: Sequence[Process]) -> Discovered:
-    """Add the processes that the service calls."""
+def with_peers(
+    discovered: Discovered, called: Sequence[Process], ports: Mapping[int, Collection[int]]
+) -> Discovered:
+    """Add the processes that the service calls, with the ports of TCP that it calls them at, by pid."""
     if not called:
         return discovered
     names = [process.name for process in called]
     taken = {discovered.aim.outside.name, *(name for name in names if names.count(name) > 1)}
     peers = tuple(
-        Peer(f"{each.name} {each.pid}" if each.name in taken else each.name, each.pid) for each in called
+        Peer(
+            f"{each.name} {each.pid}" if each.name in taken else each.name,
+            each.pid,
+            tuple(sorted(ports.get(each.pid, ()))),
+        )
+        for each in called
     )
     outside = replace(discovered.aim.outside, peers=peers)
     text = f"calls {_processes_text(called).partition(' ')[2]}"

@@ -166,9 +166,9 @@ class _Search:
                     self._judge()
             else:
                 self._one(decision)
-                if pid_check.has_ended(self.aim.outside.pids):
-                    at = words.users(decision.users, exactly=True)
-                    return Stop("service_ended", f"with {at}: every watched process of it is gone")
+            if pid_check.has_ended(self.aim.outside.pids):
+                at = words.users(decision.users, exactly=True)
+                return Stop("service_ended", f"with {at}: every watched process of it is gone")
             if self.runner.interrupts.is_set:
                 return Stop("interrupted", "ended on request")
 
@@ -280,8 +280,9 @@ class _Search:
             alone_s = {step.name: step.response_time_s.typical_s for step in load.steps}
             self.baseline = step_cases.choose(self.aim, alone_s)
             if self.discovered is not None:
-                called = () if self.peers is None else tuple(self.peers.processes.values())
-                self.discovered = with_probe(with_peers(self.discovered, called), self.baseline)
+                peers = Peers(()) if self.peers is None else self.peers
+                called = with_peers(self.discovered, tuple(peers.processes.values()), peers.ports)
+                self.discovered = with_probe(called, self.baseline)
                 self.aim = self.discovered.aim
                 for line in lines(self.discovered):
                     self.runner.progress.tell(Found(line))

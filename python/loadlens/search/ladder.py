@@ -175,6 +175,9 @@ def decide(
         is_settled: The findings so far, if any, are the same as a level before, and nothing is suspected.
         samples_stacks: Threads are to be sampled at the end of the climb.
     """
+    # Samples that failed are not taken again, and nothing follows from them.
+    while seen and seen[-1].kind == "stacks" and seen[-1].end == "broken":
+        seen = seen[:-1]
     if not seen:
         too_short = Stop("budget", f"{bounds.budget_s:.0f} s are too few for one level of load")
         return _affordable(Next("look", 1, 0.0, LOOK_S), seen, left_s) or too_short

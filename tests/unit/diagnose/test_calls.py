@@ -22,21 +22,39 @@ CALL_S, BASE_S = 0.02, 0.01
 Course = Callable[[float, float], float]  # users, throughput -> calls under way
 
 
-def calling(size: int, course: Course, *, coupling: float = 0.0) -> Curve:
-    """A service that lets `size` requests at once make their call."""
+def calling(
+    size: int,
+    course: Course,
+    *,
+    coupling: float = 0.0,
+    stand: float = 8.0,
+    before: float = 0.0,
+    each: float = 1.0,
+) -> Curve:
+    """A service that lets `size` requests at once make their call.
+
+    Args:
+        course: Calls that the kernel sees under way.
+        coupling: What a probe waits, over what the load waits.
+        stand: Connections.
+        before: Calls under way without any load, which are among those that it sees.
+        each: Segments of calls for each request.
+    """
     built = waiting(CALL_S, base_s=BASE_S, size=size, coupling=coupling)
     steps = []
     for step in built.steps:
         rate = step.throughput_trials[0]
-        mean = course(step.load, rate)
-        shown = replace(gauge("calls to db:5432", mean), highest=float(-(-round(mean, 6) // 1)), before=0.0)
-        steps.append(replace(step, calls=(CallsWatch("db:5432", shown, 1.0),)))
+        mean = course(step.load, rate) + before
+        shown = replace(
+            gauge("calls to db:5432", mean), highest=float(-(-round(mean, 6) // 1)), before=before
+        )
+        steps.append(replace(step, calls=(CallsWatch("db:5432", shown, each, stand),)))
     return replace(built, steps=tuple(steps))
 
 
 def under_way(users: float, rate: float) -> float:
-    """Of those that are let through."""
-    return rate * CALL_S
+    """Of those that are let through; a place is free for a moment between two."""
+    return 0.96 * rate * CALL_S
 
 
 def all_but_own_work(users: float, rate: float) -> float:
@@ -52,7 +70,9 @@ def test_of_calls_that_go_one_at_a_time_the_line_is_in_front_and_a_lock() -> Non
     seen = findings(calling(1, under_way))
 
     assert seen["db.lock"].grade >= Grade.PROBABLE
-    assert "Calls to db:5432 go one at a time: 50.0 /s" in seen["db.lock"].statement
+    assert seen["db.lock"].statement == (
+        "Calls to db:5432 go one at a time: 50.0 /s; 30.5 requests wait in front"
+    )
     assert "downstream.serialised" not in seen
 
 
@@ -61,6 +81,7 @@ def test_of_calls_that_go_four_at_a_time_the_line_is_in_front_and_a_pool() -> No
 
     assert seen["db.pool"].grade >= Grade.PROBABLE
     assert "Calls to db:5432 go 4 at a time: 200 /s" in seen["db.pool"].statement
+    assert "the most under way: 4" in seen["db.pool"].evidence[1].text
     assert seen["db.pool"].unknown, "a pool of connections, or of something else"
 
 
@@ -80,6 +101,31 @@ def test_requests_that_are_all_in_calls_wait_in_the_other_program() -> None:
     assert "db.lock" not in seen
     assert "Requests wait in calls to db:5432" in seen["downstream.serialised"].statement
     assert "other program" in seen["downstream.serialised"].advice
+
+
+def test_a_connection_that_carries_many_calls_at_once_leaves_open_where_they_wait() -> None:
+    """The other program does one call at a time, and all are on the only connection: the kernel sees one."""
+    lock = findings(calling(1, under_way, stand=1.0))["db.lock"]
+
+    assert "in front" not in lock.statement
+    assert "carries many calls at once" in lock.advice
+    assert any(rival.ruled_out is None and "on a connection" in rival.rival for rival in lock.counter)
+
+
+def test_several_calls_at_once_of_a_request_are_no_line_unless_they_take_nearly_all_of_the_waiting() -> None:
+    def side_by_side(users: float, rate: float) -> float:  # ten of 1 ms, which take 0.6 of the waiting more
+        return rate * 0.01 + 0.6 * (users - rate * (CALL_S + BASE_S))
+
+    assert "calls to" in findings(calling(1, side_by_side, each=1.0))["downstream.serialised"].statement
+    assert "calls to" not in findings(calling(1, side_by_side, each=10.0))["downstream.serialised"].statement
+
+
+def test_what_is_under_way_without_load_is_no_time_of_a_request() -> None:
+    curve = calling(4, under_way, before=4.0)
+
+    (calls,) = calls_seen.spent(calls_seen.light(curve))
+
+    assert calls.seconds == pytest.approx(0.96 * CALL_S)
 
 
 @pytest.mark.parametrize(
@@ -105,6 +151,6 @@ def test_the_time_of_a_request_in_calls_is_calls_under_way_over_throughput() -> 
 
     (calls,) = calls_seen.spent(calls_seen.light(curve))
 
-    assert calls.seconds == pytest.approx(CALL_S)
+    assert calls.seconds == pytest.approx(0.96 * CALL_S)
     assert calls.name == "calls to db:5432"
     assert [step.load for step in calls_seen.light(curve)] == [1, 2, 4]  # 6 fit without waiting

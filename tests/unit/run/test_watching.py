@@ -61,11 +61,10 @@ def test_processes_that_the_service_calls_are_watched_and_their_stacks_are_not()
 def test_ports_of_what_is_called_and_further_ones_of_the_service_are_watched_for_calls(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    ports = {41: (8080, 8081), 43: (8080, 9000), 44: (9000,), 51: (5432,)}
-    monkeypatch.setattr(listening_sockets, "ports_of", lambda pid, *, alone=False: ports[pid])
-    monkeypatch.setattr(listening_sockets, "with_descendants", lambda pids: {44, 43, 41})
+    ports = {41: {8080, 8081}, 43: {8080, 9000}, 44: {9000}}
+    monkeypatch.setattr(listening_sockets, "ports_in_family", lambda pid: ports)
     monkeypatch.setattr(listening_sockets, "name_of", lambda pid: f"program {pid}")
-    outside = Outside("service", "127.0.0.1", True, HTTP, pids=(41,), peers=(Peer("postgres", 51),))
+    outside = Outside("service", "127.0.0.1", True, HTTP, pids=(41,), peers=(Peer("postgres", 51, (5432,)),))
 
     specs = asked(outside)
 

@@ -255,11 +255,12 @@ def test_what_the_service_calls_is_named_and_has_names_of_its_own() -> None:
     discovered = Discovered(aim_at(8080), ("process 7 (app)",), (), ("--no-pid",))
     called = (Process(8, "cache"), Process(9, "cache"), Process(10, "service"), Process(11, "db"))
 
-    seen = with_peers(discovered, called)
+    seen = with_peers(discovered, called, {11: {5433, 5432}})
 
-    assert with_peers(discovered, ()) == discovered
+    assert with_peers(discovered, (), {}) == discovered
     assert seen.parts[1:] == ("calls 8 (cache), 9 (cache), 10 (service), 11 (db)",)
     assert seen.flags == ("--no-pid", "--no-peers")
+    assert [peer.ports for peer in seen.aim.outside.peers] == [(), (), (), (5432, 5433)]
     assert [(peer.name, peer.pid) for peer in seen.aim.outside.peers] == [
         ("cache 8", 8),
         ("cache 9", 9),

@@ -6,18 +6,21 @@ side by side each counts.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
 from loadlens.diagnose import grading
 from loadlens.diagnose.observe import limits
 from loadlens.diagnose.observe.waits import MOSTLY, Full
-from loadlens.measure import figures
+from loadlens.measure.curve import completed
 from loadlens.model.facts import Curve, Step
 from loadlens.model.finding import Estimate
 from loadlens.present.numbers import percent, with_unit
 
 AS_ALONE = 1.2  # times the response time of the lightest load: up to there hardly any request waits
+SEVERAL = 1.5  # segments with data for each request: several calls, which may go side by side
+NEARLY_ALL = 0.8  # of the waiting, where they may
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +51,20 @@ class Growth:
         return grading.stated("calls.wait", True, text=text, chip=chip, value=self.of_waiting)
 
 
-def spent(steps: list[Step]) -> tuple[Spent, ...]:
-    """Return the time of a request in calls over levels of load, the longest first; those of each level."""
-    rate = sum(figures.point(step.throughput) for step in steps)
+def spent(steps: Sequence[Step]) -> tuple[Spent, ...]:
+    """Return the time of a request in calls over levels of load, the longest first; those of each level.
+
+    What is under way before the load is no call of a request. Those that fail are counted as well.
+    """
+    rate = sum(completed(step) for step in steps)
     every = []
     for first in steps[0].calls if steps and rate > 0 else ():
         same = [calls for step in steps for calls in step.calls if calls.to == first.to]
         if len(same) == len(steps):
-            under_way = sum(limits.point(calls.under_way) or 0.0 for calls in same)
+            under_way = sum(
+                max(0.0, (limits.point(calls.under_way) or 0.0) - (calls.under_way.before or 0.0))
+                for calls in same
+            )
             each = fmean(calls.per_request for calls in same)
             every.append(Spent(first.under_way.name, under_way / rate, each))
     return tuple(sorted(every, key=lambda calls: -calls.seconds))
@@ -69,21 +78,31 @@ def light(curve: Curve) -> list[Step]:
     return [
         step
         for step in curve.steps
-        if isinstance(step.response.mean, Estimate) and step.response.mean.point <= AS_ALONE * alone.point
+        if isinstance(step.response.mean, Estimate)
+        and step.response.mean.point <= AS_ALONE * alone.point
+        and step.completed_trials
     ]
 
 
 def growth(full: Full) -> Growth | None:
-    """Return the calls in which most of the waiting is; none: requests wait elsewhere, or it is not seen."""
-    now, before = spent([full.top]), {calls.name: calls for calls in spent(light(full.curve))}
+    """Return the calls in which most of the waiting is; none: requests wait elsewhere, or it is not seen.
+
+    A program that is called in turn by one that waits for it takes less time: it is the one.
+    """
+    before = {calls.name: calls for calls in spent(light(full.curve))}
     mean = full.top.response.mean
-    if not isinstance(mean, Estimate) or not isinstance(full.alone, Estimate):
+    if (
+        not isinstance(mean, Estimate)
+        or not isinstance(full.alone, Estimate)
+        or mean.point <= full.alone.point
+    ):
         return None
     waiting_s = mean.point - full.alone.point
-    for calls in now:
-        if calls.name in before and waiting_s > 0:
-            grown = calls.seconds - before[calls.name].seconds
-            if grown >= MOSTLY * waiting_s:
-                share = min(1.0, grown / waiting_s)
-                return Growth(calls.name, before[calls.name].seconds, calls.seconds, share)
+    for calls in reversed(spent([full.top])):
+        then = before.get(calls.name)
+        if then is None or then.seconds > full.alone.point:
+            continue  # those that go side by side take longer together than the request
+        share = (calls.seconds - then.seconds) / waiting_s
+        if share >= (MOSTLY if calls.per_request <= SEVERAL else NEARLY_ALL):
+            return Growth(calls.name, then.seconds, calls.seconds, min(1.0, share))
     return None

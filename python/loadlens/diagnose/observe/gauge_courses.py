@@ -117,8 +117,10 @@ def of_kind(full: Full, kind: Literal["lock", "pool"]) -> list[ConcurrencyLimit]
     if places is None or (places.size <= ONE_HOLDER) != (kind == "lock"):
         return []
     if _is_of_calls(full, places.gauge):
-        waiting = limits.by_little(full)
-        own = ConcurrencyLimit("unknown", places.gauge, waiting, places.gauge, seen_in="sockets")
+        waiting, count = limits.by_little(full), float(places.size)
+        most = Estimate("most", "", count, count, count, full.top.trials, 0, "most at once")
+        bound = Gauge("the most under way:", most, count)
+        own = ConcurrencyLimit("unknown", places.gauge, waiting, bound, seen_in="sockets")
         return [] if waiting is None else [own]
     if queue is None or places.gauge.name == queue.gauge.name:
         return []

@@ -204,6 +204,8 @@ def line_signals(full: Full, limit: ConcurrencyLimit, signal: str) -> list[gradi
     waiting, mean = point(limit.waiting), full.top.response.mean
     if waiting is None or not isinstance(full.rate, Interval) or not isinstance(mean, Estimate):
         return []
+    if limit.seen_in == "sockets":  # those who wait by Little's law are all that is known
+        return []
     everywhere = full.rate.point * mean.point * full.waiting_share
     if everywhere <= 0:
         return []
@@ -283,8 +285,24 @@ def explanation(full: Full, limit: ConcurrencyLimit) -> str:
 def calls_at_a_time(full: Full, calls: ConcurrencyLimit, count: str, grade: Grade) -> str:
     """State that calls to another program go so many at a time, and how many requests wait for that."""
     name, verb = calls.held.name, "may go" if grade is Grade.SUSPECTED else "go"
-    waiting = f"{point(calls.waiting) or 0.0:.3g} requests wait in front"
+    where = " in front" if are_in_front(full, calls) else ""
+    waiting = f"{point(calls.waiting) or 0.0:.3g} requests wait{where}"
     return f"{name[0].upper()}{name[1:]} {verb} {count} at a time: {full.most}; {waiting}"
+
+
+def are_in_front(full: Full, calls: ConcurrencyLimit) -> bool:
+    """True if more connections stand than calls are under way: the line is before the other program."""
+    seen = next((each for each in full.top.calls if each.under_way is calls.held), None)
+    return seen is not None and seen.connections > calls.held.highest
+
+
+def one_connection_rival(full: Full, calls: ConcurrencyLimit) -> list[Counter]:
+    """Weigh connections that carry many calls at once, which then wait in the other program."""
+    if calls.seen_in != "sockets":
+        return []
+    is_before = are_in_front(full, calls)
+    text = "there are more connections" if is_before else "there are no more connections than calls under way"
+    return [grading.rival("many calls at once on a connection", text, True if is_before else None)]
 
 
 def _count(value: float) -> str:

@@ -25,7 +25,6 @@ from loadlens.model.stacks import MAIN, Frame, StackSamples, ThreadSample, Wait
 
 AT_REST: Final = 0.5  # threads at a place without load over those with it, from which it is no work
 FEWEST_MOMENTS: Final = 10
-FEWEST_AT_REST: Final = 4  # moments without load: half a second is sampled, many threads more seldom
 AT_FRONT: Final = (
     0.5  # of the samples at a place: states are read around the frames, and may be of another one
 )
@@ -283,17 +282,21 @@ def crowd_of(stacks: StackSamples) -> Crowd | None:
 
 
 def locked_of(stacks: StackSamples) -> Locked | None:
-    """Return the threads that wait for a lock at one place all the time before the load; none: hardly any.
+    """Return the threads that wait for a lock at one place before the load and during it; none: hardly any.
 
-    They stand there since an earlier load. A thread that waits for work does so in a function of a library.
+    They stand there since an earlier load: a thread that waits for work is elsewhere when there is some.
     """
-    idle = [s for s in stacks.samples if s.time_s < 0]
-    moments = _moments(idle)
+    moments = _moments(stacks.samples)
+    before = Counter(s.pid for s in stacks.samples if s.time_s < 0)
     seen = Counter(
-        (at.thread, at.own) for at in _in_own_code(idle) if (_waits_for(at) or ("", ""))[0] == "lock"
+        (at.thread, at.own)
+        for at in _in_own_code(stacks.samples)
+        if (_waits_for(at) or ("", ""))[0] == "lock"
     )
     places = Counter(
-        own for (thread, own), count in seen.items() if count == moments[thread[0]] >= FEWEST_AT_REST
+        own
+        for (thread, own), count in seen.items()
+        if before[thread[0]] and count == moments[thread[0]] >= FEWEST_MOMENTS
     )
     if places.total() < SEVERAL:
         return None

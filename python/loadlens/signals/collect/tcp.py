@@ -118,9 +118,9 @@ class _Talk(NamedTuple):
         An answer and the next request may fall into one step of the kernel's timer; where each request and
         each answer is a segment, their counts differ.
         """
-        if 0 <= self.data_in - self.data_out <= 1:
-            return self.data_in > self.data_out
-        return self.came_ago_s < self.sent_ago_s
+        if self.came_ago_s != self.sent_ago_s:
+            return self.came_ago_s < self.sent_ago_s
+        return self.data_in == self.data_out + 1
 
 
 @dataclass(slots=True)
@@ -226,6 +226,7 @@ class TcpMonitor(Monitor):
             calls.take(talks[port])
             yield reading(TcpMetrics.calls, text, calls.requests)
             yield reading(TcpMetrics.calls_under_way, text, sum(talk.is_busy for talk in talks[port]))
+            yield reading(TcpMetrics.call_connections, text, len(talks[port]))
         yield reading(TcpMetrics.count_s, NO_LABELS, took)
 
     def _spoken(self, port: int, text: str, talks: Sequence[_Talk]) -> Iterator[Row]:

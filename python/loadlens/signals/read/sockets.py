@@ -22,6 +22,7 @@ class Calls:
     highest: float  # of its readings
     before: float  # its first reading, before the load
     rate: float  # segments with data that came in, per second
+    connections: float  # the most
 
 
 def read_calls(readings: Readings, begin: float, end: float) -> tuple[Calls, ...]:
@@ -36,7 +37,9 @@ def read_calls(readings: Readings, begin: float, end: float) -> tuple[Calls, ...
         rate = float(counted.values[-1] - counted.values[0]) / float(counted.seconds[-1] - counted.seconds[0])
         if rate > 0 and held.size:
             before = float(under_way.values[0])
-            seen.append(Calls(series.labels.to, level(held), float(held.max()), before, rate))
+            stand = readings.one(TcpMetrics.call_connections, to=series.labels.to)
+            most = 0.0 if stand is None else float(stand.between(begin, end).values.max(initial=0.0))
+            seen.append(Calls(series.labels.to, level(held), float(held.max()), before, rate, most))
     return tuple(seen)
 
 

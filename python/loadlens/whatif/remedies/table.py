@@ -141,7 +141,7 @@ TREATMENTS: Final[Mapping[str, Treatment]] = {
     ),
     "db.pool": Treatment(
         _connections,
-        (changes.twice_as_many("connections", assumes="the database serves twice as many as fast"),),
+        (changes.twice_as_many("connections", assumes="what is behind serves twice as many as fast"),),
     ),
     "db.lock": Treatment(_lock, (changes.held_half_as_long, changes.shared)),
     "downstream.serialised": Treatment(_behind, (changes.let_through_twice,)),

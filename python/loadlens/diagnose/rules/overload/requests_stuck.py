@@ -119,6 +119,8 @@ def claim(facts: Facts, stuck: StuckUsers | Jammed) -> Claim:
         ),
     ]
     locked = stuck.curve.locked
+    if locked is not None and locked.threads < stuck.mean:
+        locked = None  # others of the stuck wait for something else
     if locked is not None:
         where = " and ".join(locked.places[:MOST_PLACES])
         waits = f"{locked.threads} threads wait for a lock while nothing is asked, {where}"

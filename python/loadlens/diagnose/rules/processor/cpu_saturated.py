@@ -7,9 +7,10 @@ is named, and of a PostgreSQL server the command that most of its processes exec
 
 **Needs.** Throughput has reached a plateau. At the highest load, or the highest on the plateau that other
 programs left alone, the service uses at least 85 % of the cores that it may use: its CPU set, its quota, else
-the machine. The CPU time of one request, from all levels
-together, times the plateau accounts for the cores that were there, within what 85 % leaves, or an end of its
-interval does. Where more threads work than there are cores, they wait for one.
+the machine. The CPU time of one request, from all levels together, times the plateau accounts for the cores
+that were there, within what 85 % leaves, or an end of its interval does. Where more threads work than there
+are cores, they wait for one, or 93 % of the cores are used: a runtime may start no more threads than there
+are cores, and its requests wait within it.
 
 **Ruled out by.** Processes that wait for storage or a lock: they use no CPU. Answers most of which are
 refusals. Blocked event loops, one for each core, none of which waits for a core: then the loops are full, and
@@ -70,6 +71,7 @@ ID = "cpu.saturated"
 TITLE = "the service has no processor time left"
 EXPLAINS: tuple[str, ...] = ("saturation.plateau", "eventloop.blocked")
 
+NO_CORE_LEFT = 0.93  # of the cores: more is no other limit by chance
 WAITING_EACH = 0.25  # threads for each core that wait for one
 MOST_REFUSED = 0.5
 MOSTLY = 0.5  # of the cores in use
@@ -281,7 +283,11 @@ def _queue(seen: UsedCores) -> grading.Signal:
     text = f"{seen.waited:.1f} threads wait for a core (limit {WAITING_EACH * seen.cores:g})"
     if is_few and not seen.is_crowded:
         text += f"; no more threads work ({sum(read)}) than there are cores"
-    passed = seen.is_crowded or is_few
+    # A runtime that starts as many threads as there are cores lets requests wait within itself.
+    is_full = seen.share >= NO_CORE_LEFT
+    if is_full and not (seen.is_crowded or is_few):
+        text += f"; {percent(seen.share)} of the cores are used (limit {percent(NO_CORE_LEFT)})"
+    passed = seen.is_crowded or is_few or is_full
     return grading.stated("runq.wait", passed, text=text, chip=f"{seen.waited:.1f} wait for a core")
 
 

@@ -94,6 +94,7 @@ def claim(facts: Facts, lock: FullLock) -> Claim:
         *waits.rivals(facts, full),
         limits.threads_rival(full, places),
         limits.within_rival(full, places),
+        *limits.one_connection_rival(full, places),
         disk,
     ]
 
@@ -116,6 +117,8 @@ def claim(facts: Facts, lock: FullLock) -> Claim:
                 "Find what lets only one of these calls go at a time, a lock that is kept during the call or "
                 "the only connection: keep it for less, or allow more of them."
             )
+            if not limits.are_in_front(full, places):
+                advice += " If one connection carries many calls at once, look at the other program."
         if isinstance(hold, Interval):
             each = "each" if len(full.top.classes) <= 1 else "per request"  # of a mix not all may take it
             held = f", held {numbers.with_unit(hold.point, 's')} {each},"
@@ -124,6 +127,8 @@ def claim(facts: Facts, lock: FullLock) -> Claim:
                 twice = numbers.with_unit(2 * full.rate.point, "1/s")
                 advice += f" Held for {half} it lets {twice} through."
         unknown = f"whether who holds {places.held.name} waits for a disk meanwhile"
+        if places.seen_in == "sockets":
+            unknown = f"whether {places.held.name} wait for a disk"
         return Words(
             statement=statement or f"One lock{held} {verb} {full.most} through{line}",
             explanation=limits.explanation(full, places),

@@ -103,6 +103,7 @@ def claim(facts: Facts, pool: FullPool) -> Claim:
         limits.threads_rival(full, places),
         limits.within_rival(full, places),
         limits.slow_behind_rival(hold, full),
+        *limits.one_connection_rival(full, places),
         in_front,
     ]
 

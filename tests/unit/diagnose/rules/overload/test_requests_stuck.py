@@ -38,6 +38,9 @@ def test_threads_that_are_locked_without_load_are_named_with_their_lines() -> No
     )
     assert "one order" in finding.advice
     assert finding.unknown == ()
+    fewer = assess(facts(replace(level(16, 16), locked=replace(locked, threads=15))))
+    assert isinstance(fewer, Finding)
+    assert "locked" not in fewer.statement  # one at least waits for something else
 
 
 def test_in_some_trials_only_they_are_suspected() -> None:

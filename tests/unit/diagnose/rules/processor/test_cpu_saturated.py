@@ -207,10 +207,17 @@ def test_what_the_generator_takes_of_shared_cores_was_not_there() -> None:
 
 
 def test_more_hot_threads_than_cores_that_wait_for_none_contradict_it() -> None:
-    answer = ask(full(processes=(process(1.98, waiting=0.4, hot=16),)))
+    answer = ask(full(processes=(process(1.84, waiting=0.4, hot=16),)))
 
     assert isinstance(answer, Absent)
     assert "0.4 threads wait for a core (limit 0.5)" in answer.reason
+
+
+def test_a_runtime_that_starts_as_many_threads_as_cores_lets_requests_wait_within_itself() -> None:
+    """Go hands its two running threads to six in turn: each works, and none waits for a core."""
+    finding = found(ask(full(processes=(process(1.88, waiting=0.1, hot=6),))))
+
+    assert "94 % of the cores are used (limit 93 %)" in finding.evidence[3].text
 
 
 def test_a_pool_as_large_as_the_cores_fills_them_without_anybody_waiting_for_one() -> None:
