@@ -30,6 +30,7 @@ def calling(
     stand: float = 8.0,
     before: float = 0.0,
     each: float = 1.0,
+    base_s: float = BASE_S,
 ) -> Curve:
     """A service that lets `size` requests at once make their call.
 
@@ -39,8 +40,9 @@ def calling(
         stand: Connections.
         before: Calls under way without any load, which are among those that it sees.
         each: Segments of calls for each request.
+        base_s: Time of a request besides its call.
     """
-    built = waiting(CALL_S, base_s=BASE_S, size=size, coupling=coupling)
+    built = waiting(CALL_S, base_s=base_s, size=size, coupling=coupling)
     steps = []
     for step in built.steps:
         rate = step.throughput_trials[0]
@@ -83,6 +85,12 @@ def test_of_calls_that_go_four_at_a_time_the_line_is_in_front_and_a_pool() -> No
     assert "Calls to db:5432 go 4 at a time: 200 /s" in seen["db.pool"].statement
     assert "the most under way: 4" in seen["db.pool"].evidence[1].text
     assert seen["db.pool"].unknown, "a pool of connections, or of something else"
+
+
+def test_as_many_calls_as_users_at_the_level_below_are_places_if_more_users_make_no_more() -> None:
+    seen = findings(calling(16, under_way, base_s=0.0))  # 16 users, then 32
+
+    assert "Calls to db:5432 go 16 at a time" in seen["db.pool"].statement
 
 
 def test_where_answers_come_one_at_a_time_several_calls_under_way_are_no_pool() -> None:

@@ -138,11 +138,14 @@ def _full_places(full: Full, gauge: Gauge) -> FullPlaces | None:
     if size < 1 or mean is None or mean < limits.TAKEN_UP * size:
         return None
     # Where one at a time passes something else, as many calls of the same length are under way at any time.
-    if size > 1 and _is_of_calls(full, gauge) and answers_are_apart(full):
+    is_of_calls = _is_of_calls(full, gauge)
+    if size > 1 and is_of_calls and answers_are_apart(full):
         return None
     below = next((step for step in reversed(full.curve.steps) if full.top.load >= MORE * step.load), None)
     then = None if below is None else _gauge_of(below, gauge.name)
-    if below is None or then is None or below.load < BEYOND * size or round(then.highest) != size:
+    # Calls are no users: as many at a level with as many users are all that they make.
+    fewest = size if is_of_calls and full.top.load >= BEYOND * size else BEYOND * size
+    if below is None or then is None or below.load < fewest or round(then.highest) != size:
         return None
     if (limits.point(then) or 0.0) < limits.TAKEN_UP * size:
         return None

@@ -210,8 +210,8 @@ def _told_by_holders(at_work: Sequence[At], kinds: tuple[Wait, ...]) -> Line | N
 
     They wait for each other within the process, in code of which the function does not say for what; or for a
     socket, or sleep until they try again, as those do that want to write to an embedded database: behind a
-    call, one at a time gets past. Threads that are past are further on in the function that waits, or in one
-    that this calls.
+    call, one at a time gets past. Threads that are past are further on in the function that waits, in one
+    that this calls, or in own code that a library calls where the others wait.
 
     Threads that do not wait for each other would be past it by chance: now none, now several. The index of
     dispersion (Fisher) of their number at the moments with a wait, against a binomial distribution, says how
@@ -245,11 +245,11 @@ def _told_by_holders(at_work: Sequence[At], kinds: tuple[Wait, ...]) -> Line | N
 
 
 def _is_past(stack: tuple[Frame, ...], front: tuple[Frame, ...]) -> bool:
-    """True if own code is further on in the function that led to a call, or in the function that made it."""
+    """True if own code is further on in the function that led to a call, or in one that the call leads to."""
     for frame, other in zip(stack, front, strict=False):
         if frame != other:
             return (frame.function, frame.file) == (other.function, other.file) and frame.line > other.line
-    return False
+    return len(stack) > len(front)
 
 
 def places_of(stacks: StackSamples) -> tuple[ConcurrencyLimit, ...]:

@@ -71,7 +71,7 @@ def observe(facts: Facts) -> Sequence[FullLock] | Lacking | Nothing:
     locks = [
         FullLock(full, lock, limits.hold(full, lock))
         for full in plateaus
-        for lock in limits.of_kind(full, "lock") or gauge_courses.of_kind(full, "lock")
+        for lock in (*limits.of_kind(full, "lock"), *gauge_courses.of_kind(full, "lock"))
     ]
     if not locks:
         return Lacking("no gauge of a lock: its holders and waiters would decide (--metrics)")

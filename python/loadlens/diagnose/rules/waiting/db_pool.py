@@ -83,7 +83,7 @@ def observe(facts: Facts) -> Sequence[FullPool] | Lacking | Nothing:
 
 def _pools(full: waits.Full) -> list[ConcurrencyLimit]:
     named = connections.full_pools(full, limits.of_kind(full, "pool"))
-    return named or gauge_courses.of_kind(full, "pool")
+    return [*named, *gauge_courses.of_kind(full, "pool")]
 
 
 def claim(facts: Facts, pool: FullPool) -> Claim:
