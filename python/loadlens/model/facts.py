@@ -555,7 +555,8 @@ def _mean_response(request_class: RequestClass) -> float:
 class LogSign:
     """Lines of a server's log, or failing answers, that say the same kind of thing."""
 
-    kind: str  # "lock", "pool": waited for in vain; "ports", "descriptors", "threads", "memory": none left
+    # "lock", "pool": waited for in vain; "ports", "descriptors", "threads", "memory": none left; "timeout"
+    kind: str
     count: int
     sample: str
     source: Literal["log", "answers"] = "log"

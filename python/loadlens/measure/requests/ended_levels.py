@@ -65,15 +65,17 @@ def lost(
         for trial in trials[: len(trials) - len(since)]
         if _counts(trial).ok >= SERVED * _counts(trial).ended
     ]
-    if not since or not before or max(map(_load, before)) < min(map(_load, since)):
+    if not since or not before:
         return None
-    if any(_has_succeeded(trial) for trial in run if trial.began_unix_ns > since[-1].source.began_unix_ns):
+    later = [trial for trial in run if trial.began_unix_ns > since[-1].source.began_unix_ns]
+    lightest = min([*map(_load, since), *(streams_of(trial.plan)[0].load for trial in later if trial.result)])
+    if max(map(_load, before)) < lightest or any(map(_has_succeeded, later)):
         return None
     parts = _failures(since)
     if not parts:
         return None
     return LostWatch(
-        load=min(map(_load, since)),
+        load=lightest,
         served=sum(_counts(trial).ok for trial in before),
         failed=sum(_counts(trial).ended for trial in since),
         mode=_modes(parts, _success_s(kept))[0],

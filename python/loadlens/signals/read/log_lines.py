@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from loadlens.model.facts import LogSign
 
@@ -48,6 +48,11 @@ MEMORY = re.compile(
     r"|\bENOMEM\b|out of memory",
     re.IGNORECASE,
 )
+# Words of any time-out, whatever was waited for.
+TIMEOUT = re.compile(
+    r"time[d -]?(?:out|limit)|took too long|deadline (?:was )?exceeded|gave up (?:after|waiting)",
+    re.IGNORECASE,
+)
 KINDS = {
     "lock": LOCK,
     "pool": POOL,
@@ -70,21 +75,28 @@ def signs(logs: Iterable[str], answers: Iterable[tuple[str, int]] = ()) -> tuple
     of_answers: dict[str, int] = {}
     samples: dict[str, str] = {}
     for log in logs:
-        text = log[-MOST_BYTES:]
-        for kind, pattern in KINDS.items():
-            for match in pattern.finditer(text):
-                of_log[kind] = of_log.get(kind, 0) + 1
-                samples.setdefault(kind, match.group(0)[:LONGEST_SAMPLE])
+        for kind, words in _said(log[-MOST_BYTES:]):
+            of_log[kind] = of_log.get(kind, 0) + 1
+            samples.setdefault(kind, words[:LONGEST_SAMPLE])
     for text, count in answers:
-        for kind, pattern in KINDS.items():
-            first = None if kind in of_log else pattern.search(text)
-            if first is not None:
+        for kind, words in dict(reversed(list(_said(text)))).items():
+            if kind not in of_log:
                 of_answers[kind] = of_answers.get(kind, 0) + count
-                samples.setdefault(kind, first.group(0)[:LONGEST_SAMPLE])
+                samples.setdefault(kind, words[:LONGEST_SAMPLE])
     return (
         *(LogSign(kind, count, samples[kind]) for kind, count in of_log.items()),
         *(LogSign(kind, count, samples[kind], "answers") for kind, count in of_answers.items()),
     )
+
+
+def _said(text: str) -> Iterator[tuple[str, str]]:
+    """Yield kinds with the words; a time-out only where the line does not say of what."""
+    for kind, pattern in KINDS.items():
+        yield from ((kind, match.group(0)) for match in pattern.finditer(text))
+    for match in TIMEOUT.finditer(text):
+        line = text[text.rfind("\n", 0, match.start()) + 1 :].partition("\n")[0]
+        if not any(pattern.search(line) for pattern in KINDS.values()):
+            yield "timeout", match.group(0)
 
 
 def tail(log: str, lines: int = 20) -> str:

@@ -94,6 +94,17 @@ def test_nothing_is_lost_where_only_loads_fail_that_were_never_served() -> None:
     assert built.lost is None
 
 
+def test_a_trial_for_samples_shows_that_a_light_load_fails_as_well() -> None:
+    """The search samples threads with one user after it backed off, and tries no lower level."""
+    made = run()
+    (last,) = (trial for trial in made.trials if trial.began_unix_ns == 100)
+    last.case = replace(last.case, slug="stacks-users-5")  # no level of the curve
+    (built,) = whole_run.facts(made).curves
+
+    assert built.lost is not None
+    assert built.lost.load == 5
+
+
 def test_ended_trials_give_no_figures() -> None:
     assert [(step.load, step.trials) for step in curve().steps] == [(1, 2), (5, 1)]
     assert not any(step.failures for step in curve().steps)

@@ -26,8 +26,8 @@ many requests instead, descriptors are not closed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, on_curve
@@ -141,7 +141,7 @@ def claim(facts: Facts, level: FailingLevel) -> Claim:
             unknown=() if level.is_full else ("how many descriptors were open when requests failed",),
         )
 
-    return on_curve(
+    made = on_curve(
         level.curve,
         signals,
         [_ports(level.step)],
@@ -149,6 +149,14 @@ def claim(facts: Facts, level: FailingLevel) -> Claim:
         cap=Grade.STRONG if level.is_full else Grade.PROBABLE,
         evidence=[signal.evidence for signal in (failed, _rise(level), opened, named)],
     )
+    return replace(made, curves=tuple(dict.fromkeys([*made.curves, *_named_on(facts)])))
+
+
+def _named_on(facts: Facts) -> Iterator[str]:
+    """Yield the curves on which the server speaks of descriptors, also where trials give no figures."""
+    for curve in facts.curves:
+        if any(level.sign("descriptors") is not None for level in (*curve.steps, *curve.ended)):
+            yield curve.label
 
 
 def _rise(level: FailingLevel) -> grading.Signal:

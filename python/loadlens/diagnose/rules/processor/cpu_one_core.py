@@ -9,7 +9,9 @@ while computing and waiting for a core leave at least 15 % of the cores that the
 programs together do: threads that hand their turn over wait for a core each time, though cores are idle. The
 CPU time of one request, from all levels together, times the plateau accounts for one core per process, within
 what 85 % leaves. At the level of the plateau before, the processes used as much, within a tenth: more users
-brought no more computing.
+brought no more computing. Of several processes one may be full alone, if it uses 90 % of a core at two levels
+of the plateau or more: the others wait for what it does, and its CPU time of a request comes from the level
+before.
 
 **Ruled out by.** A blocked event loop, which is the same with a line for every request, however cheap. Full
 cores. A quota or a CPU set of one core for each process. A full machine, other programs or a late generator
@@ -52,7 +54,7 @@ from loadlens.measure import figures
 from loadlens.measure.curve import Capacity, capacity_of, completed, cores_of, waiting_share, working
 from loadlens.measure.thresholds import SATURATED
 from loadlens.model.facts import Curve, Facts, ProcessWatch, Step
-from loadlens.model.finding import Counter, Estimate, Finding, Grade
+from loadlens.model.finding import Counter, Estimate, Figure, Finding, Grade, NotMeasured
 from loadlens.present import numbers
 from loadlens.present.numbers import ends, percent, with_unit
 from loadlens.present.words import plural
@@ -62,6 +64,7 @@ TITLE = "each process computes on one core at a time"
 EXPLAINS: tuple[str, ...] = ("saturation.plateau", "hol.correlation", "outside.handler-wait")
 
 ONE_CORE = 1.25  # cores that one thread and the helpers of its runtime may seem to want
+FULL_ALONE = 0.9  # of a core, at each level of the plateau, next to processes that have time
 ALIKE = 0.10  # of the occupation at another level of the plateau
 
 
@@ -76,9 +79,11 @@ class OneCore:
     least: Interval  # cores used by the process that uses the least
     most: float
     cores: float  # that the service may use
+    work: Figure  # CPU seconds of a request in these processes
     bound: Bound | None  # throughput with one core for each process; none: not known
     before: float | None  # the least used at the level of the plateau before, cores
     loop: Grade | None  # of a blocked event loop that was found on it
+    others: int = 0  # working processes that have time
 
     @property
     def used(self) -> float:
@@ -114,14 +119,18 @@ def _seen(curve: Curve, loop: Grade | None) -> OneCore | str:
     processes = working(top)
     if not processes or not isinstance(processes[0].cpu, Estimate):
         return "needs the CPU of the service's processes: watch them with pid or start"
+    work, others = curve.work_all, 0
+    alone = _alone(curve, capacity, processes)
+    if alone is not None:
+        others, processes, work = len(processes) - 1, [alone], _work_of_busiest(curve, capacity)
     bound = None
-    if isinstance(curve.work_all, Estimate) and top.completed_trials:
+    if isinstance(work, Estimate) and top.completed_trials:
         # Threads that take turns may do less the more they are, with the same core full.
         plateau_from = capacity.saturation.plateau_from
         full = [s for s in curve.steps if plateau_from <= s.load <= top.load and s.completed_trials]
         rate = max(completed(step) for step in (*full, top))
         plateau = Interval(rate, rate, rate, 0.0, "completions at that load")
-        cores = Resource("one core each", float(len(processes)), figures.known(curve.work_all))
+        cores = Resource("one core each", float(len(processes)), figures.known(work))
         bound = next(iter(bounds([cores], plateau)), None)
     used = [figures.known(process.cpu) for process in processes if isinstance(process.cpu, Estimate)]
     return OneCore(
@@ -132,20 +141,49 @@ def _seen(curve: Curve, loop: Grade | None) -> OneCore | str:
         least=min(used, key=lambda interval: interval.point),
         most=max(interval.point for interval in used),
         cores=cores_of(curve, top),
+        work=work,
         bound=bound,
-        before=_before(curve, capacity),
+        before=_before(curve, capacity, is_alone=alone is not None),
         loop=loop,
+        others=others,
     )
 
 
-def _before(curve: Curve, capacity: Capacity) -> float | None:
-    """Return the cores of the least used process at the level before the highest, on the plateau."""
+def _alone(curve: Curve, capacity: Capacity, processes: Sequence[ProcessWatch]) -> ProcessWatch | None:
+    """Return the only one of several processes that is full on the whole plateau: the others wait for it."""
+    levels = [working(s) for s in curve.steps if s.load >= capacity.saturation.plateau_from]
+    full = [[p.cores for p in each if p.cores >= SATURATED] for each in levels]
+    if (
+        len(processes) < 2
+        or len(levels) < 2
+        or any(len(cores) != 1 or cores[0] < FULL_ALONE for cores in full)
+    ):
+        return None
+    return max(processes, key=lambda process: process.cores)
+
+
+def _work_of_busiest(curve: Curve, capacity: Capacity) -> Figure:
+    """Return the CPU time of a request in the busiest process, at the level before the plateau.
+
+    Lower levels have more of what a process does without requests.
+    """
+    levels = [s for s in curve.steps if s.load < capacity.saturation.plateau_from and s.completed_trials]
+    used = max((process.cores for process in working(levels[-1])), default=0.0) if levels else 0.0
+    rate = completed(levels[-1]) if levels else 0.0
+    if not used or not rate:
+        return NotMeasured("cpu.per-request", "no level before the plateau shows it")
+    return Estimate("cpu.per-request", "s", used / rate, None, None, 1, 0, "CPU over answers")
+
+
+def _before(curve: Curve, capacity: Capacity, *, is_alone: bool) -> float | None:
+    """Return the cores of the process that counts at the level of the plateau before the highest."""
     lower = [
         step
         for step in curve.steps
         if capacity.saturation.plateau_from <= step.load < capacity.undisturbed.load and working(step)
     ]
-    return min(process.cores for process in working(lower[-1])) if lower else None
+    used = [process.cores for process in working(lower[-1])] if lower else []
+    return max(used, default=None) if is_alone else min(used, default=None)
 
 
 def claim(facts: Facts, seen: OneCore) -> Claim:
@@ -185,10 +223,12 @@ def claim(facts: Facts, seen: OneCore) -> Claim:
         rate = most_of(curve, seen.capacity).words
         verb = "may compute" if grade is Grade.SUSPECTED else "computes"
         who = "The process" if count == 1 else f"Each of {count} processes"
+        if seen.others:
+            who = f"One of {seen.others + 1} processes ({seen.processes[0].program})"
         fills = "that core is full" if count == 1 else "each core is full"
         advice = "Run more processes, one for each core"
-        if isinstance(curve.work_all, Estimate) and curve.work_all.point > 0:
-            work_s = curve.work_all.point
+        if isinstance(seen.work, Estimate) and seen.work.point > 0:
+            work_s = seen.work.point
             advice += (
                 f": each brings {with_unit(1 / work_s, '1/s')}, {seen.cores:g} cores at most "
                 f"{with_unit(seen.cores / work_s, '1/s')}"
@@ -221,7 +261,7 @@ def _free(seen: OneCore, machine_cores: int) -> grading.Signal:
 
 def _work(seen: OneCore) -> grading.Signal:
     """Require that the CPU time of a request fills one core for each process at this rate."""
-    work, bound = seen.curve.work_all, seen.bound
+    work, bound = seen.work, seen.bound
     if bound is None or not isinstance(work, Estimate) or work.point <= 0:
         text = f"the CPU time of one request is not known: {numbers.shown(work)}"
         return grading.stated("work.cpu", None, text=text)

@@ -9,7 +9,7 @@ import pytest
 
 from loadlens import diagnose
 from loadlens.diagnose.rules.overload.descriptors_exhausted import assess
-from loadlens.model.facts import Curve, FailureMode, LogSign
+from loadlens.model.facts import Curve, EndedLevel, FailureMode, LogSign
 from loadlens.model.finding import Absent, Finding, Grade, NotAssessed
 from tests.unit.diagnose.build import curve, facts, found, process, step
 
@@ -63,6 +63,15 @@ def test_the_words_of_answers_and_the_number_of_open_files_are_strong() -> None:
 def test_nine_tenths_of_the_limit_are_open(opened: float, grade: Grade) -> None:
     """0.9 x 120 = 108. Where fewer are open, the words may be about something else."""
     assert found(assess(facts(failing(opened)))).grade is grade
+
+
+def test_it_holds_for_every_curve_on_which_the_server_says_so() -> None:
+    ended = EndedLevel(64, 100, (), (SAYS,))
+    other = replace(curve(step(4, 60.0, 0.3), step(8, 60.0, 0.3)), label="other", ended=(ended,))
+
+    finding = found(assess(facts(failing(), other)))
+
+    assert finding.curves == (failing().label, "other")
 
 
 def test_words_alone_are_less_sure() -> None:

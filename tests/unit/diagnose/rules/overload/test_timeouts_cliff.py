@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from loadlens.diagnose.rules.overload.timeouts_cliff import assess, usual_near
-from loadlens.model.facts import Curve, FailureMode
+from loadlens.model.facts import Curve, FailureMode, LogSign
 from loadlens.model.finding import Absent, Finding, Grade, NotAssessed
 from tests.unit.diagnose.build import curve, facts, step
 
@@ -53,10 +53,19 @@ def test_a_time_that_people_set_lies_within_two_percent(seconds: float, usual: f
 
 
 def test_errors_after_any_other_time_are_silent() -> None:
-    answer = assess(facts(failing(median=1.31)))
+    answer = assess(facts(failing(median=1.31, status=500)))
 
     assert isinstance(answer, Absent)
     assert "1.31" in answer.reason
+
+
+def test_what_the_service_calls_a_time_out_is_one_after_any_time() -> None:
+    said = (LogSign("timeout", 500, "planning took too long", "answers"),)
+
+    assert isinstance(assess(facts(failing(median=1.31, status=504))), Finding)
+    assert isinstance(assess(facts(failing(median=1.31, status=500, log_signs=said))), Finding)
+    few = (LogSign("timeout", 499, "planning took too long", "answers"),)
+    assert isinstance(assess(facts(failing(median=1.31, status=500, log_signs=few))), Absent)
 
 
 @pytest.mark.parametrize(("pile", "grade"), [(0.9, Grade.STRONG), (0.5, Grade.PROBABLE), (0.49, None)])

@@ -117,6 +117,26 @@ def test_threads_that_do_less_the_more_they_are_still_fill_the_core() -> None:
     assert finding.grade >= Grade.PROBABLE
 
 
+def one_of_two(*busy: float) -> Curve:
+    """A process that waits for another one, which uses so much of a core at each level: X = busy / D."""
+    steps = []
+    for users, used in zip((1, 4, 16, 64), busy, strict=True):
+        rate = used / WORK_S
+        both = (process(used, hot=1, label="b"), process(0.4 * used, hot=1, label="a"))
+        at = step(users, rate, users / rate, processes=both)
+        steps.append(replace(at, host_cpu=estimate(1.4 * used + 0.1, unit="cores")))
+    return curve(*steps, work=estimate(1.4 * WORK_S), think=0.0)
+
+
+def test_the_only_full_process_of_several_is_named_where_it_is_full_on_the_whole_plateau() -> None:
+    finding = found(ask(one_of_two(0.2, 0.7, 0.98, 0.98), cores=2))
+
+    assert finding.grade >= Grade.PROBABLE
+    assert finding.statement.startswith("One of 2 processes (")
+    assert "1.00 ms of CPU per request fill 1 core" in finding.evidence[4].text
+    assert isinstance(ask(one_of_two(0.2, 0.7, 0.8, 0.8), cores=2), Absent)
+
+
 def test_more_computing_with_more_users_leaves_it_open() -> None:
     *lower, top = one_at_a_time().steps
     growing = replace(one_at_a_time(), steps=(*lower, replace(top, processes=(process(1.15, hot=0),))))
