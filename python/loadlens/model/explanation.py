@@ -63,7 +63,7 @@ class Explanation:
     at_least: float | None  # requests per second that were reached where the capacity is undecided
     knee_users: float | None
     others: str  # what the cheap endpoint pays
-    time: str  # that calls to other programs take of a request's; empty: hardly any, or not seen
+    time: str  # of a request in calls and its longest step; empty: hardly any, or not seen
     do: str
     brings: str
     ladder: tuple[Rung, ...]

@@ -43,7 +43,9 @@ from loadlens.search.step_cases import EVENT, SearchEnd
 from loadlens.whatif import diagnosis
 
 WAITS: Final = 2.0  # times its time at the lightest load: beyond, a cheap request waits for the others
-WORTH_A_WORD: Final = 0.1  # of a request's time
+WORTH_A_WORD: Final = 0.2  # of a request's time: less is a single count of nine
+NEARLY_ALL: Final = 0.9  # of it
+SIDE_BY_SIDE: Final = 1.2  # times it: calls at once
 NOT_REACHED: Final = "not reached"
 NO_OTHER_LIMIT: Final = "nothing limits before that was not seen"
 FAILING: Final = ("harm", "fails_alone")
@@ -301,7 +303,8 @@ def _time(curve: Curve | None) -> str:
     names = [_spent_in(calls.name, calls.seconds, mean.point) for calls in parts]
     if step is not None and step.seconds >= WORTH_A_WORD * mean.point:
         names.append(_spent_in(step.name, step.seconds, mean.point))
-    text = f"{short(mean)} with one user: {', '.join(names)}" if names else ""
+    alone = words.users(curve.steps[0].load, exactly=True)
+    text = f"{short(mean)} with {alone}: {', '.join(names)}" if names else ""
     later = top.response.mean
     now = {calls.name: calls for calls in calls_seen.spent([top])}
     if not parts or top in light or parts[0].name not in now or not isinstance(later, Estimate):
@@ -311,9 +314,12 @@ def _time(curve: Curve | None) -> str:
 
 
 def _spent_in(name: str, seconds: float, whole_s: float) -> str:
-    if seconds > whole_s:
-        return f"nearly all in {name}, some of them side by side"
-    return f"{numbers.with_unit(seconds, 's')} in {name}"
+    """State a time that comes from a few counts of what is under way: to two digits."""
+    if seconds > SIDE_BY_SIDE * whole_s:
+        return f"all the time in {name}, several at once"
+    if seconds > NEARLY_ALL * whole_s:
+        return f"nearly all in {name}"
+    return f"about {numbers.with_unit(float(f'{seconds:.2g}'), 's')} in {name}"
 
 
 def _others(curve: Curve | None, end: SearchEnd) -> str:

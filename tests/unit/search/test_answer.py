@@ -13,7 +13,7 @@ from scipy import stats
 
 from loadlens import diagnose
 from loadlens.model.explanation import Explanation
-from loadlens.model.facts import Curve, Facts, Gate
+from loadlens.model.facts import CallsWatch, Curve, Facts, Gate, Gauge
 from loadlens.model.finding import Estimate, Finding, Grade, NotMeasured, Undecided
 from loadlens.model.search import Bounds
 from loadlens.model.shapes import AnswerSize
@@ -497,3 +497,39 @@ def test_a_note_does_not_choose_the_curve_of_the_answer() -> None:
 
     assert answer.main_curve(seen, (named("quantile.insufficient"),)) is several
     assert answer.main_curve(seen, (named("db.lock"),)) is short
+
+
+# --- where the time goes -----------------------------------------------------------------------------------
+
+
+def calling(curve: Curve, call_s: float) -> Curve:
+    """The same with a call of so many seconds in each request, by Little's law."""
+    steps = []
+    for step in curve.steps:
+        mean = Estimate("calls", "", call_s * step.throughput_trials[0], None, None, 1, 9, "built")
+        calls = CallsWatch("db:5432", Gauge("calls to db:5432", mean, mean.point, 0.0), 1.0, 8.0)
+        steps.append(replace(step, calls=(calls,)))
+    return replace(curve, steps=tuple(steps))
+
+
+@pytest.mark.parametrize(
+    ("curve", "call_s", "words"),
+    [
+        (growing(), 0.03, "50.0 ms with 1 user: about 30.0 ms in calls to db:5432"),
+        (growing(), 0.048, "50.0 ms with 1 user: nearly all in calls to db:5432"),
+        (growing(), 0.07, "50.0 ms with 1 user: all the time in calls to db:5432, several at once"),
+        (growing(), 0.009, ""),
+        (
+            plateau(),
+            0.004,
+            (
+                "10.0 ms with 1 user: about 4.00 ms in calls to db:5432; 80.0 ms with 8 users: "
+                "about 4.00 ms in calls to db:5432"
+            ),
+        ),
+    ],
+)
+def test_calls_show_where_the_time_of_a_request_goes(
+    monkeypatch: pytest.MonkeyPatch, curve: Curve, call_s: float, words: str
+) -> None:
+    assert explained(build.facts(calling(curve, call_s)), monkeypatch).time == words
