@@ -119,7 +119,7 @@ def _with_thread_places(curve: Curve, sampled: Sequence[StackSamples]) -> Curve:
 
     What stands still without any load does not depend on it.
     """
-    curve = replace(curve, locked=next((locked for each in sampled if (locked := locked_of(each))), None))
+    curve = replace(curve, locked=locked_of(sampled[-1]) if sampled else None)
     if not (curve.is_closed and curve.steps and sampled and sampled[-1].load == curve.steps[-1].load):
         return curve
     top = curve.steps[-1]

@@ -355,7 +355,7 @@ class CallsWatch:
     to: str  # name and port
     under_way: Gauge  # at a time
     per_request: float  # segments with data for each request that ended: one for a short call
-    connections: float  # the most that stood
+    connections: float | None  # the most that were in use between two looks; none: not read
 
 
 @dataclass(frozen=True, slots=True)

@@ -430,7 +430,9 @@ class TcpMetrics(Table, monitor="tcp"):
     calls_under_way = Metric(
         "", "gauge", "connections there on which data came in and none has gone out since"
     )
-    call_connections = Metric("", "gauge", "connections that stand there")
+    call_connections = Metric(
+        "", "gauge", "connections there on which data came in since the last count, or that are busy"
+    )
     ports_taken = Metric(
         "",
         "gauge",

@@ -314,7 +314,7 @@ def _time(curve: Curve | None) -> str:
 
 
 def _spent_in(name: str, seconds: float, whole_s: float) -> str:
-    """State a time that comes from a few counts of what is under way: to two digits."""
+    """State a time that comes from a few counts of what is under way: rounded to two digits."""
     if seconds > SIDE_BY_SIDE * whole_s:
         return f"all the time in {name}, several at once"
     if seconds > NEARLY_ALL * whole_s:

@@ -27,7 +27,7 @@ def calling(
     course: Course,
     *,
     coupling: float = 0.0,
-    stand: float = 8.0,
+    stand: float | None = 8.0,
     before: float = 0.0,
     each: float = 1.0,
     base_s: float = BASE_S,
@@ -37,7 +37,7 @@ def calling(
     Args:
         course: Calls that the kernel sees under way.
         coupling: What a probe waits, over what the load waits.
-        stand: Connections.
+        stand: Connections in use; none: not read.
         before: Calls under way without any load, which are among those that it sees.
         each: Segments of calls for each request.
         base_s: Time of a request besides its call.
@@ -109,6 +109,12 @@ def test_requests_that_are_all_in_calls_wait_in_the_other_program() -> None:
     assert "db.lock" not in seen
     assert "Requests wait in calls to db:5432" in seen["downstream.serialised"].statement
     assert "other program" in seen["downstream.serialised"].advice
+
+
+def test_connections_that_were_not_read_rule_nothing_out() -> None:
+    lock = findings(calling(1, under_way, stand=None))["db.lock"]
+
+    assert "in front" not in lock.statement
 
 
 def test_a_connection_that_carries_many_calls_at_once_leaves_open_where_they_wait() -> None:

@@ -682,6 +682,17 @@ def test_threads_are_sampled_again_where_the_climb_went_on_after_their_samples()
     assert levels(highest) == []  # the other is there for the difference to this one
 
 
+def test_samples_that_failed_are_not_taken_again() -> None:
+    seen = search(pool(8, 0.05), BOUNDS, samples_stacks=True).seen
+    first = next(place for place, trial in enumerate(seen) if trial.kind == "stacks")
+    broken = replace(seen[first], end="broken")
+
+    after = decide([*seen[:first], broken], 40.0, BOUNDS)
+
+    assert isinstance(after, Next)
+    assert after.kind == "climb", "a repeat, as without samples"
+
+
 def test_threads_are_sampled_once_every_user_has_had_an_answer() -> None:
     seen = search(one_server(0.05, 0.0), BOUNDS).seen
     (top,) = ladder.stacks_levels(seen, BOUNDS, is_kept=False)

@@ -80,11 +80,12 @@ def requests_at(limit: ConcurrencyLimit) -> float:
 
 
 def by_line(observed: Iterable[L]) -> list[L]:
-    """Sort observations by how many wait, most first; gauges of lines before lines of threads."""
+    """Sort observations by how many wait, most first; those with a name or by threads before calls."""
     return sorted(
         observed,
         key=lambda limit: (
             has_waiters(limit.places) is True,
+            limit.places.seen_in != "sockets",
             limit.places.seen_in == "gauges",
             point(limit.places.waiting) or 0.0,
         ),
@@ -293,7 +294,7 @@ def calls_at_a_time(full: Full, calls: ConcurrencyLimit, count: str, grade: Grad
 def are_in_front(full: Full, calls: ConcurrencyLimit) -> bool:
     """True if more connections stand than calls are under way: the line is before the other program."""
     seen = next((each for each in full.top.calls if each.under_way is calls.held), None)
-    return seen is not None and seen.connections > calls.held.highest
+    return seen is not None and seen.connections is not None and seen.connections > calls.held.highest
 
 
 def one_connection_rival(full: Full, calls: ConcurrencyLimit) -> list[Counter]:
@@ -301,7 +302,7 @@ def one_connection_rival(full: Full, calls: ConcurrencyLimit) -> list[Counter]:
     if calls.seen_in != "sockets":
         return []
     is_before = are_in_front(full, calls)
-    text = "there are more connections" if is_before else "there are no more connections than calls under way"
+    text = "more connections are in use" if is_before else "no more connections are known to be in use"
     return [grading.rival("many calls at once on a connection", text, True if is_before else None)]
 
 

@@ -68,7 +68,8 @@ def lost(
     if not since or not before:
         return None
     later = [trial for trial in run if trial.began_unix_ns > since[-1].source.began_unix_ns]
-    lightest = min([*map(_load, since), *(streams_of(trial.plan)[0].load for trial in later if trial.result)])
+    lighter = [streams_of(trial.plan)[0].load for trial in later if _all_fail(trial, since[0].source)]
+    lightest = min([*map(_load, since), *lighter])
     if max(map(_load, before)) < lightest or any(map(_has_succeeded, later)):
         return None
     parts = _failures(since)
@@ -81,6 +82,20 @@ def lost(
         mode=_modes(parts, _success_s(kept))[0],
         log_signs=log_lines.signs(failures.logs_of(t.source for t in since), _answers(since, parts)),
     )
+
+
+def _all_fail(trial: TrialSource, like: TrialSource) -> bool:
+    """True if each user of a trial saw a failure, of the same requests to the same processes."""
+    load = None if trial.result is None else trial.result.load
+    if load is None or not _is_alike(trial, like):
+        return False
+    return load.requests.ok == 0 and load.requests.ended >= streams_of(trial.plan)[0].load
+
+
+def _is_alike(trial: TrialSource, other: TrialSource) -> bool:
+    one, two = streams_of(trial.plan)[0], streams_of(other.plan)[0]
+    pids = [sorted(process.pid for process in each.services) for each in (trial, other)]
+    return (one.is_closed, one.steps) == (two.is_closed, two.steps) and pids[0] == pids[1]
 
 
 def _has_succeeded(trial: TrialSource) -> bool:

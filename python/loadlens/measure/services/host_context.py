@@ -198,7 +198,7 @@ def calls_of(case: CaseMeasures) -> tuple[CallsWatch, ...]:
                 min(calls.before for _, calls in own),
             ),
             sum(calls.rate for _, calls in own) / answered,
-            max(calls.connections for _, calls in own),
+            max((calls.connections for _, calls in own if calls.connections is not None), default=None),
         )
         for name, own in by_name.items()
         if (answered := sum(_answered_per_s(trial) for trial, _ in own))

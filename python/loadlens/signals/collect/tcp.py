@@ -130,13 +130,17 @@ class _Answers:
     requests: int = 0
     answers: int = 0
     answer_s: float = 0.0
+    in_use: int = 0  # connections with new data, or busy
     seen: dict[bytes, _Talk] = field(default_factory=dict)  # connections that stand, by cookie
 
     def take(self, talks: Sequence[_Talk]) -> None:
         """Count what is new since the last look."""
+        self.in_use = 0
         for talk in talks:
             before = self.seen.get(talk.cookie)
-            self.requests += talk.data_in - (0 if before is None else before.data_in)
+            more = talk.data_in - (0 if before is None else before.data_in)
+            self.requests += more
+            self.in_use += more > 0 or talk.is_busy
             has_answered = talk.data_out > (0 if before is None else before.data_out)
             if has_answered and not talk.is_busy:
                 self.answers += 1
@@ -226,7 +230,7 @@ class TcpMonitor(Monitor):
             calls.take(talks[port])
             yield reading(TcpMetrics.calls, text, calls.requests)
             yield reading(TcpMetrics.calls_under_way, text, sum(talk.is_busy for talk in talks[port]))
-            yield reading(TcpMetrics.call_connections, text, len(talks[port]))
+            yield reading(TcpMetrics.call_connections, text, calls.in_use)
         yield reading(TcpMetrics.count_s, NO_LABELS, took)
 
     def _spoken(self, port: int, text: str, talks: Sequence[_Talk]) -> Iterator[Row]:

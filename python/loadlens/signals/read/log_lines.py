@@ -9,6 +9,7 @@ from loadlens.model.facts import LogSign
 
 MOST_BYTES = 1 << 20  # of each log, from its end
 LONGEST_SAMPLE = 80
+AROUND = 300  # characters around the words of a time-out that may say of what
 
 # Words in which databases and their drivers say that a lock was waited for in vain.
 LOCK = re.compile(
@@ -50,7 +51,9 @@ MEMORY = re.compile(
 )
 # Words of any time-out, whatever was waited for.
 TIMEOUT = re.compile(
-    r"time[d -]?(?:out|limit)|took too long|deadline (?:was )?exceeded|gave up (?:after|waiting)",
+    r"\btimed[ -]out\b|\b\w*Timeout(?:Error|Exception|Expired)\b"
+    r"|\btime-?out (?:exceeded|expired|reached|after)\b"
+    r"|\bdeadline exceeded\b|\btook too long\b|\bgave up (?:after|waiting)\b",
     re.IGNORECASE,
 )
 KINDS = {
@@ -94,7 +97,8 @@ def _said(text: str) -> Iterator[tuple[str, str]]:
     for kind, pattern in KINDS.items():
         yield from ((kind, match.group(0)) for match in pattern.finditer(text))
     for match in TIMEOUT.finditer(text):
-        line = text[text.rfind("\n", 0, match.start()) + 1 :].partition("\n")[0]
+        begin, end = max(0, match.start() - AROUND), match.end() + AROUND
+        line = text[begin : match.start()].rpartition("\n")[2] + text[match.start() : end].partition("\n")[0]
         if not any(pattern.search(line) for pattern in KINDS.values()):
             yield "timeout", match.group(0)
 

@@ -22,7 +22,7 @@ class Calls:
     highest: float  # of its readings
     before: float  # its first reading, before the load
     rate: float  # segments with data that came in, per second
-    connections: float  # the most
+    connections: float | None  # the most in use between two looks; none: not read
 
 
 def read_calls(readings: Readings, begin: float, end: float) -> tuple[Calls, ...]:
@@ -38,7 +38,7 @@ def read_calls(readings: Readings, begin: float, end: float) -> tuple[Calls, ...
         if rate > 0 and held.size:
             before = float(under_way.values[0])
             stand = readings.one(TcpMetrics.call_connections, to=series.labels.to)
-            most = 0.0 if stand is None else float(stand.between(begin, end).values.max(initial=0.0))
+            most = None if stand is None else float(stand.between(begin, end).values.max(initial=0.0))
             seen.append(Calls(series.labels.to, level(held), float(held.max()), before, rate, most))
     return tuple(seen)
 

@@ -404,3 +404,37 @@ def test_workers_that_wait_bare_and_move_under_load_are_not_locked() -> None:
 
     assert locked_of(idle) is not None  # under a load that they do nothing of
     assert locked_of(replace(idle, samples=at_work)) is None
+
+
+# --- own code that a library calls under its lock -----------------------------------------------------------
+
+
+def test_a_holder_may_be_in_own_code_that_a_library_calls_where_the_others_wait() -> None:
+    """A logger calls a handler of the service under its lock: one thread sends, the others wait to log."""
+    log = Frame("track", "app", "app.py", 22, is_own=True)
+    handle = Frame("handle", "logging", "logging/__init__.py", 978)
+    send = Frame("send", "app", "app.py", 9, is_own=True)
+    samples = tuple(
+        ThreadSample(
+            0.05 * moment,
+            7,
+            "app",
+            tid,
+            f"worker-{tid}",
+            False,
+            "socket" if tid == moment % 8 else "lock",
+            (log, handle, send) if tid == moment % 8 else (log, handle),
+        )
+        for moment in range(20)
+        for tid in range(8)
+    )
+
+    (lock,) = (
+        place
+        for place in places_of(StackSamples(USERS, True, 0.0, 1.0, samples, (), (), None))
+        if place.kind == "lock"
+    )
+
+    assert limits.point(lock.held) == pytest.approx(1.0)
+    assert limits.point(lock.waiting) == pytest.approx(7.0)
+    assert "send() app.py:9" in lock.held.name

@@ -19,7 +19,7 @@ from loadlens.machine import sock_diag
 from loadlens.model.readings import METRICS
 from loadlens.signals.collect import tcp
 from loadlens.signals.collect.monitor import Row
-from loadlens.signals.collect.tcp import Port, Ports, TcpMonitor
+from loadlens.signals.collect.tcp import Port, Ports, TcpMonitor, _Talk
 from tests.calm import where_calm
 from tests.unit.signals.collect.test_monitor import read, value, values
 
@@ -182,6 +182,21 @@ def test_counting_costs_a_fiftieth_of_a_core_at_most(opened: ExitStack) -> None:
     assert len(values(list(monitor.tick(0, last=True)), "count_s")) == 1
 
 
+@pytest.mark.parametrize(
+    ("came_ago_s", "sent_ago_s", "data_in", "data_out", "is_busy"),
+    [
+        (0.01, 0.05, 2, 2, True),  # the server spoke first, as databases do
+        (0.05, 0.01, 3, 2, False),  # a request in two segments, answered
+        (0.004, 0.004, 3, 2, True),  # in one step of the kernel's timer: an answer, then the next request
+        (0.004, 0.004, 2, 2, False),
+    ],
+)
+def test_a_connection_is_busy_if_data_came_after_the_last_that_went(
+    came_ago_s: float, sent_ago_s: float, data_in: int, data_out: int, is_busy: bool
+) -> None:
+    assert _Talk(80, b"c", came_ago_s, sent_ago_s, data_in, data_out).is_busy is is_busy
+
+
 def test_at_a_port_that_the_service_calls_only_calls_are_counted(opened: ExitStack) -> None:
     own, called, apart = (listening(opened, 10) for _ in range(3))
     spoken = []
@@ -203,6 +218,7 @@ def test_at_a_port_that_the_service_calls_only_calls_are_counted(opened: ExitSta
     eventually(lambda: value(rows(), "calls", to=to) == 2)
     seen = rows()
     assert value(seen, "calls_under_way", to=to) == 1
+    assert value(seen, "call_connections", to=to) == 1  # the other was answered before the last look
     assert value(seen, "requests_in", service="s") == 1
     assert {row.labels for row in seen if row.metric == "accept_queue"} == {
         '{"port": "http", "replica": "1", "service": "s"}'

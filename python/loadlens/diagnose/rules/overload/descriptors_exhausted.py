@@ -155,8 +155,12 @@ def claim(facts: Facts, level: FailingLevel) -> Claim:
 def _named_on(facts: Facts) -> Iterator[str]:
     """Yield the curves on which the server speaks of descriptors, also where trials give no figures."""
     for curve in facts.curves:
-        if any(level.sign("descriptors") is not None for level in (*curve.steps, *curve.ended)):
-            yield curve.label
+        for level in (*curve.steps, *curve.ended):
+            sign, failed = level.sign("descriptors"), sum(mode.count for mode in level.failures)
+            is_many = failed >= LEAST_SHARE * (level.issued or 0) and failed > 0
+            if sign is not None and is_many and sign.count >= SPOKEN_FOR * failed:
+                yield curve.label
+                break
 
 
 def _rise(level: FailingLevel) -> grading.Signal:

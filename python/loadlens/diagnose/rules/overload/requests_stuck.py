@@ -9,7 +9,8 @@ more, and three times as long as the longest answer of that trial; they are 1 % 
 where a time-out within the service ends the wait: twice or more, no request was answered for 1 s, and ten
 times as long as a usual success takes, while some waited; then most of the open requests, two or more, failed
 at one moment, after waiting for as long themselves. Failures with no success between them count once. Threads
-that samples before a load show in the service's own code, waiting for a lock, are named.
+that wait for a lock in the service's own code before a load and throughout it are named, if they are as many
+as the stuck.
 
 **Ruled out by.** A generator that came late. As many drops of new connections as stuck users: they may not be
 connected at all. Where fewer than 20 requests were sent later and answered, the service may only have paused

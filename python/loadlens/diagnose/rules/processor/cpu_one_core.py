@@ -122,7 +122,11 @@ def _seen(curve: Curve, loop: Grade | None) -> OneCore | str:
     work, others = curve.work_all, 0
     alone = _alone(curve, capacity, processes)
     if alone is not None:
-        others, processes, work = len(processes) - 1, [alone], _work_of_busiest(curve, capacity)
+        others, processes, work = (
+            len(processes) - 1,
+            [alone],
+            _work_of_busiest(curve, capacity, alone.program),
+        )
     bound = None
     if isinstance(work, Estimate) and top.completed_trials:
         # Threads that take turns may do less the more they are, with the same core full.
@@ -162,13 +166,14 @@ def _alone(curve: Curve, capacity: Capacity, processes: Sequence[ProcessWatch]) 
     return max(processes, key=lambda process: process.cores)
 
 
-def _work_of_busiest(curve: Curve, capacity: Capacity) -> Figure:
-    """Return the CPU time of a request in the busiest process, at the level before the plateau.
+def _work_of_busiest(curve: Curve, capacity: Capacity, program: str) -> Figure:
+    """Return the CPU time of a request in the busiest process of a program, at the level before the plateau.
 
     Lower levels have more of what a process does without requests.
     """
     levels = [s for s in curve.steps if s.load < capacity.saturation.plateau_from and s.completed_trials]
-    used = max((process.cores for process in working(levels[-1])), default=0.0) if levels else 0.0
+    same = [p.cores for p in working(levels[-1]) if p.program == program] if levels else []
+    used = max(same, default=0.0)
     rate = completed(levels[-1]) if levels else 0.0
     if not used or not rate:
         return NotMeasured("cpu.per-request", "no level before the plateau shows it")
@@ -214,6 +219,7 @@ def claim(facts: Facts, seen: OneCore) -> Claim:
         _loop(seen),
         _steady(seen),
         _turns(seen),
+        *_uneven(seen),
         waits.machine_rival(facts, curve, step),
         grading.left_open(grading.generator_rival(step)),
         grading.interference_rival(step, facts.cores),
@@ -229,10 +235,9 @@ def claim(facts: Facts, seen: OneCore) -> Claim:
         advice = "Run more processes, one for each core"
         if isinstance(seen.work, Estimate) and seen.work.point > 0:
             work_s = seen.work.point
-            advice += (
-                f": each brings {with_unit(1 / work_s, '1/s')}, {seen.cores:g} cores at most "
-                f"{with_unit(seen.cores / work_s, '1/s')}"
-            )
+            advice += f": each brings {with_unit(1 / work_s, '1/s')}"
+            if not seen.others:  # which compute as well
+                advice += f", {seen.cores:g} cores at most {with_unit(seen.cores / work_s, '1/s')}"
         return Words(
             statement=f"{who} {verb} on one core at a time, and {fills}: {rate}",
             explanation=f"At {step.load:g} users {each} uses {seen.least.point:.2f} cores and "
@@ -297,6 +302,16 @@ def _steady(seen: OneCore) -> Counter:
         return grading.rival(name, "one level of the plateau only", None)
     text = f"{before:.2f} cores at the level before, {seen.least.point:.2f} here"
     return grading.rival(name, text, True if abs(seen.least.point - before) <= ALIKE * before else None)
+
+
+def _uneven(seen: OneCore) -> list[Counter]:
+    """Leave it open that processes of one program have unequal shares of the same work."""
+    if not seen.others:
+        return []
+    programs = [process.program for process in seen.step.processes]
+    is_one_kind = programs.count(seen.processes[0].program) > 1
+    text = "others of the same program have time" if is_one_kind else "no other process runs its program"
+    return [grading.rival("work that is spread unevenly", text, None if is_one_kind else True)]
 
 
 def _turns(seen: OneCore) -> Counter:

@@ -13,9 +13,10 @@ processes of a PostgreSQL server serve likewise: they name the command that wait
 is idle in its transaction meanwhile. Half or more of all waiting requests, X (R - R1), wait for this lock, or
 they fill the threads or the pool in front of it; otherwise the finding is suspected. Calls to another program
 of this machine, of which the kernel never sees more than one under way, serve as well, if a cheap probe does
-not wait: requests that waited in the other program would be calls under way. Where no name of a gauge says
-lock, two gauges that behave like one full place and like its queue serve as well, if a cheap probe does not
-wait (`downstream.serialised` says which).
+not wait: requests that waited in the other program would be calls under way, unless a connection carries many
+at once, which stays open where no more connections are in use. Where no name of a gauge says lock, two gauges
+that behave like one full place and like its queue serve as well, if a cheap probe does not wait
+(`downstream.serialised` says which).
 
 **Ruled out by.** A pool (two or more holders). Full threads that do not wait for the lock. A machine,
 generator or transfer that is the limit. Refusals. Holders of the lock that wait in a further queue behind it.

@@ -8,18 +8,19 @@ load: these requests then spend their time without a connection.
 
 **Needs.** A plateau. CPU to spare: computing and waiting for a core take at most 70 % of the cores, and no
 thread is full. Gauges of a pool at the highest load that show 90 % of the connections in use and a mean of
-more than 0.5 waiting requests. The size of the pool comes from a gauge, or is the number in use if that
-stays within 5 % over the last two levels. Without gauges, samples of threads serve: so many wait in the
-function of a library that hands out connections, or for a semaphore, while others work. Half or more of all
-waiting requests, X (R - R1), wait for this pool, or they fill the threads in front of it; otherwise the
-finding is suspected. Where no name of a gauge says pool, two gauges that behave like two or more full
-places and like their queue serve as well, if a cheap probe does not wait (`downstream.serialised` says
-which). So do titles of the processes of a PostgreSQL server: 90 % of its connections from the service are
-at work, their number is the same at the level before, at least 1.2 users come for each, and a cheap probe
-does not wait. The waiting requests are then X (R - R1), and whether something else in front of the pool
-lets in just as many stays open: the finding is at most probable. So do calls to another program of this
-machine, of which the kernel never sees more under way than at the level before, two or more: requests that
-waited in the other program would be calls under way.
+more than 0.5 waiting requests. The size of the pool comes from a gauge, or is the number in use if that stays
+within 5 % over the last two levels. Without gauges, samples of threads serve: so many wait in the function of
+a library that hands out connections, or for a semaphore, while others work. Half or more of all waiting
+requests, X (R - R1), wait for this pool, or they fill the threads in front of it; otherwise the finding is
+suspected. Where no name of a gauge says pool, two gauges that behave like two or more full places and like
+their queue serve as well, if a cheap probe does not wait (`downstream.serialised` says which). So do titles
+of the processes of a PostgreSQL server: 90 % of its connections from the service are at work, their number is
+the same at the level before, at least 1.2 users come for each, and a cheap probe does not wait. The waiting
+requests are then X (R - R1), and whether something else in front of the pool lets in just as many stays open:
+the finding is at most probable. So do calls to another program of this machine, of which the kernel never
+sees more under way than at the level before, two or more: requests that waited in the other program would be
+calls under way, unless a connection carries many at once, which stays open where no more connections are in
+use.
 
 **Ruled out by.** A lock or another pool that all holders of the connections wait for (then that is the
 cause). Full threads that do not wait for the pool. A machine, generator or transfer that is the limit.

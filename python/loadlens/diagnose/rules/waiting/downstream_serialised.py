@@ -14,12 +14,12 @@ load waits, and at most one probe in five is delayed.
 
 A gauge is named as the full resource if all its readings are whole numbers; if at the highest level and at
 one with at least 1.3 times fewer users it is at least 90 % of the same highest number S; if there are at
-least 1.2 S users at both; if it was at most 0.8 S at the lightest load, or 0.2 S before the load; if S / X is
-at most 1.2 times the response time of one user; and if S is within 20 % of X R1, the requests at work at
-once, or S is one and X R1 at most 1.8, or the gauge grew with throughput (within 30 %, and at each level
-within 0.25 S) at two levels or more below the plateau. A gauge is named as the queue if it is within 25 % of
-X (R - R1) wherever that is 2 or more, at two levels or more, and at most 0.25 for one user. A constant, a
-counter, a count of users, and threads that idle fail one of these.
+least 1.2 S users at both, of calls at the highest; if it was at most 0.8 S at the lightest load, or 0.2 S
+before the load; if S / X is at most 1.2 times the response time of one user; and if S is within 20 % of X R1,
+the requests at work at once, or S is one and X R1 at most 1.8, or the gauge grew with throughput (within 30
+%, and at each level within 0.25 S) at two levels or more below the plateau. A gauge is named as the queue if
+it is within 25 % of X (R - R1) wherever that is 2 or more, at two levels or more, and at most 0.25 for one
+user. A constant, a counter, a count of users, and threads that idle fail one of these.
 
 Answers that keep apart show that one request at a time passes, and how long it takes: at the highest level of
 a closed load hardly any two come closer to each other than half of the mean gap (at most one in twenty, with

@@ -134,7 +134,8 @@ def test_the_only_full_process_of_several_is_named_where_it_is_full_on_the_whole
     assert finding.grade >= Grade.PROBABLE
     assert finding.statement.startswith("One of 2 processes (")
     assert "1.00 ms of CPU per request fill 1 core" in finding.evidence[4].text
-    assert isinstance(ask(one_of_two(0.2, 0.7, 0.8, 0.8), cores=2), Absent)
+    assert isinstance(ask(one_of_two(0.2, 0.7, 0.98, 0.88), cores=2), Absent)  # 0.9 at each level
+    assert isinstance(ask(one_of_two(0.2, 0.5, 0.7, 0.98), cores=2), Absent)
 
 
 def test_more_computing_with_more_users_leaves_it_open() -> None:
