@@ -66,7 +66,8 @@ def test_nine_tenths_of_the_limit_are_open(opened: float, grade: Grade) -> None:
 
 
 def test_it_holds_for_every_curve_on_which_the_server_says_so() -> None:
-    ended = EndedLevel(64, 100, (), (SAYS,))
+    mode = FailureMode("b", "unexpected_status", 500, 64, 0.002, 0.9, 0.3)
+    ended = EndedLevel(64, 100, (mode,), (SAYS,))
     other = replace(curve(step(4, 60.0, 0.3), step(8, 60.0, 0.3)), label="other", ended=(ended,))
 
     finding = found(assess(facts(failing(), other)))
