@@ -202,6 +202,9 @@ class _Handler(BaseHTTPRequestHandler):
                     traceback.print_exc()
             elif isinstance(fault, Refused):
                 self._send_json({"error": fault.words, "hint": fault.hint}, fault.status)
+            elif isinstance(fault, FileNotFoundError):  # a trial was sealed or begun again meanwhile
+                being = {"error": "what was asked for is being written", "hint": "ask again"}
+                self._send_json(being, HTTPStatus.NOT_FOUND)
             elif isinstance(fault, LoadlensError):
                 words = {"error": fault.message, "hint": fault.hint}
                 self._send_json(words, HTTPStatus.INTERNAL_SERVER_ERROR)

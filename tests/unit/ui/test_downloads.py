@@ -76,13 +76,21 @@ def test_a_fault_after_the_first_part_cuts_the_table_and_adds_nothing(
     assert answer.body == b"a,b\n"
 
 
-@pytest.mark.parametrize("fault", [RecordError("damaged"), ValueError("unforeseen")], ids=repr)
+@pytest.mark.parametrize(
+    ("fault", "status"),
+    [
+        (RecordError("damaged"), 500),
+        (ValueError("unforeseen"), 500),
+        (FileNotFoundError("sealed meanwhile"), 404),
+    ],
+    ids=repr,
+)
 def test_a_fault_before_the_first_part_is_an_answer_of_its_own(
-    page: Server, monkeypatch: pytest.MonkeyPatch, fault: Exception
+    page: Server, monkeypatch: pytest.MonkeyPatch, fault: Exception, status: int
 ) -> None:
     parts_of(monkeypatch, fault=fault)
 
-    assert asked(page, f"{PLACE}/samples.csv").status == 500
+    assert asked(page, f"{PLACE}/samples.csv").status == status
 
 
 def test_a_slow_reader_gets_the_whole_table_while_it_takes_some_of_it_within_the_limit(

@@ -93,9 +93,9 @@ def _all_fail(trial: TrialSource, like: TrialSource) -> bool:
 
 
 def _is_alike(trial: TrialSource, other: TrialSource) -> bool:
-    one, two = streams_of(trial.plan)[0], streams_of(other.plan)[0]
-    pids = [sorted(process.pid for process in each.services) for each in (trial, other)]
-    return (one.is_closed, one.steps) == (two.is_closed, two.steps) and pids[0] == pids[1]
+    load, its = streams_of(trial.plan)[0], streams_of(other.plan)[0]
+    pids = [{process.pid for process in each.services} for each in (trial, other)]
+    return (load.is_closed, load.steps) == (its.is_closed, its.steps) and pids[0] == pids[1]
 
 
 def _has_succeeded(trial: TrialSource) -> bool:

@@ -33,7 +33,7 @@ from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, on_curve
 from loadlens.diagnose.observe.vain_waits import LEAST_SHARE, RISES, SPOKEN_FOR
 from loadlens.measure.curve import failed_share
-from loadlens.model.facts import Curve, Facts, LogSign, ProcessWatch, Step
+from loadlens.model.facts import Curve, EndedLevel, Facts, LogSign, ProcessWatch, Step
 from loadlens.model.finding import Counter, Grade
 from loadlens.present import load_text, numbers
 
@@ -155,7 +155,8 @@ def claim(facts: Facts, level: FailingLevel) -> Claim:
 def _named_on(facts: Facts) -> Iterator[str]:
     """Yield the curves on which the server speaks of descriptors, also where trials give no figures."""
     for curve in facts.curves:
-        for level in (*curve.steps, *curve.ended):
+        levels: tuple[Step | EndedLevel, ...] = (*curve.steps, *curve.ended)
+        for level in levels:
             sign, failed = level.sign("descriptors"), sum(mode.count for mode in level.failures)
             is_many = failed >= LEAST_SHARE * (level.issued or 0) and failed > 0
             if sign is not None and is_many and sign.count >= SPOKEN_FOR * failed:
