@@ -126,7 +126,9 @@ class _Search:
     discovered: Discovered | None = None
     discovery_requests: int = 0
     judgements: list[Judgement] = field(default_factory=list)
-    sampled: set[int] = field(default_factory=set)  # users at whose threads was looked, if there was a way to
+    sampled: set[int] = field(
+        default_factory=set
+    )  # users of the levels whose threads were sampled, or cannot be
     missing: str = ""  # that could not be observed, besides what was not discovered
     rate_trials: list[RateTrial] = field(default_factory=list)
     rates_end: step_cases.RatesEnd | None = None
@@ -143,7 +145,8 @@ class _Search:
             is_certain = provisional.is_certain(self.judgements)
             is_settled = provisional.is_settled(self.judgements)
             kept_s = 0.0
-            reads_code = self._reads_code()
+            is_unread = not self.sampled or bool(unsampled(self.seen, self.aim.bounds, self.sampled))
+            reads_code = self._reads_code() if is_unread else None
             if reads_code is not None and not self.sampled:
                 is_kept = self.is_kept and reads_code
                 kept_s = kept_for_stacks_s(self.seen, self.aim.bounds, is_kept=is_kept)
@@ -154,8 +157,7 @@ class _Search:
                 self.aim.bounds,
                 is_certain=is_certain,
                 is_settled=is_settled,
-                samples_stacks=reads_code is not None
-                and bool(unsampled(self.seen, self.aim.bounds, self.sampled)),
+                samples_stacks=reads_code is not None,
             )
             if isinstance(decision, Stop):
                 self._sample_stacks()

@@ -1,7 +1,7 @@
 """Calls of a service to other programs of its machine, as the kernel saw them: their part of requests' time.
 
-By Little's law calls under way over throughput is the time that a request spends in them. Of calls that go
-side by side each counts.
+By Little's law calls under way over throughput is the time that a request spends in them. Where several go
+side by side, each counts.
 """
 
 from __future__ import annotations

@@ -106,8 +106,8 @@ def of_kind(full: Full, kind: Literal["lock", "pool"]) -> list[ConcurrencyLimit]
     """Return the full resource with its queue, if gauges show both; one place is a lock, several are a pool.
 
     Requests that need no place must not wait: the places could be the threads of the service. Calls to
-    another program, of which never more are under way, are such places: those that wait in the other program
-    would be calls under way as well, so by Little's law they wait in front.
+    another program, of which never more are under way, are such places. Who waits for them is known by
+    Little's law only: no gauge shows it.
     """
     levels = waits(full)
     if isinstance(levels, str) or levels[0].coupling.point > UNCOUPLED:
@@ -198,11 +198,7 @@ def _of_calls(full: Full, gauge: Gauge, size: int) -> str | None:
         (mean, figures.point(s.throughput)) for s in below if (mean := _mean_of(s, gauge.name)) is not None
     ]
     rate = sum(rate for _, rate in seen)
-    if (
-        not rate
-        or not isinstance(full.rate, Interval)
-        or all(c.under_way is not gauge for c in full.top.calls)
-    ):
+    if not rate or not isinstance(full.rate, Interval) or not _is_of_calls(full, gauge):
         return None
     each_s = sum(mean for mean, _ in seen) / rate
     due = full.rate.point * each_s

@@ -122,17 +122,18 @@ def longest_step(step: Step) -> LongStep | None:
 
     What takes as long as the request is the whole of it.
     """
+    return max(_steps(step), key=lambda part: part.seconds, default=None)
+
+
+def _steps(step: Step) -> Iterator[LongStep]:
     rate, whole_s = figures.point(step.throughput), figures.point(step.response.mean)
-    longest = LongStep("", 0.0)
-    for split in step.splits:
+    for split in step.splits if rate > 0 else ():
         timed = _timed(split, FEWEST_ALONE)
         whole = _rate(list(timed.values()))
         for value, part in timed.items():
-            seconds = part.mean_s * max(1, round(part.rate / rate)) if rate > 0 else 0.0
-            is_step = min(part.rate, whole - part.rate) >= EACH * rate and seconds <= WHOLE * whole_s
-            if is_step and seconds > longest.seconds:
-                longest = LongStep(_name(split.label, value), seconds)
-    return longest if longest.seconds else None
+            seconds = part.mean_s * max(1, round(part.rate / rate))
+            if min(part.rate, whole - part.rate) >= EACH * rate and 0 < seconds <= WHOLE * whole_s:
+                yield LongStep(_name(split.label, value), seconds)
 
 
 def _most_waited_for(parts: Iterable[Part]) -> Part | None:

@@ -292,7 +292,7 @@ def calls_at_a_time(full: Full, calls: ConcurrencyLimit, count: str, grade: Grad
 
 
 def are_in_front(full: Full, calls: ConcurrencyLimit) -> bool:
-    """True if more connections stand than calls are under way: the line is before the other program."""
+    """True if more connections are in use than calls are under way: requests wait before them."""
     seen = next((each for each in full.top.calls if each.under_way is calls.held), None)
     return seen is not None and seen.connections is not None and seen.connections > calls.held.highest
 

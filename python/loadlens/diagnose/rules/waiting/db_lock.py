@@ -111,8 +111,9 @@ def claim(facts: Facts, lock: FullLock) -> Claim:
         )
         if connections.at_rest(places, ""):
             advice = f"Commit before that work, or begin the transaction after it. {advice}"
-        statement = ""
+        statement, unknown = "", f"whether who holds {places.held.name} waits for a disk meanwhile"
         if places.seen_in == "sockets":
+            unknown = f"whether {places.held.name} wait for a disk"
             statement = limits.calls_at_a_time(full, places, "one", grade)
             advice = (
                 "Find what lets only one of these calls go at a time, a lock that is kept during the call or "
@@ -127,9 +128,6 @@ def claim(facts: Facts, lock: FullLock) -> Claim:
                 half = numbers.with_unit(hold.point / 2, "s")
                 twice = numbers.with_unit(2 * full.rate.point, "1/s")
                 advice += f" Held for {half} it lets {twice} through."
-        unknown = f"whether who holds {places.held.name} waits for a disk meanwhile"
-        if places.seen_in == "sockets":
-            unknown = f"whether {places.held.name} wait for a disk"
         return Words(
             statement=statement or f"One lock{held} {verb} {full.most} through{line}",
             explanation=limits.explanation(full, places),
