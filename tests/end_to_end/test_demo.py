@@ -17,7 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from loadlens.demo import FLAWS, Flaw, running
+from loadlens.demo import FLAWS, Flaw
+from loadlens.demo.running import running
 from loadlens.http_client import metric_names
 from loadlens.search.discovery import HEALTH_PATHS
 from tests.end_to_end.explaining import LIMIT_S, naming

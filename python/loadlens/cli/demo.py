@@ -88,7 +88,8 @@ def flaw_of(name: str | None, seed: int) -> Flaw:
 
 
 def _run(flaw: Flaw, seed: int, out: Path | None, given: DemoOptions) -> ExitCode:
-    from loadlens.demo import answer_key_as_dict, answer_key_lines, running
+    from loadlens.demo.answer_key import answer_key_as_dict, answer_key_lines
+    from loadlens.demo.running import running
     from loadlens.present import terminal
     from loadlens.record import open_run
     from loadlens.report.write.json import explanation_as_dict

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from loadlens import units
+from loadlens import engine, units
 from loadlens.cli import plan_faults, preflight
 from loadlens.cli.fleet.nodes import Wanted, nodes_of, peak_of
 from loadlens.cli.hit_feeds import feeds_of
@@ -249,14 +249,20 @@ def _made(
     outputs: Outputs,
     samples: int | None,
 ) -> Load:
-    from loadlens.live.hit_view import HitView
-    from loadlens.run.single_load import run_hit
-
     driver = None if given.driver is None else _driver(given.driver)
     if driver is not None and given.fleet is not None:
         raise UsageError(
             f"a fleet cannot divide a load of {driver.name}", where="--fleet", hint="without --driver"
         )
+    is_carried_here = driver is None and given.fleet is None
+    if is_carried_here:
+        try:
+            engine.refuse_too_large(plan)
+        except PlanError as fault:
+            raise plan_faults.error_of(fault) from None
+    from loadlens.live.hit_view import HitView  # what a refusal does not need
+    from loadlens.run.single_load import run_hit
+
     hiding = hiding_of(given.hide)
     shown = shown_plan(plan, hiding)
     is_silent = given.quiet or given.as_json or driver is not None
@@ -282,11 +288,12 @@ def _made(
                 on_progress=view.update,
                 on_caution=caution,
                 make_load=None if nodes is None else nodes.make_load,
+                is_accepted=is_carried_here,
             )
         except PlanError as fault:
             raise plan_faults.error_of(fault) from None
     done = replace(done, record=outputs.record)  # a temporary one is gone
-    from loadlens.machine import calibration  # what a refusal does not need
+    from loadlens.machine import calibration
     from loadlens.model.result import EngineResult
     from loadlens.report.write.hit_figures import objective_rows
     from loadlens.report.write.terminal.hit_summary import is_all_redirects

@@ -102,10 +102,10 @@ def opened(path: Path) -> RunRecord:
         RecordError: There is none; the hint names one that is there.
         UsageError: It is a study, another file or a URL.
     """
-    from loadlens import record
-
     if path.is_dir():
-        return record.open_run(path)
+        from loadlens.record import open_run
+
+        return open_run(path)
     if path.suffix in (".yaml", ".yml") and path.is_file():
         raise UsageError(f"{path} is a study", hint=f"loadlens run {path}, which makes a record")
     if path.is_file():
@@ -124,9 +124,12 @@ def opened(path: Path) -> RunRecord:
 
 
 def _records(folder: Path) -> list[Path]:
+    folders = [path for path in folder.iterdir() if path.is_dir()] if folder.is_dir() else []
+    if not folders:
+        return []
     from loadlens.record import is_record
 
-    return [path for path in folder.iterdir() if is_record(path)] if folder.is_dir() else []
+    return [path for path in folders if is_record(path)]
 
 
 def report_of(run: Path) -> Report:

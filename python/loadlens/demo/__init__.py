@@ -5,8 +5,6 @@ Nothing here measures or diagnoses: a search is given the URL alone, as a user w
 
 from __future__ import annotations
 
-from loadlens.demo.answer_key import answer_key_as_dict, answer_key_lines
 from loadlens.demo.flaws import FLAWS, Flaw
-from loadlens.demo.running import running
 
-__all__ = ["FLAWS", "Flaw", "answer_key_as_dict", "answer_key_lines", "running"]
+__all__ = ["FLAWS", "Flaw"]

@@ -45,6 +45,7 @@ def run_hit(
     on_caution: Callable[[str], None] | None = None,
     start: Start | None = None,
     make_load: MakeLoad | None = None,
+    is_accepted: bool = False,
 ) -> HitDone:
     """Run one load; Ctrl-C ends it early and keeps the results so far.
 
@@ -59,6 +60,7 @@ def run_hit(
         on_caution: Receives warnings before the start; None skips the checks.
         start: Starts the engine's run; `Run.start` by default.
         make_load: Makes the load elsewhere, whatever this machine can carry; None: our engine here.
+        is_accepted: Whether `engine.refuse_too_large` let the plan pass; otherwise it is asked here.
 
     Raises:
         PlanError, EngineError: The engine refuses the plan, or the engine or the tool fails to run it.
@@ -69,9 +71,9 @@ def run_hit(
         from loadlens.run import external_load
 
         external_load.check(plan, driver, hide)
-    elif start is None:
+    elif start is None and not is_accepted:
         engine.refuse_faults(plan)
-    if out is not None and driver is None and make_load is None:
+    if out is not None and driver is None and make_load is None and not is_accepted:
         engine.refuse_too_large(plan)  # before there is a record
     if on_ready is not None:
         on_ready()

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from loadlens import diagnose
-from loadlens.demo import FLAWS, Flaw, answer_key_as_dict, answer_key_lines
+from loadlens.demo import FLAWS, Flaw
+from loadlens.demo.answer_key import answer_key_as_dict, answer_key_lines
 from loadlens.model.explanation import Explanation
 from loadlens.model.finding import Grade, Undecided
 
