@@ -51,7 +51,7 @@ RIGHT: Final[Mapping[str, frozenset[str]]] = {
         "accept-queue": "accept.drops",
         "keepalive": "http.keepalive-limit http.no-reuse",
         "tcp-delay": "tcp.timer-mode",
-        "retries": "retry.amplification",
+        "retries": "retry.amplification retry.calls",
         "timeouts": "timeouts.cliff",
         "deadlock": "requests.stuck",
         "cache": "slow.periodic mixture.slow-path warmup.incomplete",

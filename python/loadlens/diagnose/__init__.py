@@ -85,6 +85,7 @@ RULES: tuple[Rule, ...] = _modules(
     "overload.timeouts_cliff",
     "overload.requests_stuck",
     "overload.retry_amplification",
+    "overload.retry_calls",
     "replicas.lb_imbalance",
     "replicas.backend_slow_one",
     "replicas.part_full",

@@ -584,6 +584,7 @@ class EndedLevel(Speaking):
     log_signs: tuple[LogSign, ...]
     places: tuple[ConcurrencyLimit, ...] = ()
     jams: tuple[Jam, ...] = ()
+    calls: tuple[CallsWatch, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -595,6 +596,7 @@ class LostWatch(Speaking):
     failed: int  # requests that ended since
     mode: FailureMode  # how most of them do
     log_signs: tuple[LogSign, ...] = ()
+    calls: float | None = None  # to other programs, under way at a time since; none: none were made before
 
 
 @dataclass(frozen=True, slots=True)

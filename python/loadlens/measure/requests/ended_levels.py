@@ -16,6 +16,7 @@ from loadlens.measure.requests import failures, jams
 from loadlens.measure.requests.failures import Failure
 from loadlens.measure.requests.log_rows import FOREVER_S
 from loadlens.measure.requests.shapes import life_of
+from loadlens.measure.services.host_context import calls_of
 from loadlens.measure.source import TrialSource, streams_of
 from loadlens.measure.trial import TrialMeasures
 from loadlens.model.facts import EndedLevel, FailureMode, LostWatch
@@ -36,7 +37,7 @@ def ended_levels(cases: Sequence[CaseMeasures], kept: Sequence[CaseMeasures]) ->
     """
     used = {id(trial) for case in kept for trial in case.usable}
     success_s = _success_s(kept)
-    levels = [_level([t for t in case.trials if _is_ended(t, used)], success_s) for case in cases]
+    levels = [_level(case, [t for t in case.trials if _is_ended(t, used)], success_s) for case in cases]
     return tuple(sorted((level for level in levels if level), key=lambda level: level.load))
 
 
@@ -81,7 +82,12 @@ def lost(
         failed=sum(_counts(trial).ended for trial in since),
         mode=_modes(parts, _success_s(kept))[0],
         log_signs=log_lines.signs(failures.logs_of(t.source for t in since), _answers(since, parts)),
+        calls=max(map(_calls_under_way, since)) if any(trial.calls for trial in before) else None,
     )
+
+
+def _calls_under_way(trial: TrialMeasures) -> float:
+    return sum(max(0.0, calls.under_way.point - calls.before) for calls in trial.calls)
 
 
 def _all_fail(trial: TrialSource, like: TrialSource) -> bool:
@@ -124,7 +130,7 @@ def _is_whole(trial: TrialMeasures) -> bool:
     )
 
 
-def _level(trials: Sequence[TrialMeasures], success_s: float | None) -> EndedLevel | None:
+def _level(case: CaseMeasures, trials: Sequence[TrialMeasures], success_s: float | None) -> EndedLevel | None:
     parts = _failures(trials)
     if not parts:
         return None
@@ -134,6 +140,7 @@ def _level(trials: Sequence[TrialMeasures], success_s: float | None) -> EndedLev
         failures=_modes(parts, success_s),
         log_signs=log_lines.signs(failures.logs_of(t.source for t in trials), _answers(trials, parts)),
         jams=jams.of_trials([trial.source for trial in trials], success_s),
+        calls=calls_of(case, trials),
     )
 
 

@@ -7,14 +7,15 @@ Once all are lost, every request waits for one in vain, however few users there 
 **Needs.** From one trial on to the end of the run no request succeeds, 3 or more, although most requests of
 as heavy a load were served before, by the same processes. They end with an answer of the service, most of
 them within 10 % of the same time, which is at least five times as long as half of the successes took: they
-wait, and a time-out ends it. The service itself names a pool, in its log or its answers; else the finding is
-suspected.
+wait, and a time-out ends it. The service itself names a pool, in its log or its answers; or it called other
+programs before, and hardly one of its requests is in such a call now. Else the finding is suspected.
 
 **Ruled out by.** Failures that come as fast as answers: a service that turns requests away. Statuses of a
 quota (429) and of something behind a proxy that does not answer (502, 504). Something that the service calls
-and that stopped may keep its connections, too: more than probable it never is.
+and that stopped may keep its connections, too; a deadlock looks the same: more than probable it never is.
 
 **Thresholds.** 3 requests and 10 %: as for other time-outs. Five times: a refusal is faster than a success.
+A call for ten users: what polls by itself goes on.
 
 **Do.** Give back what a request takes on every path, errors and early returns included. A restart helps until
 as many requests were answered again.
@@ -46,6 +47,7 @@ EXPLAINS: tuple[str, ...] = (
 
 OF_OTHERS = (429, 502, 504)  # RFC 6585, RFC 9110
 WAITS = 5.0  # times as long as half of the successes took
+HARDLY = 0.1  # calls for each user
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +96,13 @@ def claim(_: Facts, lost: Lost) -> Claim | Nothing:
             value=mode.median_s,
         ),
     ]
-    pool = "neither its log nor its answers name a pool" if named is None else named.text
-    signals.append(grading.stated("server.log", True if named is not None else None, text=pool))
+    is_inside = watch.calls is not None and watch.calls <= HARDLY * watch.load
+    if named is None and is_inside:
+        text = f"{watch.calls:.2g} calls to other programs are under way meanwhile, at {at}"
+        signals.append(grading.stated("calls.none", True, text=text, chip="no call is under way"))
+    else:
+        pool = "neither its log nor its answers name a pool" if named is None else named.text
+        signals.append(grading.stated("server.log", True if named is not None else None, text=pool))
 
     def texts(grade: Grade) -> Words:
         verb = "may not be" if grade is Grade.SUSPECTED else "is not"
@@ -110,7 +117,11 @@ def claim(_: Facts, lost: Lost) -> Claim | Nothing:
             unknown=() if named is not None else ("what it is that requests wait for",),
         )
 
-    called = grading.rival("something it calls that stopped", "what it calls was not looked at", None)
+    called = grading.rival(
+        "something it calls that stopped",
+        f"no request waits there at {at}" if is_inside else "what it calls was not looked at",
+        True if is_inside else None,
+    )
     return on_curve(lost.curve, signals, [called], texts, cap=Grade.PROBABLE)
 
 

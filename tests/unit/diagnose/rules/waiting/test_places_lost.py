@@ -44,6 +44,24 @@ def test_a_service_that_names_its_pool_makes_it_probable() -> None:
 
 
 @pytest.mark.parametrize(
+    ("calls", "grade", "is_ruled_out"),
+    [
+        (0.0, Grade.PROBABLE, True),  # it called others before, and does not now: it waits within
+        (1.0, Grade.SUSPECTED, None),  # the one user waits in a call
+        (None, Grade.SUSPECTED, None),  # it calls nothing that was seen
+    ],
+)
+def test_requests_that_wait_in_no_call_wait_within(
+    calls: float | None, grade: Grade, is_ruled_out: bool | None
+) -> None:
+    finding = assess(facts(with_lost(replace(LOST, calls=calls))))
+
+    assert isinstance(finding, Finding)
+    assert finding.grade is grade
+    assert finding.counter[0].ruled_out is is_ruled_out
+
+
+@pytest.mark.parametrize(
     "mode",
     [
         {"median_s": 0.09},  # 4.5 times a success: a refusal need not be at once

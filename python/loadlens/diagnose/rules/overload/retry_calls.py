@@ -1,0 +1,163 @@
+"""Calls are made again when they fail.
+
+**Means.** The service calls another program, and calls again when the call fails or takes too long. Under
+load each request makes several calls where a single one is enough at light loads: the program that is called
+gets more load the less it keeps up, and requests take the time of all tries.
+
+**Needs.** Calls to a program of this machine, as the kernel saw them there: at light loads at least nine for
+each ten requests, all answered well; and at a heavier load 1.5 times as many for each request or more, half a
+call at least, where at least 1 % of the requests fail. Trials that were ended because requests failed count
+as well.
+
+**Ruled out by.** Fewer calls at light loads than requests: a cache, which misses more often under load.
+Loads at which nothing fails: answers that grow look the same. A service that names a pool in its log or its
+answers: each connection that a full pool opens begins with messages of its own. Whether a request that fails
+makes further calls by design is not seen from outside, so the finding is never more than probable.
+
+**Thresholds.** 1.5 times and half a call: a second try of every other request; segments of data are counted,
+and a long answer arrives in a few. 1 % failures: single faults do not make so many calls.
+
+**Do.** Give retries a budget (a tenth of the requests) and pauses that grow, with jitter; retry in one place
+only, and not when the program called says that it is overloaded.
+
+**Confirm.** Retries off: calls for each request stay as at light loads, and more requests succeed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from loadlens.diagnose import grading
+from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, on_curve
+from loadlens.diagnose.observe import calls_seen
+from loadlens.measure.curve import failed_share
+from loadlens.model.facts import Curve, EndedLevel, Facts, Step
+from loadlens.model.finding import Counter, Grade
+from loadlens.present import load_text, numbers
+
+ID = "retry.calls"
+TITLE = "calls are made again when they fail"
+EXPLAINS: tuple[str, ...] = ("shed.overload", "timeouts.cliff", "retrograde.throughput")
+
+OFTEN = 0.9  # of the requests call at light loads: no cache answers
+TIMES = 1.5  # as many calls for each request
+MORE = 0.5  # calls for each request on top
+FAILING = 0.01  # of the requests, at the heavier load
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """Calls to one program at light loads and at the load with the most for each request."""
+
+    curve: Curve
+    level: Step | EndedLevel
+    name: str  # `calls to api:8081`
+    before: float  # for each request, at light loads
+    now: float
+    failed: float  # share of the requests at that load
+
+    @property
+    def times(self) -> float:
+        """Calls per request at that load over those at light loads."""
+        return self.now / self.before
+
+
+def observe(facts: Facts) -> Sequence[Repeated] | Lacking | Nothing:
+    """Return the calls that became more for each request, those that did most first."""
+    if not any(step.calls for curve in facts.curves for step in curve.steps):
+        return Lacking("needs calls to programs of this machine, and the kernel's view of them")
+    repeated = [each for curve in facts.curves for each in _on(curve)]
+    return sorted(repeated, key=lambda each: each.times, reverse=True) or Nothing(
+        "one level of load says nothing of how calls change"
+    )
+
+
+def _on(curve: Curve) -> list[Repeated]:
+    light = [step for step in calls_seen.light(curve) if not step.failed_count]
+    repeated = []
+    for calls in calls_seen.spent(light):
+        levels: list[Step | EndedLevel] = [*curve.steps, *curve.ended]
+        heavier = [
+            (own.per_request, level)
+            for level in levels
+            if level.load > light[-1].load
+            for own in level.calls
+            if own.under_way.name == calls.name
+        ]
+        if heavier and calls.per_request > 0:
+            now, level = max(heavier, key=lambda pair: pair[0])
+            failed = failed_share(level) if isinstance(level, Step) else _failed(level)
+            repeated.append(Repeated(curve, level, calls.name, calls.per_request, now, failed))
+    return repeated
+
+
+def _failed(level: EndedLevel) -> float:
+    return sum(mode.count for mode in level.failures) / level.issued if level.issued else 0.0
+
+
+def claim(_: Facts, repeated: Repeated) -> Claim:
+    """Require more calls for each request where requests fail, and hold against them what looks the same."""
+    at = load_text.load_of(repeated.curve, repeated.level)
+    before, now = (f"{each:.2g}" for each in (repeated.before, repeated.now))
+    failed = numbers.percent(repeated.failed)
+    signals = [
+        grading.stated(
+            "calls.more",
+            repeated.times >= TIMES and repeated.now - repeated.before >= MORE,
+            text=f"{repeated.name}: {now} for each request at {at}, {before} at light loads (limit {TIMES:g} "
+            f"times, and {MORE:g} more)",
+            chip=f"{now} for each request",
+            value=repeated.now,
+        ),
+        grading.stated(
+            "errors.share",
+            repeated.failed >= FAILING,
+            text=f"{failed} of the requests fail at {at} (limit {numbers.percent(FAILING)})",
+            chip=f"{failed} fail",
+            value=repeated.failed,
+        ),
+    ]
+    rivals = [
+        grading.rival(
+            "a cache that misses more often",
+            f"{before} calls for each request at light loads (limit {OFTEN:g})",
+            repeated.before >= OFTEN,
+        ),
+        _pool_rival(repeated.level),
+        grading.rival("calls that a failed request makes by design", "why it calls is not known", None),
+    ]
+
+    def words(_: Grade) -> Words:
+        return Words(
+            statement=f"{now} {repeated.name} for each request at {at}, {before} at light loads: retries",
+            explanation=f"{failed} of the requests fail there. The program that is called gets "
+            f"{repeated.times:.2g} times the calls of as many requests that succeed at once.",
+            advice="Bound retries (a tenth of the requests), let pauses grow with jitter, retry in one place "
+            "only, and not when the other side says that it is overloaded.",
+            confirm=f"retries off: {before} calls for each request at {at} too, and more requests succeed",
+            impact=1 - repeated.before / repeated.now,
+            unknown=("which calls failed, and why",),
+        )
+
+    return on_curve(repeated.curve, signals, rivals, words, cap=Grade.PROBABLE)
+
+
+def _pool_rival(level: Step | EndedLevel) -> Counter:
+    """A pool at its limit opens connections for single calls, and each begins with messages of its own."""
+    name, sign = "connections that are opened for single calls", level.sign("pool")
+    if sign is None:
+        return grading.rival(name, "neither its log nor its answers name a pool", True)
+    return grading.rival(name, sign.text, False)
+
+
+def _silence(_: Facts, repeated: Sequence[Repeated]) -> str:
+    most = repeated[0]
+    return (
+        f"{most.now:.2g} {most.name} for each request, {most.before:.2g} at light loads (limit {TIMES:g} "
+        f"times), where {numbers.percent(most.failed)} of the requests fail (limit "
+        f"{numbers.percent(FAILING)})"
+    )
+
+
+assess = assessing(ID, TITLE, observe, claim, silence=_silence)
