@@ -384,6 +384,7 @@ class Crowd:
     waiting: float  # at once, on average
     at_work: float  # with them
     line: str  # for printing: `store.py:17`
+    is_for_place: bool = False  # whether most of them wait for a lock, or for a place in a pool
 
 
 @dataclass(frozen=True, slots=True)

@@ -278,7 +278,9 @@ def crowd_of(stacks: StackSamples) -> Crowd | None:
     is_seen = len({at.sample.time_s for at in there}) >= FEWEST_MOMENTS
     if not is_seen or mean < SEVERAL or binomial_at_least(count, len(own), MOST) > CHANCE:
         return None
-    return Crowd(mean, at_work, f"{PurePosixPath(line[0]).name}:{line[1]}")
+    for_places = sum(_waits_for(at) is not None for at in there)
+    name = f"{PurePosixPath(line[0]).name}:{line[1]}"
+    return Crowd(mean, at_work, name, is_for_place=for_places > MOST * len(there))
 
 
 def locked_of(stacks: StackSamples) -> Locked | None:

@@ -19,7 +19,8 @@ limit is known.
 more than half of the growth: a garbage collector releases it. A heap whose peak grows while collections leave
 less than half as much more: it grows towards its size. The finding is at most suspected if memory has not
 doubled within 40 s or more, or quadrupled within 20 s, or if growth in the last third is below 0.8 of that
-before: the collector may not have run, or a cache may be filling. That the level will be bounded one day is
+before, or above twice that: the collector may not have run, a cache may be filling, or memory grows with the
+users, of which there are more in later trials. That the level will be bounded one day is
 never excluded, so the finding is at most probable.
 
 **Thresholds.** 1 % per minute: less does not matter within hours. 64 bytes: pages come and go by more. Half
@@ -57,7 +58,7 @@ EXPLAINS: tuple[str, ...] = ()
 LEAST_BYTES = 64.0
 LEAST_GROWN_BYTES = 2.0**20
 LEAST_GROWN = 0.10
-STILL_GROWING, AS_BEFORE = 0.5, 0.8
+STILL_GROWING, AS_BEFORE, FASTER = 0.5, 0.8, 2.0
 FALLEN = 0.5
 CLEAR = ((40.0, 1.0), (20.0, 3.0))  # seconds, and growth over what it had
 OF_THE_HEAP, LEFT_OVER = 1 / 3, 0.5  # of the growth; of the growth of the heap's peak
@@ -204,14 +205,14 @@ def _pace(per_minute: float | None) -> grading.Signal:
 
 
 def _late(late: float | None, each: str) -> grading.Signal:
-    """Growth to the last as before; between the limits it may level off."""
+    """Growth to the last as before; slower it may level off, faster it may follow the users."""
     if late is None:
         return grading.stated("memory.late", None, text="whether it levels off is not known")
     return grading.stated(
         "memory.late",
-        None if STILL_GROWING <= late < AS_BEFORE else late >= AS_BEFORE,
+        None if STILL_GROWING <= late < AS_BEFORE or late > FASTER else late >= AS_BEFORE,
         text=f"in the last third of the {each}s {late:.2g} times as much per {each} as before "
-        f"(limit {STILL_GROWING:g})",
+        f"(limits {STILL_GROWING:g} and {FASTER:g})",
         chip=f"late growth {late:.2g} of before",
     )
 

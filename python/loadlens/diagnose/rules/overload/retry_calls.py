@@ -1,15 +1,16 @@
 """Calls are made again when they fail.
 
 **Means.** The service calls another program, and calls again when the call fails or takes too long. Under
-load each request makes several calls where a single one is enough at light loads: the program that is called
+load each request makes several calls where a single one is enough otherwise: the program that is called
 gets more load the less it keeps up, and requests take the time of all tries.
 
-**Needs.** Calls to a program of this machine, as the kernel saw them there: at light loads at least nine for
-each ten requests, all answered well; and at a heavier load 1.5 times as many for each request or more, half a
-call at least, where at least 1 % of the requests fail. Trials that were ended because requests failed count
-as well.
+**Needs.** Calls to a program of this machine, as the kernel saw them there: where no request fails at least
+nine for each ten requests; and at a heavier load 1.5 times as many for each request or more, half a call at
+least, where at least 1 % of the requests fail. Trials that were ended because requests failed count as well.
+Calls that are given up take their connections with them and may be missed: connections that programs of the
+machine open, beyond those at the load with the fewest per second, are calls, too.
 
-**Ruled out by.** Fewer calls at light loads than requests: a cache, which misses more often under load.
+**Ruled out by.** Fewer calls than requests where none fails: a cache, which misses more often under load.
 Loads at which nothing fails: answers that grow look the same. A service that names a pool in its log or its
 answers: each connection that a full pool opens begins with messages of its own. Whether a request that fails
 makes further calls by design is not seen from outside, so the finding is never more than probable.
@@ -20,7 +21,7 @@ and a long answer arrives in a few. 1 % failures: single faults do not make so m
 **Do.** Give retries a budget (a tenth of the requests) and pauses that grow, with jitter; retry in one place
 only, and not when the program called says that it is overloaded.
 
-**Confirm.** Retries off: calls for each request stay as at light loads, and more requests succeed.
+**Confirm.** Retries off: calls for each request stay as where none fails, and more requests succeed.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from dataclasses import dataclass
 
 from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, on_curve
-from loadlens.diagnose.observe import calls_seen
+from loadlens.diagnose.observe import opened_connections
 from loadlens.measure.curve import failed_share
 from loadlens.model.facts import Curve, EndedLevel, Facts, Step
 from loadlens.model.finding import Counter, Grade
@@ -40,26 +41,27 @@ ID = "retry.calls"
 TITLE = "calls are made again when they fail"
 EXPLAINS: tuple[str, ...] = ("shed.overload", "timeouts.cliff", "retrograde.throughput")
 
-OFTEN = 0.9  # of the requests call at light loads: no cache answers
+OFTEN = 0.9  # of the requests call where none fails: no cache answers
 TIMES = 1.5  # as many calls for each request
 MORE = 0.5  # calls for each request on top
+OPENED = "new connections"
 FAILING = 0.01  # of the requests, at the heavier load
 
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """Calls to one program at light loads and at the load with the most for each request."""
+    """Calls for each request where none fails, and at the load with the most."""
 
     curve: Curve
     level: Step | EndedLevel
     name: str  # `calls to api:8081`
-    before: float  # for each request, at light loads
+    before: float  # for each request, where none fails
     now: float
     failed: float  # share of the requests at that load
 
     @property
     def times(self) -> float:
-        """Calls per request at that load over those at light loads."""
+        """Calls per request at that load over those where none fails."""
         return self.now / self.before
 
 
@@ -69,31 +71,55 @@ def observe(facts: Facts) -> Sequence[Repeated] | Lacking | Nothing:
         return Lacking("needs calls to programs of this machine, and the kernel's view of them")
     repeated = [each for curve in facts.curves for each in _on(curve)]
     return sorted(repeated, key=lambda each: each.times, reverse=True) or Nothing(
-        "one level of load says nothing of how calls change"
+        "at one level of load at least no request has to fail, and another has to be heavier"
     )
 
 
 def _on(curve: Curve) -> list[Repeated]:
-    light = [step for step in calls_seen.light(curve) if not step.failed_count]
-    repeated = []
-    for calls in calls_seen.spent(light):
-        levels: list[Step | EndedLevel] = [*curve.steps, *curve.ended]
-        heavier = [
-            (own.per_request, level)
-            for level in levels
-            if level.load > light[-1].load
-            for own in level.calls
-            if own.under_way.name == calls.name
-        ]
-        if heavier and calls.per_request > 0:
-            now, level = max(heavier, key=lambda pair: pair[0])
-            failed = failed_share(level) if isinstance(level, Step) else _failed(level)
-            repeated.append(Repeated(curve, level, calls.name, calls.per_request, now, failed))
-    return repeated
+    well = [step for step in curve.steps if not step.failed_count]
+    if not well:
+        return []
+    heavier = [level for level in (*curve.steps, *curve.ended) if level.load > well[0].load]
+    names = dict.fromkeys(calls.under_way.name for step in well for calls in step.calls)
+    before = {name: max(each for step in well if (each := _calls(step, name)) is not None) for name in names}
+    ways = [
+        (name, now, before[name], level)
+        for name in names
+        for level in heavier
+        if (now := _calls(level, name)) is not None and before[name] > 0
+    ]
+    opened = _opened(curve)
+    most = max((*before.values(), *(opened.get(step.load, 0.0) for step in well)), default=0.0)
+    ways += [
+        (OPENED, opened[level.load], most, level) for level in heavier if level.load in opened and most > 0
+    ]
+    return [
+        Repeated(curve, level, name, least, now, _failed(level))
+        for name, now, least, level in ways
+        if level not in well
+    ]
 
 
-def _failed(level: EndedLevel) -> float:
+def _failed(level: Step | EndedLevel) -> float:
+    if isinstance(level, Step):
+        return failed_share(level)
     return sum(mode.count for mode in level.failures) / level.issued if level.issued else 0.0
+
+
+def _calls(level: Step | EndedLevel, name: str) -> float | None:
+    return next((calls.per_request for calls in level.calls if calls.under_way.name == name), None)
+
+
+def _opened(curve: Curve) -> dict[float, float]:
+    """Return connections that the machine opened for each answer, by load, but those at a constant rate."""
+    seen = [
+        (step.load, opened, step.kernel.begun_s, step.connections.answered)
+        for step in curve.steps
+        if step.kernel is not None and step.kernel.begun_s > 0 and step.connections is not None
+        if (opened := opened_connections.besides_load(step)) is not None and step.connections.answered
+    ]
+    at_least = min((opened / seconds for _, opened, seconds, _ in seen), default=0.0)
+    return {load: (opened - at_least * seconds) / answered for load, opened, seconds, answered in seen}
 
 
 def claim(_: Facts, repeated: Repeated) -> Claim:
@@ -105,8 +131,8 @@ def claim(_: Facts, repeated: Repeated) -> Claim:
         grading.stated(
             "calls.more",
             repeated.times >= TIMES and repeated.now - repeated.before >= MORE,
-            text=f"{repeated.name}: {now} for each request at {at}, {before} at light loads (limit {TIMES:g} "
-            f"times, and {MORE:g} more)",
+            text=f"{repeated.name}: {now} for each request at {at}, {before} where none fails (limit "
+            f"{TIMES:g} times, and {MORE:g} more)",
             chip=f"{now} for each request",
             value=repeated.now,
         ),
@@ -121,7 +147,7 @@ def claim(_: Facts, repeated: Repeated) -> Claim:
     rivals = [
         grading.rival(
             "a cache that misses more often",
-            f"{before} calls for each request at light loads (limit {OFTEN:g})",
+            f"{before} for each request where none fails (limit {OFTEN:g})",
             repeated.before >= OFTEN,
         ),
         _pool_rival(repeated.level),
@@ -130,12 +156,12 @@ def claim(_: Facts, repeated: Repeated) -> Claim:
 
     def words(_: Grade) -> Words:
         return Words(
-            statement=f"{now} {repeated.name} for each request at {at}, {before} at light loads: retries",
+            statement=f"Retries: {now} {repeated.name} for each request at {at}, {before} where none fails",
             explanation=f"{failed} of the requests fail there. The program that is called gets "
             f"{repeated.times:.2g} times the calls of as many requests that succeed at once.",
             advice="Bound retries (a tenth of the requests), let pauses grow with jitter, retry in one place "
             "only, and not when the other side says that it is overloaded.",
-            confirm=f"retries off: {before} calls for each request at {at} too, and more requests succeed",
+            confirm=f"retries off: {before} for each request at {at} too, and more of them succeed",
             impact=1 - repeated.before / repeated.now,
             unknown=("which calls failed, and why",),
         )
@@ -154,7 +180,7 @@ def _pool_rival(level: Step | EndedLevel) -> Counter:
 def _silence(_: Facts, repeated: Sequence[Repeated]) -> str:
     most = repeated[0]
     return (
-        f"{most.now:.2g} {most.name} for each request, {most.before:.2g} at light loads (limit {TIMES:g} "
+        f"{most.now:.2g} {most.name} for each request, {most.before:.2g} where none fails (limit {TIMES:g} "
         f"times), where {numbers.percent(most.failed)} of the requests fail (limit "
         f"{numbers.percent(FAILING)})"
     )

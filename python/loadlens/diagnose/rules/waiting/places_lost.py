@@ -8,7 +8,8 @@ Once all are lost, every request waits for one in vain, however few users there 
 as heavy a load were served before, by the same processes. They end with an answer of the service, most of
 them within 10 % of the same time, which is at least five times as long as half of the successes took: they
 wait, and a time-out ends it. The service itself names a pool, in its log or its answers; or it called other
-programs before, and hardly one of its requests is in such a call now. Else the finding is suspected.
+programs before, and hardly one of its requests is in such a call now; or nine of ten threads at work at as
+heavy a load wait for a lock or a place at one line of its code. Else the finding is suspected.
 
 **Ruled out by.** Failures that come as fast as answers: a service that turns requests away. Statuses of a
 quota (429) and of something behind a proxy that does not answer (502, 504). Something that the service calls
@@ -48,6 +49,7 @@ EXPLAINS: tuple[str, ...] = (
 OF_OTHERS = (429, 502, 504)  # RFC 6585, RFC 9110
 WAITS = 5.0  # times as long as half of the successes took
 HARDLY = 0.1  # calls for each user
+NEARLY_ALL = 0.9  # of the threads at work
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +98,9 @@ def claim(_: Facts, lost: Lost) -> Claim | Nothing:
             value=mode.median_s,
         ),
     ]
-    is_inside = watch.calls is not None and watch.calls <= HARDLY * watch.load
-    if named is None and is_inside:
-        text = f"{watch.calls:.2g} calls to other programs are under way meanwhile, at {at}"
-        signals.append(grading.stated("calls.none", True, text=text, chip="no call is under way"))
+    within = _within(lost, at)
+    if named is None and within is not None:
+        signals.append(within)
     else:
         pool = "neither its log nor its answers name a pool" if named is None else named.text
         signals.append(grading.stated("server.log", True if named is not None else None, text=pool))
@@ -119,10 +120,28 @@ def claim(_: Facts, lost: Lost) -> Claim | Nothing:
 
     called = grading.rival(
         "something it calls that stopped",
-        f"no request waits there at {at}" if is_inside else "what it calls was not looked at",
-        True if is_inside else None,
+        "what it calls was not looked at" if within is None else within.evidence.text,
+        None if within is None else True,
     )
     return on_curve(lost.curve, signals, [called], texts, cap=Grade.PROBABLE)
+
+
+def _within(lost: Lost, at: str) -> grading.Signal | None:
+    """Return what shows that requests wait within the service; none: nothing does."""
+    watch = lost.watch
+    if watch.calls is not None and watch.calls <= HARDLY * watch.load:
+        text = f"{watch.calls:.2g} calls to other programs are under way meanwhile, at {at}"
+        return grading.stated("calls.none", True, text=text, chip="no call is under way")
+    for step in lost.curve.steps:
+        crowd = step.crowd
+        if crowd is None or step.load < watch.load or not crowd.is_for_place:
+            continue
+        if crowd.waiting >= NEARLY_ALL * crowd.at_work:
+            text = (
+                f"{crowd.waiting:.0f} of {crowd.at_work:.0f} threads at work wait for a place at {crowd.line}"
+            )
+            return grading.stated("threads.wait", True, text=text, chip=f"all wait at {crowd.line}")
+    return None
 
 
 assess = assessing(ID, TITLE, observe, claim)

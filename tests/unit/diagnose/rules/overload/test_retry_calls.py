@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from loadlens.diagnose.rules.overload.retry_calls import assess
-from loadlens.model.facts import CallsWatch, EndedLevel, FailureMode, LogSign, Step
+from loadlens.model.facts import CallsWatch, EndedLevel, FailureMode, KernelWatch, LogSign, Step
 from loadlens.model.finding import Absent, Finding, Grade, NotAssessed
-from tests.unit.diagnose.build import curve, facts, found, step
+from tests.unit.diagnose.build import connections, curve, facts, found, step
 from tests.unit.diagnose.waiting import gauge
 
 
@@ -37,7 +37,7 @@ def test_calls_that_grow_where_requests_fail_are_retries() -> None:
 
     assert answer.grade is Grade.PROBABLE
     assert answer.statement == (
-        "2.5 calls to quotes:8081 for each request at 32 users, 1 at light loads: retries"
+        "Retries: 2.5 calls to quotes:8081 for each request at 32 users, 1 where none fails"
     )
     assert answer.impact == pytest.approx(0.6)  # of 2.5 calls 1.5 are made again
     assert all(len(each.chip) <= 32 for each in answer.evidence)
@@ -54,6 +54,25 @@ def test_calls_that_grow_where_requests_fail_are_retries() -> None:
 )
 def test_what_looks_the_same_is_no_retry(heavy: Step, light: float) -> None:
     assert isinstance(assess(ladder(heavy, light=light)), Absent)
+
+
+def test_calls_that_take_their_connections_with_them_are_counted_as_connections() -> None:
+    """Each level lasts 60 s; checks open one connection a second at any load."""
+
+    def opening(built: Step, each: float) -> Step:
+        watch = connections(opened=4, answered=built.issued or 0)
+        begun = 4 + 60 + each * (built.issued or 0)
+        kernel = KernelWatch(0, 128, 0, 0, 0, begun=begun, begun_s=60.0)
+        return replace(built, connections=watch, kernel=kernel)
+
+    levels = [opening(level(users, 0.9, 0.0), 0.3) for users in (1, 4)]
+    storm = facts(curve(*levels, opening(level(32, 0.9, 0.5), 4.3)))
+    quiet = facts(curve(*levels, opening(level(32, 0.9, 0.5), 0.3)))
+
+    assert found(assess(storm)).statement == (
+        "Retries: 4.3 new connections for each request at 32 users, 0.9 where none fails"
+    )
+    assert isinstance(assess(quiet), Absent)
 
 
 def test_trials_that_failures_ended_count_as_well() -> None:

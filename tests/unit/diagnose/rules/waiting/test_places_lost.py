@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from loadlens.diagnose.rules.waiting.places_lost import assess
-from loadlens.model.facts import Curve, FailureMode, LogSign, LostWatch
+from loadlens.model.facts import Crowd, Curve, FailureMode, LogSign, LostWatch
 from loadlens.model.finding import Absent, Finding, Grade, NotAssessed
 from tests.unit.diagnose.build import curve, facts, step
 
@@ -59,6 +59,24 @@ def test_requests_that_wait_in_no_call_wait_within(
     assert isinstance(finding, Finding)
     assert finding.grade is grade
     assert finding.counter[0].ruled_out is is_ruled_out
+
+
+@pytest.mark.parametrize(
+    ("crowd", "grade"),
+    [
+        (Crowd(31.6, 32.0, "till.py:36", is_for_place=True), Grade.PROBABLE),
+        (Crowd(20.0, 32.0, "till.py:36", is_for_place=True), Grade.SUSPECTED),  # 12 work: some may hold them
+        (Crowd(31.6, 32.0, "till.py:36"), Grade.SUSPECTED),  # in a call
+    ],
+)
+def test_threads_that_all_wait_for_a_place_wait_within(crowd: Crowd, grade: Grade) -> None:
+    built = with_lost(LOST)
+    steps = (built.steps[0], replace(built.steps[1], crowd=crowd))
+
+    finding = assess(facts(replace(built, steps=steps)))
+
+    assert isinstance(finding, Finding)
+    assert finding.grade is grade
 
 
 @pytest.mark.parametrize(
