@@ -79,7 +79,8 @@ def _on(curve: Curve) -> list[Repeated]:
     well = [step for step in curve.steps if not step.failed_count]
     if not well:
         return []
-    heavier = [level for level in (*curve.steps, *curve.ended) if level.load > well[0].load]
+    levels: list[Step | EndedLevel] = [*curve.steps, *curve.ended]
+    heavier = [level for level in levels if level.load > well[0].load]
     names = dict.fromkeys(calls.under_way.name for step in well for calls in step.calls)
     before = {name: max(each for step in well if (each := _calls(step, name)) is not None) for name in names}
     ways = [
