@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import http.client
+import io
 import os
+import socket
 import ssl
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -22,6 +25,7 @@ from loadlens.model.workload import PemFile, Tls
 _TEXT_FORMAT: Final = "text/plain;version=0.0.4"
 _LARGEST_BYTES: Final = 16 << 20
 _MOST_INTERIM: Final = 100  # answers before the final one
+_SWITCHED: Final = http.client.SWITCHING_PROTOCOLS  # the final one, unlike all others below 200
 REDIRECTS: Final = (301, 302, 303, 307, 308)
 _SYSTEM: Final = ("SSL_CERT_FILE", "SSL_CERT_DIR")  # in place of what the operating system trusts
 _UNTRUSTED: Final = "the certificate's issuer is not trusted"
@@ -73,7 +77,7 @@ def connection(host: str, port: int, tls: Tls | None, *, within_s: float) -> htt
         host: A name or an address, without brackets.
         port: Port of the service.
         tls: TLS settings; None: plain TCP.
-        within_s: Longest wait for each step.
+        within_s: Longest wait for each step; a whole answer is one.
 
     Raises:
         FileFault: A file of certificates cannot be used.
@@ -82,23 +86,53 @@ def connection(host: str, port: int, tls: Tls | None, *, within_s: float) -> htt
         made = http.client.HTTPConnection(host, port, timeout=within_s)
     else:
         made = _Secured(host, port, tls, within_s)
-    made.response_class = _Answer
+    made.response_class = partial(_Answer, within_s)  # type: ignore[assignment]
     return made
 
 
 class _Answer(http.client.HTTPResponse):
-    """An answer after few interim ones (1xx): `http.client` reads them for as long as they come."""
+    """A whole answer within a time, after few interim ones (1xx): `http.client` has no limit of either."""
 
-    def __init__(self, *given: Any, **named: Any) -> None:
-        super().__init__(*given, **named)
+    def __init__(self, within_s: float, sock: socket.socket, *given: Any, **named: Any) -> None:
+        super().__init__(sock, *given, **named)
+        self.fp.close()
+        self.fp = io.BufferedReader(_Read(sock, within_s))
         self._heads = 0
 
     def _read_status(self) -> tuple[str, int, str]:
-        self._heads += 1
-        if self._heads > _MOST_INTERIM + 1:
-            raise http.client.HTTPException(f"more than {_MOST_INTERIM} interim answers")
-        read: tuple[str, int, str] = super()._read_status()  # type: ignore[misc]
-        return read
+        while True:
+            self._heads += 1
+            if self._heads > _MOST_INTERIM + 1:
+                raise http.client.HTTPException(f"more than {_MOST_INTERIM} interim answers")
+            read: tuple[str, int, str] = super()._read_status()  # type: ignore[misc]
+            if not http.client.CONTINUE < read[1] < http.client.OK or read[1] == _SWITCHED:
+                return read
+            http.client.parse_headers(self.fp)  # of one that the library takes for the final answer
+
+
+class _Read(io.RawIOBase):
+    """What comes from a socket until a time, however slowly."""
+
+    def __init__(self, sock: socket.socket, within_s: float) -> None:
+        self._sock, self._within_s, self._until_s = sock, within_s, time.monotonic() + within_s
+        self._raw = sock.makefile("rb", buffering=0)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        left_s = self._until_s - time.monotonic()
+        if left_s <= 0:
+            raise TimeoutError("timed out")
+        self._sock.settimeout(left_s)
+        try:
+            return self._raw.readinto(buffer)
+        finally:
+            self._sock.settimeout(self._within_s)
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
 
 
 class _Secured(http.client.HTTPConnection):

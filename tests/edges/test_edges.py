@@ -47,6 +47,9 @@ STREAMS = (
     Edge("set -o pipefail; $L hit $U -n 500 -q --objective 'rate>1000000000/s' | true", 99),
     Edge("$L hit $U -n 500 -q --objective 'rate>1000000000/s' >/dev/full", 99, ("no space left",)),
     Edge("LC_ALL=C PYTHONUTF8=0 PYTHONCOERCECLOCALE=0 $L hit $U -n 5", 0, (), ("errors 0",)),
+    # without its URL a page cannot be opened: it ends
+    Edge("$L ui . >/dev/full", 6, ("no space left",)),
+    Edge("set -o pipefail; $L ui . | true", 0),
 )
 BYTES = (
     Edge("$L hit $'http://127.0.0.1:8080/\\xff'", 2, ("not UTF-8", "%FF")),
@@ -80,7 +83,7 @@ BOUNDS = (
     Edge("$L hit $U -n 5 -o -", 2, ("a record is a folder", "--json")),
     Edge("$L hit $U -n 5 -o json=a.json -o json=b.json", 2, ("two files of one format: json",)),
     Edge("ln -s l l; $L check l", 2, ("there is no study l\n  try ",)),
-    Edge("$L init ${U}bad/interim_endless -o -", 3, ("more than 100 interim answers",)),
+    Edge("$L init ${U}bad/interim_endless -o -", 3, ("interim responses",)),
     Edge("$L init ${U}bad/interim_100_times -o -", 0),
     Edge("$L hit http://nohost.invalid/", 3, ("nohost.invalid",)),
 )

@@ -5,7 +5,10 @@ from __future__ import annotations
 import hashlib
 import http.client
 import socket
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -200,3 +203,39 @@ def test_metrics_beyond_the_limit_are_refused(monkeypatch: pytest.MonkeyPatch) -
 
     with pytest.raises(OSError, match="more than 0 MiB"):
         metrics_of(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\na 1\n")
+
+
+def test_an_answer_that_drips_ends_after_the_time_for_all_of_it() -> None:
+    """A byte comes every 20 ms, for ever, so no single read has to wait as long as it may."""
+    sent = 0
+
+    def drip(listener: socket.socket) -> None:
+        nonlocal sent
+        accepted, _ = listener.accept()
+        with accepted, suppress(OSError):
+            accepted.recv(1 << 16)
+            accepted.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+            for _ in range(500):
+                accepted.sendall(b"x")
+                sent += 1
+                time.sleep(0.02)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=drip, args=(listener,))
+        thread.start()
+        with pytest.raises(TimeoutError):
+            http_client.metrics("127.0.0.1", listener.getsockname()[1], "/", None, within_s=0.3)
+        thread.join()
+    assert 1 < sent < 500
+
+
+def test_interim_answers_come_before_the_final_one() -> None:
+    page, _ = metrics_of(
+        b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\na 1"
+    )
+    assert page == http_client.Page(200, "a 1")
+
+
+def test_interim_answers_without_an_end_are_refused() -> None:
+    with pytest.raises(http.client.HTTPException, match="more than 100 interim answers"):
+        metrics_of(b"HTTP/1.1 103 Early Hints\r\n\r\n" * 101)

@@ -15,13 +15,23 @@ from loadlens import named_pipes
 from loadlens.cli.hit_requests import parts_of
 from loadlens.cli.options import Example, argument, choice, option, read_file, verb
 from loadlens.credentials import Hiding
-from loadlens.errors import FULL, DefinitionErrors, RecordError, TestbedError, UsageError, reason_of
+from loadlens.errors import (
+    FULL,
+    DefinitionErrors,
+    ExitCode,
+    PlanError,
+    RecordError,
+    TestbedError,
+    UsageError,
+    reason_of,
+)
 
 if TYPE_CHECKING:
     from loadlens.draft import Draft
 
 KINDS: Final = ("har", "openapi", "curl", "postman", "wrk.lua")
-PROBE_S: Final = 5.0  # longest wait for the one request to the URL
+PROBE_NS: Final = 5_000_000_000  # longest wait for the one request to the URL
+START: Final = "start the service first, or let the study start it: --start CMD"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +72,13 @@ def init(given: InitOptions) -> None:
 
     if given.kind is None and given.file is not None:
         raise UsageError("a FILE without --from", hint=f"--from {'|'.join(KINDS)} {given.file}")
-    draft = usable(draft_of(given))
+    read = draft_of(given)
+    draft = usable(read)
     notes: list[str] = []
     if given.start is not None:
         draft = _started(draft, given.start, Path(given.out).parent if given.out != "-" else Path())
     elif given.kind is None:
-        draft, notes = _asked(draft)
+        draft, notes = _asked(draft, read.requests[0].url)
     text = text_of(draft, notes=notes)
     if given.kind is not None:
         refuse_unreadable(text, draft.source)
@@ -107,7 +118,8 @@ def save(text: str, out: str, *, force: bool) -> None:
         raise UsageError(f"{out} exists", where="--out", hint="another -o FILE, or --force") from None
     except OSError as fault:
         kind = RecordError if fault.errno in FULL else UsageError
-        raise kind(f"cannot write {out!r}: {reason_of(fault)}", where="--out") from None
+        hint = "another -o FILE, or -o - for standard output"
+        raise kind(f"cannot write {out!r}: {reason_of(fault)}", where="--out", hint=hint) from None
     file = shlex.quote(out)
     sys.stderr.write(f"wrote {out}; next: loadlens check {file}, then loadlens run {file} --quick\n")
 
@@ -118,7 +130,7 @@ def draft_of(given: InitOptions) -> Draft:
     Raises:
         UsageError: It cannot be read, or is not of its kind.
     """
-    from loadlens.draft import Draft, Request, curl, har, openapi, postman, wrk_script
+    from loadlens.draft import Draft, Request, wrk_script
 
     url, file = given.url, given.file
     if given.kind is not None and file is None:
@@ -143,20 +155,34 @@ def draft_of(given: InitOptions) -> Draft:
         if url is None:
             raise UsageError("a script of wrk needs a URL", hint=f"loadlens init URL --from wrk.lua {file}")
         return wrk_script.read(Path(file), url)
+    return _read(given.kind, file, url)
+
+
+def _read(kind: str, file: str, url: str | None) -> Draft:
+    """The draft that a file holds; what is not of the shape that its format has is a UsageError."""
+    from loadlens.draft import curl, har, openapi, postman
+
     try:
         text = read_file(file, "--from", is_stdin=file == "-").decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise UsageError(f"{file} is not UTF-8 text", where="--from", hint="iconv -t UTF-8") from None
     except ValueError as fault:
         raise UsageError(f"cannot read {file!r}: {fault}", where="--from") from None
     source = "standard input" if file == "-" else file
     try:
-        if given.kind == "openapi":
+        if kind == "openapi":
             return openapi.read(text, source, url)
-        draft = {"har": har.read, "curl": curl.read, "postman": postman.read}[given.kind](text, source)
+        draft = {"har": har.read, "curl": curl.read, "postman": postman.read}[kind](text, source)
         return draft if url is None else _moved(draft, url)
-    except (AttributeError, KeyError, TypeError, ValueError) as fault:  # not of the shape that the format has
-        raise UsageError(f"not {given.kind}: {type(fault).__name__}: {fault}", where=source) from None
+    except (AttributeError, TypeError):
+        why = "a part of it is empty or of another type"
+    except KeyError as fault:
+        why = f"{fault} is missing"
+    except ValueError as fault:
+        why = str(fault)
     except RecursionError:
-        raise UsageError("nested too deep to be read", where=source) from None
+        why = "nested too deep to be read"
+    raise UsageError(f"not {kind}: {why}", where=source, hint=f"one of {', '.join(KINDS)}, and its FILE")
 
 
 def _moved(draft: Draft, url: str) -> Draft:
@@ -168,26 +194,39 @@ def _moved(draft: Draft, url: str) -> Draft:
     return replace(draft, requests=tuple(moved))
 
 
-def _asked(draft: Draft) -> tuple[Draft, list[str]]:
-    """The draft of a URL that answers, and what it answered."""
-    from http.client import HTTPException
-
-    from loadlens import http_client
+def _asked(draft: Draft, url: str) -> tuple[Draft, list[str]]:
+    """The draft of a URL that answers, and what it answered to one request by the engine."""
+    from loadlens.cli import plan_faults, preflight
+    from loadlens.cli.hit_requests import target_of
     from loadlens.draft import origin_of, path_of
-    from loadlens.model.workload import Tls
+    from loadlens.model import workload
+    from loadlens.present import failure_text, words
+    from loadlens.run.single_load import run_hit
 
-    url = draft.requests[0].url
-    parts = urlsplit(origin_of(url))
-    secured = Tls() if parts.scheme == "https" else None
+    target, path = target_of(origin_of(url) + path_of(url))  # without a name and a password
+    scenario = workload.Scenario("url", 1.0, (workload.Step(path, "GET", path),))
+    stream = workload.Stream(
+        "load", "load", target, (scenario,), workload.Closed(1, requests=1), timeout_ns=PROBE_NS
+    )
+    plan = workload.Plan(seed=0, streams=(stream,))
     try:
-        port = parts.port or (443 if secured else 80)
-        status = http_client.status(
-            parts.hostname or "", port, "GET", path_of(url), (), secured, within_s=PROBE_S
-        )
-    except (OSError, HTTPException, ValueError) as fault:
-        reason = getattr(fault, "strerror", None) or str(fault) or type(fault).__name__
-        hint = "start the service first, or let the study start it: --start CMD"
-        raise TestbedError(f"no answer from {url}: {reason.lower()}", hint=hint) from None
+        done = run_hit(plan, on_ready=lambda: preflight.connect_once(plan))
+    except PlanError as fault:
+        raise plan_faults.error_of(fault) from None
+    except TestbedError as fault:
+        hint = fault.hint if fault.hint and "start the service" not in fault.hint else START
+        raise TestbedError(f"no answer from {url}: {fault.message}", hint=hint) from None
+    if done.exit_code not in (ExitCode.OK, ExitCode.INVALID):  # Ctrl-C
+        sys.exit(int(done.exit_code))
+    result = done.result["streams"][0]
+    for kind, error in result["errors"].items():
+        why = next((reason.words for reason in failure_text.reasons(kind, error["samples"])), "")
+        what = f"{words.outcome(kind)}: {why}" if why else words.outcome(kind)
+        raise TestbedError(f"no answer from {url} that can be used: {what}", hint=f"loadlens hit {url} -n 1")
+    status = next(map(int, result["status"]), 0)
+    if not 200 <= status <= 599:
+        hint = "the URL of a service that answers over HTTP/1.1"
+        raise TestbedError(f"{url} answers with {status}, which is no status of a final answer", hint=hint)
     notes = [f"It answered {status} when this file was written."]
     if 300 <= status < 400:
         notes.append("That is a redirect, which is not followed: load the page that it leads to.")

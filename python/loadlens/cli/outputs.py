@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -224,7 +225,8 @@ def outputs_of(
         instead: What to try where it may not.
 
     Raises:
-        UsageError: A format that does not exist, a file in no folder, or a folder that holds something.
+        UsageError: A format that does not exist, a file in no folder, or a folder that holds something or
+            cannot be made.
     """
     record: Path | None = None
     files: dict[str, Path] = {}
@@ -290,8 +292,19 @@ def _say(words: str) -> None:
 
 
 def _refuse_record(record: Path, instead: str | None) -> None:
+    """Refuse a folder for the record that cannot be made, before anything starts."""
     if record.suffix.lower() in ENDINGS and not record.exists():
         hint = f"--out {ENDINGS[record.suffix.lower()]}={record}"
         raise UsageError(f"-o takes the folder of the record, not a file: {record}", hint=hint)
     if instead is not None and record.exists() and (not record.is_dir() or any(record.iterdir())):
         raise UsageError(f"{record} already holds something", where="--out", hint=instead)
+    try:
+        place = record.absolute()
+    except FileNotFoundError:
+        hint = "cd to a folder that is there, or an absolute -o DIR"
+        raise UsageError("the working directory is gone", where="--out", hint=hint) from None
+    there = next(folder for folder in (place, *place.parents) if folder.exists())
+    if not there.is_dir():
+        raise UsageError(f"{there} is a file", where="--out", hint="another folder, -o NEW")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise UsageError(f"{there} cannot be written to", where="--out", hint="another folder, -o NEW")

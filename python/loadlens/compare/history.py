@@ -23,7 +23,7 @@ from loadlens.measure.source import RunSource, environment_of, study_of
 from loadlens.model.comparison import History, Point, Series, Shift
 from loadlens.model.finding import Estimate, Figure, NotMeasured
 from loadlens.present import words
-from loadlens.record import is_record, open_run
+from loadlens.record import open_run, records_below
 from loadlens.run import environment
 
 METRICS: Final = (THROUGHPUT, *TIMES, CPU)
@@ -61,9 +61,7 @@ def of_folder(folder: Path) -> History:
     Raises:
         RecordError: No record is there, or none can be read.
     """
-    places = sorted(_below(folder))
-    if not places:
-        raise RecordError(f"no records below {folder}", hint="the folder that holds them, such as runs")
+    places = records_below(folder)
     names = (str(place.relative_to(folder)) if place != folder else place.name for place in places)
     opening = [partial(open_run, place) for place in places]
     return of_records(str(folder), dict(zip(names, opening, strict=True)))
@@ -92,16 +90,6 @@ def of_records(folder: str, records: Mapping[str, Callable[[], RunSource]]) -> H
     series = tuple(_all_series(loads))
     seen = len({each.record for measured in loads.values() for each in measured})
     return History(folder, _sentence(series, seen), seen, series, METHOD, tuple(left_out))
-
-
-def _below(folder: Path) -> Iterator[Path]:
-    """Yield the records at a folder and below, none inside another."""
-    if is_record(folder):
-        yield folder
-        return
-    for place in folder.iterdir():
-        if place.is_dir() and not place.is_symlink():
-            yield from _below(place)
 
 
 def _loads_of(record: RunSource, name: str) -> Iterator[tuple[_Load, _Measured]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
 import threading
@@ -13,6 +14,15 @@ from loadlens.draft import Draft, Request, origin_of, path_of
 from loadlens.errors import UsageError
 
 _MOST: Final = 20  # requests that are kept
+
+
+class _Listener(ThreadingHTTPServer):
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Keep quiet: the load ends by closing its connections."""
+
+
+def _why(output: str) -> str:
+    return output.strip().partition("\n")[0].removeprefix("loadlens: ")
 
 
 def read(script: Path, url: str) -> Draft:
@@ -45,7 +55,7 @@ def read(script: Path, url: str) -> Draft:
         def log_message(self, *_: Any) -> None:
             """Keep quiet."""
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Keeper) as server:
+    with _Listener(("127.0.0.1", 0), Keeper) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
         target = f"http://127.0.0.1:{server.server_port}{path_of(url)}"
@@ -54,7 +64,9 @@ def read(script: Path, url: str) -> Draft:
         server.shutdown()
     if not kept:
         raise UsageError(
-            f"the script sent no request: {(done.stderr or done.stdout).strip()}", where=str(script)
+            f"the script sent no request: {_why(done.stderr or done.stdout)}",
+            where=str(script),
+            hint=f"loadlens wrk -d1s -s {shlex.quote(str(script))} {shlex.quote(url)}",
         )
     different = list(dict.fromkeys(kept))
     if len(different) == 1:

@@ -7,16 +7,17 @@ fleet alone. Needs the package `cryptography`, of the extra `fleet`.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from loadlens.errors import UsageError, reason_of
+from loadlens.errors import FULL, RecordError, UsageError, reason_of
 
 AUTHORITY: Final = "ca"
 PARTIES: Final = ("scheduler", "node", "controller")
@@ -29,6 +30,7 @@ def make(folder: Path) -> tuple[Path, ...]:
 
     Raises:
         UsageError: One of the files is there, or the folder cannot be written.
+        RecordError: The disk or a limit of files is full; no file stays.
     """
     files = [folder / f"{name}.{ending}" for name in (AUTHORITY, *PARTIES) for ending in ("pem", "key")]
     there = [file for file in files if os.path.lexists(file)]
@@ -40,20 +42,26 @@ def make(folder: Path) -> tuple[Path, ...]:
     for party in PARTIES:
         key = ec.generate_private_key(ec.SECP256R1())
         made.append((party, _certificate(party, key, authority, authority_key), key))
+    begun: list[Path] = []
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for name, certificate, key in made:
-            _write(folder / f"{name}.pem", certificate.public_bytes(serialization.Encoding.PEM))
-            _write(
-                folder / f"{name}.key",
-                key.private_bytes(
-                    serialization.Encoding.PEM,
-                    serialization.PrivateFormat.PKCS8,
-                    serialization.NoEncryption(),
-                ),
+            secret = key.private_bytes(
+                serialization.Encoding.PEM,
+                serialization.PrivateFormat.PKCS8,
+                serialization.NoEncryption(),
             )
+            public = certificate.public_bytes(serialization.Encoding.PEM)
+            for file, content in ((folder / f"{name}.pem", public), (folder / f"{name}.key", secret)):
+                with _new(file) as opened:
+                    begun.append(file)
+                    opened.write(content)
     except OSError as fault:
-        raise UsageError(f"cannot write {folder}: {reason_of(fault)}") from None
+        for file in begun:
+            with suppress(OSError):
+                file.unlink()
+        kind = RecordError if fault.errno in FULL else UsageError
+        raise kind(f"cannot write {folder}: {reason_of(fault)}", hint="another folder") from None
     return tuple(files)
 
 
@@ -101,7 +109,6 @@ def _usage(is_authority: bool) -> x509.KeyUsage:
     )
 
 
-def _write(path: Path, content: bytes) -> None:
-    """Write a new file; an OSError when one is there."""
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(content)
+def _new(path: Path) -> BinaryIO:
+    """Open a new file for its owner alone; an OSError when one is there."""
+    return open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")

@@ -6,7 +6,7 @@ are never pooled for an interval.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from loadlens.measure import accounting, external_trial, memory_release
@@ -75,12 +75,14 @@ def measured(record: RunSource, measure_trial: MeasureTrial | None = None) -> Me
         for group in groups
         if group.is_curve
     )
-    stacks = {
-        group.label: sampled
-        for group in groups
-        if group.is_curve and (sampled := _stacks_of(group, study.cases, record.trials))
+    there = {
+        group.label: _stack_trials(group, study.cases, record.trials) for group in groups if group.is_curve
     }
-    curves = tuple(_with_thread_places(curve, stacks.get(curve.label, ())) for curve in curves)
+    stacks = {label: _by_load(map(_samples_of, trials)) for label, trials in there.items() if trials}
+    curves = tuple(
+        _with_lost_crowd(_with_thread_places(curve, stacks.get(curve.label, ())), there[curve.label])
+        for curve in curves
+    )
     dense = tuple(
         step for group in groups if group.purpose == "dense" for step in curve_of(group, cores).steps
     )
@@ -91,13 +93,32 @@ def measured(record: RunSource, measure_trial: MeasureTrial | None = None) -> Me
     return Measured(cases, groups, curves, rows, all_facts, stacks)
 
 
-def _stacks_of(
+def _stack_trials(
     group: CurveCases, plans: Sequence[PlannedCase], trials: Sequence[TrialSource]
-) -> tuple[StackSamples, ...]:
-    """Return the samples of the trials under the conditions of a curve that are there for their stacks."""
+) -> list[TrialSource]:
+    """Return the trials under the conditions of a curve that are there for their stacks."""
     slugs = {plan.slug for plan in plans if plan.purpose == "stacks" and _is_under(plan, group)}
-    sampled = [_samples_of(trial) for trial in trials if trial.case.slug in slugs and trial.result]
+    return [trial for trial in trials if trial.case.slug in slugs and trial.result]
+
+
+def _by_load(sampled: Iterable[StackSamples]) -> tuple[StackSamples, ...]:
     return tuple(sorted(sampled, key=lambda each: each.load))
+
+
+def _with_lost_crowd(curve: Curve, trials: Sequence[TrialSource]) -> Curve:
+    """Return a curve with where threads wait since nothing succeeds, if they were sampled since."""
+    lost = curve.lost
+    if lost is None:
+        return curve
+    later = [
+        trial
+        for trial in trials
+        if trial.began_unix_ns > lost.since_ns
+        and trial.result is not None
+        and trial.result.load is not None
+        and trial.result.load.requests.ok == 0
+    ]
+    return replace(curve, lost=replace(lost, crowd=crowd_of(_samples_of(later[-1])))) if later else curve
 
 
 def _samples_of(trial: TrialSource) -> StackSamples:

@@ -585,7 +585,6 @@ class EndedLevel(Speaking):
     log_signs: tuple[LogSign, ...]
     places: tuple[ConcurrencyLimit, ...] = ()
     jams: tuple[Jam, ...] = ()
-    calls: tuple[CallsWatch, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -597,7 +596,9 @@ class LostWatch(Speaking):
     failed: int  # requests that ended since
     mode: FailureMode  # how most of them do
     log_signs: tuple[LogSign, ...] = ()
-    calls: float | None = None  # to other programs, under way at a time since; none: none were made before
+    since_ns: int = 0  # since 1970, when the first trial without a success began
+    calls: float | None = None  # to other programs, under way at a time since; none: none before, or not seen
+    crowd: Crowd | None = None  # where most threads at work wait since; none: nowhere, or not sampled
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,6 +79,12 @@ class Streams:
         return code or if_lost
 
 
+def is_lost(stream: TextIO) -> bool:
+    """Return whether something that was written to a stream did not arrive; flush it first."""
+    raw = getattr(getattr(stream, "buffer", None), "raw", None)
+    return isinstance(raw, Tolerant) and raw.fault is not None
+
+
 def _is_open(descriptor: int) -> bool:
     try:
         os.fstat(descriptor)

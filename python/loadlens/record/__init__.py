@@ -28,6 +28,7 @@ from loadlens.record.reader import (
     latest_run,
     open_run,
     open_trial,
+    records_below,
     records_in,
     runs_of,
 )
@@ -75,6 +76,7 @@ __all__ = [
     "open_run",
     "open_trial",
     "read_plan_of_run",
+    "records_below",
     "records_in",
     "refuse_taken",
     "report_headline",

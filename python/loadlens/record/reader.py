@@ -578,6 +578,27 @@ def records_in(folder: Path, most: int) -> list[Path]:
     return [path for _, path in sorted(changed, reverse=True)[:most]]
 
 
+def records_below(folder: Path) -> list[Path]:
+    """Return the records at a folder and below, none inside another, by name.
+
+    Raises:
+        RecordError: There is none.
+    """
+    records = sorted(_below(folder))
+    if not records:
+        raise RecordError(f"no records below {folder}", hint="the folder that holds them, such as runs")
+    return records
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    if is_record(folder):
+        yield folder
+        return
+    for place in folder.iterdir():
+        if place.is_dir() and not place.is_symlink():
+            yield from _below(place)
+
+
 def latest_run(runs: Path, study_name: str) -> Path | None:
     """Return the last created run of a study under a folder; None without one."""
     return next(iter(runs_of(runs, study_name)), None)

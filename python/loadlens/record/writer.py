@@ -457,7 +457,7 @@ def _taken(path: Path) -> RecordError:
     return RecordError(
         "the folder for the record already holds something",
         where=str(path),
-        hint="continue the record with --resume, or choose another folder with --out",
+        hint="another folder with --out; loadlens run --resume continues a study",
     )
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from loadlens import diagnose
 from loadlens.diagnose.observe import calls_seen
-from loadlens.model.facts import CallsWatch, Curve
+from loadlens.model.facts import CallsWatch, ConcurrencyLimit, Curve
 from loadlens.model.finding import Finding, Grade
 from loadlens.model.shapes import Spacing
 from tests.unit.diagnose.build import facts
@@ -62,6 +62,21 @@ def under_way(users: float, rate: float) -> float:
 def all_but_own_work(users: float, rate: float) -> float:
     """All that wait do so in the other program."""
     return users - rate * BASE_S
+
+
+def test_threads_before_calls_that_go_one_at_a_time_are_not_the_limit() -> None:
+    """Two threads, which are at work all the time: 38 ms for each request, at 50/s 1.9 of them."""
+    pool = ConcurrencyLimit(
+        "threads", gauge("threads at work:", 2.0), bound=gauge("threads:", 2.0), seen_in="stacks"
+    )
+    built = calling(1, under_way, base_s=0.018)
+    sampled = replace(built.steps[-1], places=(pool,))
+    seen = replace(built, steps=(*built.steps[:-1], sampled))
+    unseen = replace(seen, steps=tuple(replace(each, calls=()) for each in seen.steps))
+
+    assert "threads.pool-limit" in findings(unseen)
+    assert "threads.pool-limit" not in findings(seen)
+    assert "db.lock" in findings(seen)
 
 
 def findings(curve: Curve) -> dict[str, Finding]:

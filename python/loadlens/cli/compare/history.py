@@ -53,6 +53,9 @@ def history(given: HistoryOptions) -> None:
         raise UsageError(
             f"{given.folder} is no folder", hint="the folder that holds the records, such as runs"
         )
+    from loadlens.record import records_below
+
+    records_below(given.folder)  # before the packages that read them are loaded
     if given.page is not None:
         lab.demand("history --page", draws=True)
     from loadlens.compare.history import of_folder

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -12,6 +13,7 @@ from loadlens.cli.completion import records
 from loadlens.cli.options import Example, argument, option, verb
 from loadlens.cli.report import RUNS, opened
 from loadlens.errors import UsageError
+from loadlens.present import streams
 
 _ORIGIN: Final = re.compile(r"https?://[^/\s]+")
 
@@ -43,12 +45,15 @@ class UiOptions:
 def ui(given: UiOptions) -> None:
     """Show runs in a browser, while they go on and afterwards.
 
-    Prints a URL and serves the page on 127.0.0.1 until Ctrl-C. It reads records and nothing else; a run that
-    another command has begun shows as it goes.
+    Prints a URL and serves the page on 127.0.0.1 until Ctrl-C or SIGTERM, which end it with exit code 0. It
+    ends at once where its output is lost, because the page opens with that URL alone. It reads records and
+    nothing else; a run that another command has begun shows as it goes.
     """
     for origin in given.origins:
         if not _ORIGIN.fullmatch(origin):
             raise UsageError(f"not an origin: {origin!r}", where="--origin", hint="https://load.example.com")
+    if not 0 <= given.port <= 65_535:
+        raise UsageError(f"no port {given.port}", where="--port", hint="--port 0, any free port")
     from loadlens import record
 
     is_run = record.is_record(given.place)
@@ -68,5 +73,6 @@ def ui(given: UiOptions) -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, asked)  # also of the threads that begin now
     server.start()
     print(server.url, flush=True)
-    signal.sigwait(asked)
+    if not streams.is_lost(sys.stdout):  # without its URL no page can be opened
+        signal.sigwait(asked)
     server.close()

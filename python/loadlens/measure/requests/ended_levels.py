@@ -16,7 +16,6 @@ from loadlens.measure.requests import failures, jams
 from loadlens.measure.requests.failures import Failure
 from loadlens.measure.requests.log_rows import FOREVER_S
 from loadlens.measure.requests.shapes import life_of
-from loadlens.measure.services.host_context import calls_of
 from loadlens.measure.source import TrialSource, streams_of
 from loadlens.measure.trial import TrialMeasures
 from loadlens.model.facts import EndedLevel, FailureMode, LostWatch
@@ -37,7 +36,7 @@ def ended_levels(cases: Sequence[CaseMeasures], kept: Sequence[CaseMeasures]) ->
     """
     used = {id(trial) for case in kept for trial in case.usable}
     success_s = _success_s(kept)
-    levels = [_level(case, [t for t in case.trials if _is_ended(t, used)], success_s) for case in cases]
+    levels = [_level([t for t in case.trials if _is_ended(t, used)], success_s) for case in cases]
     return tuple(sorted((level for level in levels if level), key=lambda level: level.load))
 
 
@@ -82,12 +81,22 @@ def lost(
         failed=sum(_counts(trial).ended for trial in since),
         mode=_modes(parts, _success_s(kept))[0],
         log_signs=log_lines.signs(failures.logs_of(t.source for t in since), _answers(since, parts)),
-        calls=max(map(_calls_under_way, since)) if any(trial.calls for trial in before) else None,
+        calls=_calls_under_way(before, since),
+        since_ns=since[-1].source.began_unix_ns,
     )
 
 
-def _calls_under_way(trial: TrialMeasures) -> float:
-    return sum(max(0.0, calls.under_way.point - calls.before) for calls in trial.calls)
+def _calls_under_way(before: Sequence[TrialMeasures], since: Sequence[TrialMeasures]) -> float | None:
+    """Return the calls under way at a time beyond those of an idle service; none: not known of every port."""
+    idle: dict[str, float] = {}
+    for trial in before:
+        for calls in trial.calls:
+            if calls.rate > 0:
+                idle[calls.to] = min(calls.before, idle.get(calls.to, calls.before))
+    every = [{calls.to: calls.under_way.point for calls in trial.calls} for trial in since]
+    if not idle or any(to not in each for each in every for to in idle):
+        return None
+    return max(sum(max(0.0, each[to] - least) for to, least in idle.items()) for each in every)
 
 
 def _all_fail(trial: TrialSource, like: TrialSource) -> bool:
@@ -130,7 +139,7 @@ def _is_whole(trial: TrialMeasures) -> bool:
     )
 
 
-def _level(case: CaseMeasures, trials: Sequence[TrialMeasures], success_s: float | None) -> EndedLevel | None:
+def _level(trials: Sequence[TrialMeasures], success_s: float | None) -> EndedLevel | None:
     parts = _failures(trials)
     if not parts:
         return None
@@ -140,7 +149,6 @@ def _level(case: CaseMeasures, trials: Sequence[TrialMeasures], success_s: float
         failures=_modes(parts, success_s),
         log_signs=log_lines.signs(failures.logs_of(t.source for t in trials), _answers(trials, parts)),
         jams=jams.of_trials([trial.source for trial in trials], success_s),
-        calls=calls_of(case, trials),
     )
 
 

@@ -182,16 +182,13 @@ def kernel_of(case: CaseMeasures) -> KernelWatch | None:
     return filled(KernelWatch, [trial.signals for trial in watched], case.level_figure, ports=ports)
 
 
-def calls_of(case: CaseMeasures, trials: Sequence[TrialMeasures] | None = None) -> tuple[CallsWatch, ...]:
-    """Return the calls to other programs, those with most under way first.
-
-    Args:
-        case: A level of load.
-        trials: Those of its trials to look at; none: those that give figures.
-    """
+def calls_of(case: CaseMeasures) -> tuple[CallsWatch, ...]:
+    """Return the calls to other programs, those with most under way first."""
     by_name: dict[str, list[tuple[TrialMeasures, sockets.Calls]]] = {}
-    for trial in case.usable if trials is None else trials:
+    for trial in case.usable:
         for calls in trial.calls:
+            if calls.rate <= 0:
+                continue
             by_name.setdefault(calls.to, []).append((trial, calls))
     watches = [
         CallsWatch(

@@ -26,7 +26,7 @@ class Calls:
 
 
 def read_calls(readings: Readings, begin: float, end: float) -> tuple[Calls, ...]:
-    """Return the calls in the measured part [begin, end] of a trial; none to ports where nothing goes on."""
+    """Return the calls in the measured part [begin, end] of a trial; none to ports that were not watched."""
     seen = []
     for series in readings.of(TcpMetrics.calls):
         under_way = readings.one(TcpMetrics.calls_under_way, to=series.labels.to)
@@ -35,8 +35,8 @@ def read_calls(readings: Readings, begin: float, end: float) -> tuple[Calls, ...
             continue
         held = under_way.between(begin, end).values
         rate = float(counted.values[-1] - counted.values[0]) / float(counted.seconds[-1] - counted.seconds[0])
-        before = float(under_way.values[0])
-        if held.size and (rate > 0 or held.max() > before):
+        if held.size:
+            before = float(under_way.values[0])
             stand = readings.one(TcpMetrics.call_connections, to=series.labels.to)
             most = None if stand is None else float(stand.between(begin, end).values.max(initial=0.0))
             seen.append(Calls(series.labels.to, level(held), float(held.max()), before, rate, most))

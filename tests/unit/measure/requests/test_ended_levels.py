@@ -71,6 +71,42 @@ def test_loads_that_were_served_before_and_are_no_more_are_lost() -> None:
     assert lost.sign("pool") is not None
 
 
+def with_calls(made: Run, since: float | None) -> Run:
+    """Add calls to a database: 0.5 at a time while requests are served, from one that an idle service has.
+
+    Args:
+        made: The record.
+        since: Calls at a time once nothing succeeds; none: they could not be read then.
+    """
+    for trial in made.trials:
+        is_lost = trial.began_unix_ns == 100
+        held = since if is_lost else 0.5
+        before = 1.0 if held is None or not is_lost else held  # what hangs does so before this trial, too
+        for second in range(-1, 31) if held is not None else ():
+            under_way = before if second < 0 else 1.0 + (held or 0.0)
+            made_calls = 0.0 if is_lost else 10.0 * second
+            trial.further_readings += [
+                (second * 10**9, "tcp", metric, '{"to": "db:5432"}', "", value)
+                for metric, value in (("calls", made_calls), ("calls_under_way", under_way))
+            ]
+    return made
+
+
+@pytest.mark.parametrize(("since", "calls"), [(0.0, 0.0), (3.0, 3.0), (None, None)])
+def test_calls_under_way_since_then_are_those_beyond_an_idle_service(
+    since: float | None, calls: float | None
+) -> None:
+    made = run()
+    made.trials = [trial for trial in made.trials if trial.result is not None]
+    later = [trial for trial in made.trials if trial.case.slug == made.trials[-1].case.slug]
+    for trial in later:
+        trial.began_unix_ns = 100  # those of 20 users, of which none is served
+    (built,) = whole_run.facts(with_calls(made, since)).curves
+
+    assert built.lost is not None
+    assert built.lost.calls == (None if calls is None else pytest.approx(calls))
+
+
 def test_nothing_is_lost_where_services_begin_anew_or_serve_later() -> None:
     """The last trial has a start of its own; or another, such as one for stacks, succeeds after it."""
     anew, later = run(), run()

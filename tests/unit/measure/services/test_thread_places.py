@@ -258,6 +258,17 @@ def test_most_threads_that_wait_at_one_line_are_a_crowd() -> None:
     assert crowd.line == "shop.py:5"
 
 
+def test_a_crowd_that_waits_for_a_lock_is_one_for_a_place() -> None:
+    lock: State = "lock", (replace(HANDLER, line=9),)
+
+    crowd, of_calls = (crowd_of(at_moments(*[[state] * 16] * MOMENTS)) for state in (lock, QUERY))
+
+    assert crowd is not None
+    assert crowd.is_for_place
+    assert of_calls is not None
+    assert not of_calls.is_for_place
+
+
 @pytest.mark.parametrize(
     "threads",
     [

@@ -124,3 +124,27 @@ def test_over_trials_counts_add_up_and_the_worst_queue_counts() -> None:
     watch = kernel(trial(7.0, 5.0, 1.0), trial(2.0, 1.0, None))
 
     assert watch == KernelWatch(7.0, 128.0, 6.0, 1.0, None, unaccepted=7.0)
+
+
+def test_calls_that_hang_since_before_the_load_are_under_way() -> None:
+    """Two connections to a program that answers nothing any more; another port saw five messages in 5 s."""
+    to = [json.dumps({"to": name}) for name in ("db:5432", "web:80")]
+    rows = [
+        (second * 10**9, metric, labels, value)
+        for second in range(6)
+        for labels, made, held in ((to[0], 40.0, 2.0), (to[1], 10.0 + second, 0.0))
+        for metric, value in (("calls", made), ("calls_under_way", held))
+    ]
+
+    hung, served = sockets.read_calls(readings(*rows), 0.0, 5.0)
+
+    assert (hung.to, hung.rate, hung.under_way.point, hung.before) == ("db:5432", 0.0, 2.0, 2.0)
+    assert (served.to, served.rate, served.under_way.point) == ("web:80", 1.0, 0.0)
+
+
+def test_calls_seen_once_are_not_known() -> None:
+    once = readings(
+        *((0, metric, json.dumps({"to": "db:1"}), 1.0) for metric in ("calls", "calls_under_way"))
+    )
+
+    assert sockets.read_calls(once, 0.0, 5.0) == ()

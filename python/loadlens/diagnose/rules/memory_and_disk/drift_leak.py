@@ -113,7 +113,7 @@ def claim(facts: Facts, growth: tuple[Curve, MemoryGrowth]) -> Claim | Nothing:
     rivals = [
         grading.rival("collector", f"memory fell by {fallen} at most", is_kept),
         *_heap(memory),
-        grading.rival("more users", "only what grew at one level of load counts", True),
+        _users_rival(memory),
         grading.rival("cache with a bound", f"none was met in {memory.seconds:.0f} s", None),
     ]
 
@@ -212,9 +212,17 @@ def _late(late: float | None, each: str) -> grading.Signal:
         "memory.late",
         None if STILL_GROWING <= late < AS_BEFORE or late > FASTER else late >= AS_BEFORE,
         text=f"in the last third of the {each}s {late:.2g} times as much per {each} as before "
-        f"(limits {STILL_GROWING:g} and {FASTER:g})",
+        f"(limit {STILL_GROWING:g}; sure from {AS_BEFORE:g} to {FASTER:g})",
         chip=f"late growth {late:.2g} of before",
     )
+
+
+def _users_rival(memory: MemoryGrowth) -> Counter:
+    name = "more users"
+    if memory.late is not None and memory.late > FASTER:
+        text = f"it grew {memory.late:.2g} times as fast late, when there were more"
+        return grading.rival(name, text, None)
+    return grading.rival(name, "only what grew at one level of load counts", True)
 
 
 def _follows(memory: MemoryGrowth) -> grading.Signal:

@@ -8,7 +8,9 @@ segment that was lost and sent again; 1, 3 and 7 s are unanswered requests for a
 it, and not by chance (0.1 %). Besides, one sign of TCP. For 40 ms: the wait lies between the first and the
 last byte of the same answer, on a connection that had been used before. For the longer ones: the kernel sent
 segments again, at least one per two of these requests, level by level of the load (for connections: requests
-for one, or drops at the listener, whichever are more, since a dropped request is sent again).
+for one, or drops at the listener, whichever are more, since a dropped request is sent again). Without half
+as many at 1 s, a pile at 3 s is only suspected, and without those at 3 s one at 7 s: what is lost twice was
+lost once.
 
 **Ruled out by.** Far fewer segments sent again than requests in the pile: then the application has a timer of
 the same length. Requests that wait as long before the first byte: they waited in the service. Answers that
@@ -47,7 +49,8 @@ ID = "tcp.timer-mode"
 TITLE = "requests wait for a timer of TCP"
 EXPLAINS: tuple[str, ...] = ()
 
-FOR_EACH = 0.5  # segments sent again
+FOR_EACH = 0.5  # segments sent again, and requests at the timer before
+EARLIER = {3.0: 1.0, 7.0: 3.0}  # seconds
 COMING = 0.5  # of the timer: for as long answers come on average where they share a way
 GROWN = 2.0  # times the time for which they come at the lightest load
 EXPECTED = 5.0  # such answers at a level, if their share were the same at each
@@ -125,6 +128,7 @@ def claim(facts: Facts, pile: Pile) -> Claim | Nothing:
             chip=f"{numbers.short(timer.shift)} longer",
         ),
         _sign(pile),
+        *_earlier(pile),
     ]
 
     def words(grade: Grade) -> Words:
@@ -184,6 +188,22 @@ def _sign(pile: Pile) -> grading.Signal:
         f"at their levels of load (limit {FOR_EACH:g} for each)",
         chip=f"{segments:.0f} segments sent again",
     )
+
+
+def _earlier(pile: Pile) -> list[grading.Signal]:
+    """Require as many that waited for the retransmission before: what is lost twice was lost once."""
+    earlier_s = EARLIER.get(pile.timer.timer_s)
+    if earlier_s is None:
+        return []
+    others = [
+        timer.count
+        for timer in pile.curve.timer_piles
+        if timer.label == pile.timer.label and timer.timer_s == earlier_s
+    ]
+    count, length = sum(others), numbers.with_unit(earlier_s, "s")
+    text = f"{count} requests lie at {length}, where the retransmission before comes"
+    passed = True if count >= FOR_EACH * pile.timer.count else None
+    return [grading.stated("tcp.earlier", passed, text=text, chip=f"{count} at {length}")]
 
 
 def _rivals(pile: Pile) -> list[Counter]:

@@ -6,9 +6,9 @@ gets more load the less it keeps up, and requests take the time of all tries.
 
 **Needs.** Calls to a program of this machine, as the kernel saw them there: where no request fails at least
 nine for each ten requests; and at a heavier load 1.5 times as many for each request or more, half a call at
-least, where at least 1 % of the requests fail. Trials that were ended because requests failed count as well.
-Calls that are given up take their connections with them and may be missed: connections that programs of the
-machine open, beyond those at the load with the fewest per second, are calls, too.
+least, where at least 1 % of the requests fail. Calls that come at a constant rate do not count. Calls that
+are given up take their connections with them and may be missed: connections that programs of the machine
+open are calls, too. Where these became more, messages that begin a connection are not taken for calls.
 
 **Ruled out by.** Fewer calls than requests where none fails: a cache, which misses more often under load.
 Loads at which nothing fails: answers that grow look the same. A service that names a pool in its log or its
@@ -26,14 +26,14 @@ only, and not when the program called says that it is overloaded.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, on_curve
 from loadlens.diagnose.observe import opened_connections
-from loadlens.measure.curve import failed_share
-from loadlens.model.facts import Curve, EndedLevel, Facts, Step
+from loadlens.measure.curve import completed, failed_share
+from loadlens.model.facts import Curve, Facts, Step
 from loadlens.model.finding import Counter, Grade
 from loadlens.present import load_text, numbers
 
@@ -46,6 +46,10 @@ TIMES = 1.5  # as many calls for each request
 MORE = 0.5  # calls for each request on top
 OPENED = "new connections"
 FAILING = 0.01  # of the requests, at the heavier load
+ENOUGH = 5.0  # requests that ended for each user
+OPENED_MORE = 0.1  # connections for each request: from there on some are not those that stood before
+
+Rates = Mapping[float, tuple[float, float]]  # by load: calls and requests, per second
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +57,7 @@ class Repeated:
     """Calls for each request where none fails, and at the load with the most."""
 
     curve: Curve
-    level: Step | EndedLevel
+    level: Step
     name: str  # `calls to api:8081`
     before: float  # for each request, where none fails
     now: float
@@ -71,56 +75,73 @@ def observe(facts: Facts) -> Sequence[Repeated] | Lacking | Nothing:
         return Lacking("needs calls to programs of this machine, and the kernel's view of them")
     repeated = [each for curve in facts.curves for each in _on(curve)]
     return sorted(repeated, key=lambda each: each.times, reverse=True) or Nothing(
-        "at one level of load at least no request has to fail, and another has to be heavier"
+        "needs a level at which no request fails, and a heavier one at which some do"
     )
 
 
 def _on(curve: Curve) -> list[Repeated]:
-    well = [step for step in curve.steps if not step.failed_count]
-    if not well:
-        return []
-    levels: list[Step | EndedLevel] = [*curve.steps, *curve.ended]
-    heavier = [level for level in levels if level.load > well[0].load]
-    names = dict.fromkeys(calls.under_way.name for step in well for calls in step.calls)
-    before = {name: max(each for step in well if (each := _calls(step, name)) is not None) for name in names}
-    ways = [
-        (name, now, before[name], level)
-        for name in names
-        for level in heavier
-        if (now := _calls(level, name)) is not None and before[name] > 0
-    ]
-    opened = _opened(curve)
-    most = max((*before.values(), *(opened.get(step.load, 0.0) for step in well)), default=0.0)
-    ways += [
-        (OPENED, opened[level.load], most, level) for level in heavier if level.load in opened and most > 0
-    ]
-    return [
-        Repeated(curve, level, name, least, now, _failed(level))
-        for name, now, least, level in ways
-        if level not in well
-    ]
-
-
-def _failed(level: Step | EndedLevel) -> float:
-    if isinstance(level, Step):
-        return failed_share(level)
-    return sum(mode.count for mode in level.failures) / level.issued if level.issued else 0.0
-
-
-def _calls(level: Step | EndedLevel, name: str) -> float | None:
-    return next((calls.per_request for calls in level.calls if calls.under_way.name == name), None)
-
-
-def _opened(curve: Curve) -> dict[float, float]:
-    """Return connections that the machine opened for each answer, by load, but those at a constant rate."""
-    seen = [
-        (step.load, opened, step.kernel.begun_s, step.connections.answered)
+    well = [step.load for step in curve.steps if not step.failed_count]
+    failing = [
+        step
         for step in curve.steps
-        if step.kernel is not None and step.kernel.begun_s > 0 and step.connections is not None
-        if (opened := opened_connections.besides_load(step)) is not None and step.connections.answered
+        if step.failed_count and step.load > min(well, default=step.load) and _is_long(step)
     ]
-    at_least = min((opened / seconds for _, opened, seconds, _ in seen), default=0.0)
-    return {load: (opened - at_least * seconds) / answered for load, opened, seconds, answered in seen}
+    names = dict.fromkeys(calls.under_way.name for step in curve.steps for calls in step.calls)
+    made = {name: _per_request(_calls(curve, name), well) for name in names}
+    before = {name: max((of[load] for load in well if load in of), default=0.0) for name, of in made.items()}
+    opened = _per_request(_opened(curve), well)
+    usual = max((opened[load] for load in well if load in opened), default=0.0)
+    ways = [
+        (name, of[step.load], before[name], step)
+        for name, of in made.items()
+        for step in failing
+        if step.load in of and opened.get(step.load, usual) <= usual + OPENED_MORE
+    ]
+    most = max((usual, *before.values()))
+    ways += [(OPENED, opened[step.load], most, step) for step in failing if step.load in opened]
+    return [
+        Repeated(curve, step, name, least, now, failed_share(step))
+        for name, now, least, step in ways
+        if least > 0
+    ]
+
+
+def _is_long(step: Step) -> bool:
+    """True if requests under way at the edges of a level are few next to those that ended."""
+    return step.issued is not None and step.issued >= ENOUGH * step.load
+
+
+def _calls(curve: Curve, name: str) -> Rates:
+    return {
+        step.load: (calls.per_request * completed(step), completed(step))
+        for step in curve.steps
+        for calls in step.calls
+        if calls.under_way.name == name and completed(step) > 0
+    }
+
+
+def _opened(curve: Curve) -> Rates:
+    """Return connections that the machine opened, by load, and requests meanwhile, answered or not."""
+    rates = {}
+    for step in curve.steps:
+        opened, kernel, watch = opened_connections.besides_load(step), step.kernel, step.connections
+        if opened is None or kernel is None or kernel.begun_s <= 0 or watch is None or not step.issued:
+            continue
+        without = sum(mode.count for mode in step.failures if not mode.status)
+        if watch.answered and without < step.issued:
+            sent = watch.answered * step.issued / (step.issued - without)
+            rates[step.load] = opened / kernel.begun_s, sent / kernel.begun_s
+    return rates
+
+
+def _per_request(rates: Rates, well: Sequence[float]) -> dict[float, float]:
+    """Return how many there are for each request, by load, without what comes at a constant rate."""
+    points = sorted((requests, rate) for load, (rate, requests) in rates.items() if load in well)
+    constant = 0.0
+    if len(points) > 1 and points[-1][0] > points[0][0]:
+        (fewest, least), (most, largest) = points[0], points[-1]
+        constant = max(0.0, least - fewest * (largest - least) / (most - fewest))
+    return {load: max(0.0, rate - constant) / requests for load, (rate, requests) in rates.items()}
 
 
 def claim(_: Facts, repeated: Repeated) -> Claim:
@@ -170,7 +191,7 @@ def claim(_: Facts, repeated: Repeated) -> Claim:
     return on_curve(repeated.curve, signals, rivals, words, cap=Grade.PROBABLE)
 
 
-def _pool_rival(level: Step | EndedLevel) -> Counter:
+def _pool_rival(level: Step) -> Counter:
     """A pool at its limit opens connections for single calls, and each begins with messages of its own."""
     name, sign = "connections that are opened for single calls", level.sign("pool")
     if sign is None:

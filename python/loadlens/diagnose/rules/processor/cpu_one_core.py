@@ -5,8 +5,9 @@ one thread of a process compute at a time. Such a process answers at most 1 / D 
 the CPU time of one request, whatever cores the machine has. More threads only wait for their turn.
 
 **Needs.** A plateau. At the highest load every working process uses between 85 % and 125 % of one core,
-while computing and waiting for a core leave at least 15 % of the cores that the service may use, or all
-programs together do: threads that hand their turn over wait for a core each time, though cores are idle. The
+while computing and waiting for a core leave at least 15 % of the cores that the service may use; or all
+programs together do, and it uses 90 %: threads that hand their turn over wait for a core each time, though
+cores are idle. The
 CPU time of one request, from all levels together, times the plateau accounts for one core per process, within
 what 85 % leaves. At the level of the plateau before, the processes used as much, within a tenth: more users
 brought no more computing. Of several processes one may be full alone, if it uses 90 % of a core at two levels
@@ -256,11 +257,13 @@ def claim(facts: Facts, seen: OneCore) -> Claim:
 def _free(seen: OneCore, machine_cores: int) -> grading.Signal:
     """Require idle cores: threads that hand their turn over wait for one each time, though it is free."""
     text = f"the service wants {seen.used:.2f} of {seen.cores:g} cores (limit {percent(SATURATED)})"
-    is_free = seen.used < SATURATED * seen.cores
+    is_free: bool | None = seen.used < SATURATED * seen.cores
     if not is_free and seen.cores == machine_cores and isinstance(seen.step.host_cpu, Estimate):
         busy = seen.step.host_cpu.point
         is_free = busy < SATURATED * machine_cores
-        text += f", and all programs use {busy:.2f} (limit {percent(SATURATED)})"
+        if is_free and seen.least.point < FULL_ALONE:
+            is_free = None  # threads that want more cores than there are may wait for something else
+        text += f", and all programs use {busy:.2f} (limit {percent(SATURATED)}, and {FULL_ALONE} of one)"
     return grading.stated("cores.free", is_free, text=text, chip=f"{seen.left:.1f} cores free")
 
 

@@ -7,16 +7,16 @@ Once all are lost, every request waits for one in vain, however few users there 
 **Needs.** From one trial on to the end of the run no request succeeds, 3 or more, although most requests of
 as heavy a load were served before, by the same processes. They end with an answer of the service, most of
 them within 10 % of the same time, which is at least five times as long as half of the successes took: they
-wait, and a time-out ends it. The service itself names a pool, in its log or its answers; or it called other
-programs before, and hardly one of its requests is in such a call now; or nine of ten threads at work at as
-heavy a load wait for a lock or a place at one line of its code. Else the finding is suspected.
+wait, and a time-out ends it. The service itself names a pool, in its log or its answers; or it
+called other programs before, and none of its requests is in such a call now; or all its threads at work wait
+for a lock or a place at one line of its code since then. Else the finding is suspected.
 
 **Ruled out by.** Failures that come as fast as answers: a service that turns requests away. Statuses of a
 quota (429) and of something behind a proxy that does not answer (502, 504). Something that the service calls
 and that stopped may keep its connections, too; a deadlock looks the same: more than probable it never is.
 
 **Thresholds.** 3 requests and 10 %: as for other time-outs. Five times: a refusal is faster than a success.
-A call for ten users: what polls by itself goes on.
+Half a call at a time: a check of health goes on.
 
 **Do.** Give back what a request takes on every path, errors and early returns included. A restart helps until
 as many requests were answered again.
@@ -48,8 +48,7 @@ EXPLAINS: tuple[str, ...] = (
 
 OF_OTHERS = (429, 502, 504)  # RFC 6585, RFC 9110
 WAITS = 5.0  # times as long as half of the successes took
-HARDLY = 0.1  # calls for each user
-NEARLY_ALL = 0.9  # of the threads at work
+HARDLY = 0.5  # of a call, or of a thread
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +97,7 @@ def claim(_: Facts, lost: Lost) -> Claim | Nothing:
             value=mode.median_s,
         ),
     ]
-    within = _within(lost, at)
+    within = _within(watch, at)
     if named is None and within is not None:
         signals.append(within)
     else:
@@ -126,21 +125,15 @@ def claim(_: Facts, lost: Lost) -> Claim | Nothing:
     return on_curve(lost.curve, signals, [called], texts, cap=Grade.PROBABLE)
 
 
-def _within(lost: Lost, at: str) -> grading.Signal | None:
+def _within(watch: LostWatch, at: str) -> grading.Signal | None:
     """Return what shows that requests wait within the service; none: nothing does."""
-    watch = lost.watch
-    if watch.calls is not None and watch.calls <= HARDLY * watch.load:
+    if watch.calls is not None and watch.calls < HARDLY:
         text = f"{watch.calls:.2g} calls to other programs are under way meanwhile, at {at}"
         return grading.stated("calls.none", True, text=text, chip="no call is under way")
-    for step in lost.curve.steps:
-        crowd = step.crowd
-        if crowd is None or step.load < watch.load or not crowd.is_for_place:
-            continue
-        if crowd.waiting >= NEARLY_ALL * crowd.at_work:
-            text = (
-                f"{crowd.waiting:.0f} of {crowd.at_work:.0f} threads at work wait for a place at {crowd.line}"
-            )
-            return grading.stated("threads.wait", True, text=text, chip=f"all wait at {crowd.line}")
+    crowd = watch.crowd
+    if crowd is not None and crowd.is_for_place and crowd.at_work - crowd.waiting < HARDLY:
+        text = f"all {crowd.at_work:.0f} threads at work wait for a place at {crowd.line} since then"
+        return grading.stated("threads.wait", True, text=text, chip=f"all wait at {crowd.line}")
     return None
 
 

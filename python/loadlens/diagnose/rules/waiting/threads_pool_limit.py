@@ -43,7 +43,7 @@ from dataclasses import dataclass, replace
 
 from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, on_curve, strongest
-from loadlens.diagnose.observe import limits, long_holds, waits
+from loadlens.diagnose.observe import gauge_courses, limits, long_holds, waits
 from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.measure.thresholds import LOOP_HELD
 from loadlens.model.facts import ConcurrencyLimit, Facts, Step
@@ -272,6 +272,12 @@ def _line_behind(pool: ThreadPool) -> Counter:
     gauges = [p for p in pool.full.top.places if p.kind in ("lock", "pool", "unknown")]
     if line is not None:
         return grading.rival(name, f"{limits.reading(line.held)}, {limits.reading(line.waiting)}", False)
+    calls = [*gauge_courses.of_kind(pool.full, "lock"), *gauge_courses.of_kind(pool.full, "pool")]
+    for places in calls:
+        most = limits.point(places.bound)
+        if places.seen_in == "sockets" and most is not None and most < pool.count:
+            text = f"{places.held.name} go {most:.0f} at a time, fewer than there are threads"
+            return grading.rival(name, text, False)
     if gauges:
         return grading.rival(name, f"{limits.reading(gauges[0].held)}: no line there", True)
     if isinstance(pool.compared, str):

@@ -94,6 +94,22 @@ def test_connections_are_held_against_requests_for_one_and_drops() -> None:
     assert isinstance(assess(others), Absent)
 
 
+@pytest.mark.parametrize(
+    ("label", "at_1_s", "grade"),
+    [("b", 4, Grade.STRONG), ("b", 3, Grade.SUSPECTED), ("other", 8, Grade.SUSPECTED)],
+)
+def test_what_is_lost_twice_was_lost_once(label: str, at_1_s: int, grade: Grade) -> None:
+    """Eight connections wait 3 s; the kernel asked for each of them again."""
+    once = pile("opening", 1.0, at_1_s, label=label, contrast=1.0)
+
+    answer = assess(record(pile("opening", 3.0, 8), once, kernel=kernel(0.0, syn=8.0)))
+
+    assert isinstance(answer, Finding)
+    (earlier,) = (each for each in answer.evidence if each.signal == "tcp.earlier")
+    assert earlier.passed is (True if grade is Grade.STRONG else None)
+    assert answer.grade is grade
+
+
 def test_a_drop_and_its_request_that_is_sent_again_are_one() -> None:
     both = record(pile("opening", 1.0, 8), kernel=kernel(0.0, syn=1.0, drops=1.0))
 

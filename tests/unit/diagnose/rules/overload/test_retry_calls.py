@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from loadlens.diagnose.rules.overload.retry_calls import assess
-from loadlens.model.facts import CallsWatch, EndedLevel, FailureMode, KernelWatch, LogSign, Step
+from loadlens.model.facts import CallsWatch, FailureMode, KernelWatch, LogSign, Step
 from loadlens.model.finding import Absent, Finding, Grade, NotAssessed
 from tests.unit.diagnose.build import connections, curve, facts, found, step
 from tests.unit.diagnose.waiting import gauge
@@ -47,7 +47,8 @@ def test_calls_that_grow_where_requests_fail_are_retries() -> None:
     ("heavy", "light"),
     [
         (level(32, 2.5, 0.0), 1.0),  # nothing fails: answers may have grown
-        (level(32, 1.3, 0.2), 1.0),  # hardly more
+        (level(32, 2.6, 0.2), 2.0),  # half a call more, and not half as many again
+        (level(32, 1.4, 0.2), 0.92),  # half as many again, and not half a call
         (level(32, 0.9, 0.2), 0.2),  # a cache, which holds less under load
         (level(32, 2.5, 0.2, log_signs=(LogSign("pool", 40, "pool timed out"),)), 1.0),
     ],
@@ -75,15 +76,50 @@ def test_calls_that_take_their_connections_with_them_are_counted_as_connections(
     assert isinstance(assess(quiet), Absent)
 
 
-def test_trials_that_failures_ended_count_as_well() -> None:
-    mode = FailureMode("load", "unexpected_status", 503, 50, None, None, None)
-    built = curve(level(1, 1.0, 0.0), level(4, 1.0, 0.0))
-    ended = EndedLevel(32.0, 200, (mode,), (), calls=calls(3.0))
+def test_what_is_polled_at_a_constant_rate_is_no_call_of_a_request() -> None:
+    """The program is called once for each request, and asked twice a second whether it is there."""
 
-    answer = found(assess(facts(replace(built, ended=(ended,)))))
+    def polled(built: Step, rate: float) -> Step:
+        return replace(
+            built, calls=calls(1 + 2 / rate), throughput_trials=(rate,) * 3, completed_trials=(rate,) * 3
+        )
 
-    assert "3 calls to quotes:8081 for each request at 32 users" in answer.statement
-    assert next(each for each in answer.evidence if each.signal == "errors.share").value == 0.25
+    levels = [polled(level(users, 1.0, 0.0), 20.0 * users) for users in (1, 4)]
+
+    answer = assess(facts(curve(*levels, polled(level(32, 1.0, 0.5), 3.0))))
+
+    assert isinstance(answer, Absent)
+
+
+def test_requests_without_an_answer_are_requests_all_the_same() -> None:
+    """Each opens a connection, and half of those at the heaviest load are given up by the client."""
+
+    def opening(users: float, answered: float) -> Step:
+        built = level(users, 0.9, 1 - answered)
+        issued = built.issued or 0
+        lost = FailureMode("b", "timeout", 0, round((1 - answered) * issued), None, None, None)
+        watch = connections(opened=0, answered=round(answered * issued))
+        kernel = KernelWatch(0, 128, 0, 0, 0, begun=issued, begun_s=60.0)
+        failures = (lost,) if answered < 1 else ()
+        return replace(built, connections=watch, kernel=kernel, failures=failures)
+
+    assert isinstance(assess(facts(curve(opening(1, 1.0), opening(4, 1.0), opening(32, 0.5)))), Absent)
+
+
+def test_messages_that_begin_a_connection_are_no_calls() -> None:
+    """A driver connects again after a call that failed, with six messages."""
+
+    def reopening(built: Step, each: float) -> Step:
+        issued = built.issued or 0
+        watch = connections(opened=0, answered=issued)
+        kernel = KernelWatch(0, 128, 0, 0, 0, begun=each * issued, begun_s=60.0)
+        return replace(built, connections=watch, kernel=kernel)
+
+    levels = [reopening(level(users, 1.0, 0.0), 0.0) for users in (1, 4)]
+
+    answer = assess(facts(curve(*levels, reopening(level(32, 2.2, 0.2), 0.2))))
+
+    assert isinstance(answer, Absent)
 
 
 def test_a_service_that_calls_nothing_is_not_assessed() -> None:

@@ -89,6 +89,18 @@ def test_threads_that_wait_for_a_core_each_time_they_hand_over_leave_cores_idle(
     assert isinstance(ask(one_at_a_time(**busy)), Finding)
 
 
+def test_threads_that_want_more_cores_than_there_are_must_fill_one() -> None:
+    busy: dict[str, Any] = {
+        "processes": (process(0.88, waiting=3.0),),
+        "host_cpu": estimate(1.1, unit="cores"),
+    }
+
+    answer = ask(one_at_a_time(work_s=0.0009, **busy))
+
+    assert isinstance(answer, Finding)
+    assert answer.grade is Grade.SUSPECTED
+
+
 @pytest.mark.parametrize(
     ("work_s", "expected"),
     [

@@ -64,16 +64,13 @@ def test_requests_that_wait_in_no_call_wait_within(
 @pytest.mark.parametrize(
     ("crowd", "grade"),
     [
-        (Crowd(31.6, 32.0, "till.py:36", is_for_place=True), Grade.PROBABLE),
-        (Crowd(20.0, 32.0, "till.py:36", is_for_place=True), Grade.SUSPECTED),  # 12 work: some may hold them
-        (Crowd(31.6, 32.0, "till.py:36"), Grade.SUSPECTED),  # in a call
+        (Crowd(32.0, 32.0, "till.py:36", is_for_place=True), Grade.PROBABLE),
+        (Crowd(30.0, 32.0, "till.py:36", is_for_place=True), Grade.SUSPECTED),  # two may be in a call
+        (Crowd(32.0, 32.0, "till.py:36"), Grade.SUSPECTED),  # all are
     ],
 )
 def test_threads_that_all_wait_for_a_place_wait_within(crowd: Crowd, grade: Grade) -> None:
-    built = with_lost(LOST)
-    steps = (built.steps[0], replace(built.steps[1], crowd=crowd))
-
-    finding = assess(facts(replace(built, steps=steps)))
+    finding = assess(facts(with_lost(replace(LOST, crowd=crowd))))
 
     assert isinstance(finding, Finding)
     assert finding.grade is grade
