@@ -111,7 +111,7 @@ class _Answer(http.client.HTTPResponse):
 
 
 class _Read(io.RawIOBase):
-    """What comes from a socket until a time, however slowly."""
+    """A socket to read from until a time, however slowly it comes."""
 
     def __init__(self, sock: socket.socket, within_s: float) -> None:
         self._sock, self._within_s, self._until_s = sock, within_s, time.monotonic() + within_s

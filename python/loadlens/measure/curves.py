@@ -30,6 +30,7 @@ from loadlens.measure.services.host_context import (
     memory_of,
     quotas_of,
     received_of,
+    split_of_calls,
     storage_of,
 )
 from loadlens.measure.services.watched import (
@@ -229,6 +230,7 @@ def asked_calmly(groups: Sequence[CurveCases]) -> tuple[RequestClass, ...]:
 def _step(case: CaseMeasures, idle: Mapping[str, float | None], work_s: float) -> Step:
     load = case.reference
     assert load is not None
+    calls = calls_of(case)
     stolen = [t.resources.steal for t in case.usable if t.resources.steal is not None]
     others = [t.resources.others for t in case.usable if t.resources.others is not None]
     return Step(
@@ -267,7 +269,7 @@ def _step(case: CaseMeasures, idle: Mapping[str, float | None], work_s: float) -
         quotas=quotas_of(case),
         refusals=refusals_of(case),
         balances=balances_of(case),
-        calls=calls_of(case),
+        calls=calls,
         storage=storage_of(case),
         memory=memory_of(case),
         collectors=collectors_of(case),
@@ -281,7 +283,11 @@ def _step(case: CaseMeasures, idle: Mapping[str, float | None], work_s: float) -
         answer_bytes=_answer_bytes(case),
         steal_mean=float(np.mean(stolen)) if stolen else None,
         others_mean=float(np.mean(others)) if others else None,
-        splits=(*label_splits.splits_of(case), *span_times.splits_of(case)),
+        splits=(
+            *label_splits.splits_of(case),
+            *span_times.splits_of(case),
+            *split_of_calls(case, calls),
+        ),
         spans=span_times.requests_of(case),
     )
 

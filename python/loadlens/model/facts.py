@@ -425,6 +425,7 @@ class LabelSplit:
     label: str
     parts: tuple[LabelPart, ...]
     is_of_steps: bool = False  # each value is a step of the same requests
+    is_of_calls: bool = False  # that the kernel saw; each value is the program and port they go to
 
 
 @dataclass(frozen=True, slots=True)

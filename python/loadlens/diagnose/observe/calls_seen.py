@@ -60,10 +60,11 @@ def spent(steps: Sequence[Step]) -> tuple[Spent, ...]:
     every = []
     for first in steps[0].calls if steps and rate > 0 else ():
         same = [calls for step in steps for calls in step.calls if calls.to == first.to]
-        if len(same) == len(steps):
+        held = [point for calls in same if (point := limits.point(calls.under_way)) is not None]
+        if len(held) == len(steps):
             under_way = sum(
-                max(0.0, (limits.point(calls.under_way) or 0.0) - (calls.under_way.before or 0.0))
-                for calls in same
+                max(0.0, point - (calls.under_way.before or 0.0))
+                for point, calls in zip(held, same, strict=True)
             )
             each = fmean(calls.per_request for calls in same)
             every.append(Spent(first.under_way.name, under_way / rate, each))

@@ -61,6 +61,7 @@ class Part:
     of_waiting: float  # share of the time that requests wait at the highest load
     rate: float  # requests per second that it serves there
     further: tuple[str, ...] = ()  # other values of the label that slow down as well
+    what: str = "requests"  # for printing: that have the share
 
     @property
     def before_s(self) -> float:
@@ -105,7 +106,9 @@ def step_of_each(full: Full) -> Part | None:
     return _most_waited_for(
         part
         for split in full.top.splits
-        if (part := _by_label(full, split)) is not None and _is_step(full, split, part)
+        if not split.is_of_calls  # `calls_seen` looks at these
+        and (part := _by_label(full, split)) is not None
+        and _is_step(full, split, part)
     )
 
 
@@ -128,12 +131,14 @@ def longest_step(step: Step) -> LongStep | None:
 def _steps(step: Step) -> Iterator[LongStep]:
     rate, whole_s = figures.point(step.throughput), figures.point(step.response.mean)
     for split in step.splits if rate > 0 else ():
+        if split.is_of_calls:
+            continue  # `calls_seen` has them
         timed = _timed(split, FEWEST_ALONE)
         whole = _rate(list(timed.values()))
         for value, part in timed.items():
             seconds = part.mean_s * max(1, round(part.rate / rate))
             if min(part.rate, whole - part.rate) >= EACH * rate and 0 < seconds <= WHOLE * whole_s:
-                yield LongStep(_name(split.label, value), seconds)
+                yield LongStep(_name(split, value), seconds)
 
 
 def _most_waited_for(parts: Iterable[Part]) -> Part | None:
@@ -159,7 +164,7 @@ def _by_label(full: Full, split: LabelSplit) -> Part | None:
     hot.sort(key=lambda value: now[value].rate * now[value].mean_s, reverse=True)
     before_s = _mean_s([before[value] for value in hot])
     return Part(
-        name=_name(split.label, hot[0]),
+        name=_name(split, hot[0]),
         source=split.metric,
         share=_rate(own) / _rate(list(now.values())),
         of_time=_rate(own) * _mean_s(own) / sum(each.rate * each.mean_s for each in now.values()),
@@ -170,7 +175,8 @@ def _by_label(full: Full, split: LabelSplit) -> Part | None:
         shares=tuple(_shares(full.curve, split, hot)),
         of_waiting=min(1.0, _rate(own) * (_mean_s(own) - before_s) / (rate * waiting_s)),
         rate=_rate(own),
-        further=tuple(_name(split.label, value) for value in hot[1:]),
+        further=tuple(_name(split, value) for value in hot[1:]),
+        what="calls" if split.is_of_calls else "requests",
     )
 
 
@@ -230,8 +236,8 @@ def _is_of_client(classes: Sequence[RequestClass], rate: float, mean_s: float) -
     return False
 
 
-def _name(label: str, value: str) -> str:
-    text = f'{label}="{value}"'
+def _name(split: LabelSplit, value: str) -> str:
+    text = value if split.is_of_calls else f'{split.label}="{value}"'
     return text if len(text) <= NAME_LENGTH else f"{text[: NAME_LENGTH - 2]}.."
 
 
@@ -311,7 +317,7 @@ def of_share(step: Step, share: float, slow_s: float) -> OfShare | None:
         near = [part for part in split.parts if abs(rates[part.value] / whole / share - 1) <= SAME_SHARE]
         if len(near) != 1 or abs(whole / throughput - 1) > ONCE:
             continue
-        name, mean_s = _name(split.label, near[0].value), None
+        name, mean_s = _name(split, near[0].value), None
         if isinstance(near[0].mean, Estimate):
             mean_s = near[0].mean.point
             if not LEAST_OF_TIME * slow_s <= mean_s <= MOST_OF_TIME * slow_s:

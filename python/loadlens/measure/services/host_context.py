@@ -16,13 +16,15 @@ from loadlens.model.facts import (
     CollectorWatch,
     Gauge,
     KernelWatch,
+    LabelPart,
+    LabelSplit,
     MemoryWatch,
     QuotaWatch,
     ReceivedWatch,
     ReplicaWatch,
     StorageWatch,
 )
-from loadlens.model.finding import Z_95
+from loadlens.model.finding import Z_95, Estimate
 from loadlens.model.readings import TcpMetrics
 from loadlens.signals.read import collectors, sockets
 from loadlens.signals.read.balancer_log import Spread
@@ -206,6 +208,25 @@ def calls_of(case: CaseMeasures) -> tuple[CallsWatch, ...]:
         if (answered := sum(_answered_per_s(trial) for trial, _ in own))
     ]
     return tuple(sorted(watches, key=lambda watch: -figures.point(watch.under_way.mean)))
+
+
+def split_of_calls(case: CaseMeasures, calls: Sequence[CallsWatch]) -> tuple[LabelSplit, ...]:
+    """Return calls by the program and port they go to, as a metric with labels would count them; none: one.
+
+    The time of each is what is under way over how many there are, by Little's law.
+    """
+    seconds = sum(trial.grid.seconds for trial in case.usable if trial.grid is not None)
+    answered = sum(_answered_per_s(trial) for trial in case.usable) / (len(case.usable) or 1)
+    parts = []
+    for each in calls:
+        rate, trials = each.per_request * answered, len(case.usable)
+        held = max(0.0, figures.point(each.under_way.mean) - (each.under_way.before or 0.0))
+        if rate > 0 and isinstance(each.under_way.mean, Estimate):
+            count = int(rate * seconds)
+            per_s = Estimate("calls", "1/s", rate, None, None, trials, count, "segments with data")
+            mean = Estimate("calls", "s", held / rate, None, None, trials, count, "Little's law")
+            parts.append(LabelPart(each.to, per_s, mean))
+    return (LabelSplit("calls", "to", tuple(parts), is_of_calls=True),) if len(parts) > 1 else ()
 
 
 def _answered_per_s(trial: TrialMeasures) -> float:

@@ -13,6 +13,7 @@ load:
   values. Some values take at least 3 times as long at the highest load as at the lightest, and the others at
   most twice as long. These values get 2 to 80 % of the requests, and the same share at all levels, within
   20 %. The names of the label and of its values do not count.
+- The same of calls to programs of this machine, as the kernel saw them, by program and port.
 - The response times of one kind of request fall into two hills at two levels or more, the highest among
   them. The slow hill has 2 to 80 % of the requests, and the same share at all levels of the plateau, within
   20 %. Its time grows at least half as fast as the number of users. The median of the quick requests is at
@@ -98,7 +99,7 @@ def claim(facts: Facts, observed: FullPart) -> Claim:
         now, others = numbers.with_unit(part.now_s, "s"), numbers.with_unit(part.others_now_s, "s")
         rate = numbers.with_unit(part.rate, "1/s")
         verb = "may be" if is_suspected else "is"
-        statement = f"{part.name} {verb} full at {rate}: {share} of the requests, {time} of their time"
+        statement = f"{part.name} {verb} full at {rate}: {share} of the {part.what}, {time} of their time"
         take, unknown = "takes", tuple[str, ...]()
         further = f" Full as well: {', '.join(part.further)}." if part.further else ""
         if not part.source:
@@ -147,8 +148,8 @@ def _signals(observed: FullPart) -> list[grading.Signal]:
         grading.stated(
             "part.share",
             LEAST_SHARE <= part.share <= MOST_SHARE,
-            text=f"{name}: {share} of the requests ({limits})",
-            chip=f"{share} of the requests",
+            text=f"{name}: {share} of the {part.what} ({limits})",
+            chip=f"{share} of the {part.what}",
             value=part.share,
         ),
         grading.stated(
