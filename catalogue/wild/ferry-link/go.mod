@@ -1,0 +1,3 @@
+module ferries.example/ferry-link
+
+go 1.24

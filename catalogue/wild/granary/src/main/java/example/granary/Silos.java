@@ -1,0 +1,6 @@
+package example.granary;
+
+/** Loads silos. */
+interface Silos {
+    SiloState load(String silo);
+}

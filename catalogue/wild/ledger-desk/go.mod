@@ -1,0 +1,3 @@
+module ledgerdesk
+
+go 1.22

@@ -1,0 +1,3 @@
+module cinema.example/matinee
+
+go 1.24
