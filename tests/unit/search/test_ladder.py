@@ -523,11 +523,13 @@ def test_a_certain_answer_ends_with_the_climb(service: object) -> None:
 def test_threads_are_sampled_when_the_climb_ends_and_before_anything_is_repeated(
     service: Service, climbed: list[int]
 ) -> None:
-    kinds = [trial.kind for trial in search(service, BOUNDS, samples_stacks=True).seen]
+    seen = search(service, BOUNDS, samples_stacks=True).seen
+    kinds = [trial.kind for trial in seen]
 
     first = kinds.index("stacks")
     assert kinds[:first] == ["look"] + ["climb"] * len(climbed)
-    assert kinds.count("stacks") == 1
+    is_higher = any(trial.users > max(climbed) for trial in seen[first:] if trial.kind == "climb")
+    assert kinds.count("stacks") == 1 + is_higher
     assert kinds[first + 1] == "climb", "a repeat"
 
 
@@ -613,8 +615,8 @@ def test_time_that_was_kept_for_the_dense_look_and_is_left_over_goes_to_the_clim
     looked = replace(climbed(1, 20.0, 0.05), kind="dense")
     seen = [LOOK, *(climbed(n, 20.0 * n, 0.05) for n in (1, 2, 4, 8))]
 
-    # A level of 5 + 1 s costs some 7.7 s, the dense look some 12.7 s.
-    kept, left_over = decide(seen, 18.0, BOUNDS), decide([*seen, looked], 10.0, BOUNDS)
+    # A level of 3.75 + 0.75 s costs some 6.2 s, the dense look some 10.7 s.
+    kept, left_over = decide(seen, 15.0, BOUNDS), decide([*seen, looked], 10.0, BOUNDS)
 
     assert isinstance(kept, Next)
     assert kept.kind == "dense"
@@ -625,7 +627,7 @@ def test_time_that_was_kept_for_the_dense_look_and_is_left_over_goes_to_the_clim
 def test_trials_of_slow_services_last_several_response_times() -> None:
     fast, slow = search(pool(8, 0.01), BOUNDS), search(one_server(1.0, 0.1), BOUNDS)
 
-    assert fast.seen[1].load_s == pytest.approx(4.5 + 0.9)  # a share of the budget and its warm-up
+    assert fast.seen[1].load_s == pytest.approx(3.75 + 0.75)  # a share of the budget and its warm-up
     assert slow.seen[1].load_s >= 8 * 1.1
 
 
