@@ -187,7 +187,8 @@ def texts_of(shown: dict[str, Any]) -> list[str]:
 def in_words(page: str) -> str:
     """The text of a page without markup, units and brackets, so that values and intervals are neighbours."""
     text = re.sub(r"<svg.*?</svg>|<style.*?</style>|<script.*?</script>|<[^>]+>", " ", page, flags=re.DOTALL)
-    text = re.sub(r"[()|]|\\", " ", html.unescape(text))
+    # Figures of an invalid trial are struck out.
+    text = re.sub(r"[()|]|\\|~~", " ", html.unescape(text))
     return " ".join(
         re.sub(r" (?:ns|µs|ms|s|/s|B|KiB|MiB|%|cores)(?= )", " ", f" {' '.join(text.split())} ").split()
     )

@@ -13,7 +13,7 @@ import pytest
 from loadlens import diagnose
 from loadlens.diagnose.observe import calls_seen
 from loadlens.model.facts import CallsWatch, ConcurrencyLimit, Curve, LabelPart, LabelSplit
-from loadlens.model.finding import Finding, Grade
+from loadlens.model.finding import Estimate, Finding, Grade
 from loadlens.model.shapes import Spacing
 from tests.unit.diagnose.build import curve as build_curve
 from tests.unit.diagnose.build import estimate, facts, process
@@ -83,28 +83,24 @@ def test_threads_before_calls_that_go_one_at_a_time_are_not_the_limit() -> None:
 
 def test_one_of_several_programs_that_is_full_is_named() -> None:
     """Of four shards one gets every second request, and lets one at a time through: 100/s in all."""
+
+    def counted(rate: float) -> Estimate:
+        return replace(estimate(rate, unit="1/s"), samples=500)
+
     steps = []
     for users in (1, 2, 4, 8, 16):
         rate = min(users / 0.02, 100.0)
         hot_s = max(0.02, (users - rate / 2 * 0.02) / (rate / 2))
         parts = tuple(
-            LabelPart(f"shard:{number}", estimate(rate * share, unit="1/s"), estimate(seconds))
+            LabelPart(f"shard:{number}", counted(rate * share), estimate(seconds))
             for number, share, seconds in ((1, 0.5, hot_s), (2, 0.2, 0.02), (3, 0.2, 0.02), (4, 0.1, 0.02))
         )
         split = LabelSplit("calls", "to", parts, is_of_calls=True)
         idle = (process(0.1),)
         steps.append(build_step(users, rate, users / rate, splits=(split,), processes=idle))
-    steps = [replace(each, splits=tuple(map(_counted, each.splits))) for each in steps]
-
     finding = findings(build_curve(*steps, think=0.0))["part.full"]
 
     assert finding.statement.startswith("shard:1 is full at 50.0 /s: 50 % of the calls")
-
-
-def _counted(split: LabelSplit) -> LabelSplit:
-    """A split of which enough were counted at each level."""
-    parts = [replace(part, rate=replace(part.rate, samples=500)) for part in split.parts]  # type: ignore[type-var]
-    return replace(split, parts=tuple(parts))
 
 
 def findings(curve: Curve) -> dict[str, Finding]:
