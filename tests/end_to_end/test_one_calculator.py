@@ -97,6 +97,10 @@ def test_the_record_gives_every_quantile_and_mean_that_hit_printed(trial: Trial)
         ]
 
     lengths = np.array([row.length_s for row in rows])
+    if np.ptp(lengths) > 1e-6:
+        pytest.skip(
+            "the machine stood still: the threads' own intervals, of other lengths, are not in the record"
+        )
     for kind in ("response", "service"):
         counts = counts_from_histograms(
             len(rows), histograms("ok", kind), histograms("censored", kind), seconds=float(lengths.sum())
