@@ -195,7 +195,12 @@ def _moved(draft: Draft, url: str) -> Draft:
 
 
 def _asked(draft: Draft, url: str) -> tuple[Draft, list[str]]:
-    """The draft of a URL that answers, and what it answered to one request by the engine."""
+    """The draft of a URL that answers, and what it answered to one request by the engine.
+
+    Args:
+        draft: Without secrets, as it is shown.
+        url: As it was given, with them.
+    """
     from loadlens.cli import plan_faults, preflight
     from loadlens.cli.hit_requests import target_of
     from loadlens.draft import origin_of, path_of
@@ -203,6 +208,7 @@ def _asked(draft: Draft, url: str) -> tuple[Draft, list[str]]:
     from loadlens.present import failure_text, words
     from loadlens.run.single_load import run_hit
 
+    shown = draft.requests[0].url
     target, path = target_of(origin_of(url) + path_of(url))  # without a name and a password
     scenario = workload.Scenario("url", 1.0, (workload.Step(path, "GET", path),))
     stream = workload.Stream(
@@ -215,18 +221,19 @@ def _asked(draft: Draft, url: str) -> tuple[Draft, list[str]]:
         raise plan_faults.error_of(fault) from None
     except TestbedError as fault:
         hint = fault.hint if fault.hint and "start the service" not in fault.hint else START
-        raise TestbedError(f"no answer from {url}: {fault.message}", hint=hint) from None
+        raise TestbedError(f"no answer from {shown}: {fault.message}", hint=hint) from None
     if done.exit_code not in (ExitCode.OK, ExitCode.INVALID):  # Ctrl-C
         sys.exit(int(done.exit_code))
     result = done.result["streams"][0]
     for kind, error in result["errors"].items():
         why = next((reason.words for reason in failure_text.reasons(kind, error["samples"])), "")
         what = f"{words.outcome(kind)}: {why}" if why else words.outcome(kind)
-        raise TestbedError(f"no answer from {url} that can be used: {what}", hint=f"loadlens hit {url} -n 1")
+        hint = f"loadlens hit {shlex.quote(shown)} -n 1"
+        raise TestbedError(f"no answer from {shown} that can be used: {what}", hint=hint)
     status = next(map(int, result["status"]), 0)
     if not 200 <= status <= 599:
         hint = "the URL of a service that answers over HTTP/1.1"
-        raise TestbedError(f"{url} answers with {status}, which is no status of a final answer", hint=hint)
+        raise TestbedError(f"{shown} answers with {status}, which is no status of a final answer", hint=hint)
     notes = [f"It answered {status} when this file was written."]
     if 300 <= status < 400:
         notes.append("That is a redirect, which is not followed: load the page that it leads to.")

@@ -23,7 +23,7 @@ from loadlens.measure.source import RunSource, environment_of, study_of
 from loadlens.model.comparison import History, Point, Series, Shift
 from loadlens.model.finding import Estimate, Figure, NotMeasured
 from loadlens.present import words
-from loadlens.record import open_run, records_below
+from loadlens.record import open_run
 from loadlens.run import environment
 
 METRICS: Final = (THROUGHPUT, *TIMES, CPU)
@@ -55,13 +55,16 @@ class _Measured:
     figures: tuple[Figure, ...]  # of METRICS
 
 
-def of_folder(folder: Path) -> History:
-    """Return the history of the records below a folder; one that cannot be read is left out and named.
+def of_folder(folder: Path, places: Sequence[Path]) -> History:
+    """Return the history of records below a folder; one that cannot be read is left out and named.
+
+    Args:
+        folder: As shown.
+        places: The records, by name.
 
     Raises:
-        RecordError: No record is there, or none can be read.
+        RecordError: None can be read.
     """
-    places = records_below(folder)
     names = (str(place.relative_to(folder)) if place != folder else place.name for place in places)
     opening = [partial(open_run, place) for place in places]
     return of_records(str(folder), dict(zip(names, opening, strict=True)))

@@ -6,7 +6,7 @@ are never pooled for an interval.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from loadlens.measure import accounting, external_trial, memory_release
@@ -29,6 +29,7 @@ from loadlens.model.study import Window
 from loadlens.signals.read import stacks
 
 MeasureTrial = Callable[[TrialSource, Window], TrialMeasures]
+Sampled = tuple[TrialSource, StackSamples]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +76,10 @@ def measured(record: RunSource, measure_trial: MeasureTrial | None = None) -> Me
         for group in groups
         if group.is_curve
     )
-    there = {
-        group.label: _stack_trials(group, study.cases, record.trials) for group in groups if group.is_curve
-    }
-    stacks = {label: _by_load(map(_samples_of, trials)) for label, trials in there.items() if trials}
+    sampled = {group.label: _sampled(group, study.cases, record.trials) for group in groups if group.is_curve}
+    stacks = {label: _by_load(pairs) for label, pairs in sampled.items() if pairs}
     curves = tuple(
-        _with_lost_crowd(_with_thread_places(curve, stacks.get(curve.label, ())), there[curve.label])
+        _with_lost_crowd(_with_thread_places(curve, stacks.get(curve.label, ())), sampled[curve.label])
         for curve in curves
     )
     dense = tuple(
@@ -93,32 +92,30 @@ def measured(record: RunSource, measure_trial: MeasureTrial | None = None) -> Me
     return Measured(cases, groups, curves, rows, all_facts, stacks)
 
 
-def _stack_trials(
-    group: CurveCases, plans: Sequence[PlannedCase], trials: Sequence[TrialSource]
-) -> list[TrialSource]:
-    """Return the trials under the conditions of a curve that are there for their stacks."""
+def _sampled(group: CurveCases, plans: Sequence[PlannedCase], trials: Sequence[TrialSource]) -> list[Sampled]:
+    """Return the trials that are there for their stacks under a curve's conditions, with the samples."""
     slugs = {plan.slug for plan in plans if plan.purpose == "stacks" and _is_under(plan, group)}
-    return [trial for trial in trials if trial.case.slug in slugs and trial.result]
+    return [(trial, _samples_of(trial)) for trial in trials if trial.case.slug in slugs and trial.result]
 
 
-def _by_load(sampled: Iterable[StackSamples]) -> tuple[StackSamples, ...]:
-    return tuple(sorted(sampled, key=lambda each: each.load))
+def _by_load(sampled: Sequence[Sampled]) -> tuple[StackSamples, ...]:
+    return tuple(sorted((samples for _, samples in sampled), key=lambda each: each.load))
 
 
-def _with_lost_crowd(curve: Curve, trials: Sequence[TrialSource]) -> Curve:
+def _with_lost_crowd(curve: Curve, sampled: Sequence[Sampled]) -> Curve:
     """Return a curve with where threads wait since nothing succeeds, if they were sampled since."""
     lost = curve.lost
     if lost is None:
         return curve
     later = [
-        trial
-        for trial in trials
+        samples
+        for trial, samples in sampled
         if trial.began_unix_ns > lost.since_ns
         and trial.result is not None
         and trial.result.load is not None
         and trial.result.load.requests.ok == 0
     ]
-    return replace(curve, lost=replace(lost, crowd=crowd_of(_samples_of(later[-1])))) if later else curve
+    return replace(curve, lost=replace(lost, crowd=crowd_of(later[-1]))) if later else curve
 
 
 def _samples_of(trial: TrialSource) -> StackSamples:

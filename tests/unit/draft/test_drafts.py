@@ -104,6 +104,21 @@ def test_a_url_is_asked_once_and_becomes_a_study_that_runs(tmp_path: Path, serve
     assert [arrived[:2] for arrived in one_round(study, server)] == [("GET", "/orders?sort=up")]
 
 
+def test_a_url_with_a_secret_is_asked_with_it_and_nothing_shows_it(tmp_path: Path, server: Server) -> None:
+    secret = "0f1e2d3c4b5a"
+    url = f"http://shop:{secret}@127.0.0.1:{server.server_port}/orders?token={secret}"
+
+    study, notes = written(tmp_path, url)
+    dead = f"http://shop:{secret}@127.0.0.1:1/orders?token={secret}"
+    command = [sys.executable, "-m", "loadlens", "init", dead, "-o", str(tmp_path / "no.yaml")]
+    refused = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert [arrived[:2] for arrived in server.arrived] == [("GET", f"/orders?token={secret}")]
+    assert refused.returncode == 3
+    assert "no answer from" in refused.stderr
+    assert not [text for text in (study.read_text(), notes, refused.stderr) if secret in text]
+
+
 def test_a_study_is_not_overwritten_without_force(tmp_path: Path, server: Server) -> None:
     url = f"http://127.0.0.1:{server.server_port}/"
     study, _ = written(tmp_path, url)

@@ -55,7 +55,7 @@ def history(given: HistoryOptions) -> None:
         )
     from loadlens.record import records_below
 
-    records_below(given.folder)  # before the packages that read them are loaded
+    places = records_below(given.folder)  # before the packages that read them are loaded
     if given.page is not None:
         lab.demand("history --page", draws=True)
     from loadlens.compare.history import of_folder
@@ -63,7 +63,7 @@ def history(given: HistoryOptions) -> None:
     from loadlens.report.write.json import history_as_json
     from loadlens.report.write.terminal.history_text import print_history
 
-    answer = of_folder(given.folder)
+    answer = of_folder(given.folder, places)
     Show(outputs, as_json=given.as_json, quiet=given.quiet, page=given.page).answer(
         answer,
         partial(history_as_json, answer),

@@ -16,7 +16,9 @@ answers: each connection that a full pool opens begins with messages of its own.
 makes further calls by design is not seen from outside, so the finding is never more than probable.
 
 **Thresholds.** 1.5 times and half a call: a second try of every other request; segments of data are counted,
-and a long answer arrives in a few. 1 % failures: single faults do not make so many calls.
+and a long answer arrives in a few. 1 % failures: single faults do not make so many calls. A level counts from
+five requests for each user on: with fewer, those under way at its ends matter. A tenth of a connection more
+for each request: from there on some calls are not on connections that stood before.
 
 **Do.** Give retries a budget (a tenth of the requests) and pauses that grow, with jitter; retry in one place
 only, and not when the program called says that it is overloaded.
