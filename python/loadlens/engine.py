@@ -317,6 +317,13 @@ def _refuse_open_quotes(path: Path, delimiter: str) -> None:
             raise ValueError(f'{where}: a quote is not closed, or stands within a cell: "a, ""b"""') from None
 
 
+def yaml_events(
+    text: str,
+) -> tuple[list[tuple[str, str, str, int, str | None, int, int, int]], tuple[str, int] | None]:
+    """The fields of `yaml_events.Event` up to the end or to the first fault; and the fault, with its line."""
+    return _engine.yaml_events(text)
+
+
 def check_pattern(text: str, group: int | None = None) -> str | None:
     """Check one regular expression that needs a group; `None` if valid."""
     return _engine.check_pattern(text, group)

@@ -241,7 +241,7 @@ def passes_take_turns(drawn: Drawn) -> None:
     twin = seen(drawn.twin, users=16, requests=512, probed=True)
 
     # In a closed loop R is users x D however often they pass; what the cheap path waits is shared by passes.
-    # A probe also waits for the passes that run as one bunch, so the quotient is below the passes; without the
+    # A probe also waits for passes that run in a bunch, so the quotient is below their number; without the
     # flaw it is 1. By 512 requests it repeats within a fifth, by 128 only within a third.
     times = (flawed.mean_s / flawed.probe_mean_s) / (twin.mean_s / twin.probe_mean_s)
     assert 1 + 0.2 * (passes - 1) < times < 1.7 * passes

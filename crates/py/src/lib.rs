@@ -4,6 +4,7 @@
 //! thread ever takes the GIL.
 
 mod estimates;
+mod yaml;
 
 use std::io::ErrorKind;
 use std::os::fd::AsRawFd;
@@ -396,6 +397,8 @@ impl Script {
 mod _engine {
     #[pymodule_export]
     use super::estimates::{edge_is_cut, level, mean, mean_time, quantile, rate, share};
+    #[pymodule_export]
+    use super::yaml::yaml_events;
     #[pymodule_export]
     use super::{
         check_pattern, check_template, columns_of, merge, monotonic_ns, read_due_times,

@@ -52,6 +52,8 @@ def demo(given: DemoOptions) -> None:
     and says so. Ctrl-C gives the answer so far. Nothing is left behind but the record of --out.
     """
     if given.lists:
+        if given.flaw is not None:
+            raise UsageError("--list shows every flaw", where="demo", hint="loadlens demo --list")
         _print_list()
         return
     seed = secrets.randbits(48) if given.seed is None else given.seed

@@ -6,13 +6,20 @@ from collections.abc import Sequence
 from errno import ENOENT
 from os import strerror
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from loadlens.cli.options import refuse_stream, unreadable
 from loadlens.errors import UsageError
 from loadlens.model.workload import FEED_FORMATS, Feed, Step
 
 PICKS = ("shared", "unique", "random", "user")
+
+# A part of what is wrong with a feed, and what to try.
+_HINTS: Final = (
+    ("quote", "close it; a quote within a cell is written twice, in a cell in quotes"),
+    ("UTF-8", "save the file as UTF-8"),
+    ("is empty", "a first line such as id,name"),
+)
 
 
 def feeds_of(texts: Sequence[str], steps: Sequence[Step]) -> tuple[Feed, ...]:
@@ -55,7 +62,8 @@ def _feed(text: str) -> Feed:
     try:
         digest = engine.open_feed(path, format).digest()
     except ValueError as fault:
-        raise UsageError(str(fault), where="--feed") from None
+        hint = next((hint for part, hint in _HINTS if part in str(fault)), None)
+        raise UsageError(str(fault), where="--feed", hint=hint) from None
     chosen: Any = pick
     end: Any = "stop" if pick == "unique" else "loop"
     return Feed(name, str(path.resolve()), digest, format, chosen, end)

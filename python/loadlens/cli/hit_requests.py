@@ -24,6 +24,7 @@ from loadlens.model.workload import Auth, Body, Plan, Scenario, Step, Target, Tl
 
 _URL_EXAMPLE: Final = "http://127.0.0.1:8080/path"
 
+_HEADER_NAME: Final = re.compile(r"[\w!#$%&'*+.^`|~-]+", re.ASCII)  # RFC 9110, 5.6.2
 _METHOD_AND_URL: Final = re.compile(r"(?:([A-Z]+)\s+)?(\S+)")
 _TARGETS_FORM: Final = "lines such as GET http://127.0.0.1:8080/path, then its headers, then @FILE for a body"
 
@@ -141,7 +142,11 @@ def _requests_in(lines: Iterable[str], file: str) -> Iterator[_Entry]:
         elif latest is not None and text.startswith("@"):
             latest = replace(latest, body=_body(None, Path(text[1:]), where))
         elif latest is not None and ":" in text:
-            latest = replace(latest, headers=(*latest.headers, header_of(text)))
+            header = header_of(text)
+            if not _HEADER_NAME.fullmatch(header[0]):
+                hint = "letters, digits and hyphens, then a colon"
+                raise UsageError(f"not a header name: {header[0]!r}", where=where, hint=hint)
+            latest = replace(latest, headers=(*latest.headers, header))
         else:
             raise UsageError(f"not a request: {text[:60]!r}", where=where, hint=_TARGETS_FORM)
     if latest is not None:

@@ -154,17 +154,17 @@ def planned_study(
     """Read and plan the study of a file or folder with these settings."""
     import shutil
 
-    path = study_file(file)  # before what plans a study is loaded
-    from loadlens.study import parse, plan
+    path = study_file(file)  # before what reads a study is loaded
+    from loadlens.study import parse
 
-    overrides = dict(plan.parse_override(text) for text in settings)
-    definition = parse.read(path)
+    definition = parse.read(path)  # before what plans it is loaded
     from loadlens import engine
     from loadlens.run.external import cannot_do
+    from loadlens.study import plan
 
     return plan.plan(
         definition,
-        overrides=overrides,
+        overrides=dict(map(plan.parse_override, settings)),
         quick=quick,
         templates=engine,
         variants=dict(_variant(text) for text in variants),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Mapping, Sequence
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from loadlens.credentials import Hiding
 from loadlens.draft import METHODS, Request, path_of, without_secrets
-from loadlens.draft.write import MODELINE, SCHEMA_FILE, literal
+from loadlens.draft.write import MODELINE, SCHEMA_FILE, literal, quoted
 from loadlens.errors import UsageError
 from loadlens.model.workload import KEPT_ROWS, Check, Feed, Scenario, Step, Target
 
@@ -69,7 +70,7 @@ def text_of(
         "# From `loadlens hit`. A list, such as users: [1, 4, 16], is run level by level, three times each.",
         *(f"# Export {name} first: {what}." for name, what in variables.items()),
     ]
-    return "\n".join(head) + "\n" + _yaml(study), variables
+    return "\n".join((*head, *_lines(study))) + "\n", variables
 
 
 def _tls(target: Target) -> dict[str, Any]:
@@ -154,12 +155,24 @@ def _checks(checks: Sequence[Check], hiding: Hiding) -> dict[str, Any]:
     return keys
 
 
-def _yaml(content: Mapping[str, Any]) -> str:
-    from ruamel.yaml import YAML  # takes time to import
+def _lines(content: Mapping[str, Any] | Iterable[Any], indent: str = "") -> Iterator[str]:
+    """A mapping or list in block style; within each, what is empty stands on one line."""
+    pairs = content.items() if isinstance(content, Mapping) else (("", item) for item in content)
+    for key, value in pairs:
+        head = f"{indent}{quoted(str(key))}:" if isinstance(content, Mapping) else f"{indent}-"
+        if isinstance(value, Mapping | list | tuple) and value:
+            nested = list(_lines(value, indent + "  "))
+            if isinstance(content, Mapping):
+                yield head
+            else:
+                nested[0] = f"{head} {nested[0].lstrip()}"
+            yield from nested
+        else:
+            yield f"{head} {_leaf(value)}"
 
-    yaml = YAML()
-    yaml.default_flow_style = False
-    yaml.width = 100
-    out = io.StringIO()
-    yaml.dump(content, out)
-    return out.getvalue()
+
+def _leaf(value: object) -> str:
+    """A scalar or what is empty; text that would be read as anything else is quoted."""
+    if isinstance(value, str) and re.fullmatch(r"[A-Za-z/$]", value[:1]):
+        return quoted(value)
+    return json.dumps(value, ensure_ascii=False)

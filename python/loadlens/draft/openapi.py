@@ -9,6 +9,9 @@ from urllib.parse import quote
 
 from loadlens.draft import METHODS, Draft, Request, query_of
 from loadlens.errors import UsageError
+from loadlens.study.definition import Faults
+from loadlens.study.parse import yaml_tree
+from loadlens.study.tree import Leaf, Node, Tree
 
 _OF_FORMAT: Final = {
     "uuid": "{{uuid}}",
@@ -17,6 +20,7 @@ _OF_FORMAT: Final = {
     "email": "a@b.example",
 }
 _DEEPEST: Final = 6
+_MOST_NODES: Final = 5_000_000  # after every alias is expanded
 
 
 def read(text: str, source: str, base: str | None) -> Draft:
@@ -30,13 +34,7 @@ def read(text: str, source: str, base: str | None) -> Draft:
     Raises:
         UsageError: It is no description, or names no server.
     """
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
-
-    try:
-        spec = YAML(typ="safe", pure=True).load(text)
-    except YAMLError as fault:
-        raise UsageError(f"neither JSON nor YAML: {str(fault).splitlines()[0]}", where=source) from None
+    spec = _read(text, source)
     if not isinstance(spec, dict) or not isinstance(spec.get("paths"), dict):
         raise UsageError("not an OpenAPI description: it has no paths", where=source)
     reader = _Reader(spec)
@@ -60,6 +58,31 @@ def read(text: str, source: str, base: str | None) -> Draft:
             shared = [*operations.get("parameters", ()), *operation.get("parameters", ())]
             requests.append(reader.request(method, root, path, operation, shared, left_out))
     return Draft(tuple(requests), tuple(left_out), source)
+
+
+def _read(text: str, source: str) -> object:
+    """The content of a description: JSON, or else YAML.
+
+    Raises:
+        UsageError: It is neither.
+    """
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        faults = Faults()
+        tree = yaml_tree.load(text.encode(), source, faults, len(text) * 4, _MOST_NODES)
+    if tree is not None:
+        return _plain(tree)
+    fault = faults.first()
+    raise UsageError(f"neither JSON nor {fault.message}", where=fault.where, hint=fault.hint)
+
+
+def _plain(node: Node) -> Any:
+    if isinstance(node, Leaf):
+        return node.value
+    if isinstance(node, Tree):
+        return {key: _plain(item) for key, item in node.items.items()}
+    return [_plain(item) for item in node.items]
 
 
 def _server(spec: dict[str, Any]) -> str:

@@ -90,10 +90,10 @@ def _block(content: Mapping[str, Any], indent: str) -> list[str]:
     lines = []
     for key, value in content.items():
         if isinstance(value, Mapping):
-            lines += [f"{indent}{_quoted(key)}:", *_block(value, f"{indent}  ")]
+            lines += [f"{indent}{quoted(key)}:", *_block(value, f"{indent}  ")]
         else:
-            written = str(value).lower() if isinstance(value, bool) else _quoted(str(value))
-            lines.append(f"{indent}{_quoted(key)}: {written}")
+            written = str(value).lower() if isinstance(value, bool) else quoted(str(value))
+            lines.append(f"{indent}{quoted(key)}: {written}")
     return lines
 
 
@@ -102,7 +102,7 @@ def literal(text: str) -> str:
     return text.replace("$", "$$")
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
     """A scalar as YAML writes it: a list of levels and plain words bare, everything else as JSON."""
     is_levels = re.fullmatch(r"\[[\w., :/]+\]", text)
     if is_levels or (

@@ -8,20 +8,9 @@ from typing import Any, Literal
 
 from loadlens.model.finding import Absent, Figure, Finding, NotAssessed
 from loadlens.model.stacks import CodeEvidence
+from loadlens.model.study import ChartKind
 
 State = Literal["ok", "caution", "bad", "unknown"]
-ChartKind = Literal[
-    "load_curve",  # C1
-    "quantiles",  # C2
-    "heat",  # C3
-    "resources",  # C4
-    "density",  # C5
-    "published",  # C6
-    "bystander",  # C7
-    "demand",  # C8
-    "comparison",  # C9
-    "predicted",  # C10
-]
 Cell = str | int | float | None | Figure
 
 

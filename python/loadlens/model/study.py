@@ -14,6 +14,18 @@ from loadlens.model.topology import Entry, Outside, Reset, Scalar, Service
 from loadlens.model.workload import KEPT_ROWS, Closed, Connection, Cookies, Feed, Open, Scenario
 from loadlens.units import scalar
 
+ChartKind = Literal[
+    "load_curve",  # C1
+    "quantiles",  # C2
+    "heat",  # C3
+    "resources",  # C4
+    "density",  # C5
+    "published",  # C6
+    "bystander",  # C7
+    "demand",  # C8
+    "comparison",  # C9
+    "predicted",  # C10
+]
 QUESTION: Final = "How does {} respond to load?"  # of a study that asks none of its own
 TIMES: Final = ("response_time", "service_time", "server_time", "first_byte", "last_byte", "connect", "tls")
 STATISTICS: Final = ("mean", "p50", "p75", "p90", "p95", "p99", "p999")

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from loadlens.credentials import HIDDEN, Hiding
 
@@ -25,7 +24,7 @@ class _Scalar:
     end: int
     value: str
     keys: tuple[str, ...]
-    anchor: str | None
+    anchor: int  # its number; 0: none
     is_alias: bool = False
     is_item: bool = False  # of a list
 
@@ -60,14 +59,14 @@ def without_credentials(text: str, hiding: Hiding) -> str:
         if each.is_alias:
             continue
         is_param = len(each.keys) > 1 and each.keys[-1] in params and each.keys[-2] != "headers"
-        is_secret = each in secret or is_param or (each.anchor is not None and each.anchor in anchors)
+        is_secret = each in secret or is_param or (each.anchor != 0 and each.anchor in anchors)
         is_secret = is_secret or each.value in hiding.values
         value = _hidden(each.value, hiding) if is_secret else hiding.echo(each.value)
         if each.is_kept or value == each.value:
             continue
         written = text[each.begin : each.end]
         # The lines of what follows stay the same.
-        anchor = "" if each.anchor is None else f"&{each.anchor} "
+        anchor = "".join(re.findall(r"^&\S+ ", written))
         new = anchor + json.dumps(value, ensure_ascii=False) + "\n" * written.count("\n")
         parts += [_without_comments(text[last : each.begin], hiding), new]
         last = each.end
@@ -86,44 +85,34 @@ def _without_comments(text: str, hiding: Hiding) -> str:
 
 
 def _scalars(text: str) -> Iterator[_Scalar]:
-    from ruamel.yaml import YAML  # takes time to import
-    from ruamel.yaml.error import ReusedAnchorWarning
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ReusedAnchorWarning)
-        yield from _placed(iter(YAML(typ="safe", pure=True).parse(text)))
-
-
-def _placed(events: Iterator[Any]) -> Iterator[_Scalar]:
-    from ruamel.yaml import events as kinds
+    from loadlens.yaml_events import events  # loads the engine
 
     keys: list[str] = []  # of the mappings that are open
     opened: list[bool] = []  # of each open collection: true for a mapping
     is_key = False
-    for event in events:
-        if isinstance(event, (kinds.MappingStartEvent, kinds.SequenceStartEvent)):
-            opened.append(isinstance(event, kinds.MappingStartEvent))
-            is_key = opened[-1]
-        elif isinstance(event, (kinds.MappingEndEvent, kinds.SequenceEndEvent)):
-            opened.pop()
-            is_key = bool(opened) and opened[-1]
-            if is_key and keys:
-                keys.pop()
-        elif isinstance(event, (kinds.ScalarEvent, kinds.AliasEvent)):
-            value = event.value if isinstance(event, kinds.ScalarEvent) else ""
-            if is_key:
-                keys.append(value)
+    for event in events(text):
+        match event.kind:
+            case "map" | "list":
+                opened.append(event.kind == "map")
+                is_key = opened[-1]
+            case "end":
+                opened.pop()
+                is_key = bool(opened) and opened[-1]
+                if is_key and keys:
+                    keys.pop()
+            case "scalar" | "alias" if is_key:
+                keys.append(event.text)
                 is_key = False
-                continue
-            yield _Scalar(
-                begin=event.start_mark.index,
-                end=event.end_mark.index,
-                value=value,
-                keys=tuple(keys),
-                anchor=None if event.anchor is None else str(event.anchor),
-                is_alias=isinstance(event, kinds.AliasEvent),
-                is_item=bool(opened) and not opened[-1],
-            )
-            if opened and opened[-1]:
-                keys.pop()
-                is_key = True
+            case "scalar" | "alias":
+                yield _Scalar(
+                    begin=event.begin,
+                    end=event.end,
+                    value=event.text,
+                    keys=tuple(keys),
+                    anchor=event.anchor,
+                    is_alias=event.kind == "alias",
+                    is_item=bool(opened) and not opened[-1],
+                )
+                if opened and opened[-1]:
+                    keys.pop()
+                    is_key = True

@@ -45,6 +45,10 @@ class Faults:
     def __len__(self) -> int:
         return len(self._found)
 
+    def first(self) -> DefinitionError:
+        """Return the fault that was noted first."""
+        return next(iter(self._found.values()))
+
     def take(self, others: Faults, *, most: int, rest: str) -> None:
         """Take over the first faults of a kind, in the order of the lines, and the number of the others."""
         in_order = sorted(others._found, key=lambda at: at[1].line)

@@ -71,7 +71,7 @@ def test_specs_hold_no_colour_but_the_halo_of_the_page(chart: Chart) -> None:
 def test_every_chart_kind_of_the_model_can_be_drawn_and_has_its_columns() -> None:
     from typing import get_args
 
-    from loadlens.model.report import ChartKind
+    from loadlens.model.study import ChartKind
 
     assert set(columns.KINDS) == set(get_args(ChartKind)) == {chart.kind for chart in ALL}
 

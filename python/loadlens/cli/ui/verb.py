@@ -15,7 +15,7 @@ from loadlens.cli.report import RUNS, opened
 from loadlens.errors import UsageError
 from loadlens.present import streams
 
-_ORIGIN: Final = re.compile(r"https?://[^/\s]+")
+_ORIGIN: Final = re.compile(r"https?://[\w.:\[\]-]+")
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,8 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from loadlens.model.report import Chart, ChartKind
+from loadlens.model.report import Chart
+from loadlens.model.study import ChartKind
 from loadlens.present import tokens, words
 from loadlens.present.charts import chart_tables, columns, comparison, load_curves, parts, tails, timeline
 from loadlens.present.charts.parts import CHARACTER_PX, LABEL_SLACK, Drawing

@@ -15,7 +15,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from loadlens.model.report import Chart, ChartKind
+from loadlens.model.report import Chart
+from loadlens.model.study import ChartKind
 
 
 @dataclass(frozen=True, slots=True)

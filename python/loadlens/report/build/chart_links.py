@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from loadlens.measure.curves import CurveCases
 from loadlens.model.finding import Evidence, Finding
-from loadlens.model.report import Chart, ChartKind
+from loadlens.model.report import Chart
+from loadlens.model.study import ChartKind
 
 SHOWN_IN: dict[str, ChartKind] = {  # the first word of a signal -> the chart that shows it
     "throughput": "load_curve",

@@ -18,9 +18,11 @@ from loadlens.study.parse import links, placeholders, short_forms, unknown_keys
 from loadlens.study.parse.keys_load import EXPERIMENT
 from loadlens.study.parse.keys_study import STUDY
 from loadlens.study.parse.schema import At
+from loadlens.study.parse.yaml_tree import MOST_BYTES, load
 from loadlens.study.tree import Tree, items_at
 
 STUDY_FILE: Final = "study.yaml"
+_MOST_UNKNOWN: Final = 100  # keys; a file with more is no study, and nothing else in it is judged
 
 __all__ = ["STUDY_FILE", "read"]
 
@@ -54,8 +56,6 @@ def read_text(text: str, file: Path) -> Definition:
 
 
 def _read(path: Path | None, faults: Faults) -> Definition | None:
-    from loadlens.study.parse.yaml_tree import MOST_BYTES  # ruamel takes time to import
-
     file = "stdin" if path is None else str(path)
     try:
         most = MOST_BYTES + 1
@@ -69,11 +69,9 @@ def _read(path: Path | None, faults: Faults) -> Definition | None:
 
 
 def _parsed(raw: bytes, path: Path | None, faults: Faults) -> Definition | None:
-    from loadlens.study.parse.yaml_tree import MOST_UNKNOWN, load
-
     file = "stdin" if path is None else str(path)
     place = Place(file, 1)
-    tree = load(raw, file, faults, unknown_keys.Vocabulary(STUDY))
+    tree = load(raw, file, faults)
     if tree is None:
         return None
     if not isinstance(tree, Tree):
@@ -81,7 +79,7 @@ def _parsed(raw: bytes, path: Path | None, faults: Faults) -> Definition | None:
         return None
     folder = Path.cwd() if path is None else path.resolve().parent
     at = At(file, str(folder), placeholders.Names(frozenset(), frozenset()), faults)
-    if unknown_keys.note(STUDY, tree, at) >= MOST_UNKNOWN:
+    if unknown_keys.note(STUDY, tree, at) >= _MOST_UNKNOWN:
         return None
     tree = short_forms.completed(tree, path, at)
     at = replace(at, names=placeholders.names_of(tree))

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final, get_args
 
-from loadlens.model.report import ChartKind
-from loadlens.model.study import TAKES, Window
+from loadlens.model.study import TAKES, ChartKind, Window
 from loadlens.model.workload import KEPT_ROWS
 from loadlens.study.parse import results
 from loadlens.study.parse.keys_load import (

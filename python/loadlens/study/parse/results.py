@@ -16,7 +16,6 @@ from loadlens import units
 from loadlens.errors import did_you_mean
 from loadlens.model.study import Claim, Compared, FleetSize, Objective, Published, Query, ReportSettings
 from loadlens.model.workload import shares_of
-from loadlens.promql.syntax import WHOLE_RANGE
 from loadlens.study.definition import Place
 from loadlens.study.objectives import bound_of
 from loadlens.study.parse.schema import MISSING, At, Fields
@@ -52,6 +51,8 @@ def compared(fields: Fields, node: Tree, at: At) -> Compared:
 
 def query(fields: Fields, node: Tree, at: At) -> Query:
     """A PromQL expression; what is taken of its values follows from it unless it is said."""
+    from loadlens.promql.syntax import WHOLE_RANGE  # takes time to import
+
     take = fields.get("take") or ("last" if WHOLE_RANGE in fields["expr"] else "mean")
     return Query("", fields["expr"], fields.get("unit", ""), take, fields.get("step", 1.0))
 

@@ -6,7 +6,7 @@ would break, is no second fault. The file is refused in any case.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from loadlens.errors import did_you_mean, nearest
@@ -45,37 +45,6 @@ FOREIGN: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
 MOST_NAMED: Final = 10
 # Ours take another form of value than the word in FOREIGN: it cannot be read in their place.
 _OTHER_FORM: Final = ("thresholds", "healthcheck", "strategy", "flow", "capture", "checks", "spawn_rate")
-
-
-@dataclass(frozen=True, slots=True)
-class Vocabulary:
-    """Keys that a shape has, for `yaml_tree.load`."""
-
-    shape: Shape
-
-    def has(self, key: str) -> bool:
-        """False if a mapping of the shape has fixed keys, and not this one."""
-        blocks = _blocks_of(self.shape)
-        return not blocks or any(key in block.keys or key in block.refused for block in blocks)
-
-    def below(self, key: str | None) -> Vocabulary | None:
-        """The vocabulary below a key, or of an item of a list."""
-        if key is None:
-            return Vocabulary(self.shape.item) if isinstance(self.shape, Many) else None
-        if isinstance(self.shape, Named):
-            return Vocabulary(self.shape.item)
-        shapes = [block.keys[key].shape for block in _blocks_of(self.shape) if key in block.keys]
-        return Vocabulary(shapes[0]) if shapes else None
-
-
-def _blocks_of(shape: Shape) -> tuple[Block, ...]:
-    """Return the blocks that may describe a mapping of a shape; none where its keys are free."""
-    if isinstance(shape, Many):
-        return _blocks_of(shape.item)
-    if isinstance(shape, Item):
-        return shape.blocks
-    inner = shape.block if isinstance(shape, Short | OrText) else shape
-    return (inner,) if isinstance(inner, Block) else ()
 
 
 def note(shape: Shape, node: Node | None, at: At) -> int:

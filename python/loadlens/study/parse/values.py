@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from loadlens import promql, units
+from loadlens import units
 from loadlens.errors import nearest
 from loadlens.model.study import COMPARED, METRICS, Edge, Objective
 from loadlens.model.topology import Entry, Scalar
@@ -381,6 +381,8 @@ def _plain_name(value: Any) -> str:
 
 def _promql(value: Any) -> str:
     """An expression as written; of one that only a server answers the study is asked whether it has one."""
+    from loadlens import promql  # takes time to import
+
     text = _text(value).strip()
     try:
         promql.parse(text)
