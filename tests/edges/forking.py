@@ -82,8 +82,15 @@ def main() -> None:
     connection = asking(sys.argv[1])
     limits = {number: resource.getrlimit(number) for number in range(LIMITS)}
     request(connection, list(map(os.fsencode, sys.argv[2:])), descriptors, dict(os.environb), limits)
+
+    def forward(number: int, _: object) -> None:
+        try:  # noqa: SIM105  # `contextlib` takes time to import
+            connection.send(bytes([number]))
+        except BrokenPipeError:
+            pass  # the command has ended, and its end waits to be read
+
     for number in FORWARDED:
-        _signal.signal(number, lambda number, _: connection.send(bytes([number])))
+        _signal.signal(number, forward)
     code, _ = end(connection)
     if code < 0:
         _signal.signal(-code, _signal.SIG_DFL)

@@ -56,10 +56,21 @@ pub fn yaml_events(py: Python<'_>, text: &str) -> (Vec<Row>, Option<(String, usi
                 Event::SequenceStart(anchor, tag) => ("list", none(), "", anchor, named(tag)),
                 Event::MappingStart(anchor, tag) => ("map", none(), "", anchor, named(tag)),
                 Event::SequenceEnd | Event::MappingEnd => ("end", none(), "", 0, None),
-                Event::Nothing | Event::StreamStart | Event::StreamEnd | Event::DocumentEnd => continue,
+                Event::Nothing | Event::StreamStart | Event::StreamEnd | Event::DocumentEnd => {
+                    continue
+                }
             };
             let (start, end) = (span.start, span.end);
-            rows.push((kind, text, style, anchor, tag, start.index(), end.index(), start.line()));
+            rows.push((
+                kind,
+                text,
+                style,
+                anchor,
+                tag,
+                start.index(),
+                end.index(),
+                start.line(),
+            ));
         }
         (rows, None)
     })

@@ -62,8 +62,8 @@ def _feed(text: str) -> Feed:
     try:
         digest = engine.open_feed(path, format).digest()
     except ValueError as fault:
-        hint = next((hint for part, hint in _HINTS if part in str(fault)), None)
-        raise UsageError(str(fault), where="--feed", hint=hint) from None
+        advice = next((advice for part, advice in _HINTS if part in str(fault)), None)
+        raise UsageError(str(fault), where="--feed", hint=advice) from None
     chosen: Any = pick
     end: Any = "stop" if pick == "unique" else "loop"
     return Feed(name, str(path.resolve()), digest, format, chosen, end)

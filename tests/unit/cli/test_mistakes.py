@@ -165,6 +165,18 @@ UNUSABLE = [
     Mistake(
         "hit URL{{u.id}} --feed u=body.csv", "cannot read 'body.csv': no such file or directory\n  at --feed"
     ),
+    Mistake(
+        "hit URL{{u.id}} --feed u=open.csv",
+        'is not closed, or stands within a cell: "a, ""b"""\n  at --feed\n  try close it',
+    ),
+    Mistake(
+        "hit URL{{u.id}} --feed u=empty.csv",
+        "its first line names the columns\n  at --feed\n  try a first line",
+    ),
+    Mistake("hit --targets header.txt", "not a header name: 'Bad Name'\n  at header.txt:2\n  try letters"),
+    Mistake("demo lock --list", "--list shows every flaw\n  at demo\n  try loadlens demo --list"),
+    Mistake("ui --origin http://a\x1b", "\n  at --origin\n  try "),
+    Mistake("check wide.yaml", "the file is UTF-16\n  at wide.yaml:1\n  try save the file as UTF-8"),
     Mistake("hit URL --auth me:secret", "not a form of credentials\n  at --auth\n  try basic:USER:NAME"),
     Mistake(
         "hit URL --follow 3", "redirects are not followed\n  at --follow\n  try the URL that it leads to"
@@ -209,6 +221,10 @@ def test_a_mistake_is_named_with_what_to_type(
     (tmp_path / "load.js").write_text("")
     (tmp_path / "stray.txt").write_text("# where to\nX: 1\n")
     (tmp_path / "small.yaml").write_text(SMALL)
+    (tmp_path / "wide.yaml").write_text(SMALL, encoding="utf-16-le")
+    (tmp_path / "open.csv").write_text('id,name\n1,"a\n')
+    (tmp_path / "empty.csv").write_text("")
+    (tmp_path / "header.txt").write_text("GET http://127.0.0.1:1/\nBad Name: x\n")
     (tmp_path / "tab.yaml").write_text("schema: 1\n\tstudy: x\n")
 
     code, message = said(mistake.words, monkeypatch, capsys)
