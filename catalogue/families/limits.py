@@ -48,6 +48,35 @@ def _pace(draws: Draws) -> Drawn:
     )
 
 
+def _pace_after_burst(draws: Draws) -> Drawn:
+    base, rate = draws.scaled(40, 120), draws.by_severity(150, 60)
+    burst = float(round(draws.scaled(0.5, 1.0) * rate))
+    label = Label((need("ratelimit.active"), PLATEAU))
+    limit = {"do": "pace", "rate": rate, "burst": burst}
+    return pair(
+        server(draws, limit, wait(base)),
+        label,
+        plateau(rate, base, rate=per_s(rate), burst=many(burst)),
+        server(draws, wait(base)),
+        repaired=remedied(server(draws, {**limit, "rate": 2 * rate}, wait(base)), label, 2 * rate),
+    )
+
+
+def _pace_by_window(draws: Draws) -> Drawn:
+    base, each = draws.scaled(3, 15), draws.whole(8, 40)
+    period = draws.one_of([500, 1000])
+    rate = each * 1e3 / period
+    label = Label((need("ratelimit.active"), PLATEAU))
+    limit = {"do": "pace", "rate": rate, "window_ms": period}
+    return pair(
+        server(draws, limit, wait(base)),
+        label,
+        plateau(rate, base, rate=per_s(rate), period=ms(period)),
+        server(draws, wait(base)),
+        repaired=remedied(server(draws, {**limit, "rate": 2 * rate}, wait(base)), label, 2 * rate),
+    )
+
+
 def _shed(draws: Draws) -> Drawn:
     work, room = draws.scaled(20, 80), draws.whole(4, 16)
     full = {"timeout_ms": 0, "status": 503, "words": "busy"}
@@ -101,6 +130,20 @@ FAMILIES: Final = (
         _pace,
         looks_like=("db-lock", "db-pool"),
         fix=Fix("twice the rate", ("ratelimit.active", "downstream.serialised"), ("a limit of", "twice")),
+    ),
+    Family(
+        "burst-limiter",
+        "requests above a rate are delayed once a burst is spent",
+        _pace_after_burst,
+        looks_like=("worker-pool", "db-pool", "contended-lock"),
+        fix=Fix("twice the rate", ("ratelimit.active",), ("a limit of", "twice")),
+    ),
+    Family(
+        "window-limiter",
+        "so many requests pass in each window, at its begin",
+        _pace_by_window,
+        looks_like=("delay-limiter", "worker-pool"),
+        fix=Fix("twice the rate", ("ratelimit.active",), ("a limit of", "twice")),
     ),
     Family("shedding", "requests above a number in flight get a 503", _shed, looks_like=("token-bucket",)),
     Family(

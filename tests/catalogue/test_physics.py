@@ -247,6 +247,29 @@ def passes_take_turns(drawn: Drawn) -> None:
     assert 1 + 0.2 * (passes - 1) < times < 1.7 * passes
 
 
+def lets_a_burst_through(drawn: Drawn) -> None:
+    """At first as many more as the burst, then the rate: within (rate x time, that and the burst)."""
+    rate, burst = value(drawn.flawed, "rate"), value(drawn.flawed, "burst")
+    users, seconds = math.ceil(knee(drawn.flawed)) + math.ceil(burst), 1.5
+
+    flawed, twin = both(drawn.flawed, drawn.twin, users=users, seconds=seconds)
+
+    assert rate * seconds + 0.7 * burst <= flawed.ok <= rate * flawed.elapsed_s * 1.03 + burst + 2
+    assert twin.ok > flawed.ok
+
+
+def lets_through_by_window(drawn: Drawn) -> None:
+    """In so many whole windows as many pass, whatever the users are."""
+    rate, period = value(drawn.flawed, "rate"), value(drawn.flawed, "period")
+    users, seconds = math.ceil(2 * rate * period), 2.6 * period
+
+    flawed, twin = both(drawn.flawed, drawn.twin, users=users, seconds=seconds)
+
+    # The drain sees at most the windows in which the last users are let through.
+    assert 2 * rate * period <= flawed.ok <= rate * (flawed.elapsed_s + period) + 1
+    assert twin.ok > 2 * flawed.ok
+
+
 def times_out(drawn: Drawn) -> None:
     """Users who would wait longer than the patience are refused, the twin's are not."""
     patience, capacity = value(drawn.flawed, "patience"), value(drawn.flawed, "capacity")
@@ -753,6 +776,8 @@ CHECKS: dict[str, Check] = {
     "deadline": times_out,
     "token-bucket": limits_the_rate,
     "delay-limiter": all_of(saturates, leaves_others_alone),
+    "burst-limiter": lets_a_burst_through,
+    "window-limiter": lets_through_by_window,
     "shedding": sheds,
     "pool-without-line": fails_beyond_its_places,
     "soft-errors": answers_others_beyond_its_places,

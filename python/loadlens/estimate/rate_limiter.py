@@ -1,4 +1,7 @@
-"""Rate limit of a service: its rate and its burst.
+"""Rate limit of a service: its rate and its burst, from what it refuses or from what it delays.
+
+A limiter that delays lets its burst through at once and then one request for each token; one that counts per
+window lets all of a window through at its begin.
 
 Source: J. Turner, IEEE Communications Magazine 24 (10), 1986 (leaky and token buckets).
 """
@@ -15,6 +18,13 @@ from loadlens.estimate.within_trial import rate, share
 LEAST_REFUSED = 0.01
 EVEN = 0.2  # index of dispersion of accepted counts: a limiter lets them through evenly
 FEWEST_INTERVALS = 8
+LATE = 0.4  # of a load, at its end: there the rate has settled
+FEWEST_LATE = 30  # requests: their rate is known to 18 % by chance
+FEWEST_BEGINS = 3  # two distances between windows
+TOGETHER = 2.0  # requests in a window, on average: one at a time keeps time without any clock
+SILENT = 0.3  # of the time, between what comes together
+APART = 5.0  # times the usual distance: a gap
+REGULAR = 0.1  # coefficient of variation of the distances of windows
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,3 +134,69 @@ def erlang_b(offered: float, places: int) -> float:
     for n in range(1, places + 1):
         blocked = offered * blocked / (n + offered * blocked)
     return blocked
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """The rate of one load when it had settled, and what was done before beyond it."""
+
+    rate_per_s: float
+    ahead: float  # requests beyond the rate, counted from the first one's due time
+    until_s: float  # from there, where chance explains it least
+    deviation: float  # requests, of `ahead`, if requests came at random
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """Requests that come together at equal distances, with hardly any between."""
+
+    period_s: float
+    sizes: tuple[int, ...]  # of each but the first and the last, which may be cut
+    silent: float  # share of the time without a request
+
+
+def settled(done_s: Floats, end_s: float) -> Settled | None:
+    """Compare what was done early with the rate of the last part; none: too few requests.
+
+    A service that does its work at one rate is never ahead of it: requests that are sent at 0 come after
+    they were served.
+
+    Args:
+        done_s: When requests ended, ascending, from the first one's due time, shape (requests,).
+        end_s: When the load ended.
+    """
+    begin_s = (1 - LATE) * end_s
+    late = int((done_s >= begin_s).sum())
+    early = done_s[done_s < begin_s]
+    if late < FEWEST_LATE or not early.size:
+        return None
+    rate = late / (LATE * end_s)
+    expected = rate * early
+    beyond = np.arange(1, early.size + 1) - expected
+    deviation = np.sqrt(np.arange(1, early.size + 1) + expected**2 / late)
+    most = int((beyond / deviation).argmax())
+    return Settled(rate, float(beyond[most]), float(early[most]), float(deviation[most]))
+
+
+def windows(done_s: Floats) -> Windows | None:
+    """Return the windows in which requests come; none: they do not keep time, or there is little between.
+
+    Args:
+        done_s: When requests ended, ascending, shape (requests,).
+    """
+    gaps = np.diff(done_s)
+    if gaps.size < FEWEST_BEGINS:
+        return None
+    longest = float(gaps.max())
+    is_break = gaps > longest / 2
+    breaks = np.flatnonzero(is_break)
+    inside = gaps[~is_break]
+    if breaks.size < FEWEST_BEGINS or (inside.size and longest < APART * float(inside.mean())):
+        return None
+    begins = done_s[breaks + 1]
+    sizes = np.diff(breaks)
+    periods = np.diff(begins)
+    silent = float(gaps[is_break].sum() / (done_s[-1] - done_s[0]))
+    if silent < SILENT or sizes.mean() < TOGETHER or periods.std() > REGULAR * periods.mean():
+        return None
+    return Windows(float(periods.mean()), tuple(map(int, sizes)), silent)

@@ -278,6 +278,7 @@ def _step(case: CaseMeasures, idle: Mapping[str, float | None], work_s: float) -
         standstills=shapes.standstills(case),
         spared=shapes.spared(case),
         spacing=shapes.spacing(case),
+        let_through=shapes.let_through(case),
         places=gauges.places_of(case),
         numbers=gauges.numbers_of(case),
         answer_bytes=_answer_bytes(case),

@@ -15,6 +15,7 @@ from loadlens.model.readings import CgroupMetrics, HostMetrics, ProcMetrics, Sig
 from loadlens.model.shapes import (
     AnswerSize,
     FailedAtOnce,
+    LetThrough,
     MemoryGrowth,
     SlowBursts,
     Slowdown,
@@ -527,6 +528,7 @@ class Step(Speaking):
     others_mean: float | None = None  # as `other_cores`, of all trials
     splits: tuple[LabelSplit, ...] = ()  # of the services' own metrics
     spacing: Spacing = field(default_factory=Spacing)  # of the load's answers; no gaps: not known
+    let_through: tuple[LetThrough, ...] = ()  # of each trial whose requests are known one by one
     spans: tuple[SpanRequests, ...] = ()  # those that take most time in all first
     loops: tuple[LoopWatch, ...] = ()  # of each process that has some at work; seen in one further trial
     calls: tuple[CallsWatch, ...] = ()  # to other programs, most under way first; empty: none, or not seen

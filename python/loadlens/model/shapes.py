@@ -43,6 +43,19 @@ class Spacing:
 
 
 @dataclass(frozen=True, slots=True)
+class LetThrough:
+    """The work of one load that was done early beyond the rate at which it settled, and whether it came in windows."""
+
+    rate_per_s: float  # in the last part
+    ahead: float  # requests beyond that rate
+    until_s: float  # from the begin of the load
+    deviation: float  # of `ahead`, if requests came at random
+    period_s: float | None  # of windows; none: requests do not come in windows
+    each: tuple[int, ...]  # requests of each whole window
+    silent: float  # share of the time between windows
+
+
+@dataclass(frozen=True, slots=True)
 class StandstillWatch:
     """One trial, looked through for standstills."""
 

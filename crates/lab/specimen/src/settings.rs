@@ -206,6 +206,12 @@ pub enum Op {
     Pace {
         /// Requests per second.
         rate: f64,
+        /// More that may come at once after a pause.
+        #[serde(default)]
+        burst: f64,
+        /// Let all of a window through at its begin; 0: each at its time.
+        #[serde(default)]
+        window_ms: u64,
     },
     /// Set the size of the answer.
     Answer {
@@ -441,7 +447,7 @@ impl Settings {
                 Op::Touch(touch) if touch.bytes < PAGE => {
                     note(format!("{} bytes are less than a page", touch.bytes));
                 }
-                Op::Limit { rate, .. } | Op::Pace { rate } if *rate <= 0.0 => {
+                Op::Limit { rate, .. } | Op::Pace { rate, .. } if *rate <= 0.0 => {
                     note(format!("a rate of {rate} admits no request"));
                 }
                 _ => {}

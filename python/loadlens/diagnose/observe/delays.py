@@ -71,7 +71,7 @@ def claim(facts: Facts, delay: Delay) -> Claim:
     top, places = delay.top, delay.places
     alone, rate = numbers.short(delay.alone), numbers.short(delay.rate)
     could = with_unit(1 / delay.alone.point, "1/s")
-    quota = _quota_rival(top)
+    quota = quota_rival(top)
     signals = [
         grading.stated(
             "limiter.rate",
@@ -98,7 +98,7 @@ def claim(facts: Facts, delay: Delay) -> Claim:
         quota,
         _accept_rival(top),
         _pause_rival(delay),
-        _bandwidth_rival(top),
+        bandwidth_rival(top),
         grading.generator_rival(top),
         grading.interference_rival(top, facts.cores),
     ]
@@ -132,7 +132,8 @@ def _one_user(delay: Delay) -> grading.Signal:
     return grading.stated("limiter.from", plateau <= 1, text=text, chip=f"from {users(plateau)} on")
 
 
-def _quota_rival(top: Step) -> Counter:
+def quota_rival(top: Step) -> Counter:
+    """Weigh a quota of CPU time, which delays by a clock as well."""
     name = "quota of CPU time"
     shares = [quota.throttled.point for quota in top.quotas if isinstance(quota.throttled, Estimate)]
     if shares:
@@ -164,7 +165,7 @@ def _pause_rival(delay: Delay) -> Counter:
     return grading.rival(name, text, True if gap_s * delay.rate.point <= GAPS else None)
 
 
-def _bandwidth_rival(top: Step) -> Counter:
+def bandwidth_rival(top: Step) -> Counter:
     """Weigh a full link: it delays the answer, a limiter delays a request before its answer begins."""
     name, share = "bandwidth", coming_share(top.received)
     if share is None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from loadlens.estimate import pauses, within_trial
+from loadlens.estimate import pauses, rate_limiter, within_trial
 from loadlens.estimate.interval import Bools, Floats, Insufficient, Ints
 from loadlens.estimate.interval_counts import IntervalCounts
 from loadlens.measure.figures import figure
@@ -22,7 +22,7 @@ from loadlens.measure.requests.kept import Requests, StepRows, counted, step_row
 from loadlens.measure.requests.log_rows import ANSWERED, is_thinned
 from loadlens.measure.source import StreamPlan, TrialSource
 from loadlens.model.counters import Counters
-from loadlens.model.shapes import Spacing, Took
+from loadlens.model.shapes import LetThrough, Spacing, Took
 from loadlens.model.trial import Outcome
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ class Rows:
     probe_due_s: Floats  # of all probes, ascending
     probe_took_s: Floats
     spacing: Spacing = field(default_factory=Spacing)  # of successes of the load
+    let_through: LetThrough | None = None  # from the begin of the load, warm-up included
     bursts: tuple[pauses.Bursts | None, ...] = ()  # of slow requests, of each step of the load
 
 
@@ -111,6 +112,7 @@ def _read(
         age_s=_age(in_part, stops),
         spacing=_spacing(np.sort(of.done_s[of.is_ok(begin, end) & (of.stream == load.index)])),
         steps=steps,
+        let_through=_let_through(of, load.index, end),
         bursts=tuple(_bursts(of, of.own(load, step.index, begin, end)) for step in load.steps),
         requests=partial(_again, samples, load, stops, (begin, end)),
         probe_due_s=of.due_s[probes],
@@ -142,6 +144,29 @@ def _spacing(done_s: Floats) -> Spacing:
     """Count the gaps between answers, ascending, and those shorter than half of the mean gap."""
     gaps = np.diff(done_s)
     return Spacing(int((gaps < gaps.mean() / 2).sum()), gaps.size) if gaps.size else Spacing(0, 0)
+
+
+def _let_through(of: _Columns, stream: int, end_s: float) -> LetThrough | None:
+    """Look at all successes of the load, from its first request on."""
+    own = (of.stream == stream) & (of.due_s >= 0)
+    if not own.any():
+        return None
+    begin_s = float(of.due_s[own].min())
+    done = np.sort(of.done_s[own & (of.outcome == int(Outcome.OK)) & (of.done_s <= end_s)]) - begin_s
+    late, windows = rate_limiter.settled(done, end_s - begin_s), rate_limiter.windows(done)
+    if late is None and windows is None:
+        return None
+    if late is None:
+        late = rate_limiter.Settled(done.size / (end_s - begin_s), 0.0, 0.0, np.inf)
+    return LetThrough(
+        late.rate_per_s,
+        late.ahead,
+        late.until_s,
+        late.deviation,
+        None if windows is None else windows.period_s,
+        () if windows is None else windows.sizes,
+        0.0 if windows is None else windows.silent,
+    )
 
 
 def _age(done_s: Floats, stops: pauses.Pauses) -> float:

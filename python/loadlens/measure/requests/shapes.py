@@ -13,7 +13,7 @@ from loadlens.measure.requests.log_rows import whole
 from loadlens.measure.requests.samples import Rows
 from loadlens.measure.trial import TrialMeasures
 from loadlens.model.readings import ScrapeMetrics
-from loadlens.model.shapes import Spacing, SparedRequests, Standstill, StandstillWatch
+from loadlens.model.shapes import LetThrough, Spacing, SparedRequests, Standstill, StandstillWatch
 from loadlens.signals.read.trial_series import SCRAPE
 
 
@@ -26,6 +26,12 @@ def spacing(case: CaseMeasures) -> Spacing:
     """Return how close answers of the load came to each other, in all trials whose rows are known."""
     parts = [trial.rows.spacing for trial in case.usable if isinstance(trial.rows, Rows)]
     return Spacing(sum(part.close for part in parts), sum(part.gaps for part in parts))
+
+
+def let_through(case: CaseMeasures) -> tuple[LetThrough, ...]:
+    """Return what each trial got done early beyond the rate at which it settled."""
+    rows = [trial.rows.let_through for trial in case.usable if isinstance(trial.rows, Rows)]
+    return tuple(each for each in rows if each is not None)
 
 
 def spared(case: CaseMeasures) -> SparedRequests | None:

@@ -222,7 +222,11 @@ impl Step {
                 Mutex::new(Bucket::new(*rate, *burst)),
                 refusal(*status, "too many requests"),
             ),
-            Op::Pace { rate } => Step::Pace(Mutex::new(Slots::new(*rate))),
+            Op::Pace {
+                rate,
+                burst,
+                window_ms,
+            } => Step::Pace(Mutex::new(Slots::new(*rate, *burst, window_ms * 1_000_000))),
             Op::Answer { bytes, spread } => Step::Answer(*bytes, *spread),
             Op::Fail { share, status } => Step::Fail(*share, refusal(*status, "failed")),
         })

@@ -34,22 +34,30 @@ impl Bucket {
 pub struct Slots {
     every_ns: u64,
     next_ns: u64,
+    early_ns: u64,
+    window_ns: u64,
 }
 
 impl Slots {
-    /// Slots at this rate.
-    pub fn new(rate_per_s: f64) -> Slots {
+    /// Slots at this rate; `burst` more pass at once after a pause, or all of a window at its begin.
+    pub fn new(rate_per_s: f64, burst: f64, window_ns: u64) -> Slots {
+        let every = 1e9 / rate_per_s;
         Slots {
-            every_ns: (1e9 / rate_per_s) as u64,
+            every_ns: every as u64,
             next_ns: 0,
+            early_ns: (burst * every) as u64,
+            window_ns: window_ns.max(1),
         }
     }
 
     /// Takes the next one; how long it is until then.
     pub fn take(&mut self, now_ns: u64) -> u64 {
-        let at = self.next_ns.max(now_ns);
+        let begin = |at: u64| at / self.window_ns * self.window_ns;
+        let at = self
+            .next_ns
+            .max(begin(now_ns.saturating_sub(self.early_ns)));
         self.next_ns = at + self.every_ns;
-        at - now_ns
+        begin(at).saturating_sub(now_ns)
     }
 }
 
@@ -71,11 +79,33 @@ mod tests {
 
     #[test]
     fn slots_are_equally_far_apart() {
-        let mut slots = Slots::new(200.0);
+        let mut slots = Slots::new(200.0, 0.0, 0);
 
         let waits: Vec<u64> = (0..3).map(|_| slots.take(1_000)).collect();
 
         assert_eq!(waits, [0, 5_000_000, 10_000_000]);
         assert_eq!(slots.take(99_000_000), 0);
+    }
+
+    #[test]
+    fn slots_with_a_burst_pass_it_at_once_after_a_pause() {
+        let mut slots = Slots::new(100.0, 20.0, 0);
+
+        let waits: Vec<u64> = (0..30).map(|_| slots.take(5_000_000_000)).collect();
+
+        // The one that is due and 20 more, then one each 10 ms.
+        assert_eq!(waits.iter().filter(|wait| **wait == 0).count(), 21);
+        assert_eq!(waits[29], 90_000_000);
+    }
+
+    #[test]
+    fn slots_of_a_window_pass_at_its_begin() {
+        let mut slots = Slots::new(10.0, 0.0, 500_000_000);
+
+        let waits: Vec<u64> = (0..12).map(|_| slots.take(7_000_000_000)).collect();
+
+        assert_eq!(waits[..5], [0; 5]);
+        assert_eq!(waits[5..10], [500_000_000; 5]);
+        assert_eq!(waits[10], 1_000_000_000);
     }
 }

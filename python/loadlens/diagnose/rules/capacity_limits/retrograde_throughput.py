@@ -14,7 +14,8 @@ successes). A generator that was late, or that fills the cores that it shares wi
 users take processor time from it. Time: a level loses as much in its later trials as the curve does with more
 users, or every repeated level gives less each time, as chance does in fewer than one of 20 runs. A level that
 loses less, or response times that grow within a trial, leave the finding probable. Time that other machines
-took at the highest load, if the fall without it is within 5 %.
+took at the highest load, if the fall without it is within 5 %. A limiter that delays
+(ratelimit.active), whose burst is what levels of few users did more.
 
 **Thresholds.** 5 % is the margin within which levels count as equal; against the best level alone one flat
 curve in eight would seem to fall, as the best is best by luck too. One in a hundred: several curves are
@@ -35,6 +36,7 @@ import numpy as np
 
 from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Lacking, Words, all_seen, assessing, naming_all, on_curve
+from loadlens.diagnose.observe import clocks
 from loadlens.diagnose.observe.curve_signals import BY_CHANCE, by_chance, gives_less_each_time
 from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.estimate.saturation import (
@@ -119,6 +121,7 @@ def claim(facts: Facts, fallen: Fallen) -> Claim:
         _shared(facts, fallen) if taken is None else grading.rival("shared cores", taken, False),
         grading.interference_rival(end, facts.cores),
         _stolen(fallen),
+        *_burst(facts, fallen),
     ]
 
     def texts(_: Grade) -> Words:
@@ -232,6 +235,16 @@ def _later(fallen: Fallen) -> Counter:
     if not repeated:
         return grading.rival(name, "no level of the plateau was run again later", None)
     return grading.rival(name, f"{words.users(repeated[0].load)} give the same in later trials", True)
+
+
+def _burst(facts: Facts, fallen: Fallen) -> list[Counter]:
+    """Return the rival of a limiter that delays: below its rate a level still lives on its burst."""
+    for clock in clocks.observe(facts):
+        if clock.curve is fallen.curve and all(clocks.is_burst(step, clock) for step in fallen.plateau):
+            much, rate = f"{clock.at_once:.0f}", with_unit(clock.rate.point, "1/s")
+            text = f"{much} requests at once, and then {rate} at every level, make it no more than this"
+            return [grading.rival("burst of a limiter", text, False)]
+    return []
 
 
 def _lost(step: Step) -> float:

@@ -6,7 +6,15 @@ it answers the rest with 429. More load brings no more successes, however much t
 **Needs.** At least 1 % of the requests answered with 429, and the same rate of successes, within 10 %, at
 every level with refusals: the refused share of an offered rate is then 1 - limit / offered.
 
-A limiter that delays instead is found where throughput has stopped growing while the service has little to
+A limiter that delays instead shows itself by its burst or its windows, on two levels at least. After a pause
+it lets its burst through and then keeps its rate: 5 requests or more, and 3 standard deviations, are done
+beyond the rate of the last 40 % of a trial, which is the same at every level within 10 %. Or it counts per
+window: as many requests come together at equal distances, whether few or many users wait, with none for 30 %
+of the time, and a request alone takes less than 0.3 of that distance. A buffer that takes so many in, before
+something slower that empties it, looks like a burst; so do requests some of which take long, which must be
+seen not to be: without load p99 is at most 3 times the mean.
+
+Without either it is found where throughput has stopped growing while the service has little to
 do, at no more than 0.7 / (time of a request without load): a lock with room for one request at a time admits
 one per that time. A single user is held back as much as many are. A limit above that rate looks like a lock
 and is not distinguished from one.
@@ -43,7 +51,7 @@ from dataclasses import dataclass
 
 from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, strongest
-from loadlens.diagnose.observe import delays, refusals
+from loadlens.diagnose.observe import clocks, delays, refusals
 from loadlens.estimate.interval import Interval
 from loadlens.estimate.rate_limiter import (
     EVEN,
@@ -64,6 +72,8 @@ EXPLAINS: tuple[str, ...] = (
     "downstream.serialised",
     "downstream.slow",
 )
+
+Delayed = clocks.Clock | delays.Delay
 
 TOO_MANY = 429
 SAME_RATE = 0.10  # between levels
@@ -121,7 +131,7 @@ class Limit:
         return Interval(most.point, max(0.0, most.point - GRAIN), None, float(most.samples), most.method)
 
 
-def observe(facts: Facts) -> Sequence[Limit | delays.Delay] | Lacking | Nothing:
+def observe(facts: Facts) -> Sequence[Limit | Delayed] | Lacking | Nothing:
     """Return the limit that levels with refusals show; without any, the curves that a limiter may delay."""
     steps = [(curve, step) for curve in facts.curves for step in curve.steps]
     if lack := refusals.lack([step for _, step in steps]):
@@ -129,7 +139,7 @@ def observe(facts: Facts) -> Sequence[Limit | delays.Delay] | Lacking | Nothing:
     levels = [level for curve, step in steps if (level := _level(curve, step)) is not None]
     if levels:
         return [Limit([level for level in levels if level.share.point >= DECIDES] or levels)]
-    return delays.observe(facts) or _not_seen(facts)
+    return clocks.observe(facts) or delays.observe(facts) or _not_seen(facts)
 
 
 def _level(curve: Curve, step: Step) -> Level | None:
@@ -151,8 +161,10 @@ def _not_seen(facts: Facts) -> Lacking | Nothing:
     return Nothing(f"{answers.text}{up_to}")
 
 
-def claim(facts: Facts, limit: Limit | delays.Delay) -> Claim:
+def claim(facts: Facts, limit: Limit | Delayed) -> Claim:
     """Compare the accepted rates of all levels, and the limit with others that would look the same."""
+    if isinstance(limit, clocks.Clock):
+        return clocks.claim(facts, limit)
     if isinstance(limit, delays.Delay):
         return delays.claim(facts, limit)
     best, lightest, levels, burst = limit.best, limit.lightest, limit.levels, limit.burst
@@ -276,9 +288,9 @@ def _at_once(limit: Limit) -> Counter:
     return grading.rival(name, text, True if under_way < FEWER * expected else None)
 
 
-def _silence(facts: Facts, observed: Sequence[Limit | delays.Delay]) -> str | Lacking:
+def _silence(facts: Facts, observed: Sequence[Limit | Delayed]) -> str | Lacking:
     limit = observed[0]
-    if isinstance(limit, delays.Delay):
+    if isinstance(limit, Delayed):
         unseen = _not_seen(facts)
         return unseen if isinstance(unseen, Lacking) else unseen.reason
     rival = grading.against([_overload(limit.lightest), _at_once(limit)])

@@ -1,0 +1,251 @@
+"""A limiter that delays, as its burst or its windows show it, for the rule `ratelimit.active`.
+
+A service works at one rate: what was sent is done a little later, and it is never ahead of that rate. A
+limiter that delays lets its burst through at once and then keeps its rate, after each pause again. One that
+counts per window lets all of a window through at its begin. Neither depends on how many users wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from loadlens.diagnose import grading
+from loadlens.diagnose.driver import Claim, Words, on_curve
+from loadlens.diagnose.observe import delays, waits
+from loadlens.estimate.interval import Interval
+from loadlens.model.facts import Curve, Facts, Step
+from loadlens.model.finding import Counter, Estimate, Grade
+from loadlens.model.shapes import LetThrough
+from loadlens.present.numbers import percent, with_unit
+from loadlens.present.words import users
+
+AHEAD = 3.0  # standard deviations, were requests to come at random
+LEAST_BURST = 5.0  # requests: fewer are a warm cache
+SAME = 0.10  # between levels: rates, periods
+SAME_SIZE = 0.15  # of windows, between levels
+LEVELS = 2
+BURSTS = 1.3  # of the burst as seen: a bucket refills between trials
+MORE_USERS = 1.5  # of the levels: who waits does not make the size of a window
+HAS_LINE = 0.8  # of the users at most are in one window: the others wait
+SHORT = 0.3  # of a window: what one request takes alone
+VARIED = 3.0  # times the mean: the p99 of a request without load
+WAITS_FOR_STORAGE = 0.05  # of the time
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Levels of a curve on which requests pass as a clock lets them."""
+
+    curve: Curve
+    levels: tuple[tuple[Step, LetThrough], ...]  # a trial of each, ascending by load
+    is_windows: bool
+
+    @property
+    def top(self) -> Step:
+        """The highest of these levels."""
+        return self.levels[-1][0]
+
+    @property
+    def rate(self) -> Interval:
+        """The rate at which they settled: the range over the levels."""
+        rates = self.rates
+        point = sum(rates) / len(rates)
+        return Interval(point, min(rates), max(rates), float(len(rates)), "range of the levels")
+
+    @property
+    def rates(self) -> list[float]:
+        """The rate of each level; where requests come in windows, that of whole ones."""
+        if self.is_windows:
+            return [_each(seen) / (seen.period_s or 1.0) for seen in self._seen]
+        return [seen.rate_per_s for seen in self._seen]
+
+    @property
+    def at_once(self) -> float:
+        """Requests that were let through at once, mean of the levels."""
+        if self.is_windows:
+            return sum(map(_each, self._seen)) / len(self.levels)
+        return sum(seen.ahead for seen in self._seen) / len(self.levels)
+
+    @property
+    def period_s(self) -> float:
+        """Time from window to window, mean of the levels."""
+        return sum(seen.period_s or 0.0 for seen in self._seen) / len(self.levels)
+
+    @property
+    def _seen(self) -> list[LetThrough]:
+        return [seen for _, seen in self.levels]
+
+
+def observe(facts: Facts) -> list[Clock]:
+    """Return the closed curves on which requests pass in windows or after a burst."""
+    clocks = []
+    for curve in facts.curves:
+        if curve.is_closed:
+            clock = _windows(facts, curve) or _burst(curve)
+            clocks += [] if clock is None else [clock]
+    return clocks
+
+
+def _burst(curve: Curve) -> Clock | None:
+    levels = tuple(
+        (step, seen)
+        for step in curve.steps
+        for seen in step.let_through[:1]
+        if seen.ahead >= max(LEAST_BURST, AHEAD * seen.deviation)
+    )
+    return Clock(curve, levels, is_windows=False) if len(levels) >= LEVELS else None
+
+
+def _windows(facts: Facts, curve: Curve) -> Clock | None:
+    levels = tuple(
+        (step, seen)
+        for step in curve.steps
+        for seen in step.let_through[:1]
+        if seen.period_s is not None
+        and _each(seen) <= HAS_LINE * step.load
+        and (alone := _alone_s(facts, step)) is not None
+        and alone <= SHORT * seen.period_s
+    )
+    if len(levels) < LEVELS or levels[-1][0].load < MORE_USERS * levels[0][0].load:
+        return None
+    return Clock(curve, levels, is_windows=True)
+
+
+def _each(seen: LetThrough) -> float:
+    return sum(seen.each) / len(seen.each)
+
+
+def _alone_s(facts: Facts, step: Step) -> float | None:
+    requests = {kind.request for kind in step.classes}
+    means = [kind.response.mean for kind in facts.unloaded if kind.request in requests]
+    return max((mean.point for mean in means if isinstance(mean, Estimate)), default=None)
+
+
+def spread(values: Sequence[float]) -> float:
+    """Return by how much the greatest of some values exceeds the least."""
+    return max(values) / min(values) - 1 if min(values) > 0 else float("inf")
+
+
+def is_burst(step: Step, clock: Clock) -> bool:
+    """True if what a level did beyond the rate of a limiter is no more than its burst."""
+    seconds = step.quality.seconds
+    if clock.is_windows or seconds is None or not isinstance(step.throughput, Estimate):
+        return False
+    return (step.throughput.point - clock.rate.point) * seconds <= BURSTS * clock.at_once
+
+
+def claim(facts: Facts, clock: Clock) -> Claim:
+    """Check that all levels settle at one rate, that the service is idle, and what else would look so."""
+    top, rate = clock.top, clock.rate
+    quota = delays.quota_rival(top)
+    signals = [
+        grading.stated(
+            "limiter.rate",
+            True,
+            text=f"throughput settles at {with_unit(rate.point, '1/s')}",
+            chip=f"lets through {with_unit(rate.point, '1/s')}",
+            value=rate,
+        ),
+        _at_once(clock),
+        _same(clock),
+        waits.cpu_signal(facts, clock.curve, top),
+        grading.stated("quota.none", quota.ruled_out, text=quota.text),
+    ]
+    rivals = [
+        _buffer_rival(facts, clock),
+        quota,
+        *_slow_now_and_then(facts, clock),
+        _storage_rival(top),
+        delays.bandwidth_rival(top),
+        grading.generator_rival(top),
+        grading.interference_rival(top, facts.cores),
+    ]
+
+    def words(_: Grade) -> Words:
+        much, limit = f"{clock.at_once:.0f}", with_unit(rate.point, "1/s")
+        statement = f"{limit} are let through, after {much} at once; what exceeds that is delayed"
+        if clock.is_windows:
+            period = with_unit(clock.period_s, "s")
+            statement = f"{much} requests are let through every {period}; who is later waits for the next"
+        lowest = clock.levels[0][0]
+        return Words(
+            statement=statement,
+            explanation=f"{users(lowest.load)} and {users(top.load)} get the same, while the service has "
+            "little to do.",
+            advice=f"Ask at most {limit}, or raise the limit; one that refuses instead makes clients pause.",
+            confirm=f"twice the limit: {with_unit(2 * rate.point, '1/s')}",
+            impact=_impact(facts, top),
+        )
+
+    return on_curve(clock.curve, signals, rivals, words)
+
+
+def _impact(facts: Facts, top: Step) -> float:
+    alone, response = _alone_s(facts, top), top.response.mean
+    return (
+        1 - (alone or 0.0) / response.point if isinstance(response, Estimate) and response.point > 0 else 0.0
+    )
+
+
+def _at_once(clock: Clock) -> grading.Signal:
+    at = ", ".join(f"{step.load:g}" for step, _ in clock.levels)
+    if not clock.is_windows:
+        ahead = ", ".join(f"{seen.ahead:.0f}" for _, seen in clock.levels)
+        text = f"at {at} users {ahead} more were done at first than at the rate afterwards"
+        return grading.stated("limiter.burst", True, text=text, chip=f"{clock.at_once:.0f} at once")
+    sizes, periods = [_each(seen) for _, seen in clock.levels], [s.period_s or 0.0 for _, s in clock.levels]
+    silent = min(seen.silent for _, seen in clock.levels)
+    period = with_unit(clock.period_s, "s")
+    text = (
+        f"at {at} users {', '.join(f'{size:.1f}' for size in sizes)} requests come together every {period}, "
+        f"with none for {percent(silent)} of the time"
+    )
+    passed = spread(sizes) <= SAME_SIZE and spread(periods) <= SAME
+    return grading.stated("limiter.window", passed, text=text, chip=f"every {period}")
+
+
+def _same(clock: Clock) -> grading.Signal:
+    rates = clock.rates
+    apart = spread(rates)
+    text = (
+        f"{with_unit(min(rates), '1/s')} to {with_unit(max(rates), '1/s')} on {len(rates)} levels "
+        f"({percent(apart)} apart, limit {percent(SAME)})"
+    )
+    return grading.stated("limiter.same", apart <= SAME, text=text, chip=f"same within {percent(apart)}")
+
+
+def _buffer_rival(facts: Facts, clock: Clock) -> Counter:
+    if clock.is_windows:
+        alone = with_unit(_alone_s(facts, clock.top) or 0.0, "s")
+        text = f"a request alone takes {alone}, as part of a batch it would take as long as one"
+        return grading.rival("work done in batches", text, True)
+    text = "a buffer that takes so many in, before what empties it at this rate, looks the same"
+    return grading.rival("buffer", text, None)
+
+
+def _slow_now_and_then(facts: Facts, clock: Clock) -> list[Counter]:
+    """Return the rival of a burst: some requests take long, and a load is fast until it has met them."""
+    if clock.is_windows:
+        return []
+    name = "requests that take long now and then"
+    requests = {kind.request for kind in clock.top.classes}
+    times = [(kind.response.mean, kind.response.p99) for kind in facts.unloaded if kind.request in requests]
+    longest = [
+        (p99.point / mean.point)
+        for mean, p99 in times
+        if isinstance(mean, Estimate) and isinstance(p99, Estimate)
+    ]
+    if len(longest) < len(requests):
+        return [grading.rival(name, "times without load are not known", None)]
+    text = f"without load p99 is {max(longest):.1f} times the mean (limit {VARIED:g})"
+    return [grading.rival(name, text, max(longest) <= VARIED)]
+
+
+def _storage_rival(top: Step) -> Counter:
+    name = "storage that takes writes in at first"
+    if top.storage is None or not isinstance(top.storage.waiting, Estimate):
+        return grading.rival(name, "storage was not watched", None)
+    share = top.storage.waiting.point
+    text = f"something waits for storage {percent(share)} of the time (limit {percent(WAITS_FOR_STORAGE)})"
+    return grading.rival(name, text, share < WAITS_FOR_STORAGE)
