@@ -44,7 +44,7 @@ class Spacing:
 
 @dataclass(frozen=True, slots=True)
 class LetThrough:
-    """The work of one load that was done early beyond the rate at which it settled, and whether it came in windows."""
+    """Requests of one load that were done beyond the rate at which it settled, and in windows."""
 
     rate_per_s: float  # in the last part
     ahead: float  # requests beyond that rate

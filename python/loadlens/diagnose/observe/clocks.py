@@ -16,7 +16,7 @@ from loadlens.diagnose.observe import delays, waits
 from loadlens.estimate.interval import Interval
 from loadlens.model.facts import Curve, Facts, Step
 from loadlens.model.finding import Counter, Estimate, Grade
-from loadlens.model.shapes import LetThrough
+from loadlens.model.shapes import LetThrough, SlowPath
 from loadlens.present.numbers import percent, with_unit
 from loadlens.present.words import users
 
@@ -27,9 +27,9 @@ SAME_SIZE = 0.15  # of windows, between levels
 LEVELS = 2
 BURSTS = 1.3  # of the burst as seen: a bucket refills between trials
 MORE_USERS = 1.5  # of the levels: who waits does not make the size of a window
-HAS_LINE = 0.8  # of the users at most are in one window: the others wait
+STOPPED = 0.5  # of the time between windows at most does the whole service stand still
 SHORT = 0.3  # of a window: what one request takes alone
-VARIED = 3.0  # times the mean: the p99 of a request without load
+VARIED = 0.3  # of a request's time, that slow ones add to it in the mean
 WAITS_FOR_STORAGE = 0.05  # of the time
 
 
@@ -103,7 +103,6 @@ def _windows(facts: Facts, curve: Curve) -> Clock | None:
         for step in curve.steps
         for seen in step.let_through[:1]
         if seen.period_s is not None
-        and _each(seen) <= HAS_LINE * step.load
         and (alone := _alone_s(facts, step)) is not None
         and alone <= SHORT * seen.period_s
     )
@@ -130,7 +129,7 @@ def spread(values: Sequence[float]) -> float:
 def is_burst(step: Step, clock: Clock) -> bool:
     """True if what a level did beyond the rate of a limiter is no more than its burst."""
     seconds = step.quality.seconds
-    if clock.is_windows or seconds is None or not isinstance(step.throughput, Estimate):
+    if seconds is None or not isinstance(step.throughput, Estimate):
         return False
     return (step.throughput.point - clock.rate.point) * seconds <= BURSTS * clock.at_once
 
@@ -155,7 +154,7 @@ def claim(facts: Facts, clock: Clock) -> Claim:
     rivals = [
         _buffer_rival(facts, clock),
         quota,
-        *_slow_now_and_then(facts, clock),
+        _pause_rival(clock) if clock.is_windows else _slow_now_and_then(clock),
         _storage_rival(top),
         delays.bandwidth_rival(top),
         grading.generator_rival(top),
@@ -224,22 +223,33 @@ def _buffer_rival(facts: Facts, clock: Clock) -> Counter:
     return grading.rival("buffer", text, None)
 
 
-def _slow_now_and_then(facts: Facts, clock: Clock) -> list[Counter]:
-    """Return the rival of a burst: some requests take long, and a load is fast until it has met them."""
-    if clock.is_windows:
-        return []
+def _slow_now_and_then(clock: Clock) -> Counter:
+    """Weigh some requests that take long: a load is fast until each user has met one."""
     name = "requests that take long now and then"
-    requests = {kind.request for kind in clock.top.classes}
-    times = [(kind.response.mean, kind.response.p99) for kind in facts.unloaded if kind.request in requests]
-    longest = [
-        (p99.point / mean.point)
-        for mean, p99 in times
-        if isinstance(mean, Estimate) and isinstance(p99, Estimate)
-    ]
-    if len(longest) < len(requests):
-        return [grading.rival(name, "times without load are not known", None)]
-    text = f"without load p99 is {max(longest):.1f} times the mean (limit {VARIED:g})"
-    return [grading.rival(name, text, max(longest) <= VARIED)]
+    if not clock.curve.slow_paths:
+        return grading.rival(name, "single requests were not looked at", None)
+    added = max(map(_added, clock.curve.slow_paths))
+    text = f"they add {percent(added)} to the time of a request (limit {percent(VARIED)})"
+    return grading.rival(name, text, added <= VARIED)
+
+
+def _added(path: SlowPath) -> float:
+    """Return the mean time that a slow path adds to a request, over the usual time."""
+    if not path.usual_s or not isinstance(path.weight, Estimate) or not isinstance(path.shift, Estimate):
+        return 0.0
+    return path.weight.point * path.shift.point / path.usual_s
+
+
+def _pause_rival(clock: Clock) -> Counter:
+    """Weigh a service that stands still between windows: then probes get no answer either."""
+    watches = [watch for step, _ in clock.levels for watch in step.standstills]
+    observed_s = sum(watch.seconds for watch in watches)
+    if observed_s <= 0:
+        return grading.rival("pauses", "standstills were not looked for", None)
+    stopped = sum(stop.end_s - stop.begin_s for watch in watches for stop in watch.stops) / observed_s
+    silent = min(seen.silent for _, seen in clock.levels)
+    text = f"all stands still {percent(stopped)} of the time"
+    return grading.rival("pauses", text, stopped <= STOPPED * silent)
 
 
 def _storage_rival(top: Step) -> Counter:

@@ -11,8 +11,8 @@ it lets its burst through and then keeps its rate: 5 requests or more, and 3 sta
 beyond the rate of the last 40 % of a trial, which is the same at every level within 10 %. Or it counts per
 window: as many requests come together at equal distances, whether few or many users wait, with none for 30 %
 of the time, and a request alone takes less than 0.3 of that distance. A buffer that takes so many in, before
-something slower that empties it, looks like a burst; so do requests some of which take long, which must be
-seen not to be: without load p99 is at most 3 times the mean.
+something slower that empties it, looks like a burst; so do requests some of which take long, unless these
+add at most 30 % to the mean time. Windows are excluded where the whole service stands still between them.
 
 Without either it is found where throughput has stopped growing while the service has little to
 do, at no more than 0.7 / (time of a request without load): a lock with room for one request at a time admits
