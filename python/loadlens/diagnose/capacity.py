@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from loadlens.diagnose.observe import clocks
 from loadlens.diagnose.rules.measurement import gen_bottleneck
 from loadlens.diagnose.rules.network import accept_drops
 from loadlens.measure.curve import Capacity, plateau_figure, plateau_steps
@@ -58,6 +59,8 @@ class CurveCapacity:
 def most_of(curve: Curve, capacity: Capacity, *, besides: Callable[[Step], float] = lambda _: 0.0) -> Most:
     """Return the capacity over the levels that are trials of it; a lower bound where clients were held back.
 
+    Where levels begin with a burst, it is the rate that they keep afterwards.
+
     Args:
         curve: The curve that reached it.
         capacity: The capacity as the curve shows it.
@@ -66,7 +69,7 @@ def most_of(curve: Curve, capacity: Capacity, *, besides: Callable[[Step], float
     plateau = _plateau(curve, capacity)
     why = _bound(plateau)
     steps = [step for step, kept in plateau if why or not kept]
-    figure = plateau_figure(curve, capacity, steps, extra=besides)
+    figure = clocks.settled_rate(curve) or plateau_figure(curve, capacity, steps, extra=besides)
     return Most(_at_least(figure, why) if why else figure, why)
 
 

@@ -141,6 +141,7 @@ class Settled:
     """The rate of one load when it had settled, and what was done before beyond it."""
 
     rate_per_s: float
+    requests: int  # that the rate stands on
     ahead: float  # requests beyond the rate, counted from the first one's due time
     until_s: float  # from there, where chance explains it least
     deviation: float  # requests, of `ahead`, if requests came at random
@@ -175,7 +176,7 @@ def settled(done_s: Floats, end_s: float) -> Settled | None:
     beyond = np.arange(1, early.size + 1) - expected
     deviation = np.sqrt(np.arange(1, early.size + 1) + expected**2 / late)
     most = int((beyond / deviation).argmax())
-    return Settled(rate, float(beyond[most]), float(early[most]), float(deviation[most]))
+    return Settled(rate, late, float(beyond[most]), float(early[most]), float(deviation[most]))
 
 
 def windows(done_s: Floats) -> Windows | None:

@@ -47,6 +47,7 @@ class LetThrough:
     """Requests of one load that were done beyond the rate at which it settled, and in windows."""
 
     rate_per_s: float  # in the last part
+    requests: int  # in it
     ahead: float  # requests beyond that rate
     until_s: float  # from the begin of the load
     deviation: float  # of `ahead`, if requests came at random

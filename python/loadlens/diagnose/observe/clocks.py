@@ -3,6 +3,7 @@
 A service works at one rate: what was sent is done a little later, and it is never ahead of that rate. A
 limiter that delays lets its burst through at once and then keeps its rate, after each pause again. One that
 counts per window lets all of a window through at its begin. Neither depends on how many users wait.
+A quota of CPU time does neither: the kernel grants it anew ten times a second and keeps no rest.
 """
 
 from __future__ import annotations
@@ -10,10 +11,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Words, on_curve
 from loadlens.diagnose.observe import delays, waits
-from loadlens.estimate.interval import Interval
+from loadlens.estimate.interval import Insufficient, Interval
+from loadlens.estimate.over_trials import over_trials
 from loadlens.model.facts import Curve, Facts, Step
 from loadlens.model.finding import Counter, Estimate, Grade
 from loadlens.model.shapes import LetThrough, SlowPath
@@ -48,17 +52,24 @@ class Clock:
 
     @property
     def rate(self) -> Interval:
-        """The rate at which they settled: the range over the levels."""
-        rates = self.rates
-        point = sum(rates) / len(rates)
-        return Interval(point, min(rates), max(rates), float(len(rates)), "range of the levels")
+        """The rate at which they settled, over all their trials."""
+        trials = [self._rate(seen) for step, _ in self.levels for seen in step.let_through if self._has(seen)]
+        made = over_trials(np.array(trials))
+        if isinstance(made, Insufficient):
+            return Interval(sum(trials) / len(trials), None, None, float(len(trials)), "mean of the levels")
+        return made
 
     @property
     def rates(self) -> list[float]:
-        """The rate of each level; where requests come in windows, that of whole ones."""
-        if self.is_windows:
-            return [_each(seen) / (seen.period_s or 1.0) for seen in self._seen]
-        return [seen.rate_per_s for seen in self._seen]
+        """The rate of each level."""
+        return [self._rate(seen) for seen in self._seen]
+
+    def _has(self, seen: LetThrough) -> bool:
+        return not self.is_windows or seen.period_s is not None
+
+    def _rate(self, seen: LetThrough) -> float:
+        """The rate at the end of a trial; where requests come in windows, that of whole ones."""
+        return _each(seen) / (seen.period_s or 1.0) if self.is_windows else seen.rate_per_s
 
     @property
     def at_once(self) -> float:
@@ -82,12 +93,13 @@ def observe(facts: Facts) -> list[Clock]:
     clocks = []
     for curve in facts.curves:
         if curve.is_closed:
-            clock = _windows(facts, curve) or _burst(curve)
+            clock = _windows(facts, curve) or burst_of(curve)
             clocks += [] if clock is None else [clock]
     return clocks
 
 
-def _burst(curve: Curve) -> Clock | None:
+def burst_of(curve: Curve) -> Clock | None:
+    """Return the levels on which more was done at first than at the rate afterwards; none: fewer than two."""
     levels = tuple(
         (step, seen)
         for step in curve.steps
@@ -134,10 +146,21 @@ def is_burst(step: Step, clock: Clock) -> bool:
     return (step.throughput.point - clock.rate.point) * seconds <= BURSTS * clock.at_once
 
 
+def settled_rate(curve: Curve) -> Estimate | None:
+    """Return the rate that all levels with a burst keep once it is spent; none: they agree on none."""
+    clock = burst_of(curve)
+    if clock is None or spread(clock.rates) > SAME:
+        return None
+    rate = clock.rate
+    trials = [seen for step, _ in clock.levels for seen in step.let_through]
+    requests = sum(seen.requests for seen in trials)
+    method = f"{rate.method}, each after its burst"
+    return Estimate("capacity", "1/s", rate.point, rate.low, rate.high, len(trials), requests, method)
+
+
 def claim(facts: Facts, clock: Clock) -> Claim:
     """Check that all levels settle at one rate, that the service is idle, and what else would look so."""
     top, rate = clock.top, clock.rate
-    quota = delays.quota_rival(top)
     signals = [
         grading.stated(
             "limiter.rate",
@@ -149,11 +172,10 @@ def claim(facts: Facts, clock: Clock) -> Claim:
         _at_once(clock),
         _same(clock),
         waits.cpu_signal(facts, clock.curve, top),
-        grading.stated("quota.none", quota.ruled_out, text=quota.text),
     ]
     rivals = [
         _buffer_rival(facts, clock),
-        quota,
+        delays.quota_rival(top),
         _pause_rival(clock) if clock.is_windows else _slow_now_and_then(clock),
         _storage_rival(top),
         delays.bandwidth_rival(top),

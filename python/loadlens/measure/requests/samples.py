@@ -157,9 +157,10 @@ def _let_through(of: _Columns, stream: int, end_s: float) -> LetThrough | None:
     if late is None and windows is None:
         return None
     if late is None:
-        late = rate_limiter.Settled(done.size / (end_s - begin_s), 0.0, 0.0, np.inf)
+        late = rate_limiter.Settled(done.size / (end_s - begin_s), done.size, 0.0, 0.0, np.inf)
     return LetThrough(
         late.rate_per_s,
+        late.requests,
         late.ahead,
         late.until_s,
         late.deviation,
