@@ -4,8 +4,9 @@ A thread is *at work* if its innermost own code is not where threads also are wi
 out pools that wait for work, event loops that wait for events, and timers of the service. Where a fifth of
 the threads at work or more wait for the same lock, pool or semaphore, two places are shown: where they wait,
 and where most of the others are, who may have it. Else the place is shown that holds most of the threads at
-work. If the limit is CPU time, the place is shown that holds most of the samples on a CPU. A place is a line;
-code that computes is one place per function, because it moves from line to line.
+work; where none does, that of each process which has one, else that with most of the samples on a CPU. If the
+limit is CPU time, the place is shown that holds most of the samples on a CPU. A place is a line; code that
+computes is one place per function, because it moves from line to line.
 
 Nothing is named on fewer than `FEWEST` samples or `FEWEST_MOMENTS` moments, if no more than half of the
 samples are there beyond chance, or if threads at work come and go: then the limit is not where they are.
@@ -37,6 +38,9 @@ LINE_SHARE: Final = 0.05  # of a function's samples: other lines are left out of
 ALIKE: Final = 0.8  # of the samples of a place, from which a library's function or a wait is said of it
 IN_LINE: Final = 0.2  # of the threads at work, from which those who wait for the same are named first
 FULL: Final = 0.75  # mean number of threads at work over the highest: as many as there can be
+RUNS: Final = 0.5  # threads on a CPU at a moment, from which it is said where they compute
+MOST_PLACES: Final = 2
+MOST_CALLERS: Final = 8
 UNREAD: Final = 0.1  # of the samples on a CPU, from which a process without frames is named
 PROCESSOR, WAITING = "processor", "waiting"  # rooms of the rules on what the service itself is full of
 
@@ -165,6 +169,7 @@ class _Level:
             return
         there = _majority(self._work, len(self._work)) if self._is_full() else ()
         if not there:
+            yield from self._of_processes() or self._of_processors()
             return
         yield self._place("works", there, len(self._work))
         if _wait_of(there) in ("lock", "file lock"):
@@ -172,6 +177,24 @@ class _Level:
             others = _majority(rest, len(rest))
             if others:
                 yield self._place("holds", others, len(rest))
+
+    def _of_processes(self) -> list[CodePlace]:
+        """Return the place of each process that has one: a service and what it calls wait in own lines."""
+        if not self._is_full():
+            return []
+        places = {}
+        for pid in {at.sample.pid for at in self._work}:
+            own = [at for at in self._work if at.sample.pid == pid]
+            if there := _majority(own, len(own)):
+                places[there[0].place] = self._place("works", there, len(own))
+        return sorted(places.values(), key=lambda place: -place.samples)[:MOST_PLACES]
+
+    def _of_processors(self) -> list[CodePlace]:
+        """Return the place with most of the samples on a CPU, if a thread runs half of the time or more."""
+        on_cpu = [s for s in self._loaded if s.is_running]
+        there = _majority([at for at in self._work if at.sample.is_running], len(on_cpu))
+        runs = sum(1 / self._moments[s.pid] for s in on_cpu if s.pid in self._moments)
+        return [self._place("computes", there, len(on_cpu))] if there and runs >= RUNS else []
 
     def _of_line(self, line: thread_places.Line) -> Iterator[CodePlace]:
         """Yield where most of those wait that wait for the same, and where most are that may have it."""
@@ -270,11 +293,21 @@ class _Level:
             function=own.function,
             call=call,
             caller=caller,
+            path=self._path(there),
             source=self._sources.get((own.file, line), "") if len(shown) == 1 else "",
             samples=len(there),
             of_samples=of_samples,
             text=text,
         )
+
+    def _path(self, there: Sequence[At]) -> tuple[str, ...]:
+        """Return the own functions that most often lead to a place, outermost first, without its own."""
+        stacks = Counter(
+            tuple(frame for frame in at.sample.stack[: at.depth] if frame.is_own and frame.function != MAIN)
+            for at in there
+        )
+        frames = stacks.most_common(1)[0][0][-MOST_CALLERS:]
+        return tuple(self._named(frame.function, frame.file, frame.line) for frame in frames)
 
     def _who(
         self,

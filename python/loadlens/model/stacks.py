@@ -117,6 +117,7 @@ class CodePlace:
     function: str
     call: str  # function of a library that it is in; empty: none
     caller: str  # own function that called it, with file and line; empty: none
+    path: tuple[str, ...]  # own functions that lead there, likewise, outermost first; the caller is the last
     source: str  # text of the line; empty: not read
     samples: int
     of_samples: int
@@ -133,8 +134,15 @@ class CodeEvidence:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Each place with its line of source below it; else the reason why none is named."""
-        named = [(place.text, f"> {place.source}" if place.source else "") for place in self.places]
+        """Each place with its line of source and what leads there below it; else why none is named."""
+        named = [
+            (
+                place.text,
+                f"> {place.source}" if place.source else "",
+                f"through {', '.join(place.path[:-1])}" if place.path[:-1] else "",
+            )
+            for place in self.places
+        ]
         return tuple(line for lines in named for line in lines if line) or self._none
 
     @property

@@ -88,6 +88,33 @@ def test_a_pool_that_sleeps_in_one_line_is_named_by_it() -> None:
     assert place.source == "time.sleep(0.1)"
 
 
+def test_a_service_and_the_program_that_it_calls_each_have_a_line() -> None:
+    asks, answers = working(own("ask", 23), wait="socket"), working(own("answer", 30), wait="timer")
+    stacks = sampled(lambda moment, thread: asks if thread < 4 else answers, 8)
+    samples = tuple(replace(s, pid=8 if s.tid >= 4 else 7) for s in stacks.samples)
+
+    places = evidence(replace(stacks, samples=samples)).places
+
+    assert {(place.function, place.line, place.samples, place.of_samples) for place in places} == {
+        ("ask", 23, 4 * MOMENTS, 4 * MOMENTS),
+        ("answer", 30, 4 * MOMENTS, 4 * MOMENTS),
+    }
+
+
+@pytest.mark.parametrize(("computes", "named"), [(8, ["match"]), (2, [])])
+def test_where_threads_come_and_go_the_place_that_computes_is_named(computes: int, named: list[str]) -> None:
+    running = working(own("screen", 54), own("match", 12))
+
+    def loaded(moment: int, thread: int) -> State:
+        if thread == moment % 8:  # one at a time, on its core for so many of ten moments
+            return running if moment % 10 < computes else AT_REST
+        return working(own("read", 30), wait="timer") if moment % 4 == 0 else AT_REST
+
+    places = evidence(sampled(loaded, 8)).places
+
+    assert [(place.kind, place.function) for place in places] == [("computes", name) for name in named]
+
+
 def test_the_call_of_a_library_and_the_caller_are_named_with_the_line() -> None:
     library = Frame("get", "requests.api", "/lib/requests/api.py", 73)
     deeper = Frame("recv_into", "socket", "/lib/socket.py", 706)
