@@ -13,9 +13,10 @@ that wait for a lock in the service's own code before a load and throughout it a
 as the stuck.
 
 **Ruled out by.** A generator that came late. As many drops of new connections as stuck users: they may not be
-connected at all. Where fewer than 20 requests were sent later and answered, the service may only have paused
-at the end. That these requests take far longer than others by nature cannot be excluded from outside, so the
-finding is never more than probable.
+connected at all. Half as many calls or more under way to one program, each for a tenth of that time or more,
+if it is asked so often meanwhile that it would have answered each: they wait in a line there. Where fewer than
+20 requests were sent later and answered, the service may only have paused at the end. That these requests take
+far longer than others by nature cannot be excluded from outside, so the finding is never more than probable.
 
 **Thresholds.** Three times: a request that waits in a line behind others is answered within the time of the
 longest. 1 s: below, a slow path of few requests looks the same. 20: with so many answered since, the service
@@ -35,7 +36,7 @@ from dataclasses import dataclass
 from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, on_curve, strongest
 from loadlens.model.facts import Curve, EndedLevel, Facts, Jam, Step, StuckWatch
-from loadlens.model.finding import Counter, Grade
+from loadlens.model.finding import Counter, Estimate, Grade
 from loadlens.present import load_text, numbers, words
 
 ID = "requests.stuck"
@@ -45,6 +46,8 @@ EXPLAINS: tuple[str, ...] = ("fairness.starvation",)
 LEAST_SHARE = 0.01  # of the users
 JAMS = 2  # one may be chance, such as a restart of what it calls
 MOST_PLACES = 2  # of those where threads are locked
+IN_CALLS = 0.5  # of the stuck, that are in calls to one program
+LONG = 0.1  # of the time that they wait at least: a call
 SERVED = 20  # answers since: the service did not stand still
 
 
@@ -132,6 +135,7 @@ def claim(facts: Facts, stuck: StuckUsers | Jammed) -> Claim:
         _pause_rival(watch),
         grading.rival("requests that take longer by nature", by_nature, None if locked is None else True),
         *_dropped_rivals(stuck.mean, step),
+        *_calls_rivals(stuck.mean, watch, step),
         grading.generator_rival(step),
     ]
 
@@ -212,6 +216,20 @@ def _dropped_rivals(stuck: float, step: Step) -> Iterator[Counter]:
         drops /= max(1, step.trials)
         text = f"{drops:,.3g} drops of new connections in a trial"
         yield grading.rival("connections that were dropped", text, drops < stuck)
+
+
+def _calls_rivals(stuck: float, watch: StuckWatch, step: Step) -> Iterator[Counter]:
+    """Weigh calls that others work off one after the other: who is at the end of that line waits for long."""
+    if not isinstance(step.throughput, Estimate):
+        return
+    for calls in step.calls:
+        there = calls.under_way.mean
+        rate = calls.per_request * step.throughput.point
+        if isinstance(there, Estimate) and there.point >= max(IN_CALLS * stuck, LONG * rate * watch.age_s):
+            asked = f"{numbers.with_unit(rate, '1/s')} are made"
+            text = f"{there.point:.3g} calls to {calls.to} are under way, and {asked}"
+            is_line = rate * watch.age_s >= stuck
+            yield grading.rival("a line before what it calls", text, False if is_line else None)
 
 
 assess = assessing(ID, TITLE, observe, claim, choose=strongest)
