@@ -12,11 +12,12 @@ at one moment, after waiting for as long themselves. Failures with no success be
 that wait for a lock in the service's own code before a load and throughout it are named, if they are as many
 as the stuck.
 
-**Ruled out by.** A generator that came late. As many drops of new connections as stuck users: they may not be
-connected at all. Half as many calls or more under way to one program, each for a tenth of that time or more,
-if it is asked so often meanwhile that it would have answered each: they wait in a line there. Where fewer than
-20 requests were sent later and answered, the service may only have paused at the end. That these requests take
-far longer than others by nature cannot be excluded from outside, so the finding is never more than probable.
+**Ruled out by.** A generator that came late. As many drops of new connections as stuck users: they may not
+be connected at all. Half as many calls or more under way to one program, each for a tenth of that time or
+more, if it is asked so often meanwhile that it would have answered each: they wait in a line there. Where
+fewer than 20 requests were sent later and answered, the service may only have paused at the end. That these
+requests take far longer than others by nature cannot be excluded from outside, so the finding is never more
+than probable.
 
 **Thresholds.** Three times: a request that waits in a line behind others is answered within the time of the
 longest. 1 s: below, a slow path of few requests looks the same. 20: with so many answered since, the service
