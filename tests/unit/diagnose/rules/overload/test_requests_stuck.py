@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 from loadlens.diagnose.rules.overload.requests_stuck import assess
-from loadlens.model.facts import Curve, Jam, KernelWatch, Locked, StuckWatch
+from loadlens.model.facts import CallsWatch, Curve, Jam, KernelWatch, Locked, StuckWatch
 from loadlens.model.finding import Absent, Finding, Grade, NotAssessed
 from tests.unit.diagnose.build import curve, facts, generator, step
+from tests.unit.diagnose.waiting import gauge
 
 
 def level(users: float, *counts: int, since: int = 500) -> Curve:
@@ -71,6 +72,25 @@ def test_users_whose_connections_were_dropped_are_not_stuck(drops: float, kind: 
     steps = (built.steps[0], replace(built.steps[1], kernel=kernel))
 
     assert isinstance(assess(facts(replace(built, steps=steps))), kind)
+
+
+@pytest.mark.parametrize(
+    ("under_way", "per_request", "kind"),
+    [
+        (8.0, 0.01, Absent),  # 6/s end there, each after 1.3 s: in 2.5 s 15 would
+        (8.0, 0.005, Finding),  # 3/s: 8 of 10 at most would be answered in that time
+        (4.0, 0.01, Finding),  # most of the stuck are elsewhere
+        (8.0, 1.0, Finding),  # 600/s of 13 ms each: nobody waits long there
+    ],
+)
+def test_users_in_a_line_before_what_is_called_are_not_stuck(
+    under_way: float, per_request: float, kind: type
+) -> None:
+    stuck = level(16, 10, 10)
+    calls = CallsWatch("db:5432", gauge("calls to db:5432", under_way), per_request, 8.0)
+    top = replace(stuck.steps[1], calls=(calls,))
+
+    assert isinstance(assess(facts(replace(stuck, steps=(stuck.steps[0], top)))), kind)
 
 
 def test_a_late_generator_removes_it() -> None:
