@@ -13,10 +13,15 @@ _CLOSE: Final = "close each { and ["
 _FAULTS: Final = (
     ("tab", "a tab", "indent with spaces"),
     ("character U+", "", "remove it"),
+    ("valid YAML whitespace", "a tab after a colon", "write a blank in its place"),
     ("flow mapping", "expected ',' or '}'", _CLOSE),
     ("flow sequence", "expected ',' or ']'", _CLOSE),
     ("recursion", "nested more than 250 deep", _CLOSE),
-    ("anchor", "an alias names no anchor above it", "write &NAME before the value that *NAME repeats"),
+    (
+        "unknown anchor",
+        "an alias names no anchor above it",
+        "write &NAME before the value that *NAME repeats",
+    ),
     ("end of stream", "a quote is not closed", "close it"),
     ("Unicode character escape", "half a character as an escape", "write the character itself"),
     ("escape", "an unknown escape", "use single quotes, in which a backslash is a backslash"),
@@ -93,6 +98,9 @@ def _whole_block(event: Event, text: str, last: int) -> Event:
     """
     if event.end == len(text) and not text.endswith("\n"):
         event = event._replace(text=event.text.removesuffix("\n"))
+    last_line = text.rfind("\n", event.begin, event.end) + 1
+    if last_line and not text[last_line : event.end].strip():  # the indentation of what follows
+        event = event._replace(end=last_line)
     if event.anchor or event.tag is not None:
         return event
     lines = text[last : event.begin].rstrip().split("\n")

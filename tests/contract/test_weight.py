@@ -12,7 +12,7 @@ from tests import records
 
 from loadlens.record import create_run
 
-HEAVY = {"numpy", "scipy", "polars", "altair", "vl_convert", "pydantic", "httpx", "ruamel"}
+HEAVY = {"numpy", "scipy", "polars", "altair", "vl_convert", "pydantic", "httpx"}
 
 
 def whole_names_after(code: str) -> set[str]:
@@ -89,7 +89,7 @@ def test_a_load_in_the_layout_or_by_the_hand_of_another_tool_loads_nothing_heavy
 
 
 # What a verb works with once its input is accepted; each takes longer to load than the command line itself.
-OF_WORK = HEAVY - {"ruamel"} | {
+OF_WORK = HEAVY | {
     "loadlens.measure", "loadlens.run.external", "loadlens.search", "loadlens.testbed",
 }  # fmt: skip
 CLOSED = "http://127.0.0.1:1/"

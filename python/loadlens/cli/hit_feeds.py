@@ -16,7 +16,7 @@ PICKS = ("shared", "unique", "random", "user")
 
 # A part of what is wrong with a feed, and what to try.
 _HINTS: Final = (
-    ("quote", "close it; a quote within a cell is written twice, in a cell in quotes"),
+    ("a quote is not closed", "close it; a quote within a cell is written twice, in a cell in quotes"),
     ("UTF-8", "save the file as UTF-8"),
     ("is empty", "a first line such as id,name"),
 )

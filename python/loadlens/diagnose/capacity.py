@@ -69,7 +69,7 @@ def most_of(curve: Curve, capacity: Capacity, *, besides: Callable[[Step], float
     plateau = _plateau(curve, capacity)
     why = _bound(plateau)
     steps = [step for step, kept in plateau if why or not kept]
-    figure = clocks.settled_rate(curve) or plateau_figure(curve, capacity, steps, extra=besides)
+    figure = clocks.settled_rate(curve, besides) or plateau_figure(curve, capacity, steps, extra=besides)
     return Most(_at_least(figure, why) if why else figure, why)
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from loadlens.credentials import Hiding
 from loadlens.draft import METHODS, Request, path_of, without_secrets
-from loadlens.draft.write import MODELINE, SCHEMA_FILE, literal, quoted
+from loadlens.draft.write import MODELINE, SCHEMA_FILE, as_json, literal, quoted
 from loadlens.errors import UsageError
 from loadlens.model.workload import KEPT_ROWS, Check, Feed, Scenario, Step, Target
 
@@ -159,7 +159,7 @@ def _lines(content: Mapping[str, Any] | Iterable[Any], indent: str = "") -> Iter
     """A mapping or list in block style; within each, what is empty stands on one line."""
     pairs = content.items() if isinstance(content, Mapping) else (("", item) for item in content)
     for key, value in pairs:
-        head = f"{indent}{quoted(str(key))}:" if isinstance(content, Mapping) else f"{indent}-"
+        head = f"{indent}{_leaf(str(key))}:" if isinstance(content, Mapping) else f"{indent}-"
         if isinstance(value, Mapping | list | tuple) and value:
             nested = list(_lines(value, indent + "  "))
             if isinstance(content, Mapping):
@@ -175,4 +175,4 @@ def _leaf(value: object) -> str:
     """A scalar or what is empty; text that would be read as anything else is quoted."""
     if isinstance(value, str) and re.fullmatch(r"[A-Za-z/$]", value[:1]):
         return quoted(value)
-    return json.dumps(value, ensure_ascii=False)
+    return as_json(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -20,7 +20,7 @@ _OF_FORMAT: Final = {
     "email": "a@b.example",
 }
 _DEEPEST: Final = 6
-_MOST_NODES: Final = 5_000_000  # after every alias is expanded
+_MOST_NODES: Final = 1_000_000  # after every alias is expanded
 
 
 def read(text: str, source: str, base: str | None) -> Draft:
@@ -72,9 +72,12 @@ def _read(text: str, source: str) -> object:
         faults = Faults()
         tree = yaml_tree.load(text.encode(), source, faults, len(text) * 4, _MOST_NODES)
     if tree is not None:
-        return _plain(tree)
+        try:
+            return _plain(tree)
+        except RecursionError:
+            raise UsageError("nested too deep", where=source) from None
     fault = faults.first()
-    raise UsageError(f"neither JSON nor {fault.message}", where=fault.where, hint=fault.hint)
+    raise UsageError(f"neither JSON nor YAML that can be read: {fault.message}", where=fault.where)
 
 
 def _plain(node: Node) -> Any:

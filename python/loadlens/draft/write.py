@@ -109,6 +109,11 @@ def quoted(text: str) -> str:
         _PLAIN.fullmatch(text) and text.lower() not in _WORDS and not re.search(r":( |$)", text)
     ):
         return text
+    return as_json(text)
+
+
+def as_json(text: str) -> str:
+    """A scalar in double quotes."""
     # NEL, LS and PS are line breaks of YAML 1.1, and DEL and C1 are not printable.
     return re.sub(
         "[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]",

@@ -19,6 +19,8 @@ LEAST_REFUSED = 0.01
 EVEN = 0.2  # index of dispersion of accepted counts: a limiter lets them through evenly
 FEWEST_INTERVALS = 8
 LATE = 0.4  # of a load, at its end: there the rate has settled
+EARLY = 0.3  # of a load, at its begin: a burst is over by then, while what slows down all along is not
+CHANCE = 3.0  # standard deviations, between a burst and the last part
 FEWEST_LATE = 30  # requests: their rate is known to 18 % by chance
 FEWEST_BEGINS = 3  # two distances between windows
 TOGETHER = 2.0  # requests in a window, on average: one at a time keeps time without any clock
@@ -142,7 +144,7 @@ class Settled:
 
     rate_per_s: float
     requests: int  # that the rate stands on
-    ahead: float  # requests beyond the rate, counted from the first one's due time
+    ahead: float  # requests beyond the rate, from the first one's due time; 0: it does not settle early
     until_s: float  # from there, where chance explains it least
     deviation: float  # requests, of `ahead`, if requests came at random
 
@@ -160,7 +162,7 @@ def settled(done_s: Floats, end_s: float) -> Settled | None:
     """Compare what was done early with the rate of the last part; none: too few requests.
 
     A service that does its work at one rate is never ahead of it: requests that are sent at 0 come after
-    they were served.
+    they were served. One that becomes slower all along is no burst: the rate must be flat after it.
 
     Args:
         done_s: When requests ended, ascending, from the first one's due time, shape (requests,).
@@ -176,7 +178,10 @@ def settled(done_s: Floats, end_s: float) -> Settled | None:
     beyond = np.arange(1, early.size + 1) - expected
     deviation = np.sqrt(np.arange(1, early.size + 1) + expected**2 / late)
     most = int((beyond / deviation).argmax())
-    return Settled(rate, late, float(beyond[most]), float(early[most]), float(deviation[most]))
+    until_s = float(early[most])
+    after, wanted = early.size - (most + 1), rate * (begin_s - until_s)
+    is_flat = until_s <= EARLY * end_s and abs(after - wanted) <= CHANCE * np.sqrt(wanted + wanted**2 / late)
+    return Settled(rate, late, float(beyond[most]) if is_flat else 0.0, until_s, float(deviation[most]))
 
 
 def windows(done_s: Floats) -> Windows | None:

@@ -66,8 +66,12 @@ def without_credentials(text: str, hiding: Hiding) -> str:
             continue
         written = text[each.begin : each.end]
         # The lines of what follows stay the same.
-        anchor = "".join(re.findall(r"^&\S+ ", written))
-        new = anchor + json.dumps(value, ensure_ascii=False) + "\n" * written.count("\n")
+        anchor = re.match(r"&\S+(?=\s)", written)
+        new = (
+            ("" if anchor is None else f"{anchor[0]} ")
+            + json.dumps(value, ensure_ascii=False)
+            + "\n" * written.count("\n")
+        )
         parts += [_without_comments(text[last : each.begin], hiding), new]
         last = each.end
     return "".join((*parts, _without_comments(text[last:], hiding)))
@@ -90,7 +94,10 @@ def _scalars(text: str) -> Iterator[_Scalar]:
     keys: list[str] = []  # of the mappings that are open
     opened: list[bool] = []  # of each open collection: true for a mapping
     is_key = False
+    anchored: dict[int, str] = {}
     for event in events(text):
+        if event.anchor and event.kind == "scalar":
+            anchored[event.anchor] = event.text
         match event.kind:
             case "map" | "list":
                 opened.append(event.kind == "map")
@@ -101,14 +108,14 @@ def _scalars(text: str) -> Iterator[_Scalar]:
                 if is_key and keys:
                     keys.pop()
             case "scalar" | "alias" if is_key:
-                keys.append(event.text)
+                keys.append(event.text if event.kind == "scalar" else anchored.get(event.anchor, ""))
                 is_key = False
             case "scalar" | "alias":
                 yield _Scalar(
                     begin=event.begin,
                     end=event.end,
                     value=event.text,
-                    keys=tuple(keys),
+                    keys=tuple(key for key in keys if key != "<<"),
                     anchor=event.anchor,
                     is_alias=event.kind == "alias",
                     is_item=bool(opened) and not opened[-1],

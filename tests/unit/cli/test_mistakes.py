@@ -380,10 +380,9 @@ def test_a_refusal_loads_nothing_that_it_does_not_need(tmp_path: Path) -> None:
     assert len(done.stdout.splitlines()) == len(typed)
 
 
-def test_the_command_line_itself_loads_no_yaml(tmp_path: Path) -> None:
-    code = (
-        "import sys\nimport loadlens.cli\nprint([name for name in sys.modules if name.startswith('ruamel')])"
-    )
+def test_the_command_line_itself_loads_no_engine(tmp_path: Path) -> None:
+    begins = ("loadlens._engine", "loadlens.yaml")
+    code = f"import sys\nimport loadlens.cli\nprint([n for n in sys.modules if n.startswith({begins})])"
 
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=True

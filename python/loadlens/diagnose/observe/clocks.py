@@ -8,7 +8,8 @@ A quota of CPU time does neither: the kernel grants it anew ten times a second a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,8 +17,10 @@ import numpy as np
 from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Words, on_curve
 from loadlens.diagnose.observe import delays, waits
-from loadlens.estimate.interval import Insufficient, Interval
+from loadlens.estimate.distributions import normal_tail_quantile
+from loadlens.estimate.interval import Interval
 from loadlens.estimate.over_trials import over_trials
+from loadlens.measure.thresholds import FEW_FAIL
 from loadlens.model.facts import Curve, Facts, Step
 from loadlens.model.finding import Counter, Estimate, Grade
 from loadlens.model.shapes import LetThrough, SlowPath
@@ -52,12 +55,19 @@ class Clock:
 
     @property
     def rate(self) -> Interval:
-        """The rate at which they settled, over all their trials."""
+        """The rate at which they settled, over all trials; of fewer than three with the chance of a count."""
         trials = [self._rate(seen) for step, _ in self.levels for seen in step.let_through if self._has(seen)]
         made = over_trials(np.array(trials))
-        if isinstance(made, Insufficient):
-            return Interval(sum(trials) / len(trials), None, None, float(len(trials)), "mean of the levels")
-        return made
+        if isinstance(made, Interval):
+            return made
+        point, requests = sum(trials) / len(trials), sum(seen.requests for seen in self._seen)
+        half = normal_tail_quantile(0.025) * point / math.sqrt(requests)
+        return Interval(point, point - half, point + half, float(requests), "counts, as if independent")
+
+    @property
+    def is_one_rate(self) -> bool:
+        """True if the levels settle at the same rate."""
+        return spread(self.rates) <= SAME
 
     @property
     def rates(self) -> list[float]:
@@ -89,20 +99,24 @@ class Clock:
 
 
 def observe(facts: Facts) -> list[Clock]:
-    """Return the closed curves on which requests pass in windows or after a burst."""
-    clocks = []
-    for curve in facts.curves:
-        if curve.is_closed:
-            clock = _windows(facts, curve) or burst_of(curve)
-            clocks += [] if clock is None else [clock]
-    return clocks
+    """Return the closed curves on which requests pass in windows or after a burst.
+
+    Users who pause all ask at the begin of a load, and are ahead of their rate by their number.
+    """
+    return [
+        clock
+        for curve in facts.curves
+        if curve.is_closed and curve.think_s == 0
+        for clock in (_windows(facts, curve), burst_of(curve))
+        if clock is not None
+    ]
 
 
 def burst_of(curve: Curve) -> Clock | None:
     """Return the levels on which more was done at first than at the rate afterwards; none: fewer than two."""
     levels = tuple(
         (step, seen)
-        for step in curve.steps
+        for step in _sound(curve)
         for seen in step.let_through[:1]
         if seen.ahead >= max(LEAST_BURST, AHEAD * seen.deviation)
     )
@@ -112,7 +126,7 @@ def burst_of(curve: Curve) -> Clock | None:
 def _windows(facts: Facts, curve: Curve) -> Clock | None:
     levels = tuple(
         (step, seen)
-        for step in curve.steps
+        for step in _sound(curve)
         for seen in step.let_through[:1]
         if seen.period_s is not None
         and (alone := _alone_s(facts, step)) is not None
@@ -121,6 +135,13 @@ def _windows(facts: Facts, curve: Curve) -> Clock | None:
     if len(levels) < LEVELS or levels[-1][0].load < MORE_USERS * levels[0][0].load:
         return None
     return Clock(curve, levels, is_windows=True)
+
+
+def _sound(curve: Curve) -> Iterator[Step]:
+    """Yield the levels at which requests hardly fail: failures begin and end as bursts do."""
+    for step in curve.steps:
+        if step.failed_count <= FEW_FAIL * (step.issued or 0):
+            yield step
 
 
 def _each(seen: LetThrough) -> float:
@@ -146,16 +167,21 @@ def is_burst(step: Step, clock: Clock) -> bool:
     return (step.throughput.point - clock.rate.point) * seconds <= BURSTS * clock.at_once
 
 
-def settled_rate(curve: Curve) -> Estimate | None:
-    """Return the rate that all levels with a burst keep once it is spent; none: they agree on none."""
-    clock = burst_of(curve)
-    if clock is None or spread(clock.rates) > SAME:
+def settled_rate(curve: Curve, besides: Callable[[Step], float]) -> Estimate | None:
+    """Return the rate that all levels with a burst keep once it is spent; none: they agree on none.
+
+    Args:
+        curve: The curve that reached its capacity.
+        besides: Successes per second of a step that belong to the capacity besides those of the load.
+    """
+    clock = burst_of(curve) if curve.is_closed and curve.think_s == 0 else None
+    if clock is None or not clock.is_one_rate:
         return None
-    rate = clock.rate
-    trials = [seen for step, _ in clock.levels for seen in step.let_through]
-    requests = sum(seen.requests for seen in trials)
-    method = f"{rate.method}, each after its burst"
-    return Estimate("capacity", "1/s", rate.point, rate.low, rate.high, len(trials), requests, method)
+    more = sum(besides(step) for step, _ in clock.levels) / len(clock.levels)
+    rate, trials = clock.rate, [seen for step, _ in clock.levels for seen in step.let_through]
+    low, high = (None if end is None else end + more for end in (rate.low, rate.high))
+    requests, method = sum(seen.requests for seen in trials), f"{rate.method}, each after its burst"
+    return Estimate("capacity", "1/s", rate.point + more, low, high, len(trials), requests, method)
 
 
 def claim(facts: Facts, clock: Clock) -> Claim:
@@ -227,13 +253,12 @@ def _at_once(clock: Clock) -> grading.Signal:
 
 
 def _same(clock: Clock) -> grading.Signal:
-    rates = clock.rates
-    apart = spread(rates)
+    rates, apart = clock.rates, spread(clock.rates)
     text = (
         f"{with_unit(min(rates), '1/s')} to {with_unit(max(rates), '1/s')} on {len(rates)} levels "
         f"({percent(apart)} apart, limit {percent(SAME)})"
     )
-    return grading.stated("limiter.same", apart <= SAME, text=text, chip=f"same within {percent(apart)}")
+    return grading.stated("limiter.same", clock.is_one_rate, text=text, chip=f"same within {percent(apart)}")
 
 
 def _buffer_rival(facts: Facts, clock: Clock) -> Counter:
@@ -250,28 +275,37 @@ def _slow_now_and_then(clock: Clock) -> Counter:
     name = "requests that take long now and then"
     if not clock.curve.slow_paths:
         return grading.rival(name, "single requests were not looked at", None)
-    added = max(map(_added, clock.curve.slow_paths))
-    text = f"they add {percent(added)} to the time of a request (limit {percent(VARIED)})"
-    return grading.rival(name, text, added <= VARIED)
+    added = [_added(path) for path in clock.curve.slow_paths]
+    seen = [each for each in added if each is not None]
+    if len(seen) < len(added):
+        return grading.rival(name, "how much they add is not known", None)
+    text = f"they add {percent(max(seen))} to the time of a request (limit {percent(VARIED)})"
+    return grading.rival(name, text, max(seen) <= VARIED)
 
 
-def _added(path: SlowPath) -> float:
-    """Return the mean time that a slow path adds to a request, over the usual time."""
-    if not path.usual_s or not isinstance(path.weight, Estimate) or not isinstance(path.shift, Estimate):
+def _added(path: SlowPath) -> float | None:
+    """Return the mean time that a slow path adds to a request, over the usual time; none: not known."""
+    if path.weight is None:
         return 0.0
+    if not path.usual_s or not isinstance(path.weight, Estimate) or not isinstance(path.shift, Estimate):
+        return None
     return path.weight.point * path.shift.point / path.usual_s
 
 
 def _pause_rival(clock: Clock) -> Counter:
     """Weigh a service that stands still between windows: then probes get no answer either."""
-    watches = [watch for step, _ in clock.levels for watch in step.standstills]
-    observed_s = sum(watch.seconds for watch in watches)
-    if observed_s <= 0:
-        return grading.rival("pauses", "standstills were not looked for", None)
-    stopped = sum(stop.end_s - stop.begin_s for watch in watches for stop in watch.stops) / observed_s
-    silent = min(seen.silent for _, seen in clock.levels)
+    watches = [
+        (watch, seen.silent)
+        for step, seen in clock.levels
+        for watch in step.standstills
+        if watch.shortest_s < seen.silent * (seen.period_s or 0.0)
+    ]
+    if not watches:
+        return grading.rival("pauses", "standstills of such a length would not have been seen", None)
+    observed_s = sum(watch.seconds for watch, _ in watches)
+    stopped = sum(stop.end_s - stop.begin_s for watch, _ in watches for stop in watch.stops) / observed_s
     text = f"all stands still {percent(stopped)} of the time"
-    return grading.rival("pauses", text, stopped <= STOPPED * silent)
+    return grading.rival("pauses", text, stopped <= STOPPED * min(silent for _, silent in watches))
 
 
 def _storage_rival(top: Step) -> Counter:

@@ -112,7 +112,7 @@ def _read(
         age_s=_age(in_part, stops),
         spacing=_spacing(np.sort(of.done_s[of.is_ok(begin, end) & (of.stream == load.index)])),
         steps=steps,
-        let_through=_let_through(of, load.index, end),
+        let_through=_let_through(of, answered, load.index, end),
         bursts=tuple(_bursts(of, of.own(load, step.index, begin, end)) for step in load.steps),
         requests=partial(_again, samples, load, stops, (begin, end)),
         probe_due_s=of.due_s[probes],
@@ -146,13 +146,13 @@ def _spacing(done_s: Floats) -> Spacing:
     return Spacing(int((gaps < gaps.mean() / 2).sum()), gaps.size) if gaps.size else Spacing(0, 0)
 
 
-def _let_through(of: _Columns, stream: int, end_s: float) -> LetThrough | None:
-    """Look at all successes of the load, from its first request on."""
+def _let_through(of: _Columns, answered: Bools, stream: int, end_s: float) -> LetThrough | None:
+    """Look at all answers to the load, from its first request on: a limiter lets failures through as well."""
     own = (of.stream == stream) & (of.due_s >= 0)
     if not own.any():
         return None
     begin_s = float(of.due_s[own].min())
-    done = np.sort(of.done_s[own & (of.outcome == int(Outcome.OK)) & (of.done_s <= end_s)]) - begin_s
+    done = np.sort(of.done_s[own & answered & (of.done_s <= end_s)]) - begin_s
     late, windows = rate_limiter.settled(done, end_s - begin_s), rate_limiter.windows(done)
     if late is None and windows is None:
         return None

@@ -43,7 +43,7 @@ impl Slots {
     pub fn new(rate_per_s: f64, burst: f64, window_ns: u64) -> Slots {
         let every = 1e9 / rate_per_s;
         Slots {
-            every_ns: every as u64,
+            every_ns: every.ceil() as u64,
             next_ns: 0,
             early_ns: (burst * every) as u64,
             window_ns: window_ns.max(1),

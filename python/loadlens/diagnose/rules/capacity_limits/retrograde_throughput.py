@@ -240,7 +240,10 @@ def _later(fallen: Fallen) -> Counter:
 def _burst(facts: Facts, fallen: Fallen) -> list[Counter]:
     """Return the rival of a limiter that delays: below its rate a level still lives on its burst."""
     for clock in clocks.observe(facts):
-        if clock.curve is fallen.curve and all(clocks.is_burst(step, clock) for step in fallen.plateau):
+        settled = (1 - RETROGRADE_MARGIN) * clock.rate.point
+        if clock.curve is not fallen.curve or not clock.is_one_rate or succeeded(fallen.end) < settled:
+            continue
+        if all(clocks.is_burst(step, clock) for step in fallen.plateau):
             much, rate = f"{clock.at_once:.0f}", with_unit(clock.rate.point, "1/s")
             text = f"{much} requests at once, and then {rate} at every level, make it no more than this"
             return [grading.rival("burst of a limiter", text, False)]

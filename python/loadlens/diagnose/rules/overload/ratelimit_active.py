@@ -139,7 +139,7 @@ def observe(facts: Facts) -> Sequence[Limit | Delayed] | Lacking | Nothing:
     levels = [level for curve, step in steps if (level := _level(curve, step)) is not None]
     if levels:
         return [Limit([level for level in levels if level.share.point >= DECIDES] or levels)]
-    return clocks.observe(facts) or delays.observe(facts) or _not_seen(facts)
+    return [*clocks.observe(facts), *delays.observe(facts)] or _not_seen(facts)
 
 
 def _level(curve: Curve, step: Step) -> Level | None:
