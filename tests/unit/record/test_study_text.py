@@ -18,7 +18,7 @@ from loadlens.record.study_text import without_credentials
         ('headers: {Authorization: "Bearer {{env T}}"}\n', 'headers: {Authorization: "Bearer {{env T}}"}\n'),
         ("get: /a?token=b&c=d\n", 'get: "/a?token=(hidden)&c=d"\n'),
         ("body: >\n  password=a\n  &b=c\nx: 1\n", 'body: "password=(hidden) &b=c\\n"\n\n\nx: 1\n'),
-        ("- post: /\n  body: |\n    password=a\n  expect: 2\n", '- post: /\n  body: "password=(hidden)\\n"\n\n  expect: 2\n'),
+        ("- body: |\n    password=a\n  expect: 2\n", '- body: "password=(hidden)\\n"\n\n  expect: 2\n'),
         ("- body: >-\n    password=a\n- get: /\n", '- body: "password=(hidden)"\n\n- get: /\n'),
         ("json:\n  token: &k\n    a\n  x: *k\n", 'json:\n  token: &k "(hidden)"\n\n  x: *k\n'),
         ("x: &k token\njson: {*k : a}\n", 'x: &k token\njson: {*k : "(hidden)"}\n'),
