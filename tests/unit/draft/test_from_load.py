@@ -11,11 +11,9 @@ from loadlens.study.definition import Faults
 from loadlens.study.parse import yaml_tree
 from tests.unit.study.plain_tree import plain
 
-TEXT = st.text(st.characters(blacklist_categories=("Cs",), blacklist_characters="\0"), max_size=12)
-WORDS = st.sampled_from(
-    ["", "no", "012", "1e3", "~", "a: b", "a #b", "[0]", "{{uuid}}", "- a", "a\nb", "\x7f", "\ufeff"]
-    + ["&a", "*a", "? a"]
-)
+TEXT = st.text(max_size=12).filter(lambda text: "\0" not in text)
+ODD = ["", "no", "012", "1e3", "~", "a: b", "a #b", "[0]", "{{uuid}}", "- a", "a\nb", "\x7f", "\ufeff"]
+WORDS = st.sampled_from([*ODD, "&a", "*a", "? a"])
 VALUES = st.recursive(
     st.one_of(TEXT, WORDS, st.integers(-9, 10**9), st.booleans(), st.none(), st.floats(0.001, 1e6)),
     lambda inner: st.one_of(
