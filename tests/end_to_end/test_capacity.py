@@ -46,7 +46,7 @@ def is_found_again(record: Path) -> None:
     start, probe = f"{sys.executable} {SERVICE} {port} 2 queue", f"http://127.0.0.1:{port}/ping"
 
     made = loadlens.capacity(
-        url, start=start, objective=f"mean<{MEAN_BELOW_S}s", probe=probe, budget="100s", out=record
+        url, start=start, objective=f"mean<{MEAN_BELOW_S}s", probe=probe, budget="90s", out=record
     )
 
     assert made.exit_code == 0
