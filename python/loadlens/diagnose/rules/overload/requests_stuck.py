@@ -13,11 +13,11 @@ that wait for a lock in the service's own code before a load and throughout it a
 as the stuck.
 
 **Ruled out by.** A generator that came late. As many drops of new connections as stuck users: they may not
-be connected at all. Half as many calls or more under way to one program, each for a tenth of that time or
-more, if it is asked so often meanwhile that it would have answered each: they wait in a line there. Where
-fewer than 20 requests were sent later and answered, the service may only have paused at the end. That these
-requests take far longer than others by nature cannot be excluded from outside, so the finding is never more
-than probable.
+be connected at all. Half as many calls or more under way to one program, which take longer there than the
+requests that are answered take in all, if it is asked so often meanwhile that it would have answered each:
+they wait in a line there. Where fewer than 20 requests were sent later and answered, the service may only
+have paused at the end. That these requests take far longer than others by nature cannot be excluded from
+outside, so the finding is never more than probable.
 
 **Thresholds.** Three times: a request that waits in a line behind others is answered within the time of the
 longest. 1 s: below, a slow path of few requests looks the same. 20: with so many answered since, the service
@@ -48,7 +48,6 @@ LEAST_SHARE = 0.01  # of the users
 JAMS = 2  # one may be chance, such as a restart of what it calls
 MOST_PLACES = 2  # of those where threads are locked
 IN_CALLS = 0.5  # of the stuck, that are in calls to one program
-LONG = 0.1  # of the time that they wait at least: a call
 SERVED = 20  # answers since: the service did not stand still
 
 
@@ -221,14 +220,16 @@ def _dropped_rivals(stuck: float, step: Step) -> Iterator[Counter]:
 
 def _calls_rivals(stuck: float, watch: StuckWatch, step: Step) -> Iterator[Counter]:
     """Weigh calls that others work off one after the other: who is at the end of that line waits for long."""
-    if not isinstance(step.throughput, Estimate):
+    answered = step.response.mean
+    if not isinstance(step.throughput, Estimate) or not isinstance(answered, Estimate):
         return
     for calls in step.calls:
-        there = calls.under_way.mean
+        mean, most = calls.under_way.mean, calls.under_way.highest
         rate = calls.per_request * step.throughput.point
-        if isinstance(there, Estimate) and there.point >= max(IN_CALLS * stuck, LONG * rate * watch.age_s):
+        is_longer = isinstance(mean, Estimate) and mean.point > rate * answered.point
+        if is_longer and most >= IN_CALLS * stuck:
             asked = f"{numbers.with_unit(rate, '1/s')} are made"
-            text = f"{there.point:.3g} calls to {calls.to} are under way, and {asked}"
+            text = f"up to {most:.3g} calls to {calls.to} are under way, and {asked}"
             is_line = rate * watch.age_s >= stuck
             yield grading.rival("a line before what it calls", text, False if is_line else None)
 
