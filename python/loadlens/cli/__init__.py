@@ -165,6 +165,8 @@ def run_verb() -> int:
         words = f"cannot use{named}: {(fault.strerror or '').lower()}"
         return _refuse(UsageError(words) if fault.errno in PLACES else RecordError(words))
     except BaseException as fault:  # a panic of a library in Rust is not an Exception
+        if isinstance(fault.__cause__, KeyboardInterrupt):  # Python 3.11 wraps one that meets a new class
+            return ExitCode.INTERRUPTED
         limit = limit_met(fault)
         return _internal(fault) if limit is None else _refuse(limit)
 
