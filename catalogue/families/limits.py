@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from catalogue.drawing import Draws
 from catalogue.family import (
@@ -38,42 +38,41 @@ def _bucket(draws: Draws) -> Drawn:
 def _pace(draws: Draws) -> Drawn:
     base, rate = draws.scaled(5, 25), draws.by_severity(250, 50)
     # From outside, a limiter that delays looks like a lock that is held for 1 / rate.
-    label = Label((Need({"A": ("ratelimit.active", "downstream.serialised")}), PLATEAU))
-    return pair(
-        server(draws, {"do": "pace", "rate": rate}, wait(base)),
-        label,
-        plateau(rate, base, rate=per_s(rate)),
-        server(draws, wait(base)),
-        repaired=remedied(server(draws, {"do": "pace", "rate": 2 * rate}, wait(base)), label, 2 * rate),
-    )
+    return _delayed(draws, base, rate, Need({"A": ("ratelimit.active", "downstream.serialised")}))
 
 
 def _pace_after_burst(draws: Draws) -> Drawn:
     base, rate = draws.scaled(40, 120), draws.by_severity(150, 60)
     burst = float(round(draws.scaled(0.5, 1.0) * rate))
-    label = Label((need("ratelimit.active"), PLATEAU))
-    limit = {"do": "pace", "rate": rate, "burst": burst}
-    return pair(
-        server(draws, limit, wait(base)),
-        label,
-        plateau(rate, base, rate=per_s(rate), burst=many(burst)),
-        server(draws, wait(base)),
-        repaired=remedied(server(draws, {**limit, "rate": 2 * rate}, wait(base)), label, 2 * rate),
-    )
+    return _delayed(draws, base, rate, need("ratelimit.active"), {"burst": burst}, burst=many(burst))
 
 
 def _pace_by_window(draws: Draws) -> Drawn:
     base, each = draws.scaled(3, 15), draws.whole(8, 40)
     period = draws.one_of([500, 1000])
-    rate = each * 1e3 / period
-    label = Label((need("ratelimit.active"), PLATEAU))
-    limit = {"do": "pace", "rate": rate, "window_ms": period}
+    limit = {"window_ms": period}
+    return _delayed(draws, base, each * 1e3 / period, need("ratelimit.active"), limit, period=ms(period))
+
+
+def _delayed(
+    draws: Draws,
+    base: float,
+    rate: float,
+    cause: Need,
+    limit: dict[str, float] | None = None,
+    **numbers: Number,
+) -> Drawn:
+    label = Label((cause, PLATEAU))
+
+    def pace(rate: float) -> dict[str, Any]:
+        return server(draws, {"do": "pace", "rate": rate, **(limit or {})}, wait(base))
+
     return pair(
-        server(draws, limit, wait(base)),
+        pace(rate),
         label,
-        plateau(rate, base, rate=per_s(rate), period=ms(period)),
+        plateau(rate, base, rate=per_s(rate), **numbers),
         server(draws, wait(base)),
-        repaired=remedied(server(draws, {**limit, "rate": 2 * rate}, wait(base)), label, 2 * rate),
+        repaired=remedied(pace(2 * rate), label, 2 * rate),
     )
 
 
