@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from catalogue.drawing import Draws
@@ -59,7 +60,7 @@ def _delayed(
     base: float,
     rate: float,
     cause: Need,
-    limit: dict[str, float] | None = None,
+    limit: Mapping[str, float] | None = None,
     **numbers: Number,
 ) -> Drawn:
     label = Label((cause, PLATEAU))
