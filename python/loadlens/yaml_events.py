@@ -103,9 +103,10 @@ def _whole_block(event: Event, text: str, last: int) -> Event:
         event = event._replace(end=last_line)
     if event.anchor or event.tag is not None:
         return event
-    lines = text[last : event.begin].rstrip().split("\n")
-    header = re.search(r"(?<!\S)[|>]", lines[-1])
+    before = text[last : event.begin].rstrip()
+    line = before.rfind("\n") + 1
+    header = re.search(r"(?<!\S)[|>]", before[line:])
     if header is None:  # nothing but the header is there
         return event
-    begin = last + len("\n".join(lines)) - len(lines[-1]) + header.start()
+    begin = last + line + header.start()
     return event._replace(begin=begin, line=event.line - text.count("\n", begin, event.begin))

@@ -158,18 +158,15 @@ class _Level:
 
     def places(self, *, is_processor: bool) -> Iterator[CodePlace]:
         """Yield the place that holds most, and that of the others where they wait for a lock."""
-        if is_processor:
-            on_cpu = sum(s.is_running for s in self._loaded)
-            there = _majority([at for at in self._work if at.sample.is_running], on_cpu)
-            if there:
-                yield self._place("computes", there, on_cpu)
-                return
+        if is_processor and (computing := self._of_processors()):
+            yield from computing
+            return
         if self._line is not None and len(self._line.waiting) >= IN_LINE * len(self._work):
             yield from self._of_line(self._line)
             return
         there = _majority(self._work, len(self._work)) if self._is_full() else ()
         if not there:
-            yield from self._of_processes() or self._of_processors()
+            yield from self._of_processes() or self._of_processors(RUNS)
             return
         yield self._place("works", there, len(self._work))
         if _wait_of(there) in ("lock", "file lock"):
@@ -189,12 +186,12 @@ class _Level:
                 places[there[0].place] = self._place("works", there, len(own))
         return sorted(places.values(), key=lambda place: -place.samples)[:MOST_PLACES]
 
-    def _of_processors(self) -> list[CodePlace]:
-        """Return the place with most of the samples on a CPU, if a thread runs half of the time or more."""
+    def _of_processors(self, least: float = 0.0) -> list[CodePlace]:
+        """Return the place with most of the samples on a CPU, if so many threads run at a moment."""
         on_cpu = [s for s in self._loaded if s.is_running]
         there = _majority([at for at in self._work if at.sample.is_running], len(on_cpu))
         runs = sum(1 / self._moments[s.pid] for s in on_cpu if s.pid in self._moments)
-        return [self._place("computes", there, len(on_cpu))] if there and runs >= RUNS else []
+        return [self._place("computes", there, len(on_cpu))] if there and runs >= least else []
 
     def _of_line(self, line: thread_places.Line) -> Iterator[CodePlace]:
         """Yield where most of those wait that wait for the same, and where most are that may have it."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from loadlens.credentials import Hiding
 from loadlens.draft import METHODS, Request, path_of, without_secrets
-from loadlens.draft.write import MODELINE, SCHEMA_FILE, as_json, literal, quoted
+from loadlens.draft.write import MODELINE, SCHEMA_FILE, as_json, block, literal, quoted
 from loadlens.errors import UsageError
 from loadlens.model.workload import KEPT_ROWS, Check, Feed, Scenario, Step, Target
 
@@ -70,7 +70,7 @@ def text_of(
         "# From `loadlens hit`. A list, such as users: [1, 4, 16], is run level by level, three times each.",
         *(f"# Export {name} first: {what}." for name, what in variables.items()),
     ]
-    return "\n".join((*head, *_lines(study))) + "\n", variables
+    return "\n".join((*head, *block(study, leaf=_leaf))) + "\n", variables
 
 
 def _tls(target: Target) -> dict[str, Any]:
@@ -153,22 +153,6 @@ def _checks(checks: Sequence[Check], hiding: Hiding) -> dict[str, Any]:
         elif before is not value:
             raise UsageError(f"a step of a study has one such check of kind {name}", where=FLAG)
     return keys
-
-
-def _lines(content: Mapping[str, Any] | Iterable[Any], indent: str = "") -> Iterator[str]:
-    """A mapping or list in block style; within each, what is empty stands on one line."""
-    pairs = content.items() if isinstance(content, Mapping) else (("", item) for item in content)
-    for key, value in pairs:
-        head = f"{indent}{_leaf(str(key))}:" if isinstance(content, Mapping) else f"{indent}-"
-        if isinstance(value, Mapping | list | tuple) and value:
-            nested = list(_lines(value, indent + "  "))
-            if isinstance(content, Mapping):
-                yield head
-            else:
-                nested[0] = f"{head} {nested[0].lstrip()}"
-            yield from nested
-        else:
-            yield f"{head} {_leaf(value)}"
 
 
 def _leaf(value: object) -> str:

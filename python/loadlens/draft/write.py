@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from loadlens.draft import Draft, Request, origin_of, path_of
@@ -33,15 +33,15 @@ def text_of(draft: Draft, *, notes: Sequence[str] = ()) -> str:
     ]
     lines = [f"{MODELINE}{SCHEMA_FILE}", *map(_comment, remarks)]
     blocks = dict(draft.blocks)
-    lines += _block({key: blocks.pop(key) for key in ("services",) if key in blocks}, "")
-    lines += _block({"entry": blocks.pop("entry", origin_of(draft.requests[0].url))}, "")
-    lines += [*_block(blocks, ""), "scenarios:", "  session:  # what each user does, in this order"]
+    lines += block({key: blocks.pop(key) for key in ("services",) if key in blocks}, leaf=_as_read)
+    lines += block({"entry": blocks.pop("entry", origin_of(draft.requests[0].url))}, leaf=_as_read)
+    lines += [*block(blocks, leaf=_as_read), "scenarios:", "  session:  # what each user does, in this order"]
     names: dict[str, int] = {}
     for request in draft.requests:
         lines += _step(request, names)
     lines += ["load:"]
     if draft.load:
-        lines += _block(draft.load, "  ")
+        lines += block(draft.load, "  ", leaf=_as_read)
     else:
         lines += [
             f"  users: {LADDER}  # each waits for its answers; a list is run level by level",
@@ -81,20 +81,31 @@ def _step(request: Request, names: dict[str, int]) -> list[str]:
         step["body"] = literal(request.body)
     if request.status is not None and not 300 <= request.status < 400:
         step["expect"] = str(request.status)
-    first, *others = _block(step, "      ")
+    first, *others = block(step, "      ", leaf=_as_read)
     return [f"    - {first.lstrip()}", *others]
 
 
-def _block(content: Mapping[str, Any], indent: str) -> list[str]:
-    """Lines of a mapping; strings are values as the study reads them."""
-    lines = []
-    for key, value in content.items():
-        if isinstance(value, Mapping):
-            lines += [f"{indent}{quoted(key)}:", *_block(value, f"{indent}  ")]
+def block(
+    content: Mapping[str, Any] | Iterable[Any], indent: str = "", *, leaf: Callable[[Any], str]
+) -> Iterator[str]:
+    """Lines of a mapping or list in block style; what is empty, and keys, are written as `leaf` has them."""
+    pairs = content.items() if isinstance(content, Mapping) else (("", item) for item in content)
+    for key, value in pairs:
+        head = f"{indent}{leaf(str(key))}:" if isinstance(content, Mapping) else f"{indent}-"
+        if isinstance(value, Mapping | list | tuple) and value:
+            nested = list(block(value, indent + "  ", leaf=leaf))
+            if isinstance(content, Mapping):
+                yield head
+            else:
+                nested[0] = f"{head} {nested[0].lstrip()}"
+            yield from nested
         else:
-            written = str(value).lower() if isinstance(value, bool) else quoted(str(value))
-            lines.append(f"{indent}{quoted(key)}: {written}")
-    return lines
+            yield f"{head} {leaf(value)}"
+
+
+def _as_read(value: object) -> str:
+    """A scalar; text is a value as the study reads it."""
+    return str(value).lower() if isinstance(value, bool) else quoted(str(value))
 
 
 def literal(text: str) -> str:

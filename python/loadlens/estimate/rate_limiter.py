@@ -145,7 +145,6 @@ class Settled:
     rate_per_s: float
     requests: int  # that the rate stands on
     ahead: float  # requests beyond the rate, from the first one's due time; 0: it does not settle early
-    until_s: float  # from there, where chance explains it least
     deviation: float  # requests, of `ahead`, if requests came at random
 
 
@@ -181,7 +180,7 @@ def settled(done_s: Floats, end_s: float) -> Settled | None:
     until_s = float(early[most])
     after, wanted = early.size - (most + 1), rate * (begin_s - until_s)
     is_flat = until_s <= EARLY * end_s and abs(after - wanted) <= CHANCE * np.sqrt(wanted + wanted**2 / late)
-    return Settled(rate, late, float(beyond[most]) if is_flat else 0.0, until_s, float(deviation[most]))
+    return Settled(rate, late, float(beyond[most]) if is_flat else 0.0, float(deviation[most]))
 
 
 def windows(done_s: Floats) -> Windows | None:

@@ -49,7 +49,6 @@ class LetThrough:
     rate_per_s: float  # in the last part
     requests: int  # in it
     ahead: float  # requests beyond that rate
-    until_s: float  # from the begin of the load
     deviation: float  # of `ahead`, if requests came at random
     period_s: float | None  # of windows; none: requests do not come in windows
     each: tuple[int, ...]  # requests of each whole window

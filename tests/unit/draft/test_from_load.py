@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from loadlens.draft.from_load import _lines
+from loadlens.draft.from_load import _leaf
+from loadlens.draft.write import block
 from loadlens.study.definition import Faults
 from loadlens.study.parse import yaml_tree
 from tests.unit.study.plain_tree import plain
@@ -26,7 +27,7 @@ VALUES = st.recursive(
 
 @given(st.dictionaries(st.sampled_from(["entry", "load", "x"]), VALUES, min_size=1))
 def test_what_is_written_is_read_back(content: dict[str, object]) -> None:
-    text = "\n".join(_lines(content)) + "\n"
+    text = "\n".join(block(content, leaf=_leaf)) + "\n"
     faults = Faults()
 
     tree = yaml_tree.load(text.encode(), "study.yaml", faults)

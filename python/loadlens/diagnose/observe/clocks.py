@@ -99,14 +99,10 @@ class Clock:
 
 
 def observe(facts: Facts) -> list[Clock]:
-    """Return the closed curves on which requests pass in windows or after a burst.
-
-    Users who pause all ask at the begin of a load, and are ahead of their rate by their number.
-    """
+    """Return the curves on which requests pass in windows or after a burst."""
     return [
         clock
         for curve in facts.curves
-        if curve.is_closed and curve.think_s == 0
         for clock in (_windows(facts, curve), burst_of(curve))
         if clock is not None
     ]
@@ -138,10 +134,13 @@ def _windows(facts: Facts, curve: Curve) -> Clock | None:
 
 
 def _sound(curve: Curve) -> Iterator[Step]:
-    """Yield the levels at which requests hardly fail: failures begin and end as bursts do."""
-    for step in curve.steps:
-        if step.failed_count <= FEW_FAIL * (step.issued or 0):
-            yield step
+    """Yield the levels of users who never pause at which requests hardly fail.
+
+    Failures begin and end as bursts do; users who pause all ask at the begin of a load, and are ahead of
+    their rate by their number.
+    """
+    if curve.is_closed and curve.think_s == 0:
+        yield from (step for step in curve.steps if step.failed_count <= FEW_FAIL * (step.issued or 0))
 
 
 def _each(seen: LetThrough) -> float:
@@ -174,7 +173,7 @@ def settled_rate(curve: Curve, besides: Callable[[Step], float]) -> Estimate | N
         curve: The curve that reached its capacity.
         besides: Successes per second of a step that belong to the capacity besides those of the load.
     """
-    clock = burst_of(curve) if curve.is_closed and curve.think_s == 0 else None
+    clock = burst_of(curve)
     if clock is None or not clock.is_one_rate:
         return None
     more = sum(besides(step) for step, _ in clock.levels) / len(clock.levels)
@@ -196,7 +195,7 @@ def claim(facts: Facts, clock: Clock) -> Claim:
             value=rate,
         ),
         _at_once(clock),
-        _same(clock),
+        same_rate(clock.rates),
         waits.cpu_signal(facts, clock.curve, top),
     ]
     rivals = [
@@ -252,13 +251,14 @@ def _at_once(clock: Clock) -> grading.Signal:
     return grading.stated("limiter.window", passed, text=text, chip=f"every {period}")
 
 
-def _same(clock: Clock) -> grading.Signal:
-    rates, apart = clock.rates, spread(clock.rates)
+def same_rate(rates: Sequence[float], verb: str = "") -> grading.Signal:
+    """Require the same rate at every level."""
+    apart = spread(rates)
     text = (
-        f"{with_unit(min(rates), '1/s')} to {with_unit(max(rates), '1/s')} on {len(rates)} levels "
+        f"{with_unit(min(rates), '1/s')} to {with_unit(max(rates), '1/s')} {verb}on {len(rates)} levels "
         f"({percent(apart)} apart, limit {percent(SAME)})"
     )
-    return grading.stated("limiter.same", clock.is_one_rate, text=text, chip=f"same within {percent(apart)}")
+    return grading.stated("limiter.same", apart <= SAME, text=text, chip=f"same within {percent(apart)}")
 
 
 def _buffer_rival(facts: Facts, clock: Clock) -> Counter:

@@ -157,12 +157,11 @@ def _let_through(of: _Columns, answered: Bools, stream: int, end_s: float) -> Le
     if late is None and windows is None:
         return None
     if late is None:
-        late = rate_limiter.Settled(done.size / (end_s - begin_s), done.size, 0.0, 0.0, np.inf)
+        late = rate_limiter.Settled(done.size / (end_s - begin_s), done.size, 0.0, np.inf)
     return LetThrough(
         late.rate_per_s,
         late.requests,
         late.ahead,
-        late.until_s,
         late.deviation,
         None if windows is None else windows.period_s,
         () if windows is None else windows.sizes,

@@ -76,7 +76,6 @@ EXPLAINS: tuple[str, ...] = (
 Delayed = clocks.Clock | delays.Delay
 
 TOO_MANY = 429
-SAME_RATE = 0.10  # between levels
 DECIDES = 0.05  # of the requests refused
 GRAIN = 2.0  # requests: how far a burst is known
 FEWER = 0.80  # of what is expected: arrivals are not as random as the formula assumes
@@ -237,14 +236,7 @@ def _same(levels: Sequence[Level]) -> grading.Signal:
     if len(levels) < 2:
         text = "only one level is refused some: another offered rate would show whether the limit is the same"
         return grading.stated("limiter.same", None, text=text)
-    rates = [level.rate.point for level in levels]
-    spread = max(rates) / min(rates) - 1 if min(rates) > 0 else float("inf")
-    text = (
-        f"{numbers.with_unit(min(rates), '1/s')} to {numbers.with_unit(max(rates), '1/s')} are let in "
-        f"on {len(levels)} levels ({numbers.percent(spread)} apart, limit {numbers.percent(SAME_RATE)})"
-    )
-    chip = f"same within {numbers.percent(spread)}"
-    return grading.stated("limiter.same", spread <= SAME_RATE, text=text, chip=chip)
+    return clocks.same_rate([level.rate.point for level in levels], "are let in ")
 
 
 def _overload(lightest: Level) -> Counter:

@@ -20,11 +20,11 @@ RATE, BURST, ALONE_S, SECONDS = 60.0, 48.0, 0.2, 4.0
 
 
 def burst(rate: float = RATE, ahead: float = BURST, deviation: float = 8.0) -> LetThrough:
-    return LetThrough(rate, 100, ahead, 0.3, deviation, None, (), 0.0)
+    return LetThrough(rate, 100, ahead, deviation, None, (), 0.0)
 
 
 def window(each: int, period_s: float = 1.0, silent: float = 0.9) -> LetThrough:
-    return LetThrough(each / period_s, 100, 0.0, 0.0, float("inf"), period_s, (each,) * 3, silent)
+    return LetThrough(each / period_s, 100, 0.0, float("inf"), period_s, (each,) * 3, silent)
 
 
 def level(users: float, rate: float, *seen: LetThrough, cpu: float = 0.1, **more: Any) -> Step:
