@@ -1,7 +1,8 @@
 """A service with a known time for each request: timed_service.py PORT MILLISECONDS [queue].
 
 Any number of requests wait for that time at once; as a queue, an M/M/1, one at a time for an exponential time
-of that mean. /ping does not wait.
+of that mean: each is answered at the end of its turn on the clock, so a machine that is busy delays answers
+but takes nothing from the throughput. /ping does not wait.
 """
 
 from __future__ import annotations
@@ -13,7 +14,15 @@ import sys
 MEAN_S = int(sys.argv[2]) / 1000
 IS_QUEUE = sys.argv[3:] == ["queue"]
 draws = random.Random(3)
-turn = asyncio.Lock()
+free_at = 0.0  # on the loop's clock
+
+
+def turn_s() -> float:
+    """Take the next turn of the queue; return the time from now until it ends."""
+    global free_at
+    now = asyncio.get_running_loop().time()
+    free_at = max(now, free_at) + draws.expovariate(1 / MEAN_S)
+    return free_at - now
 
 
 async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -22,11 +31,8 @@ async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
             head = await reader.readuntil(b"\r\n\r\n")
             if b" /ping " in head:
                 pass
-            elif IS_QUEUE:
-                async with turn:
-                    await asyncio.sleep(draws.expovariate(1 / MEAN_S))
             else:
-                await asyncio.sleep(MEAN_S)
+                await asyncio.sleep(turn_s() if IS_QUEUE else MEAN_S)
             writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
             await writer.drain()
     except (asyncio.IncompleteReadError, ConnectionError):
