@@ -1,10 +1,9 @@
-// A lock is held during a slow call; the service shows where it is by net/http/pprof.
+// A lock is held during a slow call; the service does not show where its goroutines are.
 package main
 
 import (
 	"fmt"
 	"net/http"
-	_ "net/http/pprof"
 	"os"
 	"sync"
 	"time"

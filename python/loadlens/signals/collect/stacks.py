@@ -31,6 +31,7 @@ from loadlens.signals.collect.threads import (
     Threads,
     beam_frames,
     go_frames,
+    go_memory,
     jvm_frames,
     native_frames,
     node_frames,
@@ -56,7 +57,8 @@ READERS: Final = (  # for each language
     python_frames.reader_of,
     jvm_frames.reader_of,
     beam_frames.reader_of,
-    go_frames.reader_of,
+    go_memory.reader_of,
+    go_frames.reader_of,  # where the memory may not be read
 )
 PROFILERS: Final = (node_frames.profiler_of, native_frames.profiler_of)
 
@@ -89,7 +91,16 @@ def may_read(pids: Sequence[int]) -> bool:
 
     Then their threads are sampled all the same, without frames.
     """
-    return any(not _may_look(pid) or _reader_of(pid) or _profiler_of(pid) for pid in with_descendants(pids))
+    return any(
+        not _may_look(pid) or _is_read(pid) or _profiler_of(pid) is not None for pid in with_descendants(pids)
+    )
+
+
+def _is_read(pid: int) -> bool:
+    reader = _reader_of(pid)
+    if reader is not None:
+        reader.close()
+    return reader is not None
 
 
 def _reader_of(pid: int) -> Reader | None:

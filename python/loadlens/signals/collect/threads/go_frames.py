@@ -30,7 +30,7 @@ _CREATED: Final = re.compile(r"^created by (?P<name>.+?)(?: in goroutine \d+)?$"
 _STANDARD: Final = re.compile(r"^\t(?P<root>.*)net/http/pprof/pprof\.go:", re.MULTILINE)
 _MAIN_FILE: Final = re.compile(r"^main\.main\(.*\n\t(?P<file>.+):\d+", re.MULTILINE)
 _OF_PROFILER: Final = ("runtime/pprof", "net/http/pprof")
-_WAITS: Final[Mapping[str, Wait]] = {
+WAITS: Final[Mapping[str, Wait]] = {
     "running": "",
     "runnable": "",
     "preempted": "",
@@ -47,7 +47,7 @@ _WAITS: Final[Mapping[str, Wait]] = {
     "sync.Cond.Wait": "lock",
     "sync.WaitGroup.Wait": "lock",
 }
-_WITHOUT_FRAME: Final = ("chan send", "chan receive", "select")  # of the language: no function waits
+WITHOUT_FRAME: Final = ("chan send", "chan receive", "select")  # of the language: no function waits
 
 
 class GoReader:
@@ -72,10 +72,7 @@ class GoReader:
 
     def sources(self, frame: Frame) -> Iterator[Path]:
         """Yield where the source of a frame may be, as this machine sees it."""
-        if frame.file.startswith("/"):
-            yield Path(f"/proc/{self._pid}/root") / frame.file.lstrip("/")
-        else:  # built with -trimpath: the module's name and a path in it
-            yield Path(f"/proc/{self._pid}/cwd") / frame.file.partition("/")[2]
+        return source_paths(self._pid, frame)
 
     def close(self) -> None:
         """Close the connection."""
@@ -90,6 +87,14 @@ def reader_of(pid: int) -> GoReader | None:
     return None if port is None else GoReader(pid, port)
 
 
+def source_paths(pid: int, frame: Frame) -> Iterator[Path]:
+    """Yield where the source of a frame may be, as this machine sees it."""
+    if frame.file.startswith("/"):
+        yield Path(f"/proc/{pid}/root") / frame.file.lstrip("/")
+    else:  # built with -trimpath: the module's name and a path in it
+        yield Path(f"/proc/{pid}/cwd") / frame.file.partition("/")[2]
+
+
 def parse(text: str) -> Threads:
     """Return the goroutines of a dump, without the one that wrote it."""
     stacks: dict[int, Stack] = {}
@@ -97,7 +102,7 @@ def parse(text: str) -> Threads:
     waits: dict[int, Wait] = {}
     standard, main = _STANDARD.search(text), _MAIN_FILE.search(text)
     root = "" if standard is None else standard.group("root")
-    own = "" if main is None or root else _module(main.group("file"))
+    own = "" if main is None or root else module_of(main.group("file"))
     for part in text.split("\n\n"):
         head, *lines = part.split("\n")
         titled = _HEAD.match(head)
@@ -107,11 +112,11 @@ def parse(text: str) -> Threads:
         frames, name = _frames(lines, root, own)
         if any(frame.module in _OF_PROFILER for frame in frames):
             continue
-        if state in _WITHOUT_FRAME:
+        if state in WITHOUT_FRAME:
             frames.insert(0, Frame(state, "", "", 0))
         stacks[number] = tuple(reversed(frames))
         names[number] = name
-        waits[number] = _WAITS.get(state, "other")
+        waits[number] = WAITS.get(state, "other")
     running = {number: wait == "" for number, wait in waits.items()}
     return Threads(stacks, names, waits, running, is_all=True)
 
@@ -129,30 +134,30 @@ def _frames(lines: list[str], root: str, own: str) -> tuple[list[Frame], str]:
         elif place is None:
             called = line.rpartition("(")[0]
         elif called:
-            module, function = _split(called)
+            module, function = split(called)
             file = place.group("file")
-            is_own = not _is_library(file, root, own)
+            is_own = not is_library(file, root, own)
             frames.append(Frame(function, module, file, int(place.group("line")), is_own))
     return frames, name
 
 
-def _split(name: str) -> tuple[str, str]:
+def split(name: str) -> tuple[str, str]:
     """Return package and function: `net/http` and `(*conn).serve`."""
     folder, slash, last = name.rpartition("/")
     package, _, function = last.partition(".")
     return unquote(folder + slash + package), function
 
 
-def _is_library(file: str, root: str, own: str) -> bool:
+def is_library(file: str, root: str, own: str) -> bool:
     """True for a module that was fetched, and for the standard library, which is below a root."""
     if "/pkg/mod/" in file or "/vendor/" in file or "@v" in file or not file.endswith(".go"):
         return True
     return file.startswith(root) if root else not file.startswith(own)
 
 
-def _module(file: str) -> str:
+def module_of(file: str) -> str:
     """Return the module of a file that was built with -trimpath: `shop/`, `github.com/acme/shop/`."""
-    parts = file.split("/")
+    parts = file.split("/")[:-1]
     return "/".join(parts[: 3 if "." in parts[0] else 1]) + "/"
 
 

@@ -1,0 +1,85 @@
+"""Memory and registers of another process on this machine, read from outside."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import struct
+import time
+from collections.abc import Iterator
+from typing import Final
+
+from loadlens.signals.collect.threads import NOT_PERMITTED, NotRead
+
+WITHIN_S: Final = 0.2  # for a thread that runs to stop
+_SEIZE, _INTERRUPT, _REGISTERS, _DETACH = 0x4206, 0x4207, 12, 17
+_WALL: Final = 0x40000000  # threads as well as processes
+_OWN_STOP: Final = 128  # of `_INTERRUPT`: no signal is to be delivered
+_WORDS, _IP, _SP = 27, 16, 19  # of the registers of x86-64
+
+
+class Memory:
+    """Memory of one process."""
+
+    def __init__(self, pid: int) -> None:
+        try:
+            self._file = os.open(f"/proc/{pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
+        except PermissionError:
+            raise NotRead(NOT_PERMITTED) from None
+        except OSError as fault:
+            raise NotRead(f"memory: {fault.strerror}") from None
+
+    def read(self, address: int, size: int) -> bytes:
+        """Return bytes; raise NotRead if not all of them are there."""
+        try:
+            taken = os.pread(self._file, size, address)
+        except (OSError, OverflowError):
+            taken = b""
+        if len(taken) < size:
+            raise NotRead(f"no {size} bytes at {address:#x}")
+        return taken
+
+    def words(self, address: int, count: int) -> tuple[int, ...]:
+        """Return words of 64 bits; raise NotRead if not all of them are there."""
+        return struct.unpack(f"<{count}Q", self.read(address, 8 * count))
+
+    def close(self) -> None:
+        """Close it; it may be called again."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+
+@contextlib.contextmanager
+def stopped(tid: int) -> Iterator[tuple[int, int]]:
+    """Stop a thread, and yield its instruction and stack pointers; raise NotRead if it does not stop.
+
+    The kernel lets it go on if this process ends meanwhile.
+    """
+    trace = ctypes.CDLL(None, use_errno=True).ptrace
+    trace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+    trace.restype = ctypes.c_long
+    if trace(_SEIZE, tid, None, None) != 0:
+        raise NotRead(f"ptrace: {os.strerror(ctypes.get_errno())}")
+    signal = 0
+    try:
+        trace(_INTERRUPT, tid, None, None)
+        status = _stop_of(tid)
+        signal = 0 if status >> 16 == _OWN_STOP else os.WSTOPSIG(status)
+        registers = (ctypes.c_ulonglong * _WORDS)()
+        if trace(_REGISTERS, tid, None, ctypes.cast(registers, ctypes.c_void_p)) != 0:
+            raise NotRead(f"ptrace: {os.strerror(ctypes.get_errno())}")
+        yield registers[_IP], registers[_SP]
+    finally:
+        trace(_DETACH, tid, None, signal)
+
+
+def _stop_of(tid: int) -> int:
+    until = time.monotonic() + WITHIN_S
+    while time.monotonic() < until:
+        with contextlib.suppress(OSError):
+            stopped_tid, status = os.waitpid(tid, os.WNOHANG | _WALL)
+            if stopped_tid == tid and os.WIFSTOPPED(status):
+                return status
+    raise NotRead("a thread did not stop")
