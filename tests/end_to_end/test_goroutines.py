@@ -49,7 +49,12 @@ def dump(port: int) -> Threads:
 
 def shown(threads: Threads) -> Mapping[int, tuple[list[str], str]]:
     """Return frames and wait of each goroutine, but for those of the connection that asks for the dump."""
-    texts = {number: [frame.text for frame in stack] for number, stack in threads.stacks.items()}
+    texts = {
+        number: [
+            frame.text if threads.waits[number] else frame.name for frame in stack
+        ]  # it goes from line to line
+        for number, stack in threads.stacks.items()
+    }
     return {
         number: (lines, threads.waits[number])
         for number, lines in texts.items()

@@ -145,6 +145,7 @@ def places_in(record_path: Path, start: str) -> tuple[CodePlace, ...]:
         pytest.param("lock.py", of_python, [("works", "waits"), ("holds", "holds")]),
         pytest.param("connections.py", of_python, [("works", "waits"), ("holds", "mails")]),
         pytest.param("loop.py", of_python, [("works", "hashes")]),
+        pytest.param("gate.py", of_python, [("works", "waits"), ("holds", "holds")]),
         pytest.param("Pool.java", of_java, [("works", "asleep")], marks=needs("javac")),
         pytest.param("loop.js", of_node, [("works", "hashes")], marks=needs("node")),
         pytest.param("hash.c", of_c, [("works", "hashes")], marks=needs("perf")),

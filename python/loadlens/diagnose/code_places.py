@@ -25,7 +25,16 @@ from loadlens.measure.services import thread_places
 from loadlens.measure.services.thread_places import At
 from loadlens.model.finding import Finding
 from loadlens.model.notes import OF_THE_HOST
-from loadlens.model.stacks import LANGUAGES, MAIN, CodeEvidence, CodePlace, StackSamples, ThreadSample, Wait
+from loadlens.model.stacks import (
+    LANGUAGES,
+    MAIN,
+    CodeEvidence,
+    CodePlace,
+    StackSamples,
+    ThreadSample,
+    Wait,
+    plural_of,
+)
 from loadlens.present import numbers, words
 from loadlens.present.numbers import about
 
@@ -322,15 +331,18 @@ class _Level:
         singular, plural = ("is", "are") if wait is None else _VERBS.get(wait, ("waits", "wait"))
         if queue is not None and queue.kind != "lock":
             singular, plural = (f"{verb} for {_THINGS[queue.kind]}" for verb in ("waits", "wait"))
-        threads = self._at_work() * of_samples / len(self._work)
+        threads, several = (
+            self._at_work() * of_samples / len(self._work),
+            plural_of([at.sample for at in there]),
+        )
         if past and round(threads) <= 1:
-            return f"the one thread that is past it {singular}"
+            return f"the one {several[:-1]} that is past it {singular}"
         if past:
-            return f"{about(share * threads)} of {about(threads)} threads that are past it {plural}"
+            return f"{about(share * threads)} of {about(threads)} {several} that are past it {plural}"
         others = "other " if kind == "holds" else ""
         if round(threads) > 1:
-            return f"{about(share * threads)} of {about(threads)} {others}threads at work {plural}"
-        return f"the {others}thread at work {singular}"
+            return f"{about(share * threads)} of {about(threads)} {others}{several} at work {plural}"
+        return f"the {others}{several[:-1]} at work {singular}"
 
     def _named(self, function: str, file: str, line: int, last: int = 0) -> str:
         name = "" if function == MAIN else f"{function}() "

@@ -380,11 +380,12 @@ class ConcurrencyLimit:
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """Threads of the service that wait at one line of its code under load, by samples."""
+    """Threads or tasks of the service that wait at one line of its code under load, by samples."""
 
     waiting: float  # at once, on average
     at_work: float  # with them
     line: str  # for printing: `store.py:17`
+    plural: str = "threads"  # or `tasks`
     is_for_place: bool = False  # whether most of them wait for a lock, or for a place in a pool
 
 

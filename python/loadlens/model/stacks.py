@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -10,6 +11,7 @@ LANGUAGES: Final = (
     "only that of Python, the JVM, Node, Go, the BEAM, and native programs with debug information is read"
 )
 CLIENT: Final = "a client"  # at the other end of a connection that a service has accepted
+TASKS_FROM: Final = 1 << 32  # numbers of tasks, beyond those of all threads of a system
 MAIN: Final = "<module>"  # function of code that is in none
 
 # What a thread waits for, by the system call that it is in; empty if it runs.
@@ -72,6 +74,16 @@ class ThreadSample:
     wait: Wait
     stack: Stack  # empty: not read
     to: str = ""  # other end of the connection, or the epoll, that it waits for; empty: not known
+
+    @property
+    def is_task(self) -> bool:
+        """True for a task that awaits something, and is on no thread."""
+        return self.tid >= TASKS_FROM
+
+
+def plural_of(samples: Sequence[ThreadSample]) -> str:
+    """Return the word for most of some samples: `threads` or `tasks`."""
+    return "tasks" if 2 * sum(sample.is_task for sample in samples) > len(samples) else "threads"
 
 
 @dataclass(frozen=True, slots=True)

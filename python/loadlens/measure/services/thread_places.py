@@ -21,7 +21,7 @@ from loadlens.estimate.distributions import binomial_at_least, chi2_tail
 from loadlens.measure.thresholds import ONE_HOLDER, SAMPLED_HOLDER
 from loadlens.model.facts import ConcurrencyLimit, Crowd, Gauge, Locked
 from loadlens.model.finding import Estimate
-from loadlens.model.stacks import MAIN, Frame, StackSamples, ThreadSample, Wait
+from loadlens.model.stacks import MAIN, Frame, StackSamples, ThreadSample, Wait, plural_of
 
 AT_REST: Final = 0.5  # threads at a place without load over those with it, from which it is no work
 FEWEST_MOMENTS: Final = 10
@@ -35,6 +35,7 @@ SEVERAL: Final = 2.0  # threads at once
 USUAL: Final = 95  # percentile of a count: one moment in twenty may fall between two holders
 BLOCKED: Final[tuple[Wait, ...]] = ("timer", "socket", "storage", "process")  # work, though no code is read
 STILL: Final[tuple[Wait, ...]] = ("lock", "file lock", "interpreter", "other")  # or just woken, in its place
+BUSY: Final = 0.8  # of the moments, from which a loop seldom looks for what its tasks wait for
 QUEUES: Final[tuple[Wait, ...]] = ("lock", "events", "connections")  # where threads wait for work, too
 CALLS: Final[tuple[Wait, ...]] = ("socket", "timer")  # for a lock elsewhere, or for one that is polled
 Kind = Literal["lock", "pool", "unknown"]  # unknown: places, one or several
@@ -168,13 +169,29 @@ class Line:
 
 def work_of(stacks: StackSamples) -> Work:
     """Return what is at work in the samples of a level."""
-    loaded = tuple(s for s in stacks.samples if stacks.begin_s <= s.time_s <= stacks.end_s)
+    loaded = tuple(s for s in _of_known_waits(stacks) if stacks.begin_s <= s.time_s <= stacks.end_s)
     idle = [s for s in stacks.samples if s.time_s < 0]
     moments, in_code = _moments(loaded), list(_in_own_code(loaded))
     at_rest = _per_moment(list(_in_own_code(idle)), _moments(idle))
     with_load = _per_moment(in_code, moments)
     at = tuple(at for at in in_code if at_rest[at.line] < AT_REST * with_load[at.line])
     return Work(loaded, moments, at)
+
+
+def _of_known_waits(stacks: StackSamples) -> Iterator[ThreadSample]:
+    """Yield all samples, but of tasks whose loop is busy only those that wait for a lock.
+
+    What a task waits for is there once the loop has looked for it, which it does not while it computes.
+    """
+    loops = {(s.pid, s.tid) for s in stacks.samples if s.wait == "events"}
+    seen: Counter[int] = Counter()
+    busy: Counter[int] = Counter()
+    for s in stacks.samples:
+        if (s.pid, s.tid) in loops and stacks.begin_s <= s.time_s <= stacks.end_s:
+            seen[s.pid] += 1
+            busy[s.pid] += s.wait != "events"
+    full = {pid for pid, count in seen.items() if busy[pid] >= BUSY * count}
+    return (s for s in stacks.samples if not s.is_task or s.wait == "lock" or s.pid not in full)
 
 
 def line_of(work: Work) -> Line | None:
@@ -280,7 +297,8 @@ def crowd_of(stacks: StackSamples) -> Crowd | None:
         return None
     for_places = sum(_waits_for(at) is not None for at in there)
     name = f"{PurePosixPath(line[0]).name}:{line[1]}"
-    return Crowd(mean, at_work, name, is_for_place=for_places > MOST * len(there))
+    plural = plural_of([at.sample for at in there])
+    return Crowd(mean, at_work, name, plural, is_for_place=for_places > MOST * len(there))
 
 
 def locked_of(stacks: StackSamples) -> Locked | None:
@@ -321,7 +339,7 @@ def _pools(work: Work, stacks: StackSamples) -> Iterator[ConcurrencyLimit]:
     pools: dict[tuple[str, str], list[ThreadSample]] = {}
     for sample in work.loaded:
         is_legible = (sample.pid, sample.time_s) in read_at or sample.pid not in was_read
-        if is_legible and (sample.pid, sample.tid) not in loops:
+        if is_legible and not sample.is_task and (sample.pid, sample.tid) not in loops:
             pools.setdefault((sample.process, pool_name(sample)), []).append(sample)
     blind = _blocked(stacks, {(s.pid, s.tid) for s in stacks.samples if s.stack and s.pid in was_read})
     for s in work.loaded:
@@ -406,8 +424,9 @@ def _place_of(line: Line, work: Work) -> Iterator[ConcurrencyLimit]:
     if not holders:
         return  # they are in no code that was read: how many there are is not known
     where = f"in {line.function}, {_common(line.waiting)}" if line.function else _common(line.waiting)
-    held = _gauge(f"threads past it, most {_common(line.others)}:", holders, moments)
-    waiting = _gauge(f"threads waiting {where}:", Counter(at.moment for at in line.waiting), work.moments)
+    plural = plural_of([at.sample for at in line.waiting])
+    held = _gauge(f"{plural} past it, most {_common(line.others)}:", holders, moments)
+    waiting = _gauge(f"{plural} waiting {where}:", Counter(at.moment for at in line.waiting), work.moments)
     most = sum(_usual(holders, moments, pid) for pid in moments)
     if line.are_past:  # always as many, but for threads that moved while they were read
         most = float(round(sum(count / moments[pid] for (pid, _), count in holders.items())))

@@ -296,7 +296,7 @@ class StacksMonitor(Monitor):
             return
         for tid in sorted(threads.stacks.keys() | after.keys())[:MOST_THREADS]:
             states = [each[tid] for each in (before, after) if tid in each]
-            if states or threads.is_all:
+            if states or threads.is_all or tid in threads.tasks:
                 yield self._row(process, tid, states, threads, time_ns)
 
     def _profiled(self, process: _Process) -> Iterator[Row]:
@@ -321,7 +321,8 @@ class StacksMonitor(Monitor):
         if is_running:
             wait: Wait = ""
         else:
-            wait = threads.waits[tid] if threads.is_all else _wait(states, threads.waits.get(tid))
+            is_own = threads.is_all or tid in threads.tasks
+            wait = threads.waits[tid] if is_own else _wait(states, threads.waits.get(tid))
         own = labels(
             **process.labels,
             tid=tid,

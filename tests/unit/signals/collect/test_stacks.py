@@ -26,7 +26,7 @@ from loadlens.signals.collect.stacks import (
     may_read,
     wanted,
 )
-from loadlens.signals.collect.threads import python_frames, waits
+from loadlens.signals.collect.threads import python_code, python_frames, waits
 from tests.unit.signals.collect.test_monitor import read, unlisted, values
 
 SCRIPT = """\
@@ -316,8 +316,8 @@ def test_a_frame_comes_back_from_its_line() -> None:
 def test_own_code_is_neither_installed_nor_of_the_standard_library(
     file: str, is_library: bool, module: str
 ) -> None:
-    assert python_frames.is_library(file) == is_library
-    assert python_frames.module_of(file) == module
+    assert python_code.is_library(file) == is_library
+    assert python_code.module_of(file) == module
 
 
 @pytest.mark.parametrize(

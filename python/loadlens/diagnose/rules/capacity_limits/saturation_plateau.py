@@ -102,7 +102,7 @@ def claim(facts: Facts, closed: ClosedCurve) -> Claim:
         if knee is not None:
             statement = f"{stops} from {words.users(knee)} on; further users only wait"
         if crowd is not None:
-            where = f"{numbers.about(crowd.waiting)} of {numbers.about(crowd.at_work)} threads"
+            where = f"{numbers.about(crowd.waiting)} of {numbers.about(crowd.at_work)} {crowd.plural}"
             statement = f"{stops}: {where} wait at {crowd.line}"
         explanation = f"At {top.load:g} users {percent(waiting)} of the response time is waiting."
         first = next((step for step in curve.steps if step.load >= saturation.plateau_from), top)

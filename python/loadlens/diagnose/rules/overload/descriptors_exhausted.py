@@ -41,6 +41,9 @@ ID = "descriptors.exhausted"
 TITLE = "a process may open no more files"
 EXPLAINS: tuple[str, ...] = (
     "requests.in-flight-limit",
+    "requests.stuck",
+    "pause.periodic",
+    "pause.aperiodic",
     "shed.overload",
     "timeouts.cliff",
     "accept.drops",

@@ -132,7 +132,7 @@ def _within(watch: LostWatch, at: str) -> grading.Signal | None:
         return grading.stated("calls.none", True, text=text, chip="no call is under way")
     crowd = watch.crowd
     if crowd is not None and crowd.is_for_place and crowd.at_work - crowd.waiting < HARDLY:
-        text = f"all {crowd.at_work:.0f} threads at work wait for a place at {crowd.line} since then"
+        text = f"all {crowd.at_work:.0f} {crowd.plural} at work wait for a place at {crowd.line} since then"
         return grading.stated("threads.wait", True, text=text, chip=f"all wait at {crowd.line}")
     return None
 

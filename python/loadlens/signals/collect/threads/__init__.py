@@ -31,6 +31,7 @@ class Threads:
     waits: Mapping[int, Wait] = field(default_factory=dict)  # where the language knows better than the kernel
     running: Mapping[int, bool] = field(default_factory=dict)  # at the moment of the frames, if it is known
     is_all: bool = False  # what the language has in place of threads, with numbers of its own
+    tasks: frozenset[int] = frozenset()  # what it has besides, with numbers beyond those of threads
 
 
 class Reader(Protocol):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import struct
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Final
 
 _HEADER: Final = struct.Struct("<40xQ10xHHH")  # of 64 bits: offset of sections; their size, number, names
 _SECTION: Final = struct.Struct("<I12xQQQ")  # name; address, offset and size
+_SYMBOL: Final = struct.Struct("<I4xQ8x")  # name and address
 _SEGMENTS: Final = struct.Struct("<32xQ14xHH")  # of 64 bits: offset of segments; their size, number
 _SEGMENT: Final = struct.Struct("<I4xQQ8xQ")  # kind, offset and address; size in the file
 _LOADED: Final = 1
@@ -19,11 +19,20 @@ _LOADED: Final = 1
 
 def identity(pid: int) -> tuple[int, int, int] | None:
     """Return what distinguishes the program of a process from others; none if it may not be seen."""
+    return _identity(of_process(pid))
+
+
+def _identity(program: Path) -> tuple[int, int, int] | None:
     try:
-        seen = os.stat(f"/proc/{pid}/exe")
+        seen = program.stat()
     except OSError:
         return None
     return seen.st_dev, seen.st_ino, seen.st_mtime_ns
+
+
+def of_process(pid: int) -> Path:
+    """Return where the program of a process can be read."""
+    return Path(f"/proc/{pid}/exe")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,61 +46,77 @@ class Section:
 
 def has_section(pid: int, name: str) -> bool:
     """True if the program of a process has a section: `.symtab` is the table of its functions."""
-    return name in sections(pid)
+    return name in sections(of_process(pid))
 
 
-def sections(pid: int) -> Mapping[str, Section]:
-    """Return the sections of the program of a process by name; empty if it may not be seen."""
-    return _sections(pid, identity(pid))
+def sections(program: Path) -> Mapping[str, Section]:
+    """Return the sections of a program by name; empty if it may not be seen."""
+    return _sections(program, _identity(program))
 
 
 @lru_cache(maxsize=64)
-def _sections(pid: int, _identity: object) -> Mapping[str, Section]:
+def _sections(program: Path, _identity: object) -> Mapping[str, Section]:
     try:
-        with open(f"/proc/{pid}/exe", "rb") as program:
-            head = program.read(64)
+        with program.open("rb") as file:
+            head = file.read(64)
             if not head.startswith(b"\x7fELF\x02\x01"):
                 return {}
             begin, size, count, names = _HEADER.unpack(head)
-            program.seek(begin)
-            rows = [_SECTION.unpack_from(program.read(size)) for _ in range(count)]
-            program.seek(rows[names][2])
-            texts = program.read(rows[names][3])
+            file.seek(begin)
+            rows = [_SECTION.unpack_from(file.read(size)) for _ in range(count)]
+            file.seek(rows[names][2])
+            texts = file.read(rows[names][3])
     except (OSError, struct.error, IndexError):
         return {}
-    return {
-        texts[name : texts.find(b"\0", name)].decode(errors="replace"): Section(*place)
-        for name, *place in rows
-    }
+    return {_text(texts, name): Section(*place) for name, *place in rows}
 
 
-def section_bytes(pid: int, name: str, most: int) -> bytes:
-    """Return the begin of a section, from the file; nothing if there is none."""
-    section = sections(pid).get(name)
+def read(program: Path, name: str) -> bytes:
+    """Return a section of a program; nothing if there is none."""
+    section = sections(program).get(name)
     if section is None:
         return b""
     try:
-        with open(f"/proc/{pid}/exe", "rb") as program:
-            program.seek(section.offset)
-            return program.read(min(most, section.size))
+        with program.open("rb") as file:
+            file.seek(section.offset)
+            return file.read(section.size)
     except OSError:
         return b""
 
 
-def moved_by(pid: int) -> int:
-    """Return how far from its own addresses the program of a process was loaded; 0 if that cannot be seen."""
-    program = Path(f"/proc/{pid}/exe")
+def exported(program: Path, names: Collection[str]) -> Mapping[str, int]:
+    """Return the addresses of what a program or a library offers to others, by name, as far as it does."""
+    texts, wanted = read(program, ".dynstr"), {name.encode(): name for name in names}
+    at = {}
+    for name, address in _SYMBOL.iter_unpack(read(program, ".dynsym")):
+        text = texts[name : texts.find(b"\0", name)]
+        if text in wanted and address:
+            at[wanted[text]] = address
+    return at
+
+
+def loaded_by(pid: int, word: str = "") -> Iterator[tuple[Path, int]]:
+    """Yield the program of a process and libraries with a word in their names, with how far each was moved.
+
+    A program is moved if it is not at the addresses that its file names.
+    """
     try:
-        seen = program.stat()
-        maps = Path(f"/proc/{pid}/maps").read_text(errors="replace").splitlines()
+        inode = of_process(pid).stat().st_ino
+        lines = Path(f"/proc/{pid}/maps").read_text(errors="replace").splitlines()
     except OSError:
-        return 0
-    for line in maps:
-        fields = line.split(maxsplit=5)
-        if fields[2] == "00000000" and fields[4] == str(seen.st_ino):
-            at, address, _ = min(_loaded(program), default=(0, 0, 0))
-            return int(fields[0].partition("-")[0], 16) - (address - at)
-    return 0
+        return
+    for line in lines:
+        addresses, _, offset, _, of_file, *name = line.split(maxsplit=5)
+        is_named = bool(word and name and word in Path(name[0]).name)
+        if offset != "00000000" or not (is_named or of_file == str(inode)):
+            continue
+        library = Path(f"/proc/{pid}/root{name[0]}") if of_file != str(inode) else of_process(pid)
+        at, address, _ = min(_loaded(library), default=(0, 0, 0))
+        yield library, int(addresses.partition("-")[0], 16) - (address - at)
+
+
+def _text(table: bytes, at: int) -> str:
+    return table[at : table.find(b"\0", at)].decode(errors="replace")
 
 
 def address_of(program: Path, offset: int) -> int | None:

@@ -36,6 +36,7 @@ MOST_STACK: Final = 32_768  # bytes that are read, from the innermost frame on
 MOST_FRAMES: Final = 100
 _TABLES: Final = "gopclntab"  # end of the section's name
 _BUILT: Final = ".go.buildinfo"
+_BUILT_BYTES: Final = 256  # of it, with the version
 _VERSION: Final = re.compile(rb"go(\d+)\.(\d+)")
 _MAGIC: Final = 0xFFFFFFF1  # of the tables, since 1.20
 _MODULE_WORDS: Final = 41  # of the runtime's `moduledata`, up to `gofunc`
@@ -64,7 +65,7 @@ _LOW, _HIGH, _M, _SP, _PC, _SELF = 0, 1, 6, 7, 8, 9  # words of a goroutine
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """What the tables say of an address."""
+    """An address as the tables describe it."""
 
     frames: tuple[tuple[str, str, int], ...]  # function, file and line, the innermost inlined one first
     name: str  # of the function that is there
@@ -229,8 +230,8 @@ class GoMemoryReader:
             if first % 8 == 0 < first and 0 < length <= room <= 1 << 24:
                 with contextlib.suppress(NotRead):
                     (at,) = self._memory.words(first, 1)
-                    known = self._memory.words(at, self._words) if at % 8 == 0 < at else ()
-                    if known and known[_SELF] == at and known[self._status + 1] == 1:
+                    first_words = self._memory.words(at, self._words) if at % 8 == 0 < at else ()
+                    if first_words and first_words[_SELF] == at and first_words[self._status + 1] == 1:
                         return begin + 8 * place
         raise NotRead("the goroutines of this version of Go are not known")
 
@@ -329,15 +330,14 @@ def reader_of(pid: int) -> GoMemoryReader | None:
 @lru_cache(maxsize=64)
 def _version(pid: int, _identity: object) -> tuple[int, int] | None:
     """Return the version of Go that a program was built with; none: with another language."""
-    written = elf.section_bytes(pid, _BUILT, 256)
-    match = _VERSION.search(written)
+    match = _VERSION.search(elf.read(elf.of_process(pid), _BUILT)[:_BUILT_BYTES])
     return None if match is None else (int(match.group(1)), int(match.group(2)))
 
 
 def _module(pid: int, memory: Memory) -> int:
     """Return where the runtime's description of the program is: it begins with the address of the tables."""
-    sections = elf.sections(pid)
-    moved = elf.moved_by(pid)
+    sections = elf.sections(elf.of_process(pid))
+    moved = next((moved for _, moved in elf.loaded_by(pid)), 0)
     tables = next((s.address + moved for name, s in sections.items() if name.endswith(_TABLES)), None)
     if tables is None:
         raise NotRead("no tables of functions")

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import ClassVar, Final
 
 from loadlens.model.plain import Unreadable, read
 from loadlens.model.stacks import Frame, Stack, Wait
-from loadlens.signals.collect.threads import NOT_PERMITTED, NotRead, Threads
+from loadlens.signals.collect.threads import NOT_PERMITTED, NotRead, Threads, python_tasks
+from loadlens.signals.collect.threads.python_code import frame_of
 
 WITHIN_S: Final = 3.0
-# Installed packages and the standard library, by the folders that every layout has.
-_LIBRARIES: Final = re.compile(
-    r"/lib(?:64)?/(?:python|pypy)\d[\d.]*(?:t|zip)?/(?:(?:site|dist)-packages/)?|/(?:site|dist)-packages/"
-)
 _WAITING: Final = ("threading.py", "queue.py")  # code of these waits for locks of its own
 
 
@@ -49,6 +45,8 @@ class PythonReader:
     def __init__(self, pid: int) -> None:
         self._pid = pid
         self._program = program()
+        self._tasks: python_tasks.TaskReader | None = None
+        self._looked_for_tasks = False
 
     def read(self) -> Threads:
         """Return the frames of every thread; raise NotRead if they cannot be read."""
@@ -71,7 +69,24 @@ class PythonReader:
             every = read(tuple[_Thread, ...], json.loads(done.stdout))
         except (ValueError, Unreadable) as fault:
             raise NotRead(f"py-spy wrote what cannot be read: {fault}") from None
-        return _threads(every)
+        return self._with_tasks(_threads(every))
+
+    def _with_tasks(self, threads: Threads) -> Threads:
+        """Add the tasks of asyncio that wait, if it is used."""
+        if not self._looked_for_tasks:
+            self._looked_for_tasks = True
+            self._tasks = python_tasks.reader_of(self._pid)
+        if self._tasks is None:
+            return threads
+        seen = self._tasks.read()
+        return replace(
+            threads,
+            stacks={**threads.stacks, **seen.stacks},
+            names={**threads.names, **seen.names},
+            waits={**threads.waits, **seen.waits},
+            running={**threads.running, **dict.fromkeys(seen.stacks, False)},
+            tasks=frozenset(seen.stacks),
+        )
 
     def sources(self, frame: Frame) -> Iterator[Path]:
         """Yield where the source of a frame may be, as this machine sees it."""
@@ -83,7 +98,9 @@ class PythonReader:
         )
 
     def close(self) -> None:
-        """Nothing stays open."""
+        """Close the memory that tasks are read from."""
+        if self._tasks is not None:
+            self._tasks.close()
 
 
 def reader_of(pid: int) -> PythonReader | None:
@@ -104,18 +121,6 @@ def program() -> str | None:
     return beside or shutil.which("py-spy")
 
 
-def is_library(file: str) -> bool:
-    """True for packages, the standard library, and code that is in no Python file."""
-    return not file.endswith(".py") or file.startswith("<") or _LIBRARIES.search(file) is not None
-
-
-def module_of(file: str) -> str:
-    """Return the dotted name of a module: `requests.api`."""
-    within = _LIBRARIES.split(file)
-    name = within[-1] if len(within) > 1 else PurePosixPath(file).name
-    return name.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-
-
 def _threads(every: tuple[_Thread, ...]) -> Threads:
     by_tid = {thread.os_thread_id: thread for thread in every if thread.os_thread_id is not None}
     holder = next((tid for tid, thread in by_tid.items() if thread.owns_gil), None)
@@ -131,12 +136,7 @@ def _threads(every: tuple[_Thread, ...]) -> Threads:
 
 
 def _stack(thread: _Thread) -> Stack:
-    return tuple(
-        Frame(
-            frame.name, module_of(frame.filename), frame.filename, frame.line, not is_library(frame.filename)
-        )
-        for frame in reversed(thread.frames)
-    )
+    return tuple(frame_of(frame.name, frame.filename, frame.line) for frame in reversed(thread.frames))
 
 
 def _asks(thread: _Thread) -> bool:
