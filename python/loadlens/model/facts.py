@@ -387,6 +387,7 @@ class Crowd:
     line: str  # for printing: `store.py:17`
     plural: str = "threads"  # or `tasks`
     is_for_place: bool = False  # whether most of them wait for a lock, or for a place in a pool
+    limiter: str = ""  # function of a library that limits a rate, in which most of them wait; empty: none
 
 
 @dataclass(frozen=True, slots=True)

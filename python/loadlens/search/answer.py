@@ -169,7 +169,11 @@ def explanation(record: RunRecord, *, is_kept: bool = True) -> Explanation:
         ),
         quotes=quoted,
         rates=rates,
-        code=code_evidence(diagnosed.stacks, verdict.findings, is_full=isinstance(reach.capacity, Estimate)),
+        code=code_evidence(
+            diagnosed.stacks,
+            verdict.findings,
+            is_full=isinstance(reach.capacity, Estimate) or end.because in FAILING,
+        ),
     )
 
 

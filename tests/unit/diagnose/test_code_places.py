@@ -139,7 +139,7 @@ def test_where_most_wait_for_a_lock_the_place_of_the_other_is_named_too() -> Non
     assert (first.kind, first.line, first.samples) == ("works", 41, 7 * MOMENTS)
     assert first.text.startswith("7 of 8 threads at work wait for a lock at query() orders.py:41")
     assert (second.kind, second.line, second.samples, second.of_samples) == ("holds", 42, MOMENTS, MOMENTS)
-    assert second.text.startswith("the other thread at work sleeps at query()")
+    assert second.text.startswith("the one thread that is past it sleeps at query()")
 
 
 def test_states_that_changed_around_a_sample_do_not_hide_what_the_others_wait_for() -> None:

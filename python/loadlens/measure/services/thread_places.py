@@ -95,6 +95,24 @@ _WAITING: Final[Mapping[Kind, frozenset[tuple[str, str]]]] = {
     ),
 }
 
+# Functions of libraries that delay what exceeds a rate.
+_LIMITERS: Final = frozenset(
+    {
+        ("aiolimiter.leakybucket", "acquire"),
+        ("asyncio_throttle.throttler", "acquire"),
+        ("pyrate_limiter.limiter", "try_acquire"),
+        ("pyrate_limiter.limiter", "try_acquire_async"),
+        ("ratelimit.decorators", "wrapper"),
+        ("golang.org/x/time/rate", "WaitN"),
+        ("golang.org/x/time/rate", "wait"),
+        ("go.uber.org/ratelimit", "Take"),
+        ("com.google.common.util.concurrent.RateLimiter", "acquire"),
+        ("io.github.resilience4j.ratelimiter.RateLimiter", "waitForPermission"),
+        ("io.github.resilience4j.ratelimiter.internal.AtomicRateLimiter", "acquirePermission"),
+        ("io.github.bucket4j.AbstractBucket", "consume"),
+    }
+)
+
 
 @dataclass(frozen=True, slots=True)
 class At:
@@ -219,7 +237,9 @@ def _in_process(at_work: Sequence[At]) -> Line | None:
         return None
     inside = {id(at) for at in waiting} | waits.keys()
     others = [at for at in at_work if id(at) not in inside and at.moment in moments]
-    return Line(kind, function, tuple(waiting), tuple(others))
+    past = _steadily_past(at_work, waiting)
+    is_held = past and (kind != "lock" or len(past) <= ONE_HOLDER * len(moments))
+    return Line(kind, function, tuple(waiting), tuple(past if is_held else others), are_past=bool(is_held))
 
 
 def _told_by_holders(at_work: Sequence[At], kinds: tuple[Wait, ...]) -> Line | None:
@@ -227,12 +247,7 @@ def _told_by_holders(at_work: Sequence[At], kinds: tuple[Wait, ...]) -> Line | N
 
     They wait for each other within the process, in code of which the function does not say for what; or for a
     socket, or sleep until they try again, as those do that want to write to an embedded database: behind a
-    call, one at a time gets past. Threads that are past are further on in the function that waits, in one
-    that this calls, or in own code that a library calls where the others wait.
-
-    Threads that do not wait for each other would be past it by chance: now none, now several. The index of
-    dispersion (Fisher) of their number at the moments with a wait, against a binomial distribution, says how
-    likely it is that chance is as even.
+    call, one at a time gets past.
     """
     waits = Counter((at.moment[0], at.place) for at in at_work if at.sample.wait in kinds)
     if not waits:
@@ -240,25 +255,34 @@ def _told_by_holders(at_work: Sequence[At], kinds: tuple[Wait, ...]) -> Line | N
     pid, place = waits.most_common(1)[0][0]
     own = [at for at in at_work if at.moment[0] == pid]
     waiting = [at for at in own if at.place == place and not at.sample.is_running]
-    front = Counter(at.own_stack for at in waiting).most_common(1)[0][0]
-    moments = {at.moment for at in waiting}
-    past = [at for at in own if at.moment in moments and _is_past(at.own_stack, front)]
-    held = Counter(at.moment for at in past)
-    threads = len([at for at in own if at.moment in moments]) / len(moments)
-    mean = len(past) / len(moments)
-    is_several = mean > ONE_HOLDER
-    if (
-        len(moments) < FEWEST_MOMENTS
-        or mean < SAMPLED_HOLDER
-        or threads <= mean
-        or (is_several and kinds == CALLS)
-    ):
-        return None
-    spread = sum((held[moment] - mean) ** 2 for moment in moments) / (mean * (1 - mean / threads))
-    if 1 - chi2_tail(spread, len(moments) - 1) > CHANCE:
+    past = _steadily_past(own, waiting)
+    is_several = len(past) > ONE_HOLDER * len({at.moment for at in waiting})
+    if not past or (is_several and kinds == CALLS):
         return None
     function = Counter(at.call for at in waiting).most_common(1)[0][0]
     return Line("unknown" if is_several else "lock", function, tuple(waiting), tuple(past), are_past=True)
+
+
+def _steadily_past(at_work: Sequence[At], waiting: Sequence[At]) -> list[At]:
+    """Return the threads that are past the place where most of some wait, if they are always as many.
+
+    They are further on in the function that waits, in one that it calls, or in own code that a library calls
+    where the others wait.
+
+    Threads that do not wait for each other would be past it by chance: now none, now several. The index of
+    dispersion (Fisher) of their number at the moments with a wait, against a binomial distribution, says how
+    likely it is that chance is as even.
+    """
+    front = Counter(at.own_stack for at in waiting).most_common(1)[0][0]
+    moments = {at.moment for at in waiting}
+    there = [at for at in at_work if at.moment in moments]
+    past = [at for at in there if _is_past(at.own_stack, front)]
+    held = Counter(at.moment for at in past)
+    threads, mean = len(there) / len(moments), len(past) / len(moments)
+    if len(moments) < FEWEST_MOMENTS or mean < SAMPLED_HOLDER or threads <= mean:
+        return []
+    spread = sum((held[moment] - mean) ** 2 for moment in moments) / (mean * (1 - mean / threads))
+    return past if 1 - chi2_tail(spread, len(moments) - 1) <= CHANCE else []
 
 
 def _is_past(stack: tuple[Frame, ...], front: tuple[Frame, ...]) -> bool:
@@ -298,7 +322,22 @@ def crowd_of(stacks: StackSamples) -> Crowd | None:
     for_places = sum(_waits_for(at) is not None for at in there)
     name = f"{PurePosixPath(line[0]).name}:{line[1]}"
     plural = plural_of([at.sample for at in there])
-    return Crowd(mean, at_work, name, plural, is_for_place=for_places > MOST * len(there))
+    limiters = Counter(_limiter_of(at) for at in there)
+    limiter, delayed = limiters.most_common(1)[0]
+    return Crowd(
+        mean,
+        at_work,
+        name,
+        plural,
+        is_for_place=for_places > MOST * len(there),
+        limiter=limiter if delayed > MOST * len(there) else "",
+    )
+
+
+def _limiter_of(at: At) -> str:
+    """Return the function of a library that limits a rate, which a thread is in; empty: none."""
+    delaying = (f for f in at.within if (f.module, f.function.rpartition(".")[2]) in _LIMITERS)
+    return next((frame.name for frame in delaying), "")
 
 
 def locked_of(stacks: StackSamples) -> Locked | None:

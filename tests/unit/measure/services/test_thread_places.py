@@ -153,6 +153,9 @@ def test_a_row_that_one_thread_at_a_time_gets_past_is_a_lock() -> None:
     assert "label() shop.py:30" in lock.held.name
 
 
+BARE: State = "lock", (replace(HANDLER, line=5),)
+
+
 def test_a_lock_that_is_polled_has_threads_that_sleep_and_one_that_is_past_them() -> None:
     # at 34 of 40 moments: between two holders it is free until a thread looks again
     held, free = [*[CHECK] * 5, *[POLL] * 10, LABEL], [*[CHECK] * 5, *[POLL] * 11]
@@ -163,6 +166,16 @@ def test_a_lock_that_is_polled_has_threads_that_sleep_and_one_that_is_past_them(
     assert limits.point(lock.waiting) == pytest.approx((34 * 10 + 6 * 11) / 40)
     assert lock.waiting is not None
     assert "threads waiting at book() shop.py:5" in lock.waiting.name
+
+
+def test_who_holds_a_lock_is_past_it_whatever_others_do_meanwhile() -> None:
+    # Of 16 threads 9 wait for the lock and one has it; 6 have not come to it, and wait for a call before.
+    seen = places_of(at_moments(*[[*[CHECK] * 6, *[BARE] * 9, LABEL]] * MOMENTS))
+    (lock,) = [place for place in seen if place.kind == "lock"]
+
+    assert limits.point(lock.held) == pytest.approx(1)
+    assert limits.point(lock.waiting) == pytest.approx(9)
+    assert "threads past it, most at label() shop.py:30" in lock.held.name
 
 
 @pytest.mark.parametrize("past", [0, 29])
@@ -284,6 +297,25 @@ def test_threads_that_are_here_and_there_or_compute_are_no_crowd(threads: Sequen
     running = tuple(replace(s, is_running=not s.wait) for s in stacks.samples)
 
     assert crowd_of(replace(stacks, samples=running)) is None
+
+
+@pytest.mark.parametrize(
+    ("calls", "limiter"),
+    [
+        (("send", "acquire"), "aiolimiter.leakybucket.acquire"),
+        (("send", "recv"), ""),
+        (("send",), ""),
+    ],
+)
+def test_a_crowd_in_a_function_that_limits_a_rate_says_so(calls: tuple[str, ...], limiter: str) -> None:
+    files = {"acquire": "aiolimiter.leakybucket", "recv": "socket"}
+    frames = tuple(Frame(name, files[name], f"/lib/{name}.py", 5) for name in calls[1:])
+    delayed: State = "other", (replace(HANDLER, line=5), *frames)
+
+    crowd = crowd_of(at_moments(*[[*[delayed] * 12, *[CHECK] * 4]] * MOMENTS))
+
+    assert crowd is not None
+    assert crowd.limiter == limiter
 
 
 def test_threads_that_are_there_without_load_too_are_no_crowd() -> None:

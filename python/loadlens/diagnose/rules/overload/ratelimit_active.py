@@ -14,7 +14,10 @@ of the time, and a request alone takes less than 0.3 of that distance. A buffer 
 something slower that empties it, looks like a burst; so do requests some of which take long, unless these
 add at most 30 % to the mean time. Windows are excluded where the whole service stands still between them.
 
-Without either it is found where throughput has stopped growing while the service has little to
+Where stacks were sampled, a library's function that limits a rate shows it as well: most of what is at work
+waits there on a plateau.
+
+Without any of these it is found where throughput has stopped growing while the service has little to
 do, at no more than 0.7 / (time of a request without load): a lock with room for one request at a time admits
 one per that time. A single user is held back as much as many are. A limit above that rate looks like a lock
 and is not distinguished from one.
@@ -51,7 +54,7 @@ from dataclasses import dataclass
 
 from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, strongest
-from loadlens.diagnose.observe import clocks, delays, refusals
+from loadlens.diagnose.observe import clocks, delays, limiter_calls, refusals
 from loadlens.estimate.interval import Interval
 from loadlens.estimate.rate_limiter import (
     EVEN,
@@ -73,7 +76,7 @@ EXPLAINS: tuple[str, ...] = (
     "downstream.slow",
 )
 
-Delayed = clocks.Clock | delays.Delay
+Delayed = limiter_calls.LimiterCall | clocks.Clock | delays.Delay
 
 TOO_MANY = 429
 DECIDES = 0.05  # of the requests refused
@@ -138,7 +141,11 @@ def observe(facts: Facts) -> Sequence[Limit | Delayed] | Lacking | Nothing:
     levels = [level for curve, step in steps if (level := _level(curve, step)) is not None]
     if levels:
         return [Limit([level for level in levels if level.share.point >= DECIDES] or levels)]
-    return [*clocks.observe(facts), *delays.observe(facts)] or _not_seen(facts)
+    return [
+        *limiter_calls.observe(facts),
+        *clocks.observe(facts),
+        *delays.observe(facts),
+    ] or _not_seen(facts)
 
 
 def _level(curve: Curve, step: Step) -> Level | None:
@@ -162,6 +169,8 @@ def _not_seen(facts: Facts) -> Lacking | Nothing:
 
 def claim(facts: Facts, limit: Limit | Delayed) -> Claim:
     """Compare the accepted rates of all levels, and the limit with others that would look the same."""
+    if isinstance(limit, limiter_calls.LimiterCall):
+        return limiter_calls.claim(facts, limit)
     if isinstance(limit, clocks.Clock):
         return clocks.claim(facts, limit)
     if isinstance(limit, delays.Delay):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import http.client
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar, Final
@@ -30,7 +30,7 @@ _CREATED: Final = re.compile(r"^created by (?P<name>.+?)(?: in goroutine \d+)?$"
 _STANDARD: Final = re.compile(r"^\t(?P<root>.*)net/http/pprof/pprof\.go:", re.MULTILINE)
 _MAIN_FILE: Final = re.compile(r"^main\.main\(.*\n\t(?P<file>.+):\d+", re.MULTILINE)
 _OF_PROFILER: Final = ("runtime/pprof", "net/http/pprof")
-WAITS: Final[Mapping[str, Wait]] = {
+_WAITS: Final[Mapping[str, Wait]] = {
     "running": "",
     "runnable": "",
     "preempted": "",
@@ -47,7 +47,15 @@ WAITS: Final[Mapping[str, Wait]] = {
     "sync.Cond.Wait": "lock",
     "sync.WaitGroup.Wait": "lock",
 }
-WITHOUT_FRAME: Final = ("chan send", "chan receive", "select")  # of the language: no function waits
+# Functions that hand a request to goroutines of their own, which exchange it over a connection.
+_EXCHANGES: Final = (
+    ("net/http", "roundTrip"),
+    ("net/http/internal/http2", "RoundTrip"),
+    ("golang.org/x/net/http2", "RoundTrip"),
+    ("google.golang.org/grpc/internal/transport", "waitOnHeader"),
+    ("google.golang.org/grpc/internal/transport", "readClient"),
+)
+_WITHOUT_FRAME: Final = ("chan send", "chan receive", "select")  # of the language: no function waits
 
 
 class GoReader:
@@ -87,6 +95,20 @@ def reader_of(pid: int) -> GoReader | None:
     return None if port is None else GoReader(pid, port)
 
 
+def seen_in(state: str, frames: Sequence[Frame]) -> tuple[Stack, Wait]:
+    """Return the stack of a goroutine and what it waits for.
+
+    Args:
+        state: As the runtime names it.
+        frames: The innermost first.
+    """
+    wait, stack = _WAITS.get(state, "other"), tuple(reversed(frames))
+    if state not in _WITHOUT_FRAME:
+        return stack, wait
+    innermost = (frames[0].module, frames[0].function.rpartition(".")[2]) if frames else ("", "")
+    return (stack, "socket") if innermost in _EXCHANGES else ((*stack, Frame(state, "", "", 0)), wait)
+
+
 def source_paths(pid: int, frame: Frame) -> Iterator[Path]:
     """Yield where the source of a frame may be, as this machine sees it."""
     if frame.file.startswith("/"):
@@ -112,11 +134,8 @@ def parse(text: str) -> Threads:
         frames, name = _frames(lines, root, own)
         if any(frame.module in _OF_PROFILER for frame in frames):
             continue
-        if state in WITHOUT_FRAME:
-            frames.insert(0, Frame(state, "", "", 0))
-        stacks[number] = tuple(reversed(frames))
+        stacks[number], waits[number] = seen_in(state, frames)
         names[number] = name
-        waits[number] = WAITS.get(state, "other")
     running = {number: wait == "" for number, wait in waits.items()}
     return Threads(stacks, names, waits, running, is_all=True)
 

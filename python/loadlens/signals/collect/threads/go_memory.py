@@ -21,10 +21,9 @@ from typing import ClassVar, Final
 from loadlens.model.stacks import Frame, Wait
 from loadlens.signals.collect.threads import NotRead, Threads, elf, waits
 from loadlens.signals.collect.threads.go_frames import (
-    WAITS,
-    WITHOUT_FRAME,
     is_library,
     module_of,
+    seen_in,
     source_paths,
     split,
 )
@@ -203,11 +202,9 @@ class GoMemoryReader:
                 if not places or (places[-1][0].startswith("runtime.") and seen.number != 1):
                     continue  # of the runtime itself
                 frames = [self._frame(*place) for place in places if _is_shown(place[0])]
-                if state in WITHOUT_FRAME:
-                    frames.insert(0, Frame(state, "", "", 0))
-                stacks[seen.number] = tuple(reversed(frames))
+                stacks[seen.number], wait = seen_in(state, frames)
                 names[seen.number] = places[-1][0]
-                of_wait[seen.number] = self._wait(seen, state)
+                of_wait[seen.number] = self._wait_in_call(seen) if seen.status == _SYSCALL else wait
                 running[seen.number] = of_wait[seen.number] == ""
             if len(stacks) == MOST:
                 break
@@ -259,10 +256,8 @@ class GoMemoryReader:
             return self._reasons[seen.reason] if seen.reason < len(self._reasons) else "waiting"
         return _STATES.get(seen.status)
 
-    def _wait(self, seen: _Goroutine, state: str) -> Wait:
-        """Return what a goroutine waits for; in a call of the system the kernel says it of the thread."""
-        if seen.status != _SYSCALL:
-            return WAITS.get(state, "other")
+    def _wait_in_call(self, seen: _Goroutine) -> Wait:
+        """Return what a goroutine in a call of the system waits for: the kernel says it of the thread."""
         kernel = waits.state_of(self._pid, self._thread(seen))
         return "other" if kernel is None or kernel.is_running else kernel.wait
 

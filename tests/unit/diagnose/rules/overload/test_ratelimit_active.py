@@ -9,6 +9,7 @@ import pytest
 
 from loadlens.diagnose.rules.overload.ratelimit_active import assess
 from loadlens.model.facts import (
+    Crowd,
     Curve,
     Facts,
     QuotaWatch,
@@ -330,6 +331,25 @@ def test_what_cannot_be_ruled_out_makes_it_probable(more: dict[str, Any]) -> Non
 
 def test_without_a_calm_look_a_delay_is_not_told_from_a_lock() -> None:
     assert isinstance(assess(replace(paced(), unloaded=())), Absent)
+
+
+@pytest.mark.parametrize("limiter", ["golang.org/x/time/rate.(*Limiter).WaitN", ""])
+def test_threads_in_a_function_that_limits_a_rate_show_it(limiter: str) -> None:
+    # A request takes 200 ms alone, so a pool of ten would let as many through.
+    built = paced(alone=0.2)
+    *lower, top = built.curves[0].steps
+    crowd = Crowd(12.2, 16.0, "send.go:38", limiter=limiter)
+    watched = replace(built.curves[0], steps=(*lower, replace(top, crowd=crowd)))
+
+    answer = assess(replace(built, curves=(watched,)))
+
+    assert isinstance(answer, Finding if limiter else Absent)
+    if isinstance(answer, Finding):
+        assert answer.grade is Grade.PROBABLE
+        assert answer.statement == (
+            "A rate limiter lets 50.0 /s through: 12 of 16 threads wait for it at send.go:38"
+        )
+        assert len(answer.statement) <= 90
 
 
 def test_a_bucket_a_hundred_times_as_large_gives_the_same_grade() -> None:

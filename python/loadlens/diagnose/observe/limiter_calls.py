@@ -1,0 +1,81 @@
+"""Requests that wait in a library's function which limits a rate, for the rule `ratelimit.active`.
+
+Stacks show it directly: the function is there for nothing else. It is the limit where throughput has stopped
+growing, most of what is at work waits there, and the service has CPU time left.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from loadlens.diagnose import grading
+from loadlens.diagnose.driver import Claim, Words, on_curve
+from loadlens.diagnose.observe import waits
+from loadlens.measure.curve import Capacity, capacity_of
+from loadlens.model.facts import Crowd, Curve, Facts, Step
+from loadlens.model.finding import Estimate, Grade
+from loadlens.present import numbers
+from loadlens.present.numbers import about
+
+
+@dataclass(frozen=True, slots=True)
+class LimiterCall:
+    """A plateau at whose highest level most of what is at work waits in a limiter."""
+
+    curve: Curve
+    top: Step
+    rate: Estimate
+    crowd: Crowd
+
+    @property
+    def who(self) -> str:
+        """Return who waits: `21 of 32 tasks`."""
+        return f"{about(self.crowd.waiting)} of {about(self.crowd.at_work)} {self.crowd.plural}"
+
+
+def observe(facts: Facts) -> list[LimiterCall]:
+    """Return the curves on which a limiter of a library delays requests."""
+    return [call for curve in facts.curves if (call := _call(curve)) is not None]
+
+
+def _call(curve: Curve) -> LimiterCall | None:
+    capacity = capacity_of(curve)
+    if not isinstance(capacity, Capacity) or capacity.saturation.verdict != "saturated":
+        return None
+    top = capacity.top
+    if top.crowd is None or not top.crowd.limiter or not isinstance(top.throughput, Estimate):
+        return None
+    return LimiterCall(curve, top, top.throughput, top.crowd)
+
+
+def claim(facts: Facts, call: LimiterCall) -> Claim:
+    """Check that the service is idle meanwhile."""
+    rate, crowd, top = numbers.short(call.rate), call.crowd, call.top
+    signals = [
+        grading.stated(
+            "limiter.rate",
+            True,
+            text=f"throughput stays at {numbers.shown(call.rate)} up to {top.load:g} users",
+            chip=f"lets through {rate}",
+            value=call.rate,
+        ),
+        grading.stated(
+            "limiter.code",
+            True,
+            text=f"{call.who} at work wait in {crowd.limiter}, at {crowd.line}",
+            chip=f"waits at {crowd.line}",
+        ),
+        waits.cpu_signal(facts, call.curve, top),
+    ]
+    rivals = [grading.generator_rival(top), grading.interference_rival(top, facts.cores)]
+
+    def words(_: Grade) -> Words:
+        return Words(
+            statement=f"A rate limiter lets {rate} through: {call.who} wait for it at {crowd.line}",
+            explanation=f"They wait in {crowd.limiter}, which delays what exceeds a rate.",
+            advice=f"Ask at most {rate}, or raise the limit; one that refuses instead makes clients pause.",
+            confirm=f"twice the limit at {crowd.line}: twice {rate}",
+            impact=crowd.waiting / crowd.at_work,
+        )
+
+    return on_curve(call.curve, signals, rivals, words, cap=Grade.PROBABLE)
