@@ -166,7 +166,9 @@ OF_SPANS: Final = frozenset({"calls.one-by-one", "calls.wait-before", "downstrea
 # Seen in frames or counters of a language's runtime alone; services in `catalogue/wild` have them.
 OF_RUNTIMES: Final = frozenset({"eventloop.waits", "gc.stops"})
 # Of what the families' server does not do; services in `catalogue/wild` do.
-OF_THE_WILD: Final = frozenset({"descriptors.exhausted", "places.lost", "retry.calls", "slow.periodic"})
+OF_THE_WILD: Final = frozenset(
+    {"calls.at-once", "descriptors.exhausted", "places.lost", "retry.calls", "slow.periodic"}
+)
 # Of several machines that make a load; the families have one.
 OF_FLEETS: Final = frozenset({"node.limit", "node.slow-one", "paths.differ"})
 # What no service here shows, because our own engine loses and misplaces nothing: found, it is false.

@@ -103,7 +103,7 @@ def code_evidence(
     Args:
         stacks: Of every level at which stacks were sampled, ascending.
         findings: The weightiest first.
-        is_full: The service reached its capacity or fails, so something limits it, even if no finding says what.
+        is_full: The service reached its capacity or fails: something limits it, even if no finding says what.
     """
     if not stacks:
         return CodeEvidence()

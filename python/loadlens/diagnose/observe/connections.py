@@ -44,8 +44,6 @@ def _with_line(full: Full, pool: ConcurrencyLimit) -> ConcurrencyLimit | None:
 def in_front_rival(full: Full, pool: ConcurrencyLimit) -> Counter:
     """Weigh another limit of the same number in front of connections, which the database does not see."""
     name = "another limit of as many in front"
-    if pool.seen_in == "sockets":
-        return grading.rival(name, "the kernel sees the calls, and not what lets so many go", None)
     if pool.seen_in != "titles":
         return grading.rival(name, "a gauge shows who waits for a connection", True)
     others = (place for place in full.top.places if place.kind == "pool" and place.seen_in != "titles")

@@ -105,26 +105,37 @@ def _words(name: str) -> set[str]:
 def of_kind(full: Full, kind: Literal["lock", "pool"]) -> list[ConcurrencyLimit]:
     """Return the full resource with its queue, if gauges show both; one place is a lock, several are a pool.
 
-    Requests that need no place must not wait: the places could be the threads of the service. Calls to
-    another program, of which never more are under way, are such places. Who waits for them is known by
-    Little's law only: no gauge shows it.
+    Requests that need no place must not wait: the places could be the threads of the service.
     """
-    levels = waits(full)
-    if isinstance(levels, str) or levels[0].coupling.point > UNCOUPLED:
-        return []
-    queue = line(full)
-    places = full_places(full, queue)
+    queue, places = _taken_up(full)
     if places is None or (places.size <= ONE_HOLDER) != (kind == "lock"):
         return []
-    if _is_of_calls(full, places.gauge):
-        waiting, count = limits.by_little(full), float(places.size)
-        most = Estimate("most", "", count, count, count, full.top.trials, 0, "most at once")
-        bound = Gauge("the most under way:", most, count)
-        own = ConcurrencyLimit("unknown", places.gauge, waiting, bound, seen_in="sockets")
-        return [] if waiting is None else [own]
-    if queue is None or places.gauge.name == queue.gauge.name:
+    if _is_of_calls(full, places.gauge) or queue is None or places.gauge.name == queue.gauge.name:
         return []
     return [ConcurrencyLimit("unknown", places.gauge, waiting=queue.gauge, bound=places.gauge)]
+
+
+def calls_at_once(full: Full) -> list[ConcurrencyLimit]:
+    """Return calls to another program, of which never more are under way, as places that are taken up.
+
+    Requests without a call must not wait. Who waits is known by Little's law only: no gauge shows it.
+    """
+    _, places = _taken_up(full)
+    waiting = limits.by_little(full)
+    if places is None or waiting is None or not _is_of_calls(full, places.gauge):
+        return []
+    count = float(places.size)
+    most = Estimate("most", "", count, count, count, full.top.trials, 0, "most at once")
+    bound = Gauge("the most under way:", most, count)
+    return [ConcurrencyLimit("unknown", places.gauge, waiting, bound, seen_in="sockets")]
+
+
+def _taken_up(full: Full) -> tuple[Line | None, FullPlaces | None]:
+    levels = waits(full)
+    if isinstance(levels, str) or levels[0].coupling.point > UNCOUPLED:
+        return None, None
+    queue = line(full)
+    return queue, full_places(full, queue)
 
 
 def line(full: Full) -> Line | None:

@@ -118,7 +118,7 @@ def has_waiters(limit: ConcurrencyLimit) -> bool | None:
 
 def least_held(lock: ConcurrencyLimit) -> float:
     """Return the mean number of holders from which a lock is one that limits."""
-    return SAMPLED_HOLDER if lock.seen_in in ("stacks", "sockets") else SATURATED
+    return SAMPLED_HOLDER if lock.seen_in == "stacks" else SATURATED
 
 
 def by_little(full: Full) -> Gauge | None:
@@ -204,8 +204,6 @@ def line_signals(full: Full, limit: ConcurrencyLimit, signal: str) -> list[gradi
     """Compare with X (R - R1), the requests that wait anywhere by Little's law: most must wait here."""
     waiting, mean = point(limit.waiting), full.top.response.mean
     if waiting is None or not isinstance(full.rate, Interval) or not isinstance(mean, Estimate):
-        return []
-    if limit.seen_in == "sockets":  # those who wait by Little's law are all that is known
         return []
     everywhere = full.rate.point * mean.point * full.waiting_share
     if everywhere <= 0:
@@ -297,13 +295,11 @@ def are_in_front(full: Full, calls: ConcurrencyLimit) -> bool:
     return seen is not None and seen.connections is not None and seen.connections > calls.held.highest
 
 
-def one_connection_rival(full: Full, calls: ConcurrencyLimit) -> list[Counter]:
+def one_connection_rival(full: Full, calls: ConcurrencyLimit) -> Counter:
     """Weigh connections that carry many calls at once, which then wait in the other program."""
-    if calls.seen_in != "sockets":
-        return []
     is_before = are_in_front(full, calls)
     text = "more connections are in use" if is_before else "no more connections are known to be in use"
-    return [grading.rival("many calls at once on a connection", text, True if is_before else None)]
+    return grading.rival("many calls at once on a connection", text, True if is_before else None)
 
 
 def _count(value: float) -> str:

@@ -40,6 +40,7 @@ WAITS_FOR: Mapping[str, str] = {
     "db.lock": "a lock",
     "db.lock-timeouts": "a database lock",
     "db.pool-timeouts": "a database connection",
+    "calls.at-once": "its turn to call",
     "calls.wait-before": "a connection to what it calls",
     "downstream.slow": "what it calls",
     "downstream.serialised": "a service behind",

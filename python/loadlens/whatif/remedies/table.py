@@ -143,6 +143,10 @@ TREATMENTS: Final[Mapping[str, Treatment]] = {
         _connections,
         (changes.twice_as_many("connections", assumes="what is behind serves twice as many as fast"),),
     ),
+    "calls.at-once": Treatment(
+        _connections,
+        (changes.twice_as_many("calls at a time", assumes="what is behind serves twice as many as fast"),),
+    ),
     "db.lock": Treatment(_lock, (changes.held_half_as_long, changes.shared)),
     "downstream.serialised": Treatment(_behind, (changes.let_through_twice,)),
     "cgroup.throttled": Treatment(_share, (changes.twice_the_share,)),

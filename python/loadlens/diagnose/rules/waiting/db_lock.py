@@ -11,12 +11,9 @@ transaction) serves as well. So do samples of threads that wait for a lock, in a
 again, while one other at a time works past it; there a mean of 0.75 holders is enough. Titles of the
 processes of a PostgreSQL server serve likewise: they name the command that waits, and show whether the holder
 is idle in its transaction meanwhile. Half or more of all waiting requests, X (R - R1), wait for this lock, or
-they fill the threads or the pool in front of it; otherwise the finding is suspected. Calls to another program
-of this machine, of which the kernel never sees more than one under way, serve as well, if a cheap probe does
-not wait: requests that waited in the other program would be calls under way, unless a connection carries many
-at once, which stays open where no more connections are in use. Where no name of a gauge says lock, two gauges
-that behave like one full place and like its queue serve as well, if a cheap probe does not wait
-(`downstream.serialised` says which).
+they fill the threads or the pool in front of it; otherwise the finding is suspected. Where no name of a gauge
+says lock, two gauges that behave like one full place and like its queue serve as well, if a cheap probe does
+not wait (`downstream.serialised` says which).
 
 **Ruled out by.** A pool (two or more holders). Full threads that do not wait for the lock. A machine,
 generator or transfer that is the limit. Refusals. Holders of the lock that wait in a further queue behind it.
@@ -50,7 +47,9 @@ from loadlens.present import numbers
 
 ID = "db.lock"
 TITLE = "one lock serialises requests"
-EXPLAINS: tuple[str, ...] = ("saturation.plateau", "part.full", "calls.wait-before", "downstream.slow")
+EXPLAINS: tuple[str, ...] = (
+    *("saturation.plateau", "part.full", "calls.at-once", "calls.wait-before", "downstream.slow"),
+)
 
 HARDLY = 0.10  # of the time
 
@@ -95,7 +94,6 @@ def claim(facts: Facts, lock: FullLock) -> Claim:
         *waits.rivals(facts, full),
         limits.threads_rival(full, places),
         limits.within_rival(full, places),
-        *limits.one_connection_rival(full, places),
         disk,
     ]
 
@@ -111,16 +109,7 @@ def claim(facts: Facts, lock: FullLock) -> Claim:
         )
         if connections.at_rest(places, ""):
             advice = f"Commit before that work, or begin the transaction after it. {advice}"
-        statement, unknown = "", f"whether who holds {places.held.name} waits for a disk meanwhile"
-        if places.seen_in == "sockets":
-            unknown = f"whether {places.held.name} wait for a disk"
-            statement = limits.calls_at_a_time(full, places, "one", grade)
-            advice = (
-                "Find what lets only one of these calls go at a time, a lock that is kept during the call or "
-                "the only connection: keep it for less, or allow more of them."
-            )
-            if not limits.are_in_front(full, places):
-                advice += " If one connection carries many calls at once, look at the other program."
+        unknown = f"whether who holds {places.held.name} waits for a disk meanwhile"
         if isinstance(hold, Interval):
             each = "each" if len(full.top.classes) <= 1 else "per request"  # of a mix not all may take it
             held = f", held {numbers.with_unit(hold.point, 's')} {each},"
@@ -129,7 +118,7 @@ def claim(facts: Facts, lock: FullLock) -> Claim:
                 twice = numbers.with_unit(2 * full.rate.point, "1/s")
                 advice += f" Held for {half} it lets {twice} through."
         return Words(
-            statement=statement or f"One lock{held} {verb} {full.most} through{line}",
+            statement=f"One lock{held} {verb} {full.most} through{line}",
             explanation=limits.explanation(full, places),
             advice=advice,
             confirm="the same load without what takes the lock: throughput grows with users again",

@@ -17,10 +17,7 @@ their queue serve as well, if a cheap probe does not wait (`downstream.serialise
 of the processes of a PostgreSQL server: 90 % of its connections from the service are at work, their number is
 the same at the level before, at least 1.2 users come for each, and a cheap probe does not wait. The waiting
 requests are then X (R - R1), and whether something else in front of the pool lets in just as many stays open:
-the finding is at most probable. So do calls to another program of this machine, of which the kernel never
-sees more under way than at the level before, two or more: requests that waited in the other program would be
-calls under way, unless a connection carries many at once, which stays open where no more connections are in
-use.
+the finding is at most probable.
 
 **Ruled out by.** A lock or another pool that all holders of the connections wait for (then that is the
 cause). Full threads that do not wait for the pool. A machine, generator or transfer that is the limit.
@@ -52,7 +49,9 @@ from loadlens.present import numbers
 
 ID = "db.pool"
 TITLE = "too few connections in a pool"
-EXPLAINS: tuple[str, ...] = ("saturation.plateau", "part.full", "calls.wait-before", "downstream.slow")
+EXPLAINS: tuple[str, ...] = (
+    *("saturation.plateau", "part.full", "calls.at-once", "calls.wait-before", "downstream.slow"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +103,6 @@ def claim(facts: Facts, pool: FullPool) -> Claim:
         limits.threads_rival(full, places),
         limits.within_rival(full, places),
         limits.slow_behind_rival(hold, full),
-        *limits.one_connection_rival(full, places),
         in_front,
     ]
 
@@ -132,9 +130,6 @@ def claim(facts: Facts, pool: FullPool) -> Claim:
         if in_front.ruled_out is None:
             unknown = (f"whether the pool has no more, or something in front of it lets in just {count:.3g}",)
         statement = _statement(full, count, grade, noun, is_pool=in_front.ruled_out is True)
-        if places.seen_in == "sockets":
-            statement, line = limits.calls_at_a_time(full, places, f"{count:.3g}", grade), ""
-            unknown = ("whether it is a pool, threads, or another limit of what may be at work",)
         return Words(
             statement=statement + line,
             explanation=explanation,

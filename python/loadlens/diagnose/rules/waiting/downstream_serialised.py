@@ -70,7 +70,8 @@ EXPLAINS: tuple[str, ...] = ("saturation.plateau",)
 
 # What has found the limit already, or is a line with a name of its own.
 NAMED = (
-    *("db.lock", "db.pool", "threads.pool-limit", "ratelimit.active", "shed.overload", "accept.drops"),
+    *("db.lock", "db.pool", "calls.at-once", "threads.pool-limit"),
+    *("ratelimit.active", "shed.overload", "accept.drops"),
     *("part.full", "calls.wait-before", "downstream.slow", "eventloop.waits"),
     *(
         "eventloop.blocked",

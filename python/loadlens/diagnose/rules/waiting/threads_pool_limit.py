@@ -52,7 +52,7 @@ from loadlens.present import numbers, words
 
 ID = "threads.pool-limit"
 TITLE = "all threads are taken"
-EXPLAINS: tuple[str, ...] = ("outside.handler-wait", "saturation.plateau")
+EXPLAINS: tuple[str, ...] = ("outside.handler-wait", "saturation.plateau", "calls.at-once")
 
 AGREES = 0.20
 WHOLE, WHOLE_MORE = 0.10, 0.2  # of a number of threads, at most so many: 10 % covers any beyond 5
@@ -272,10 +272,9 @@ def _line_behind(pool: ThreadPool) -> Counter:
     gauges = [p for p in pool.full.top.places if p.kind in ("lock", "pool", "unknown")]
     if line is not None:
         return grading.rival(name, f"{limits.reading(line.held)}, {limits.reading(line.waiting)}", False)
-    calls = [*gauge_courses.of_kind(pool.full, "lock"), *gauge_courses.of_kind(pool.full, "pool")]
-    for places in calls:
+    for places in gauge_courses.calls_at_once(pool.full):
         most = limits.point(places.bound)
-        if places.seen_in == "sockets" and most is not None and most < pool.count:
+        if most is not None and most < pool.count:
             text = f"{places.held.name} go {most:.0f} at a time, fewer than there are threads"
             return grading.rival(name, text, False)
     if gauges:

@@ -37,12 +37,15 @@ _INTERPRETER_WORDS: Final = 2_048  # within which it names its modules
 _ALWAYS: Final = ("builtins", "sys", "zipimport")  # modules of every interpreter
 _OF_TASKS: Final = (b"Task", b"_GatheringFuture")
 _OF_AN_EXECUTOR: Final = "_call_check_cancel"  # is called first when what an executor does is there
-_FOR_OTHERS: Final = (
-    ("asyncio.tasks", "_wait"),
-    ("asyncio.taskgroups", "__aexit__"),
-    ("anyio._backends._asyncio", "__aexit__"),
-    ("anyio._backends._asyncio", "run_sync_in_worker_thread"),
+_FOR_OTHERS: Final = frozenset(
+    {
+        ("asyncio.tasks", "_wait"),
+        ("asyncio.taskgroups", "__aexit__"),
+        ("anyio._backends._asyncio", "__aexit__"),
+        ("anyio.streams.memory", "receive"),
+    }
 )
+_FOR_A_THREAD: Final = ("anyio._backends._asyncio", "run_sync_in_worker_thread")  # that has begun
 _MODULE: Final = "asyncio.tasks"
 _ALL: Final = ("_scheduled_tasks", "_all_tasks")  # since 3.12, and before
 _MOST_ENTRIES: Final = 1 << 17
@@ -121,7 +124,8 @@ class TaskReader:
                 if not waiter or self._is_for_others(waiter):
                     continue
                 frames = self._frames(coroutine)
-                if not frames or (frames[-1].module, frames[-1].function) in _FOR_OTHERS:
+                functions = [(frame.module, frame.function) for frame in frames]
+                if not frames or functions[-1] == _FOR_A_THREAD or not _FOR_OTHERS.isdisjoint(functions):
                     continue
                 if self._task(task)[1:] == (coroutine, waiter):
                     stacks[number] = tuple(frames)

@@ -12,8 +12,9 @@ import pytest
 
 from loadlens import diagnose
 from loadlens.diagnose.observe import calls_seen
+from loadlens.diagnose.rules.waiting.calls_at_once import assess
 from loadlens.model.facts import CallsWatch, ConcurrencyLimit, Curve, LabelPart, LabelSplit
-from loadlens.model.finding import Estimate, Finding, Grade
+from loadlens.model.finding import Absent, Estimate, Finding, Grade
 from loadlens.model.shapes import Spacing
 from tests.unit.diagnose.build import curve as build_curve
 from tests.unit.diagnose.build import estimate, facts, process
@@ -78,7 +79,7 @@ def test_threads_before_calls_that_go_one_at_a_time_are_not_the_limit() -> None:
 
     assert "threads.pool-limit" in findings(unseen)
     assert "threads.pool-limit" not in findings(seen)
-    assert "db.lock" in findings(seen)
+    assert "calls.at-once" in findings(seen)
 
 
 def test_one_of_several_programs_that_is_full_is_named() -> None:
@@ -110,26 +111,31 @@ def findings(curve: Curve) -> dict[str, Finding]:
 def test_of_calls_that_go_one_at_a_time_the_line_is_in_front_and_a_lock() -> None:
     seen = findings(calling(1, under_way))
 
-    assert seen["db.lock"].grade >= Grade.PROBABLE
-    assert seen["db.lock"].statement == (
+    assert seen["calls.at-once"].grade >= Grade.PROBABLE
+    assert seen["calls.at-once"].statement == (
         "Calls to db:5432 go one at a time: 50.0 /s; 30.5 requests wait in front"
     )
     assert "downstream.serialised" not in seen
 
 
+def test_the_rule_alone_needs_always_as_many_under_way() -> None:
+    assert isinstance(assess(facts(calling(4, under_way))), Finding)
+    assert isinstance(assess(facts(calling(4, all_but_own_work))), Absent)
+
+
 def test_of_calls_that_go_four_at_a_time_the_line_is_in_front_and_a_pool() -> None:
     seen = findings(calling(4, under_way))
 
-    assert seen["db.pool"].grade >= Grade.PROBABLE
-    assert "Calls to db:5432 go 4 at a time: 200 /s" in seen["db.pool"].statement
-    assert "the most under way: 4" in seen["db.pool"].evidence[1].text
-    assert seen["db.pool"].unknown, "a pool of connections, or of something else"
+    assert seen["calls.at-once"].grade >= Grade.PROBABLE
+    assert "Calls to db:5432 go 4 at a time: 200 /s" in seen["calls.at-once"].statement
+    assert "the most under way: 4" in seen["calls.at-once"].evidence[1].text
+    assert seen["calls.at-once"].unknown, "a pool of connections, or of something else"
 
 
 def test_as_many_calls_as_users_at_the_level_below_are_places_if_more_users_make_no_more() -> None:
     seen = findings(calling(16, under_way, base_s=0.0))  # 16 users, then 32
 
-    assert "Calls to db:5432 go 16 at a time" in seen["db.pool"].statement
+    assert "Calls to db:5432 go 16 at a time" in seen["calls.at-once"].statement
 
 
 def test_where_answers_come_one_at_a_time_several_calls_under_way_are_no_pool() -> None:
@@ -138,27 +144,27 @@ def test_where_answers_come_one_at_a_time_several_calls_under_way_are_no_pool() 
     apart = Spacing(close=0, gaps=300)
     seen = findings(replace(built, steps=tuple(replace(step, spacing=apart) for step in built.steps)))
 
-    assert not {"db.lock", "db.pool"} & seen.keys()
+    assert not {"db.lock", "db.pool", "calls.at-once"} & seen.keys()
     assert "one at a time" in seen["downstream.serialised"].statement
 
 
 def test_requests_that_are_all_in_calls_wait_in_the_other_program() -> None:
     seen = findings(calling(1, all_but_own_work))
 
-    assert "db.lock" not in seen
+    assert "calls.at-once" not in seen
     assert "Requests wait in calls to db:5432" in seen["downstream.serialised"].statement
     assert "other program" in seen["downstream.serialised"].advice
 
 
 def test_connections_that_were_not_read_rule_nothing_out() -> None:
-    lock = findings(calling(1, under_way, stand=None))["db.lock"]
+    lock = findings(calling(1, under_way, stand=None))["calls.at-once"]
 
     assert "in front" not in lock.statement
 
 
 def test_a_connection_that_carries_many_calls_at_once_leaves_open_where_they_wait() -> None:
     """The other program does one call at a time, and all are on the only connection: the kernel sees one."""
-    lock = findings(calling(1, under_way, stand=1.0))["db.lock"]
+    lock = findings(calling(1, under_way, stand=1.0))["calls.at-once"]
 
     assert "in front" not in lock.statement
     assert "carries many calls at once" in lock.advice
@@ -191,12 +197,12 @@ def test_what_is_under_way_without_load_is_no_time_of_a_request() -> None:
 def test_other_calls_name_no_lock_and_no_pool(course: Course) -> None:
     seen = findings(calling(4, course))
 
-    assert not {"db.lock", "db.pool"} & seen.keys()
+    assert not {"db.lock", "db.pool", "calls.at-once"} & seen.keys()
     assert "calls to" not in seen["downstream.serialised"].statement
 
 
 def test_where_cheap_requests_wait_as_well_the_threads_may_be_full() -> None:
-    assert not {"db.lock", "db.pool"} & findings(calling(4, under_way, coupling=0.9)).keys()
+    assert not {"db.lock", "db.pool", "calls.at-once"} & findings(calling(4, under_way, coupling=0.9)).keys()
 
 
 def test_the_time_of_a_request_in_calls_is_calls_under_way_over_throughput() -> None:
