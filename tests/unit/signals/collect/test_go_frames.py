@@ -68,7 +68,7 @@ def test_each_goroutine_has_its_frames_its_wait_and_the_function_that_created_it
     assert threads.running == dict.fromkeys((1, 9, 18, 19), False)
 
 
-@pytest.mark.parametrize("module", ["shop", "github.com/acme/shop"])
+@pytest.mark.parametrize("module", ["shop", "example.com/shop", "github.com/acme/shop"])
 def test_own_code_of_a_program_without_paths_is_that_of_the_module_of_main(module: str) -> None:
     text = (
         DUMP.replace("/usr/local/go/src/", "").replace("/srv/shop", module).replace("/root/go/pkg/mod/", "")
@@ -77,6 +77,26 @@ def test_own_code_of_a_program_without_paths_is_that_of_the_module_of_main(modul
     own = {frame.file for stack in go_frames.parse(text).stacks.values() for frame in stack if frame.is_own}
 
     assert own == {f"{module}/main.go", f"{module}/orders/store.go"}
+
+
+def test_an_exchange_over_http_waits_for_a_socket_though_go_waits_for_a_channel() -> None:
+    text = """\
+goroutine 40 [select]:
+net/http.(*persistConn).roundTrip(0x29fac4c4, 0x29fac4b5)
+\t/usr/local/go/src/net/http/transport.go:2791 +0x9f5
+main.price()
+\t/srv/shop/main.go:52 +0x45
+
+goroutine 41 [select]:
+main.next()
+\t/srv/shop/main.go:61 +0x45
+"""
+
+    threads = go_frames.parse(text)
+
+    assert threads.waits == {40: "socket", 41: "lock"}
+    assert [frame.function for frame in threads.stacks[40]] == ["price", "(*persistConn).roundTrip"]
+    assert [frame.function for frame in threads.stacks[41]] == ["next", "select"]
 
 
 def test_a_program_that_is_not_go_has_no_reader() -> None:
