@@ -45,10 +45,14 @@ def test_memory_says_where_tasks_are_as_python_does(interpreter: str) -> None:
         try:
             assert process.stdout is not None
             of_python: Sequence[tuple[str, list[tuple[str, int]]]] = json.loads(process.stdout.readline())
-            time.sleep(0.1)  # main waits again
             reader = python_tasks.reader_of(process.pid)
             assert reader is not None
             tasks = reader.read()
+            for _ in range(100):  # until main, which has just printed, waits again
+                if any(stack[0].function == "main" for stack in tasks.stacks.values()):
+                    break
+                time.sleep(0.05)
+                tasks = reader.read()
             reader.close()
         finally:
             process.kill()

@@ -331,18 +331,17 @@ class _Level:
         singular, plural = ("is", "are") if wait is None else _VERBS.get(wait, ("waits", "wait"))
         if queue is not None and queue.kind != "lock":
             singular, plural = (f"{verb} for {_THINGS[queue.kind]}" for verb in ("waits", "wait"))
-        threads, several = (
-            self._at_work() * of_samples / len(self._work),
-            plural_of([at.sample for at in there]),
-        )
+        threads = self._at_work() * of_samples / len(self._work)
+        several = plural_of([at.sample for at in there])
+        single = several.removesuffix("s")
         if past and round(threads) <= 1:
-            return f"the one {several[:-1]} that is past it {singular}"
+            return f"the one {single} that is past it {singular}"
         if past:
             return f"{about(share * threads)} of {about(threads)} {several} that are past it {plural}"
         others = "other " if kind == "holds" else ""
         if round(threads) > 1:
             return f"{about(share * threads)} of {about(threads)} {others}{several} at work {plural}"
-        return f"the {others}{several[:-1]} at work {singular}"
+        return f"the {others}{single} at work {singular}"
 
     def _named(self, function: str, file: str, line: int, last: int = 0) -> str:
         name = "" if function == MAIN else f"{function}() "

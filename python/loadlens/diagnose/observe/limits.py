@@ -80,12 +80,11 @@ def requests_at(limit: ConcurrencyLimit) -> float:
 
 
 def by_line(observed: Iterable[L]) -> list[L]:
-    """Sort observations by how many wait, most first; those with a name or by threads before calls."""
+    """Sort observations by how many wait, most first; those that a gauge shows before others."""
     return sorted(
         observed,
         key=lambda limit: (
             has_waiters(limit.places) is True,
-            limit.places.seen_in != "sockets",
             limit.places.seen_in == "gauges",
             point(limit.places.waiting) or 0.0,
         ),

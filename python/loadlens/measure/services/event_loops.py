@@ -129,7 +129,7 @@ def _is_of(module: str) -> bool:
 
 def _watch(pid: int, loops: set[tuple[int, int]], at_work: Sequence[At], moments: int) -> LoopWatch:
     """Return what the loops of a process do at its moments."""
-    own = [at for at in at_work if at.sample.pid == pid]
+    own = [at for at in at_work if at.sample.pid == pid and not at.sample.is_task]
     within = [at for at in own if at.thread in loops]
     waiting = [at for at in within if not at.sample.is_running and at.sample.wait not in _GIVES_WAY]
     count = len({at.thread for at in within})

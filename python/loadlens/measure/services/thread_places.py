@@ -18,13 +18,14 @@ from typing import Final, Literal
 import numpy as np
 
 from loadlens.estimate.distributions import binomial_at_least, chi2_tail
-from loadlens.measure.thresholds import ONE_HOLDER, SAMPLED_HOLDER
+from loadlens.measure.thresholds import LOOP_HELD, ONE_HOLDER, SAMPLED_HOLDER
 from loadlens.model.facts import ConcurrencyLimit, Crowd, Gauge, Locked
 from loadlens.model.finding import Estimate
 from loadlens.model.stacks import MAIN, Frame, StackSamples, ThreadSample, Wait, plural_of
 
 AT_REST: Final = 0.5  # threads at a place without load over those with it, from which it is no work
 FEWEST_MOMENTS: Final = 10
+FEWEST_STAYS: Final = 5  # of mean length, from which it counts that as many are there at all moments
 AT_FRONT: Final = (
     0.5  # of the samples at a place: states are read around the frames, and may be of another one
 )
@@ -35,7 +36,6 @@ SEVERAL: Final = 2.0  # threads at once
 USUAL: Final = 95  # percentile of a count: one moment in twenty may fall between two holders
 BLOCKED: Final[tuple[Wait, ...]] = ("timer", "socket", "storage", "process")  # work, though no code is read
 STILL: Final[tuple[Wait, ...]] = ("lock", "file lock", "interpreter", "other")  # or just woken, in its place
-BUSY: Final = 0.8  # of the moments, from which a loop seldom looks for what its tasks wait for
 QUEUES: Final[tuple[Wait, ...]] = ("lock", "events", "connections")  # where threads wait for work, too
 CALLS: Final[tuple[Wait, ...]] = ("socket", "timer")  # for a lock elsewhere, or for one that is polled
 Kind = Literal["lock", "pool", "unknown"]  # unknown: places, one or several
@@ -52,9 +52,18 @@ _WAITING: Final[Mapping[Kind, frozenset[tuple[str, str]]]] = {
             ("psycopg_pool.pool", "getconn"),
             ("psycopg_pool.base", "getconn"),
             ("urllib3.connectionpool", "_get_conn"),
+            ("psycopg_pool.pool_async", "getconn"),
+            ("asyncpg.pool", "_acquire_impl"),
+            ("aiomysql.pool", "_acquire"),
+            ("aiopg.pool", "_acquire"),
+            ("aiohttp.connector", "_wait_for_available_connection"),
+            ("httpcore._async.connection_pool", "wait_for_connection"),
+            ("httpcore._sync.connection_pool", "wait_for_connection"),
             ("redis.connection", "get_connection"),
+            ("redis.asyncio.connection", "get_connection"),
             ("pymongo.pool", "_get_conn"),
             ("pymongo.synchronous.pool", "_get_conn"),
+            ("pymongo.asynchronous.pool", "_get_conn"),
             ("dbutils.pooled_db", "connection"),
             ("oracledb.pool", "acquire"),
             ("database/sql", "conn"),
@@ -87,6 +96,10 @@ _WAITING: Final[Mapping[Kind, frozenset[tuple[str, str]]]] = {
     "unknown": frozenset(
         {
             ("threading", "acquire"),  # of a semaphore: a lock of Python has no frame
+            ("asyncio.locks", "acquire"),
+            ("anyio._core._synchronization", "acquire"),
+            ("anyio._backends._asyncio", "acquire"),
+            ("anyio._backends._asyncio", "acquire_on_behalf_of"),
             ("java.util.concurrent.Semaphore", "acquire"),
             ("java.util.concurrent.Semaphore", "tryAcquire"),
             ("golang.org/x/sync/semaphore", "Acquire"),
@@ -202,13 +215,10 @@ def _of_known_waits(stacks: StackSamples) -> Iterator[ThreadSample]:
     What a task waits for is there once the loop has looked for it, which it does not while it computes.
     """
     loops = {(s.pid, s.tid) for s in stacks.samples if s.wait == "events"}
-    seen: Counter[int] = Counter()
-    busy: Counter[int] = Counter()
-    for s in stacks.samples:
-        if (s.pid, s.tid) in loops and stacks.begin_s <= s.time_s <= stacks.end_s:
-            seen[s.pid] += 1
-            busy[s.pid] += s.wait != "events"
-    full = {pid for pid, count in seen.items() if busy[pid] >= BUSY * count}
+    loaded = [s for s in stacks.samples if stacks.begin_s <= s.time_s <= stacks.end_s]
+    seen = Counter((s.pid, s.tid) for s in loaded if (s.pid, s.tid) in loops)
+    busy = Counter((s.pid, s.tid) for s in loaded if (s.pid, s.tid) in loops and s.wait != "events")
+    full = {pid for (pid, tid), count in seen.items() if busy[pid, tid] >= LOOP_HELD * count}
     return (s for s in stacks.samples if not s.is_task or s.wait == "lock" or s.pid not in full)
 
 
@@ -237,7 +247,7 @@ def _in_process(at_work: Sequence[At]) -> Line | None:
         return None
     inside = {id(at) for at in waiting} | waits.keys()
     others = [at for at in at_work if id(at) not in inside and at.moment in moments]
-    past = _steadily_past(at_work, waiting)
+    past = _steadily_past([at for at in at_work if id(at) not in inside], waiting)
     is_held = past and (kind != "lock" or len(past) <= ONE_HOLDER * len(moments))
     return Line(kind, function, tuple(waiting), tuple(past if is_held else others), are_past=bool(is_held))
 
@@ -271,18 +281,32 @@ def _steadily_past(at_work: Sequence[At], waiting: Sequence[At]) -> list[At]:
 
     Threads that do not wait for each other would be past it by chance: now none, now several. The index of
     dispersion (Fisher) of their number at the moments with a wait, against a binomial distribution, says how
-    likely it is that chance is as even.
+    likely it is that chance is as even. A thread that stays for several moments makes their number even by
+    itself, so only as many moments count as there are stays of mean length in them.
     """
     front = Counter(at.own_stack for at in waiting).most_common(1)[0][0]
     moments = {at.moment for at in waiting}
     there = [at for at in at_work if at.moment in moments]
     past = [at for at in there if _is_past(at.own_stack, front)]
     held = Counter(at.moment for at in past)
-    threads, mean = len(there) / len(moments), len(past) / len(moments)
+    each = len(waiting) / len(moments)  # those that are left out of `at_work` are threads as well
+    mean = len(past) / len(moments)
+    threads = max(len(there) / len(moments), mean + each)
     if len(moments) < FEWEST_MOMENTS or mean < SAMPLED_HOLDER or threads <= mean:
         return []
     spread = sum((held[moment] - mean) ** 2 for moment in moments) / (mean * (1 - mean / threads))
-    return past if 1 - chi2_tail(spread, len(moments) - 1) <= CHANCE else []
+    stay = _mean_stay(past, moments)
+    alone = len(moments) / stay
+    is_even = alone >= FEWEST_STAYS and 1 - chi2_tail(spread / stay, alone - 1) <= CHANCE
+    return past if is_even else []
+
+
+def _mean_stay(there: Sequence[At], moments: Iterable[tuple[int, float]]) -> float:
+    """Return for how many moments in a row a thread is at a place on average."""
+    order = {moment: number for number, moment in enumerate(sorted(moments))}
+    seen = {(at.thread, order[at.moment]) for at in there}
+    begun = sum((thread, number - 1) not in seen for thread, number in seen)
+    return len(seen) / begun
 
 
 def _is_past(stack: tuple[Frame, ...], front: tuple[Frame, ...]) -> bool:

@@ -92,20 +92,30 @@ def may_read(pids: Sequence[int]) -> bool:
     Then their threads are sampled all the same, without frames.
     """
     return any(
-        not _may_look(pid) or _is_read(pid) or _profiler_of(pid) is not None for pid in with_descendants(pids)
+        not _may_look(pid) or _may_be_read(pid) or _profiler_of(pid) is not None
+        for pid in with_descendants(pids)
     )
 
 
-def _is_read(pid: int) -> bool:
-    reader = _reader_of(pid)
+def _may_be_read(pid: int) -> bool:
+    reader, why_not = _reader_of(pid)
     if reader is not None:
         reader.close()
-    return reader is not None
+    return reader is not None or bool(why_not)
 
 
-def _reader_of(pid: int) -> Reader | None:
-    readers = (find(pid) for find in READERS)
-    return next((reader for reader in readers if reader is not None), None)
+def _reader_of(pid: int) -> tuple[Reader | None, str]:
+    """Return the first reader that fits a process, and why one that would fit cannot read it."""
+    why_not = ""
+    for find in READERS:
+        try:
+            reader = find(pid)
+        except NotRead as fault:
+            why_not = str(fault)
+            continue
+        if reader is not None:
+            return reader, ""
+    return None, why_not
 
 
 def _profiler_of(pid: int) -> Profiler | None:
@@ -157,7 +167,9 @@ class _Process:
         }
         if not _may_look(pid):
             self.failures[NOT_PERMITTED] += 1
-        self.reader = _reader_of(pid)
+        self.reader, why_not = _reader_of(pid)
+        if why_not:
+            self.failures[why_not] += 1
         self.profiler = None if self.reader is not None else _profiler_of(pid)
         self._sources = self.profiler
         self.moments: list[_Moment] = []  # that wait for the profiler
@@ -278,7 +290,9 @@ class StacksMonitor(Monitor):
             for pid in sorted(with_descendants([root.pid])):
                 present.setdefault(pid, root)
         for pid in self._processes.keys() - present.keys():
-            del self._processes[pid]
+            ended = self._processes.pop(pid)
+            if ended.reader is not None:
+                ended.reader.close()
         for pid, root in present.items():
             if pid not in self._processes and os.path.isdir(f"/proc/{pid}"):
                 self._sampled[pid] = self._processes[pid] = _Process(pid, root)

@@ -20,7 +20,7 @@ from loadlens.diagnose.observe import limits
 from loadlens.measure.services.thread_places import crowd_of, locked_of, places_of
 from loadlens.model.facts import ConcurrencyLimit, Facts
 from loadlens.model.finding import Finding, Grade
-from loadlens.model.stacks import Frame, StackSamples, ThreadSample, Wait
+from loadlens.model.stacks import TASKS_FROM, Frame, StackSamples, ThreadSample, Wait
 from tests.unit.diagnose.build import curve, facts, probe, process, step
 
 DATA = Path(__file__).parents[3] / "data" / "stacks"
@@ -127,12 +127,14 @@ EARLIER: State = "timer", (replace(HANDLER, line=4), *LABEL[1][1:])
 ELSEWHERE: State = "timer", (replace(HANDLER, file="/app/other.py", line=9),)
 
 
-def at_moments(*moments: Sequence[State]) -> StackSamples:
-    """Return what each thread did at each moment, a tenth of a second apart."""
+def at_moments(*moments: Sequence[State], stay: int = 1, tasks: bool = False) -> StackSamples:
+    """Return what threads did at moments a tenth of a second apart, each for so many moments in a row."""
+    first = TASKS_FROM if tasks else 0
     samples = tuple(
         ThreadSample(moment / 10, 7, "service", tid, f"worker-{tid}", False, wait, stack)
         for moment, threads in enumerate(moments, 1)
-        for tid, (wait, stack) in enumerate(threads)
+        for place, (wait, stack) in enumerate(threads)
+        for tid in [first + (place + moment // stay) % len(threads)]
     )
     return StackSamples(USERS, True, 0.0, (len(moments) + 1) / 10, samples, (), (), None)
 
@@ -213,6 +215,49 @@ def test_threads_that_do_not_wait_for_each_other_hold_no_lock(wait: State) -> No
         alarms += bool(behind_a_call(at_moments(*moments)))
 
     assert alarms <= MOST_ALARMS
+
+
+@pytest.mark.parametrize("stay", [5, 10])
+def test_threads_that_stay_where_they_are_are_not_taken_for_as_many_as_there_can_be(stay: int) -> None:
+    rng = random.Random(22)
+    alarms = 0
+    for _ in range(RUNS):
+        drawn = [rng.choices([LABEL, POLL, CHECK], [1, 10, 5], k=USERS) for _ in range(MOMENTS // stay + 1)]
+        moments = [threads for threads in drawn for _ in range(stay)][:MOMENTS]
+        alarms += bool(behind_a_call(at_moments(*moments, stay=len(moments) + 1)))
+
+    assert alarms <= MOST_ALARMS
+
+
+@pytest.mark.parametrize(("stay", "is_known"), [(9, True), (12, False)])
+def test_who_has_a_lock_for_long_is_known_after_five_of_them(stay: int, is_known: bool) -> None:
+    held = [*[POLL] * 10, LABEL]  # 40 moments hold the ends of four times nine, of three times twelve
+
+    assert bool(behind_a_call(at_moments(*[held] * MOMENTS, stay=stay))) == is_known
+
+
+@pytest.mark.parametrize(("busy", "is_seen"), [(6, True), (8, False)])
+def test_tasks_of_a_loop_that_is_busy_may_wait_for_what_is_there(busy: int, is_seen: bool) -> None:
+    stacks = at_moments(*[[*[CHECK] * 12, *[QUERY] * 4]] * MOMENTS, tasks=True)
+    loop = (
+        ThreadSample(s, 7, "service", 7, "MainThread", run := moment % 10 < busy, "" if run else "events", ())
+        for moment in range(1, MOMENTS + 1)
+        for s in [moment / 10]
+    )
+
+    crowd = crowd_of(replace(stacks, samples=(*stacks.samples, *loop)))
+
+    assert (crowd is not None) == is_seen
+    if crowd is not None:
+        assert (crowd.plural, crowd.line) == ("tasks", "shop.py:20")
+
+
+def test_tasks_are_no_pool_of_threads() -> None:
+    few = at_moments(*[[CHECK] * 8] * MOMENTS, stay=MOMENTS + 1)
+    tasks = at_moments(*[[CHECK] * 8] * MOMENTS, stay=MOMENTS + 1, tasks=True)
+
+    assert [place.kind for place in places_of(few)] == ["threads"]
+    assert places_of(tasks) == ()
 
 
 @pytest.mark.parametrize("other", [CHECK, EARLIER, ELSEWHERE])

@@ -14,8 +14,10 @@ of the time, and a request alone takes less than 0.3 of that distance. A buffer 
 something slower that empties it, looks like a burst; so do requests some of which take long, unless these
 add at most 30 % to the mean time. Windows are excluded where the whole service stands still between them.
 
-Where stacks were sampled, a library's function that limits a rate shows it as well: most of what is at work
-waits there on a plateau.
+Where stacks were sampled, a library's function that limits a rate shows it as well: on a plateau, with CPU to
+spare, more than half of the threads or tasks at work wait at one line, beyond chance, and more than half of
+these in that function. Such a finding is at most probable, as it stands on one trial, and is ruled out by a
+generator or other programs that are the limit.
 
 Without any of these it is found where throughput has stopped growing while the service has little to
 do, at no more than 0.7 / (time of a request without load): a lock with room for one request at a time admits
@@ -31,10 +33,10 @@ or by successes that are more even than those of a full service, whose times var
 the finding is only suspected. Answers with 503 belong to shed.overload; whether a 503 names a time to retry
 after is not recorded.
 
-For a limiter that delays: a quota of CPU time (the finding is only suspected where no quota could be read and
-the service uses 0.05 cores or more, as a quota may be that small), connections that are accepted slowly one
-per request, pauses, answers that take long to arrive, other programs. A place that stays taken after its
-answer looks the same, so the finding is at most probable.
+For a limiter that delays and that no function shows: a quota of CPU time (the finding is only suspected where
+no quota could be read and the service uses 0.05 cores or more, as a quota may be that small), connections
+that are accepted slowly one per request, pauses, answers that take long to arrive, other programs. A place
+that stays taken after its answer looks the same, so the finding is at most probable.
 
 **Thresholds.** 1 %: fewer are an accident of the load. 10 %: a bucket that refills between bursts admits a
 little less than its rate. Levels with less than 5 % refused decide nothing where others exist, as their
@@ -69,7 +71,7 @@ from loadlens.present import load_text, numbers
 from loadlens.present.numbers import about
 
 ID = "ratelimit.active"
-TITLE = "a rate limit turns requests away"
+TITLE = "a rate limit holds requests back"
 EXPLAINS: tuple[str, ...] = (
     "saturation.plateau",
     "downstream.serialised",

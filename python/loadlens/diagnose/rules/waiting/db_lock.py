@@ -48,7 +48,11 @@ from loadlens.present import numbers
 ID = "db.lock"
 TITLE = "one lock serialises requests"
 EXPLAINS: tuple[str, ...] = (
-    *("saturation.plateau", "part.full", "calls.at-once", "calls.wait-before", "downstream.slow"),
+    "saturation.plateau",
+    "part.full",
+    "calls.at-once",
+    "calls.wait-before",
+    "downstream.slow",
 )
 
 HARDLY = 0.10  # of the time

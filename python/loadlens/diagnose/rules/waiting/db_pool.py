@@ -50,7 +50,11 @@ from loadlens.present import numbers
 ID = "db.pool"
 TITLE = "too few connections in a pool"
 EXPLAINS: tuple[str, ...] = (
-    *("saturation.plateau", "part.full", "calls.at-once", "calls.wait-before", "downstream.slow"),
+    "saturation.plateau",
+    "part.full",
+    "calls.at-once",
+    "calls.wait-before",
+    "downstream.slow",
 )
 
 

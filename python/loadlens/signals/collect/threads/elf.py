@@ -111,7 +111,7 @@ def loaded_by(pid: int, word: str = "") -> Iterator[tuple[Path, int]]:
         if offset != "00000000" or not (is_named or of_file == str(inode)):
             continue
         library = Path(f"/proc/{pid}/root{name[0]}") if of_file != str(inode) else of_process(pid)
-        at, address, _ = min(_loaded(library), default=(0, 0, 0))
+        at, address, _ = min(_loaded(library, _identity(library)), default=(0, 0, 0))
         yield library, int(addresses.partition("-")[0], 16) - (address - at)
 
 
@@ -121,12 +121,12 @@ def _text(table: bytes, at: int) -> str:
 
 def address_of(program: Path, offset: int) -> int | None:
     """Return the address that a place in the file of a program has for its debug information."""
-    loaded = _loaded(program)
+    loaded = _loaded(program, _identity(program))
     return next((address + offset - at for at, address, size in loaded if at <= offset < at + size), None)
 
 
-@lru_cache(maxsize=8)
-def _loaded(program: Path) -> tuple[tuple[int, int, int], ...]:
+@lru_cache(maxsize=64)
+def _loaded(program: Path, _identity: object) -> tuple[tuple[int, int, int], ...]:
     try:
         with open(program, "rb") as file:
             begin, size, count = _SEGMENTS.unpack(file.read(_SEGMENTS.size))

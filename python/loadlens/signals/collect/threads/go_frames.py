@@ -50,10 +50,13 @@ _WAITS: Final[Mapping[str, Wait]] = {
 # Functions that hand a request to goroutines of their own, which exchange it over a connection.
 _EXCHANGES: Final = (
     ("net/http", "roundTrip"),
-    ("net/http/internal/http2", "RoundTrip"),
+    ("net/http", "RoundTrip"),
     ("golang.org/x/net/http2", "RoundTrip"),
+    ("golang.org/x/net/http2", "roundTrip"),
+    ("golang.org/x/net/http2", "internalRoundTrip"),
     ("google.golang.org/grpc/internal/transport", "waitOnHeader"),
     ("google.golang.org/grpc/internal/transport", "readClient"),
+    ("google.golang.org/grpc/internal/transport", "readMessageHeaderClient"),
 )
 _WITHOUT_FRAME: Final = ("chan send", "chan receive", "select")  # of the language: no function waits
 

@@ -27,9 +27,9 @@ from loadlens.signals.collect.threads.go_frames import (
     source_paths,
     split,
 )
-from loadlens.signals.collect.threads.memory import Memory, stopped
+from loadlens.signals.collect.threads.memory import Memory, stopped, thread_of
 
-OLDEST: Final = (1, 21)
+OLDEST, NEWEST = (1, 21), (1, 26)
 MOST: Final = 500  # goroutines at one moment
 MOST_STACK: Final = 32_768  # bytes that are read, from the innermost frame on
 MOST_FRAMES: Final = 100
@@ -40,6 +40,7 @@ _VERSION: Final = re.compile(rb"go(\d+)\.(\d+)")
 _MAGIC: Final = 0xFFFFFFF1  # of the tables, since 1.20
 _MODULE_WORDS: Final = 41  # of the runtime's `moduledata`, up to `gofunc`
 _MODULE_SECTIONS: Final = (".go.module", ".noptrdata", ".data", ".data.rel.ro")
+_PART_BYTES: Final = 1 << 20  # that are searched at once
 _REASONS: Final = re.compile(rb"\0{16}(.{8})\x11\0{7}.{8}\x07\0{7}", re.DOTALL)  # the first three are ...
 _FIRST_REASONS: Final = ("", "GC assist marking", "IO wait")
 _LONGEST_REASON: Final = 64
@@ -117,6 +118,15 @@ class _Tables:
             self._places[key] = self._looked_up(pc, is_exact) if self._text <= pc < self._end else None
         return self._places[key]
 
+    def file_of(self, name: str) -> str:
+        """Return the file of a function; raise NotRead if the program does not have it."""
+        at = self._names.find(b"\0" + name.encode() + b"\0") + 1
+        for row in self._index[1:-1:2] if at else ():
+            begin, of, *_ = _FUNCTION.unpack_from(self._functions, row)
+            if of == at:
+                return self._looked_up(self._text + begin + 1, is_exact=False).frames[-1][1]
+        raise NotRead(f"no function {name}")
+
     def _looked_up(self, pc: int, is_exact: bool) -> _Place:
         row = (
             bisect_right(range(len(self._index) // 2), pc - self._text, key=lambda i: self._index[2 * i]) - 1
@@ -180,18 +190,14 @@ class GoMemoryReader:
         self._procid = (8 + saved + 8) // 8  # word of a thread
         self._reasons = _reasons(memory, self._tables.data)
         self._list = self._list_of_goroutines()
-        self._root = self._own = ""
-        for function, file, _ in self._places_of(self._goroutine(self._pointers(1)[0])):
-            if function == "runtime.main":
-                self._root = file.removesuffix("runtime/proc.go")
-            elif function == "main.main":
-                self._own = module_of(file)
+        self._root = self._tables.file_of("runtime.main").removesuffix("runtime/proc.go")
+        self._own = module_of(self._tables.file_of("main.main"))
 
     def read(self) -> Threads:
         """Return the frames of every goroutine; raise NotRead if they cannot be read."""
         stacks, names, of_wait, running = {}, {}, {}, {}
         for at in self._pointers():
-            with contextlib.suppress(NotRead):
+            with contextlib.suppress(NotRead, LookupError, ValueError, struct.error):
                 seen = self._goroutine(at)
                 state = self._state(seen)
                 if state is None:
@@ -221,16 +227,20 @@ class GoMemoryReader:
     def _list_of_goroutines(self) -> int:
         """Return where the list of all goroutines is: the first is number 1, and refers to itself."""
         begin, end = self._tables.bss
-        words = self._memory.words(begin, (end - begin) // 8)
-        for place in range(len(words) - 2):
-            first, length, room = words[place : place + 3]
-            if first % 8 == 0 < first and 0 < length <= room <= 1 << 24:
-                with contextlib.suppress(NotRead):
-                    (at,) = self._memory.words(first, 1)
-                    first_words = self._memory.words(at, self._words) if at % 8 == 0 < at else ()
-                    if first_words and first_words[_SELF] == at and first_words[self._status + 1] == 1:
-                        return begin + 8 * place
+        for part in range(begin, end - 16, _PART_BYTES):
+            words = self._memory.words(part, min(_PART_BYTES + 16, end - part) // 8)
+            for place in range(len(words) - 2):
+                first, length, room = words[place : place + 3]
+                if first % 8 == 0 < first and 0 < length <= room <= 1 << 24 and self._is_first(first):
+                    return part + 8 * place
         raise NotRead("the goroutines of this version of Go are not known")
+
+    def _is_first(self, pointer: int) -> bool:
+        with contextlib.suppress(NotRead):
+            (at,) = self._memory.words(pointer, 1)
+            words = self._memory.words(at, self._words) if at % 8 == 0 < at else ()
+            return bool(words) and words[_SELF] == at and words[self._status + 1] == 1
+        return False
 
     def _pointers(self, most: int = 1 << 16) -> Sequence[int]:
         first, length = self._memory.words(self._list, 2)
@@ -262,7 +272,9 @@ class GoMemoryReader:
         return "other" if kernel is None or kernel.is_running else kernel.wait
 
     def _thread(self, seen: _Goroutine) -> int:
-        return self._memory.words(seen.thread, self._procid + 1)[self._procid] if seen.thread else 0
+        """Return the number that the thread of a goroutine has for us; raise NotRead if it has none."""
+        own = self._memory.words(seen.thread, self._procid + 1)[self._procid] if seen.thread else 0
+        return thread_of(self._pid, own)
 
     def _places_of(self, seen: _Goroutine, at: int = 0) -> list[tuple[str, str, int]]:
         """Return function, file and line of all frames, the innermost first."""
@@ -308,17 +320,18 @@ class GoMemoryReader:
 
 
 def reader_of(pid: int) -> GoMemoryReader | None:
-    """Return a reader if a process is a Go program whose memory can be read and is understood."""
+    """Return a reader if a process is a Go program whose memory is understood.
+
+    Raise NotRead if its memory may not be read.
+    """
     version = _version(pid, elf.identity(pid))
-    if version is None or version < OLDEST or platform.machine() != "x86_64":
+    if version is None or not OLDEST <= version <= NEWEST or platform.machine() != "x86_64":
         return None
-    memory = None
+    memory = Memory(pid)
     try:
-        memory = Memory(pid)
         return GoMemoryReader(pid, memory, version)
-    except (NotRead, struct.error, ValueError, IndexError):
-        if memory is not None:
-            memory.close()
+    except (NotRead, LookupError, ValueError, struct.error):
+        memory.close()
         return None
 
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import os
 import struct
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Final
 
 from loadlens.signals.collect.threads import NOT_PERMITTED, NotRead
 
 WITHIN_S: Final = 0.2  # for a thread that runs to stop
 _SEIZE, _INTERRUPT, _REGISTERS, _DETACH = 0x4206, 0x4207, 12, 17
+_LOOK_S: Final = 0.0005
 _WALL: Final = 0x40000000  # threads as well as processes
 _OWN_STOP: Final = 128  # of `_INTERRUPT`: no signal is to be delivered
 _WORDS, _IP, _SP = 27, 16, 19  # of the registers of x86-64
@@ -34,7 +37,7 @@ class Memory:
         """Return bytes; raise NotRead if not all of them are there."""
         try:
             taken = os.pread(self._file, size, address)
-        except (OSError, OverflowError):
+        except (OSError, OverflowError, MemoryError):
             taken = b""
         if len(taken) < size:
             raise NotRead(f"no {size} bytes at {address:#x}")
@@ -57,9 +60,7 @@ def stopped(tid: int) -> Iterator[tuple[int, int]]:
 
     The kernel lets it go on if this process ends meanwhile.
     """
-    trace = ctypes.CDLL(None, use_errno=True).ptrace
-    trace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
-    trace.restype = ctypes.c_long
+    trace = _ptrace()
     if trace(_SEIZE, tid, None, None) != 0:
         raise NotRead(f"ptrace: {os.strerror(ctypes.get_errno())}")
     signal = 0
@@ -72,14 +73,61 @@ def stopped(tid: int) -> Iterator[tuple[int, int]]:
             raise NotRead(f"ptrace: {os.strerror(ctypes.get_errno())}")
         yield registers[_IP], registers[_SP]
     finally:
-        trace(_DETACH, tid, None, signal)
+        if trace(_DETACH, tid, None, signal) != 0:
+            _let_go_once_stopped(trace, tid)
+
+
+@functools.cache
+def _ptrace() -> Callable[..., int]:
+    trace = ctypes.CDLL(None, use_errno=True).ptrace
+    trace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+    trace.restype = ctypes.c_long
+    return trace
 
 
 def _stop_of(tid: int) -> int:
     until = time.monotonic() + WITHIN_S
     while time.monotonic() < until:
-        with contextlib.suppress(OSError):
+        try:
             stopped_tid, status = os.waitpid(tid, os.WNOHANG | _WALL)
-            if stopped_tid == tid and os.WIFSTOPPED(status):
+        except OSError:
+            break
+        if stopped_tid == tid:
+            if os.WIFSTOPPED(status):
                 return status
+            break  # it ended
+        time.sleep(_LOOK_S)
     raise NotRead("a thread did not stop")
+
+
+def _let_go_once_stopped(trace: Callable[..., int], tid: int) -> None:
+    """Wait for a thread that is to stop, and let it go: it would stay stopped for as long as it is traced."""
+    with contextlib.suppress(OSError):
+        _, status = os.waitpid(tid, _WALL)
+        if os.WIFSTOPPED(status):
+            trace(_DETACH, tid, None, 0 if status >> 16 == _OWN_STOP else os.WSTOPSIG(status))
+
+
+def thread_of(pid: int, number: int) -> int:
+    """Return the number that a thread has here, by the one that it has for itself; raise NotRead if it ended.
+
+    In a container both differ.
+    """
+    tasks = Path(f"/proc/{pid}/task")
+    try:
+        if len(_numbers(tasks / str(pid))) == 1:
+            if (tasks / str(number)).exists():
+                return number
+        else:
+            for each in tasks.iterdir():
+                if _numbers(each)[-1] == number:
+                    return int(each.name)
+    except OSError:
+        pass
+    raise NotRead(f"thread {number} ended")
+
+
+def _numbers(task: Path) -> list[int]:
+    """Return the numbers of a thread, from ours to that in its own namespace."""
+    lines = (task / "status").read_text().splitlines()
+    return [int(number) for line in lines if line.startswith("NSpid:") for number in line.split()[1:]]

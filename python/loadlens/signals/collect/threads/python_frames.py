@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -18,6 +20,7 @@ from loadlens.signals.collect.threads import NOT_PERMITTED, NotRead, Threads, py
 from loadlens.signals.collect.threads.python_code import frame_of
 
 WITHIN_S: Final = 3.0
+LOOK_AGAIN_S: Final = 0.5
 _WAITING: Final = ("threading.py", "queue.py")  # code of these waits for locks of its own
 
 
@@ -46,7 +49,7 @@ class PythonReader:
         self._pid = pid
         self._program = program()
         self._tasks: python_tasks.TaskReader | None = None
-        self._looked_for_tasks = False
+        self._looked_s = -math.inf  # for tasks: asyncio may be imported later
 
     def read(self) -> Threads:
         """Return the frames of every thread; raise NotRead if they cannot be read."""
@@ -73,8 +76,8 @@ class PythonReader:
 
     def _with_tasks(self, threads: Threads) -> Threads:
         """Add the tasks of asyncio that wait, if it is used."""
-        if not self._looked_for_tasks:
-            self._looked_for_tasks = True
+        if self._tasks is None and time.monotonic() - self._looked_s >= LOOK_AGAIN_S:
+            self._looked_s = time.monotonic()
             self._tasks = python_tasks.reader_of(self._pid)
         if self._tasks is None:
             return threads

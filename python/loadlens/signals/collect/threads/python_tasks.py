@@ -119,7 +119,7 @@ class TaskReader:
         names: dict[int, str] = {}
         of_wait: dict[int, Wait] = {}
         for task in self._tasks():
-            with contextlib.suppress(NotRead, struct.error, ValueError):
+            with contextlib.suppress(NotRead, LookupError, ValueError, struct.error):
                 number, coroutine, waiter = self._task(task)
                 if not waiter or self._is_for_others(waiter):
                     continue
@@ -127,6 +127,7 @@ class TaskReader:
                 functions = [(frame.module, frame.function) for frame in frames]
                 if not frames or functions[-1] == _FOR_A_THREAD or not _FOR_OTHERS.isdisjoint(functions):
                     continue
+                number = number if number not in stacks else TASKS_FROM | task
                 if self._task(task)[1:] == (coroutine, waiter):
                     stacks[number] = tuple(frames)
                     names[number] = frames[0].name
@@ -232,11 +233,7 @@ class TaskReader:
                 continue
             with contextlib.suppress(NotRead):
                 for at in dict.fromkeys(self._memory.words(interpreter, _INTERPRETER_WORDS)):
-                    if (
-                        self._value(at, "builtins")
-                        and self._value(at, "sys")
-                        and self._value(at, "zipimport")
-                    ):
+                    if all(self._value(at, name) for name in _ALWAYS):
                         return at
         return 0
 
@@ -266,12 +263,12 @@ class TaskReader:
         return self._number(words[place + 1], at), words[place], words[place - 1]
 
     def _number(self, name: int, task: int) -> int:
-        """Return the number that a task has by its name, as text or not yet; else its address."""
+        """Return the number in the name that a task has if it was given none; else its address."""
         kind = self._type(name)
         if kind == self._types[_INTEGER]:
             return TASKS_FROM + (self._memory.words(name + 24, 1)[0] & 0x3FFFFFFF)
-        number = self._text(name).rpartition("-")[2] if kind == self._types[_TEXT] else ""
-        return TASKS_FROM + int(number) if number.isdecimal() else task
+        number = self._text(name).removeprefix("Task-") if kind == self._types[_TEXT] else ""
+        return TASKS_FROM + int(number) if number.isdecimal() else TASKS_FROM | task
 
     # --- what they are in ---------------------------------------------------------------------------------
 
@@ -317,13 +314,14 @@ class TaskReader:
 
 def reader_of(pid: int) -> TaskReader | None:
     """Return a reader if a Python process uses asyncio, and its memory can be read and is understood."""
-    memory = None
     try:
         memory = Memory(pid)
+    except NotRead:
+        return None
+    try:
         return TaskReader(pid, memory)
-    except (NotRead, KeyError, ValueError, struct.error):
-        if memory is not None:
-            memory.close()
+    except (NotRead, LookupError, ValueError, struct.error):
+        memory.close()
         return None
 
 
