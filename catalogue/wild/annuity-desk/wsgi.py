@@ -1,0 +1,3 @@
+from annuity import create_app
+
+app = create_app()

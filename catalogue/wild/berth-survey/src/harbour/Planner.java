@@ -1,0 +1,8 @@
+package harbour;
+
+/** Gives a vessel a place at a quay. */
+interface Planner {
+    Allocation allocate(Vessel vessel);
+
+    int size();
+}

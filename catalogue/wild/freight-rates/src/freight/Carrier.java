@@ -1,0 +1,4 @@
+package freight;
+
+record Carrier(int id, String name, double fuelFactor) {
+}

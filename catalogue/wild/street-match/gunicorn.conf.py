@@ -1,0 +1,9 @@
+worker_class = "gthread"
+workers = 1
+threads = 100
+keepalive = 30
+timeout = 60
+backlog = 512
+accesslog = None
+loglevel = "warning"
+control_socket_disable = True
