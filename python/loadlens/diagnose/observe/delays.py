@@ -73,13 +73,7 @@ def claim(facts: Facts, delay: Delay) -> Claim:
     could = with_unit(1 / delay.alone.point, "1/s")
     quota = quota_rival(top)
     signals = [
-        grading.stated(
-            "limiter.rate",
-            True,
-            text=f"throughput stays at {numbers.shown(delay.rate)} up to {top.load:g} users",
-            chip=f"lets through {rate}",
-            value=delay.rate,
-        ),
+        rate_signal(delay.rate, top),
         grading.at_most(
             "limiter.places",
             places,
@@ -115,6 +109,17 @@ def claim(facts: Facts, delay: Delay) -> Claim:
         )
 
     return on_curve(delay.curve, signals, rivals, words)
+
+
+def rate_signal(rate: Estimate, top: Step) -> grading.Signal:
+    """State the rate of a plateau."""
+    return grading.stated(
+        "limiter.rate",
+        True,
+        text=f"throughput stays at {numbers.shown(rate)} up to {top.load:g} users",
+        chip=f"lets through {numbers.short(rate)}",
+        value=rate,
+    )
 
 
 def _place_rival(could: str) -> Counter:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Words, on_curve
-from loadlens.diagnose.observe import waits
+from loadlens.diagnose.observe import delays, waits
 from loadlens.measure.curve import Capacity, capacity_of
 from loadlens.model.facts import Crowd, Curve, Facts, Step
 from loadlens.model.finding import Estimate, Grade
@@ -52,13 +52,7 @@ def claim(facts: Facts, call: LimiterCall) -> Claim:
     """Check that the service is idle meanwhile."""
     rate, crowd, top = numbers.short(call.rate), call.crowd, call.top
     signals = [
-        grading.stated(
-            "limiter.rate",
-            True,
-            text=f"throughput stays at {numbers.shown(call.rate)} up to {top.load:g} users",
-            chip=f"lets through {rate}",
-            value=call.rate,
-        ),
+        delays.rate_signal(call.rate, top),
         grading.stated(
             "limiter.code",
             True,
