@@ -15,7 +15,6 @@ from loadlens.measure.curve import Capacity, capacity_of
 from loadlens.model.facts import Crowd, Curve, Facts, Step
 from loadlens.model.finding import Estimate, Grade
 from loadlens.present import numbers
-from loadlens.present.numbers import about
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +25,6 @@ class LimiterCall:
     top: Step
     rate: Estimate
     crowd: Crowd
-
-    @property
-    def who(self) -> str:
-        """Return who waits: `21 of 32 tasks`."""
-        return f"{about(self.crowd.waiting)} of {about(self.crowd.at_work)} {self.crowd.plural}"
 
 
 def observe(facts: Facts) -> list[LimiterCall]:
@@ -51,12 +45,13 @@ def _call(curve: Curve) -> LimiterCall | None:
 def claim(facts: Facts, call: LimiterCall) -> Claim:
     """Check that the service is idle meanwhile."""
     rate, crowd, top = numbers.short(call.rate), call.crowd, call.top
+    who = waits.who_waits(crowd)
     signals = [
         delays.rate_signal(call.rate, top),
         grading.stated(
             "limiter.code",
             True,
-            text=f"{call.who} at work wait in {crowd.limiter}, at {crowd.line}",
+            text=f"{who} at work wait in {crowd.limiter}, at {crowd.line}",
             chip=f"waits at {crowd.line}",
         ),
         waits.cpu_signal(facts, call.curve, top),
@@ -65,7 +60,7 @@ def claim(facts: Facts, call: LimiterCall) -> Claim:
 
     def words(_: Grade) -> Words:
         return Words(
-            statement=f"A rate limiter lets {rate} through: {call.who} wait for it at {crowd.line}",
+            statement=f"A rate limiter lets {rate} through: {who} wait for it at {crowd.line}",
             explanation=f"They wait in {crowd.limiter}, which delays what exceeds a rate.",
             advice=f"Ask at most {rate}, or raise the limit; one that refuses instead makes clients pause.",
             confirm=f"twice the limit at {crowd.line}: twice {rate}",

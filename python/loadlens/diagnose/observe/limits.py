@@ -47,6 +47,26 @@ class Size:
     is_read: bool  # else concluded: the number held stays the same while more want one
 
 
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """Places on a plateau, with their number and how long a request holds one."""
+
+    full: Full
+    places: ConcurrencyLimit
+    size: Size | None
+    hold: Interval | Insufficient
+
+    @property
+    def count(self) -> float:
+        """Return how many there are, as far as that is known."""
+        return self.size.count if self.size is not None else point(self.places.held) or 0.0
+
+
+def taken(full: Full, places: ConcurrencyLimit) -> Taken:
+    """Return places with what is known of them."""
+    return Taken(full, places, size_of(full, places), hold(full, places))
+
+
 def size_of(full: Full, limit: ConcurrencyLimit) -> Size | None:
     """Return how many may be held at once; none: no gauge shows it, and the number held still changes."""
     below = _same(full.steps[-2], limit) if len(full.steps) > 1 else None

@@ -16,9 +16,10 @@ from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.measure import figures
 from loadlens.measure.curve import Capacity, capacity_of, requests_wait, used_by_others
 from loadlens.measure.thresholds import FULL_CORES, IDLE_CPU, SATURATED, THROTTLED
-from loadlens.model.facts import Curve, Facts, FailureMode, ProbeWatch, RequestClass, Step, Times
+from loadlens.model.facts import Crowd, Curve, Facts, FailureMode, ProbeWatch, RequestClass, Step, Times
 from loadlens.model.finding import Counter, Estimate, Figure
 from loadlens.model.shapes import SlowPath
+from loadlens.present import numbers
 from loadlens.present.numbers import ends, percent, with_unit
 from loadlens.present.words import users
 
@@ -89,6 +90,11 @@ class NoPlateau:
     """A curve that did not reach its capacity."""
 
     reason: str
+
+
+def who_waits(crowd: Crowd) -> str:
+    """Return who waits at a line: `21 of 32 tasks`."""
+    return f"{numbers.about(crowd.waiting)} of {numbers.about(crowd.at_work)} {crowd.plural}"
 
 
 def answers_are_apart(full: Full) -> bool:

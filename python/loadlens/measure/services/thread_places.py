@@ -289,9 +289,8 @@ def _steadily_past(at_work: Sequence[At], waiting: Sequence[At]) -> list[At]:
     there = [at for at in at_work if at.moment in moments]
     past = [at for at in there if _is_past(at.own_stack, front)]
     held = Counter(at.moment for at in past)
-    each = len(waiting) / len(moments)  # those that are left out of `at_work` are threads as well
-    mean = len(past) / len(moments)
-    threads = max(len(there) / len(moments), mean + each)
+    line, mean = len(waiting) / len(moments), len(past) / len(moments)
+    threads = max(len(there) / len(moments), line + mean)  # also if the line is not in `at_work`
     if len(moments) < FEWEST_MOMENTS or mean < SAMPLED_HOLDER or threads <= mean:
         return []
     spread = sum((held[moment] - mean) ** 2 for moment in moments) / (mean * (1 - mean / threads))

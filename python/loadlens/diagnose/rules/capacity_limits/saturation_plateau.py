@@ -31,6 +31,7 @@ from dataclasses import dataclass
 from loadlens.diagnose import grading
 from loadlens.diagnose.capacity import most_of
 from loadlens.diagnose.driver import Claim, Lacking, Words, all_seen, assessing, naming_all, on_curve
+from loadlens.diagnose.observe import waits
 from loadlens.diagnose.observe.curve_signals import gain_signal
 from loadlens.estimate.interval import Insufficient
 from loadlens.estimate.saturation import (
@@ -102,8 +103,7 @@ def claim(facts: Facts, closed: ClosedCurve) -> Claim:
         if knee is not None:
             statement = f"{stops} from {words.users(knee)} on; further users only wait"
         if crowd is not None:
-            where = f"{numbers.about(crowd.waiting)} of {numbers.about(crowd.at_work)} {crowd.plural}"
-            statement = f"{stops}: {where} wait at {crowd.line}"
+            statement = f"{stops}: {waits.who_waits(crowd)} wait at {crowd.line}"
         explanation = f"At {top.load:g} users {percent(waiting)} of the response time is waiting."
         first = next((step for step in curve.steps if step.load >= saturation.plateau_from), top)
         if first is not top:

@@ -26,13 +26,12 @@ load. Answers that come one at a time, while several calls are under way.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, on_curve
 from loadlens.diagnose.observe import gauge_courses, limits, long_holds, waits
-from loadlens.estimate.interval import Insufficient, Interval
-from loadlens.model.facts import ConcurrencyLimit, Facts
+from loadlens.estimate.interval import Interval
+from loadlens.model.facts import Facts
 from loadlens.model.finding import Grade
 from loadlens.present import numbers
 
@@ -41,35 +40,16 @@ TITLE = "only so many calls to another program go at once"
 EXPLAINS: tuple[str, ...] = ("saturation.plateau", "calls.wait-before", "downstream.slow")
 
 
-@dataclass(frozen=True, slots=True)
-class FewCalls:
-    """Calls on a plateau, of which never more are under way."""
-
-    full: waits.Full
-    places: ConcurrencyLimit
-    size: limits.Size | None
-    hold: Interval | Insufficient
-
-    @property
-    def count(self) -> float:
-        """Return how many go at a time."""
-        return self.size.count if self.size is not None else limits.point(self.places.held) or 0.0
-
-
-def observe(facts: Facts) -> Sequence[FewCalls] | Lacking | Nothing:
+def observe(facts: Facts) -> Sequence[limits.Taken] | Lacking | Nothing:
     """Return the calls on all plateaus, those with the longest line first."""
     plateaus = waits.plateaus(facts)
     if not isinstance(plateaus, tuple):
         return waits.without_plateau(plateaus)
-    seen = [
-        FewCalls(full, calls, limits.size_of(full, calls), limits.hold(full, calls))
-        for full in plateaus
-        for calls in gauge_courses.calls_at_once(full)
-    ]
+    seen = [limits.taken(full, calls) for full in plateaus for calls in gauge_courses.calls_at_once(full)]
     return limits.by_line(seen) if seen else Nothing("no calls of which always as many are under way")
 
 
-def claim(facts: Facts, few: FewCalls) -> Claim:
+def claim(facts: Facts, few: limits.Taken) -> Claim:
     """Hold the calls against their number, their time, and what else would look the same."""
     full, calls, hold = few.full, few.places, few.hold
     signals = [

@@ -38,11 +38,10 @@ each connection for less time.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, on_curve
 from loadlens.diagnose.observe import connections, gauge_courses, limits, long_holds, waits
-from loadlens.estimate.interval import Insufficient, Interval
+from loadlens.estimate.interval import Interval
 from loadlens.model.facts import ConcurrencyLimit, Facts
 from loadlens.model.finding import Grade
 from loadlens.present import numbers
@@ -58,26 +57,12 @@ EXPLAINS: tuple[str, ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class FullPool:
-    """A pool on a plateau."""
-
-    full: waits.Full
-    places: ConcurrencyLimit
-    size: limits.Size | None
-    hold: Interval | Insufficient
-
-
-def observe(facts: Facts) -> Sequence[FullPool] | Lacking | Nothing:
+def observe(facts: Facts) -> Sequence[limits.Taken] | Lacking | Nothing:
     """Return the pools on all plateaus, the one with the longest line first."""
     plateaus = waits.plateaus(facts)
     if not isinstance(plateaus, tuple):
         return waits.without_plateau(plateaus)
-    pools = [
-        FullPool(full, pool, limits.size_of(full, pool), limits.hold(full, pool))
-        for full in plateaus
-        for pool in _pools(full)
-    ]
+    pools = [limits.taken(full, pool) for full in plateaus for pool in _pools(full)]
     if not pools:
         return Lacking(
             "no gauge of a pool: how many hold a connection and how many wait would decide (--metrics)"
@@ -90,7 +75,7 @@ def _pools(full: waits.Full) -> list[ConcurrencyLimit]:
     return [*named, *gauge_courses.of_kind(full, "pool")]
 
 
-def claim(facts: Facts, pool: FullPool) -> Claim:
+def claim(facts: Facts, pool: limits.Taken) -> Claim:
     """Hold the pool against its size, its line, and what else would look the same."""
     full, places, size, hold = pool.full, pool.places, pool.size, pool.hold
     signals = [
@@ -111,8 +96,8 @@ def claim(facts: Facts, pool: FullPool) -> Claim:
     ]
 
     def words(grade: Grade) -> Words:
-        count = size.count if size is not None else limits.point(places.held) or 0.0
-        waiting, long = limits.point(places.waiting), long_holds.holders(full, hold)
+        count, long = pool.count, long_holds.holders(full, hold)
+        waiting = limits.point(places.waiting)
         noun = "connection" if places.kind == "pool" else "place"
         line = "" if waiting is None else f"; {waiting:.3g} requests wait for one"
         explanation = limits.explanation(full, places)

@@ -68,7 +68,7 @@ def _sections(program: Path, _identity: object) -> Mapping[str, Section]:
             texts = file.read(rows[names][3])
     except (OSError, struct.error, IndexError):
         return {}
-    return {_text(texts, name): Section(*place) for name, *place in rows}
+    return {text_at(texts, name): Section(*place) for name, *place in rows}
 
 
 def read(program: Path, name: str) -> bytes:
@@ -115,7 +115,8 @@ def loaded_by(pid: int, word: str = "") -> Iterator[tuple[Path, int]]:
         yield library, int(addresses.partition("-")[0], 16) - (address - at)
 
 
-def _text(table: bytes, at: int) -> str:
+def text_at(table: bytes, at: int) -> str:
+    """Return the text that begins at a place of a table and ends with a zero."""
     return table[at : table.find(b"\0", at)].decode(errors="replace")
 
 

@@ -27,10 +27,11 @@ from loadlens.signals.collect.threads.go_frames import (
     source_paths,
     split,
 )
-from loadlens.signals.collect.threads.memory import Memory, stopped, thread_of
+from loadlens.signals.collect.threads.memory import UNCLEAR, Memory, read_by, stopped, thread_of
 
 OLDEST, NEWEST = (1, 21), (1, 26)
 MOST: Final = 500  # goroutines at one moment
+MOST_LISTED: Final = 1 << 16  # those that ended are listed, too
 MOST_STACK: Final = 32_768  # bytes that are read, from the innermost frame on
 MOST_FRAMES: Final = 100
 _TABLES: Final = "gopclntab"  # end of the section's name
@@ -41,7 +42,7 @@ _MAGIC: Final = 0xFFFFFFF1  # of the tables, since 1.20
 _MODULE_WORDS: Final = 41  # of the runtime's `moduledata`, up to `gofunc`
 _MODULE_SECTIONS: Final = (".go.module", ".noptrdata", ".data", ".data.rel.ro")
 _PART_BYTES: Final = 1 << 20  # that are searched at once
-_REASONS: Final = re.compile(rb"\0{16}(.{8})\x11\0{7}.{8}\x07\0{7}", re.DOTALL)  # the first three are ...
+_REASONS: Final = re.compile(rb"\0{16}(.{8})\x11\0{7}.{8}\x07\0{7}", re.DOTALL)  # a table that begins with
 _FIRST_REASONS: Final = ("", "GC assist marking", "IO wait")
 _LONGEST_REASON: Final = 64
 _FUNCTION: Final = struct.Struct("<IiiIIIIIIiBBxB")  # of the runtime's `_func`
@@ -50,10 +51,7 @@ _INLINED: Final = struct.Struct("<B3xiii")  # of its `inlinedCall`
 _INLINED_AT, _INLINED_TREE = 2, 3  # of a function's tables
 _NONE: Final = 0xFFFFFFFF
 _TOP: Final = 1  # flag of a function at the begin of a stack
-_NEXT_IS_EXACT: Final = (
-    "runtime.asyncPreempt",
-    "runtime.sigpanic",
-)  # they were called from between two lines
+_NEXT_IS_EXACT: Final = ("runtime.asyncPreempt", "runtime.sigpanic")  # no call leads to them
 _SWITCHED: Final = "runtime.systemstack_switch"
 _TYPES: Final = re.compile(r"\[.*\]")
 
@@ -143,8 +141,8 @@ class _Tables:
         def place(of: int, target: int) -> tuple[str, str, int]:
             file = value(files, target)
             where = self._units[unit + file] if file >= 0 else _NONE
-            text = "" if where == _NONE else _text(self._files, where)
-            return _TYPES.sub("[...]", _text(self._names, of)), text, value(lines, target)
+            text = "" if where == _NONE else elf.text_at(self._files, where)
+            return _TYPES.sub("[...]", elf.text_at(self._names, of)), text, value(lines, target)
 
         target = pc if is_exact else pc - 1
         frames: list[tuple[str, str, int]] = []
@@ -157,7 +155,7 @@ class _Tables:
             target = entry + parent
         frames += [place(name, target)] * (kind != self._wrapper)
         size = max(0, value(sizes, pc))
-        return _Place(tuple(frames), _text(self._names, name), size, bool(flags & _TOP))
+        return _Place(tuple(frames), elf.text_at(self._names, name), size, bool(flags & _TOP))
 
     def _value(self, table: int, pc: int, target: int) -> int:
         """Return what a table of a function has for an address: pairs of differences, each of some bytes."""
@@ -197,12 +195,12 @@ class GoMemoryReader:
         """Return the frames of every goroutine; raise NotRead if they cannot be read."""
         stacks, names, of_wait, running = {}, {}, {}, {}
         for at in self._pointers():
-            with contextlib.suppress(NotRead, LookupError, ValueError, struct.error):
+            with contextlib.suppress(*UNCLEAR):
                 seen = self._goroutine(at)
                 state = self._state(seen)
                 if state is None:
                     continue
-                places = self._places_of(seen, at)
+                places = self._places_of(at, seen)
                 if seen.status != _RUNNING and self._goroutine(at) != seen:
                     continue  # it went on meanwhile
                 if not places or (places[-1][0].startswith("runtime.") and seen.number != 1):
@@ -242,9 +240,9 @@ class GoMemoryReader:
             return bool(words) and words[_SELF] == at and words[self._status + 1] == 1
         return False
 
-    def _pointers(self, most: int = 1 << 16) -> Sequence[int]:
+    def _pointers(self) -> Sequence[int]:
         first, length = self._memory.words(self._list, 2)
-        return self._memory.words(first, min(length, most))
+        return self._memory.words(first, min(length, MOST_LISTED))
 
     def _goroutine(self, at: int) -> _Goroutine:
         words = self._memory.words(at, self._words)
@@ -276,7 +274,7 @@ class GoMemoryReader:
         own = self._memory.words(seen.thread, self._procid + 1)[self._procid] if seen.thread else 0
         return thread_of(self._pid, own)
 
-    def _places_of(self, seen: _Goroutine, at: int = 0) -> list[tuple[str, str, int]]:
+    def _places_of(self, at: int, seen: _Goroutine) -> list[tuple[str, str, int]]:
         """Return function, file and line of all frames, the innermost first."""
         if seen.status == _SYSCALL:
             return self._walked(seen, *seen.syscall)
@@ -327,12 +325,7 @@ def reader_of(pid: int) -> GoMemoryReader | None:
     version = _version(pid, elf.identity(pid))
     if version is None or not OLDEST <= version <= NEWEST or platform.machine() != "x86_64":
         return None
-    memory = Memory(pid)
-    try:
-        return GoMemoryReader(pid, memory, version)
-    except (NotRead, LookupError, ValueError, struct.error):
-        memory.close()
-        return None
+    return read_by(lambda memory: GoMemoryReader(pid, memory, version), pid)
 
 
 @lru_cache(maxsize=64)
@@ -399,7 +392,3 @@ def _number(table: bytes, at: int) -> tuple[int, int]:
         if byte < 0x80:
             return value, at
         shift += 7
-
-
-def _text(table: bytes, at: int) -> str:
-    return table[at : table.index(b"\0", at)].decode(errors="replace")

@@ -10,10 +10,12 @@ import struct
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from loadlens.signals.collect.threads import NOT_PERMITTED, NotRead
 
+R = TypeVar("R")
+UNCLEAR: Final = (NotRead, LookupError, ValueError, struct.error)  # by what changes while it is read
 WITHIN_S: Final = 0.2  # for a thread that runs to stop
 _SEIZE, _INTERRUPT, _REGISTERS, _DETACH = 0x4206, 0x4207, 12, 17
 _LOOK_S: Final = 0.0005
@@ -52,6 +54,19 @@ class Memory:
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
+
+
+def read_by(reader: Callable[[Memory], R], pid: int) -> R | None:
+    """Return a reader of the memory of a process; none: it does not understand what is there.
+
+    Raise NotRead if the memory may not be read.
+    """
+    memory = Memory(pid)
+    try:
+        return reader(memory)
+    except UNCLEAR:
+        memory.close()
+        return None
 
 
 @contextlib.contextmanager

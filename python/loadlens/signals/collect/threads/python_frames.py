@@ -81,14 +81,14 @@ class PythonReader:
             self._tasks = python_tasks.reader_of(self._pid)
         if self._tasks is None:
             return threads
-        seen = self._tasks.read()
+        tasks = self._tasks.read()
         return replace(
             threads,
-            stacks={**threads.stacks, **seen.stacks},
-            names={**threads.names, **seen.names},
-            waits={**threads.waits, **seen.waits},
-            running={**threads.running, **dict.fromkeys(seen.stacks, False)},
-            tasks=frozenset(seen.stacks),
+            stacks={**threads.stacks, **tasks.stacks},
+            names={**threads.names, **tasks.names},
+            waits={**threads.waits, **tasks.waits},
+            running={**threads.running, **tasks.running},
+            tasks=tasks.tasks,
         )
 
     def sources(self, frame: Frame) -> Iterator[Path]:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import contextlib
 import struct
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from loadlens.model.stacks import TASKS_FROM, Frame, Stack, Wait
-from loadlens.signals.collect.threads import NotRead, elf
-from loadlens.signals.collect.threads.memory import Memory
+from loadlens.signals.collect.threads import NotRead, Threads, elf
+from loadlens.signals.collect.threads.memory import UNCLEAR, Memory, read_by
 from loadlens.signals.collect.threads.python_code import frame_of
 
 MOST: Final = 400  # tasks at one moment
@@ -76,15 +76,6 @@ _LAYOUTS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Tasks:
-    """Tasks that wait, by a number of their own."""
-
-    stacks: Mapping[int, Stack] = field(default_factory=dict)
-    names: Mapping[int, str] = field(default_factory=dict)  # outermost function
-    waits: Mapping[int, Wait] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
 class _Code:
     file: str
     name: str
@@ -109,8 +100,8 @@ class TaskReader:
         self._sets = self._sets_of_tasks()
         self._coroutine_at: int | None = None  # word of a task
 
-    def read(self) -> Tasks:
-        """Return the tasks that wait for something.
+    def read(self) -> Threads:
+        """Return the tasks that wait for something, each with the name of its outermost function.
 
         Left out are those that are ready to run, and those that wait for other tasks or for a thread,
         which are sampled themselves.
@@ -119,7 +110,7 @@ class TaskReader:
         names: dict[int, str] = {}
         of_wait: dict[int, Wait] = {}
         for task in self._tasks():
-            with contextlib.suppress(NotRead, LookupError, ValueError, struct.error):
+            with contextlib.suppress(*UNCLEAR):
                 number, coroutine, waiter = self._task(task)
                 if not waiter or self._is_for_others(waiter):
                     continue
@@ -134,7 +125,7 @@ class TaskReader:
                     of_wait[number] = _wait(frames[-1])
             if len(stacks) == MOST:
                 break
-        return Tasks(stacks, names, of_wait)
+        return Threads(stacks, names, of_wait, dict.fromkeys(stacks, False), tasks=frozenset(stacks))
 
     def close(self) -> None:
         """Close the memory."""
@@ -150,7 +141,7 @@ class TaskReader:
         return (
             bool(more)
             and self._name_of(self._type(first)) == b"function"
-            and (self._text(self._memory.words(first + 32, 1)[0]) == _OF_AN_EXECUTOR)
+            and self._text(self._memory.words(first + 32, 1)[0]) == _OF_AN_EXECUTOR
         )
 
     # --- objects ------------------------------------------------------------------------------------------
@@ -314,15 +305,9 @@ class TaskReader:
 
 def reader_of(pid: int) -> TaskReader | None:
     """Return a reader if a Python process uses asyncio, and its memory can be read and is understood."""
-    try:
-        memory = Memory(pid)
-    except NotRead:
-        return None
-    try:
-        return TaskReader(pid, memory)
-    except (NotRead, LookupError, ValueError, struct.error):
-        memory.close()
-        return None
+    with contextlib.suppress(NotRead):
+        return read_by(lambda memory: TaskReader(pid, memory), pid)
+    return None
 
 
 def _addresses(pid: int) -> Mapping[str, int]:
