@@ -210,9 +210,9 @@ def work_of(stacks: StackSamples) -> Work:
 
 
 def _of_known_waits(stacks: StackSamples) -> Iterator[ThreadSample]:
-    """Yield all samples, but of tasks whose loop is busy only those that wait for a lock.
+    """Return the samples without tasks of a busy loop, unless these wait for a lock.
 
-    What a task waits for is there once the loop has looked for it, which it does not while it computes.
+    What the others wait for may have come already: a loop that computes does not look.
     """
     loops = {(s.pid, s.tid) for s in stacks.samples if s.wait == "events"}
     loaded = [s for s in stacks.samples if stacks.begin_s <= s.time_s <= stacks.end_s]

@@ -36,7 +36,7 @@ _RUNTIME_WORDS: Final = 256  # within which the first interpreter is named
 _INTERPRETER_WORDS: Final = 2_048  # within which it names its modules
 _ALWAYS: Final = ("builtins", "sys", "zipimport")  # modules of every interpreter
 _OF_TASKS: Final = (b"Task", b"_GatheringFuture")
-_OF_AN_EXECUTOR: Final = "_call_check_cancel"  # is called first when what an executor does is there
+_OF_AN_EXECUTOR: Final = "_call_check_cancel"  # is called first when an executor has finished
 _FOR_OTHERS: Final = frozenset(
     {
         ("asyncio.tasks", "_wait"),
@@ -132,10 +132,10 @@ class TaskReader:
         self._memory.close()
 
     def _is_for_others(self, future: int) -> bool:
-        """True for a future that is there, or is a task, several, or what an executor does."""
+        """True for a future that is done, or that other tasks or a thread of an executor will finish."""
         _, kind, _, first, _, more = self._memory.words(future, 6)
         if not first and not more:
-            return True  # nothing is to be called when it is there: the task will run next
+            return True  # it is done: whoever waits for it was called, and runs next
         if self._name_of(kind).rpartition(b".")[2] in _OF_TASKS:
             return True
         return (
