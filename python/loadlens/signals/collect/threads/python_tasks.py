@@ -135,7 +135,7 @@ class TaskReader:
         """True for a future that is done, or that other tasks or a thread of an executor will finish."""
         _, kind, _, first, _, more = self._memory.words(future, 6)
         if not first and not more:
-            return True  # it is done: whoever waits for it was called, and runs next
+            return True  # it is done: the task was called, and runs next
         if self._name_of(kind).rpartition(b".")[2] in _OF_TASKS:
             return True
         return (
