@@ -50,7 +50,7 @@ RIGHT: Final[Mapping[str, frozenset[str]]] = {
         "descriptors": "descriptors.exhausted ports.exhausted accept.drops",
         "accept-queue": "accept.drops",
         "keepalive": "http.keepalive-limit http.no-reuse",
-        "tcp-delay": "tcp.timer-mode",
+        "tcp-delay": "tcp.timer-mode tcp.calls-held",
         "retries": "retry.amplification retry.calls",
         "timeouts": "timeouts.cliff",
         "deadlock": "requests.stuck",

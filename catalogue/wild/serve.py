@@ -228,11 +228,13 @@ def running(name: str, variant: str, port: int) -> Iterator[Service]:
         raise CannotServe(f"port {port} is in use: write --port with another one")
     mark = uuid.uuid4().hex
     room = Path(tempfile.mkdtemp(prefix="wild-"))
-    room.chmod(0o711)  # a service's database may run as another user, in a folder below
+    (room / "work").mkdir()
+    for folder in (room, room / "work"):
+        folder.chmod(0o711)  # a service's database may run as another user, in a folder below
     around = os.environ | {
         "VARIANT": variant,
         "PORT": str(port),
-        "TMPDIR": str(room),
+        "TMPDIR": str(room / "work"),
         "WILD_BUILD": str(_cache() / "build" / each.name),
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONUNBUFFERED": "1",
@@ -243,12 +245,14 @@ def running(name: str, variant: str, port: int) -> Iterator[Service]:
         if _needs_python(each):
             around["PATH"] = f"{environment() / 'bin'}:{around['PATH']}"
         _set_up(each, around)
+        # The truth is not to lie next to the service.
+        home = shutil.copytree(each.folder, room / "service", ignore=shutil.ignore_patterns("wild.yaml"))
         log = room / "service.log"
         start = each.about["start"].replace("{port}", str(port))
         with log.open("wb") as out:
             child = subprocess.Popen(
                 ["bash", "-c", start],
-                cwd=each.folder,
+                cwd=home,
                 env=around,
                 stdin=subprocess.DEVNULL,
                 stdout=out,

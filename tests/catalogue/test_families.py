@@ -167,7 +167,14 @@ OF_SPANS: Final = frozenset({"calls.one-by-one", "calls.wait-before", "downstrea
 OF_RUNTIMES: Final = frozenset({"eventloop.waits", "gc.stops"})
 # Of what the families' server does not do; services in `catalogue/wild` do.
 OF_THE_WILD: Final = frozenset(
-    {"calls.at-once", "descriptors.exhausted", "places.lost", "retry.calls", "slow.periodic"}
+    {
+        "calls.at-once",
+        "descriptors.exhausted",
+        "places.lost",
+        "retry.calls",
+        "slow.periodic",
+        "tcp.calls-held",
+    }
 )
 # Of several machines that make a load; the families have one.
 OF_FLEETS: Final = frozenset({"node.limit", "node.slow-one", "paths.differ"})

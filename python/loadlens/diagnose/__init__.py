@@ -100,6 +100,7 @@ RULES: tuple[Rule, ...] = _modules(
     "memory_and_disk.drift_leak",
     "memory_and_disk.drift_data_growth",
     "network.tcp_timer_mode",
+    "network.tcp_calls_held",
     "waiting.db_pool",
     "waiting.threads_pool_limit",
     "waiting.outside_handler_wait",

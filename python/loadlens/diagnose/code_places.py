@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Final, Literal
 
-from loadlens.diagnose import HEALTHY, PAGES, root_of
+from loadlens.diagnose import HEALTHY, PAGES, limit_settings, root_of
 from loadlens.estimate.distributions import binomial_at_least
 from loadlens.measure.services import thread_places
 from loadlens.measure.services.thread_places import At
@@ -112,7 +112,8 @@ def code_evidence(
     if not is_full and room not in (PROCESSOR, WAITING):
         return CodeEvidence(cost=top.cost())
     places = tuple(top.places(is_processor=room == PROCESSOR))
-    return CodeEvidence(places, "" if places else top.why_none(), top.cost())
+    settings = limit_settings.places(stacks[-1], findings)
+    return CodeEvidence(places, "" if places else top.why_none(), top.cost(), settings)
 
 
 def _room(rule: str) -> str:

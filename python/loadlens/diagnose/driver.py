@@ -14,7 +14,16 @@ from typing import TypeVar
 from loadlens.diagnose import grading
 from loadlens.diagnose.grading import Signal
 from loadlens.model.facts import Curve, Facts
-from loadlens.model.finding import Absent, Counter, Evidence, Finding, Grade, NotAssessed, Prediction
+from loadlens.model.finding import (
+    Absent,
+    Counter,
+    Evidence,
+    Finding,
+    Grade,
+    NotAssessed,
+    Prediction,
+    Setting,
+)
 
 Answer = Finding | Absent | NotAssessed
 O = TypeVar("O")  # noqa: E741  an observation, of a type that each rule defines
@@ -58,6 +67,7 @@ class Words:
     unknown: tuple[str, ...] = ()
     scope: str | None = None  # default: where the claim holds
     predictions: tuple[Prediction, ...] = ()
+    setting: Setting | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +142,7 @@ def finding_of(rule: str, claim: Claim) -> Finding | None:
         curves=claim.curves,
         explained_by=claim.explained_by,
         explains_others=claim.explains_others,
+        setting=words.setting,
     )
 
 

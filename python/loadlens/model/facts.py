@@ -357,6 +357,7 @@ class CallsWatch:
     under_way: Gauge  # at a time
     per_request: float  # segments with data for each request that ended: one for a short call
     connections: float | None  # the most that were in use between two looks; none: not read
+    held_back: Figure | None = None  # connections on which a small piece waits to be sent; none: not read
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final
+from typing import Final, Literal
 
 Z_95: Final = 1.959963984540054  # standard deviations to either side that hold 95 % of a normal distribution
 
@@ -120,6 +120,30 @@ class Prediction:
 
 
 @dataclass(frozen=True, slots=True)
+class Setting:
+    """A number in the service's settings that a finding comes from, with how near it is known."""
+
+    kind: Literal["places", "rate", "backlog", "files"]  # at a time; per second; connections; descriptors
+    low: float
+    high: float
+
+    @staticmethod
+    def places(count: float) -> Setting:
+        """Return a setting of so many at a time, a mean of readings that may fall between two holders."""
+        return Setting("places", 0.94 * count, 1.06 * count)
+
+    @staticmethod
+    def rate(per_s: float) -> Setting:
+        """Return a setting of so many per second, as they were measured."""
+        return Setting("rate", 0.97 * per_s, 1.03 * per_s)
+
+    @staticmethod
+    def exactly(kind: Literal["places", "backlog", "files"], count: float) -> Setting:
+        """Return a setting whose number is known."""
+        return Setting(kind, count, count)
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """A cause with its evidence, its grade, and advice."""
 
@@ -138,6 +162,7 @@ class Finding:
     explained_by: str | None = None  # rule that this one is folded under
     curves: tuple[str, ...] = ()  # labels of the load curves on which it holds
     explains_others: bool = True  # whether it is strong enough to make appear what its rule explains
+    setting: Setting | None = None  # that would have to change
 
 
 @dataclass(frozen=True, slots=True)

@@ -433,6 +433,11 @@ class TcpMetrics(Table, monitor="tcp"):
     call_connections = Metric(
         "", "gauge", "connections there on which data came in since the last count, or that are busy"
     )
+    calls_held_back = Metric(
+        "",
+        "gauge",
+        "of these, on which either side holds back less than a segment until an acknowledgement comes",
+    )
     ports_taken = Metric(
         "",
         "gauge",
@@ -508,6 +513,12 @@ class StacksMetrics(Table, monitor="stacks"):
         "event",
         "number of frames of the stack `id`; `frames` has a line for each, the outermost first: function, "
         "module, file, line, and `own` for the service's own code, separated by tabs",
+    )
+    setting_line = Metric(
+        "",
+        "event",
+        "a `line` of a `file` of the service that may set a limit, with its `text`; 0: of its command line "
+        "or its environment",
     )
     source_line = Metric(
         "", "event", "a `line` of a `file` that is the service's own code; `text` is the line"

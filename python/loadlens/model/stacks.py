@@ -12,6 +12,7 @@ LANGUAGES: Final = (
 )
 CLIENT: Final = "a client"  # at the other end of a connection that a service has accepted
 TASKS_FROM: Final = 1 << 32  # numbers of tasks, beyond those of all threads of a system
+COMMAND_LINE, ENVIRONMENT = "its command line", "its environment"
 MAIN: Final = "<module>"  # function of code that is in none
 
 # What a thread waits for, by the system call that it is in; empty if it runs.
@@ -116,6 +117,9 @@ class StackSamples:
     lines: tuple[SourceLine, ...]
     failures: tuple[SamplingFailure, ...]
     cores: float | None  # CPU time of the sampling per second
+    settings: tuple[
+        SourceLine, ...
+    ] = ()  # lines that may set a limit; 0: the command line, or the environment
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,12 +141,24 @@ class CodePlace:
 
 
 @dataclass(frozen=True, slots=True)
+class SettingPlace:
+    """A line that may set the number that limits the service."""
+
+    number: str  # as it stands there
+    file: str
+    line: int  # 0: the file is the command line, or the environment
+    source: str
+    text: str  # for people
+
+
+@dataclass(frozen=True, slots=True)
 class CodeEvidence:
     """Evidence on the service's code in the samples of a record."""
 
     places: tuple[CodePlace, ...] = ()
     why_none: str = ""  # why no line is named; empty: one is, or there is no limit to explain
     cost: str = ""  # of the sampling
+    settings: tuple[SettingPlace, ...] = ()  # where the number that limits may be set
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -162,6 +178,11 @@ class CodeEvidence:
         """The same in one line."""
         named = [f"{place.text}, “{place.source}”" if place.source else place.text for place in self.places]
         return "; ".join(named or self._none)
+
+    @property
+    def setting_lines(self) -> tuple[str, ...]:
+        """Each line that may set the number that limits, with its text below it."""
+        return tuple(line for place in self.settings for line in (place.text, f"> {place.source}"))
 
     @property
     def _none(self) -> tuple[str, ...]:

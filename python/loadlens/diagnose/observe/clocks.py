@@ -22,7 +22,7 @@ from loadlens.estimate.interval import Interval
 from loadlens.estimate.over_trials import over_trials
 from loadlens.measure.thresholds import FEW_FAIL
 from loadlens.model.facts import Curve, Facts, Step
-from loadlens.model.finding import Counter, Estimate, Grade
+from loadlens.model.finding import Counter, Estimate, Grade, Setting
 from loadlens.model.shapes import LetThrough, SlowPath
 from loadlens.present.numbers import percent, with_unit
 from loadlens.present.words import users
@@ -222,6 +222,7 @@ def claim(facts: Facts, clock: Clock) -> Claim:
             advice=f"Ask at most {limit}, or raise the limit; one that refuses instead makes clients pause.",
             confirm=f"twice the limit: {with_unit(2 * rate.point, '1/s')}",
             impact=_impact(facts, top),
+            setting=Setting.rate(rate.point),
         )
 
     return on_curve(clock.curve, signals, rivals, words)

@@ -16,7 +16,7 @@ from loadlens.estimate.interval import Interval
 from loadlens.measure.curve import Capacity, capacity_of, coming_share
 from loadlens.measure.thresholds import THROTTLED
 from loadlens.model.facts import Curve, Facts, Step
-from loadlens.model.finding import Counter, Estimate, Grade
+from loadlens.model.finding import Counter, Estimate, Grade, Setting
 from loadlens.present import numbers
 from loadlens.present.numbers import percent, with_unit
 from loadlens.present.words import users
@@ -106,6 +106,7 @@ def claim(facts: Facts, delay: Delay) -> Claim:
             advice=f"Ask at most {rate}, or raise the limit; one that refuses instead makes clients pause.",
             confirm=f"requests that take twice {alone}: {rate} as before",
             impact=1 - delay.alone.point / response.point if isinstance(response, Estimate) else 0.0,
+            setting=Setting.rate(delay.rate.point),
         )
 
     return on_curve(delay.curve, signals, rivals, words)

@@ -13,7 +13,7 @@ from loadlens.diagnose.driver import Claim, Words, on_curve
 from loadlens.diagnose.observe import delays, waits
 from loadlens.measure.curve import Capacity, capacity_of
 from loadlens.model.facts import Crowd, Curve, Facts, Step
-from loadlens.model.finding import Estimate, Grade
+from loadlens.model.finding import Estimate, Grade, Setting
 from loadlens.present import numbers
 
 
@@ -65,6 +65,7 @@ def claim(facts: Facts, call: LimiterCall) -> Claim:
             advice=f"Ask at most {rate}, or raise the limit; one that refuses instead makes clients pause.",
             confirm=f"twice the limit at {crowd.line}: twice {rate}",
             impact=crowd.waiting / crowd.at_work,
+            setting=Setting.rate(call.rate.point),
         )
 
     return on_curve(call.curve, signals, rivals, words, cap=Grade.PROBABLE)

@@ -224,8 +224,22 @@ def _waits(step: Step, first: Step, label: str) -> Waits | str:
     return Waits(step, probe, costliest, max(0.0, compared.probe_s), compared.expensive_s, compared.coupling)
 
 
+def held_up_alone(full: Full) -> float:
+    """Return the share of probes that are held up at the lightest load already; 0: none."""
+    probe = _usable(full.curve.steps[0])
+    return probe.delayed.point if probe is not None and isinstance(probe.delayed, Estimate) else 0.0
+
+
+def held_up_more(delayed: Figure, before: float) -> Figure:
+    """Return the share of probes that are held up beyond those of the lightest load."""
+    if not isinstance(delayed, Estimate):
+        return delayed
+    low, high = (None if end is None else max(0.0, end - before) for end in (delayed.low, delayed.high))
+    return replace(delayed, point=max(0.0, delayed.point - before), low=low, high=high)
+
+
 def _usable(step: Step) -> ProbeWatch | None:
-    """Return the probe that waits least; one that sends the load's own requests says nothing of others."""
+    """Return the probe that waits least, unless it sends the requests of the load itself."""
     requests = {kind.request for kind in step.classes}
     usable = [
         probe

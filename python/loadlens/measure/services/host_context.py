@@ -24,7 +24,7 @@ from loadlens.model.facts import (
     ReplicaWatch,
     StorageWatch,
 )
-from loadlens.model.finding import Z_95, Estimate
+from loadlens.model.finding import Z_95, Estimate, Figure
 from loadlens.model.readings import TcpMetrics
 from loadlens.signals.read import collectors, sockets
 from loadlens.signals.read.balancer_log import Spread
@@ -203,11 +203,17 @@ def calls_of(case: CaseMeasures) -> tuple[CallsWatch, ...]:
             ),
             sum(calls.rate for _, calls in own) / answered,
             max((calls.connections for _, calls in own if calls.connections is not None), default=None),
+            _held_back(case, [calls.held_back for _, calls in own]),
         )
         for name, own in by_name.items()
         if (answered := sum(_answered_per_s(trial) for trial, _ in own))
     ]
     return tuple(sorted(watches, key=lambda watch: -figures.point(watch.under_way.mean)))
+
+
+def _held_back(case: CaseMeasures, held: Sequence[Interval | None]) -> Figure | None:
+    read = [each for each in held if each is not None]
+    return case.level_figure("calls.held-back", "connections", read) if read else None
 
 
 def split_of_calls(case: CaseMeasures, calls: Sequence[CallsWatch]) -> tuple[LabelSplit, ...]:

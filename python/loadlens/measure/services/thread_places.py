@@ -18,6 +18,7 @@ from typing import Final, Literal
 import numpy as np
 
 from loadlens.estimate.distributions import binomial_at_least, chi2_tail
+from loadlens.measure import figures
 from loadlens.measure.thresholds import LOOP_HELD, ONE_HOLDER, SAMPLED_HOLDER
 from loadlens.model.facts import ConcurrencyLimit, Crowd, Gauge, Locked
 from loadlens.model.finding import Estimate
@@ -33,6 +34,8 @@ COME_AND_GO: Final = 2  # threads seen in all over those at a moment: beyond it,
 CHANCE: Final = 0.025  # that threads which do not wait for each other are past a wait as evenly
 MOST: Final = 0.5  # of the threads at work, from which they are a crowd
 SEVERAL: Final = 2.0  # threads at once
+FILLED: Final = 0.9  # of the samples of some threads, from which these are always at work
+MOST_USERS: Final = 0.8  # of the users, from which requests wait there
 USUAL: Final = 95  # percentile of a count: one moment in twenty may fall between two holders
 BLOCKED: Final[tuple[Wait, ...]] = ("timer", "socket", "storage", "process")  # work, though no code is read
 STILL: Final[tuple[Wait, ...]] = ("lock", "file lock", "interpreter", "other")  # or just woken, in its place
@@ -420,11 +423,28 @@ def _pools(work: Work, stacks: StackSamples) -> Iterator[ConcurrencyLimit]:
         count = round(sum(1 / moments[s.pid] for s in own))
         at_work = Counter((s.pid, s.time_s) for s in own if ((s.pid, s.tid), s.time_s) in busy)
         is_lasting = len({(s.pid, s.tid) for s in own}) <= COME_AND_GO * count
-        if not 0 < count < stacks.load or not is_lasting:
-            continue
         held = _gauge("threads at work:", at_work, moments)
+        waiting = _others_waiting(work, members, moments, stacks.load)
+        # Requests that wait elsewhere take several threads each: these may be more than users.
+        is_for_others = waiting is not None and at_work.total() >= FILLED * len(own)
+        if not (0 < count < stacks.load or is_for_others) or not is_lasting:
+            continue
         bound = Gauge("threads:", _mean("threads:", float(count), len(own)), float(count))
-        yield ConcurrencyLimit("threads", held, bound=bound, seen_in="stacks")
+        yield ConcurrencyLimit("threads", held, waiting, bound=bound, seen_in="stacks")
+
+
+def _others_waiting(
+    work: Work, members: Sequence[ThreadSample], moments: Mapping[int, int], load: float
+) -> Gauge | None:
+    """Return the other threads of the same processes that wait within the process, if they are most users."""
+    own = {(s.pid, s.tid) for s in members}
+    waiting = Counter(
+        at.moment
+        for at in work.at
+        if at.moment[0] in moments and at.thread not in own and at.sample.wait in ("lock", "other")
+    )
+    gauge = _gauge("threads that wait meanwhile:", waiting, moments)
+    return gauge if figures.point(gauge.mean) >= MOST_USERS * load else None
 
 
 def _functions(sample: ThreadSample) -> tuple[str, ...]:

@@ -150,6 +150,7 @@ def _lines(
     texts = (
         ("capacity", _capacity(run, cause, capacities)),
         ("code", code.sentence),
+        ("setting", "; ".join(f"{place.text}, “{place.source}”" for place in code.settings)),
         ("fix", "" if cause is None else cause.advice),
         ("predicted", "" if cause is None else "; ".join(_gains(cause))),
         ("measured", "" if cause is None else _measured_change(cause, run.groups)),

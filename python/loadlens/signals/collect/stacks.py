@@ -33,6 +33,7 @@ from loadlens.signals.collect.threads import (
     go_frames,
     go_memory,
     jvm_frames,
+    limit_settings,
     native_frames,
     node_frames,
     python_frames,
@@ -274,6 +275,7 @@ class StacksMonitor(Monitor):
         if last:
             yield from self._failures()
             yield from self._lines()
+            yield from self._settings()
         yield reading(StacksMetrics.sampling_cpu_s, NO_LABELS, _cpu_s() - self._spent_s)
 
     def _cores(self, now_ns: int) -> float:
@@ -369,6 +371,21 @@ class StacksMonitor(Monitor):
             paths = (path for process in self._processes.values() for path in process.sources(frame))
             for line, text in _source(paths, at).items():
                 yield reading(StacksMetrics.source_line, labels(file=file, line=line, text=text), 1)
+
+    def _settings(self) -> Iterator[Row]:
+        """Yield the lines that may set a limit of the service."""
+        processes = list(self._processes.values())
+        frames = {f.file: f for stack in self._stacks for f in stack if f.is_own}
+        own = [
+            path
+            for frame in frames.values()
+            for process in processes
+            for path in process.sources(frame)
+            if path.is_file()
+        ]
+        for each in limit_settings.lines([process.pid for process in processes], own):
+            text = labels(file=each.file, line=each.line, text=each.text)
+            yield reading(StacksMetrics.setting_line, text, 1)
 
 
 def _may_look(pid: int) -> bool:

@@ -39,7 +39,7 @@ _STATES: Final = {
     12: "syn_received",
 }
 _EVERY: Final = sum(1 << state for state in _STATES)
-_LISTEN: Final = 10
+_ESTABLISHED, _LISTEN = 1, 10
 _SHARE: Final = 0.02  # of a core, for counting connections
 _FULLEST: Final = 3  # addresses whose ports are reported
 _TIME_WAIT_S: Final = 60.0  # TCP_TIMEWAIT_LEN of linux/tcp.h
@@ -50,7 +50,7 @@ _BYTECODE: Final = 1
 _MEMORY: Final = 7  # attribute with the socket's memory figures
 _DROPS: Final = 8  # place among them
 _INFO: Final = 2  # attribute with tcp_info
-_JUMP, _PORT_FROM, _PORT_TO, _PORT_IS = 1, 2, 3, 11
+_JUMP, _PORT_FROM, _PORT_TO, _PORT_IS, _OTHER_PORT_IS = 1, 2, 3, 11, 12
 _QUERY: Final = struct.Struct("=BBBBI48s")
 _QUEUES: Final = struct.Struct("=II")
 _ATTRIBUTE: Final = struct.Struct("=HH")
@@ -61,7 +61,9 @@ _PORT_AT, _COOKIE_AT, _QUEUES_AT, _ATTRIBUTES_AT = 4, 44, 56, 72
 _EXPIRES_AT: Final = 52
 _MAPPED: Final = bytes(10) + b"\xff\xff"  # before an address of IPv4 that a socket of IPv6 speaks to
 _MS: Final = struct.Struct("=I")
-_SENT_AGO_AT, _CAME_AGO_AT, _DATA_IN_AT, _DATA_OUT_AT = 44, 52, 152, 156  # in tcp_info of linux/tcp.h
+# in tcp_info of linux/tcp.h
+_SENT_AGO_AT, _CAME_AGO_AT, _DATA_IN_AT, _DATA_OUT_AT = 44, 52, 152, 156
+_SEGMENT_AT, _UNACKNOWLEDGED_AT, _WINDOW_AT, _UNSENT_AT = 16, 24, 80, 144
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +112,7 @@ class _Talk(NamedTuple):
     sent_ago_s: float
     data_in: int  # segments
     data_out: int
+    holds_back: bool
 
     @property
     def is_busy(self) -> bool:
@@ -217,6 +220,7 @@ class TcpMonitor(Monitor):
             talk = _talk(message) if state == "established" else None
             if talk is not None:
                 talks[talk.port].append(talk)
+        asking = Counter(_holding_back(tuple(self._called)))
         took = time.monotonic() - began
         self._next_count_ns = now_ns + int(took / _SHARE * 1e9)
         for port, own in self._labels.items():
@@ -231,6 +235,8 @@ class TcpMonitor(Monitor):
             yield reading(TcpMetrics.calls, text, calls.requests)
             yield reading(TcpMetrics.calls_under_way, text, sum(talk.is_busy for talk in talks[port]))
             yield reading(TcpMetrics.call_connections, text, calls.in_use)
+            held = sum(talk.holds_back for talk in talks[port]) + asking[port]
+            yield reading(TcpMetrics.calls_held_back, text, held)
         yield reading(TcpMetrics.count_s, NO_LABELS, took)
 
     def _spoken(self, port: int, text: str, talks: Sequence[_Talk]) -> Iterator[Row]:
@@ -288,8 +294,30 @@ def _dump(code: bytes, *, states: int, attributes: int = 0) -> Iterator[bytes]:
     return sock_diag.dump(*(head + attribute for head in heads))
 
 
-def _bytecode(ports: Sequence[int]) -> bytes:
-    """A program for the kernel that takes sockets whose local port is one of these.
+def _holding_back(ports: Sequence[int]) -> Iterator[int]:
+    """The port of each connection to one of these on which its user's side holds back a small piece."""
+    if ports:
+        code = _bytecode(ports, _OTHER_PORT_IS)
+        for message in _dump(code, states=1 << _ESTABLISHED, attributes=1 << (_INFO - 1)):
+            if _holds_back(_attribute(message, _INFO)):
+                yield _ENDS.unpack_from(message, _PORT_AT)[0]
+
+
+def _holds_back(info: bytes) -> bool:
+    """True if less than a segment waits to be sent, for nothing but an acknowledgement (RFC 896).
+
+    The window has room for it, and what was sent before was not acknowledged yet.
+    """
+    if len(info) < _UNSENT_AT + _MS.size:
+        return False
+    segment, unacknowledged, window, unsent = (
+        _MS.unpack_from(info, at)[0] for at in (_SEGMENT_AT, _UNACKNOWLEDGED_AT, _WINDOW_AT, _UNSENT_AT)
+    )
+    return bool(0 < unsent < segment and 0 < unacknowledged < window)
+
+
+def _bytecode(ports: Sequence[int], compare: int = _PORT_IS) -> bytes:
+    """A program for the kernel that takes sockets whose local port, or the other's, is one of these.
 
     For each port: if it is this one go on, otherwise to the next; then jump to the end, which means taken.
     Behind the end means left out.
@@ -300,7 +328,7 @@ def _bytecode(ports: Sequence[int]) -> bytes:
         left = len(code)
         hit = b"" if is_last else _OPERATION.pack(_JUMP, 4, 4 + left)
         miss = 8 + len(hit) + (4 if is_last else 0)
-        code = _OPERATION.pack(_PORT_IS, 8, miss) + _OPERATION.pack(0, 0, port) + hit + code
+        code = _OPERATION.pack(compare, 8, miss) + _OPERATION.pack(0, 0, port) + hit + code
     return code
 
 
@@ -374,7 +402,7 @@ def _talk(message: bytes) -> _Talk | None:
         _MS.unpack_from(info, at)[0] for at in (_SENT_AGO_AT, _CAME_AGO_AT, _DATA_IN_AT, _DATA_OUT_AT)
     )
     cookie = message[_COOKIE_AT : _COOKIE_AT + 8]
-    return _Talk(_port(message), cookie, came / 1e3, sent / 1e3, data_in, data_out)
+    return _Talk(_port(message), cookie, came / 1e3, sent / 1e3, data_in, data_out, _holds_back(info))
 
 
 def _attribute(message: bytes, wanted: int) -> bytes:

@@ -23,6 +23,7 @@ class Calls:
     before: float  # its first reading, before the load
     rate: float  # segments with data that came in, per second
     connections: float | None  # the most in use between two looks; none: not read
+    held_back: Interval | None  # connections with a small piece that waits to be sent; none: not read
 
 
 def read_calls(readings: Readings, begin: float, end: float) -> tuple[Calls, ...]:
@@ -39,7 +40,12 @@ def read_calls(readings: Readings, begin: float, end: float) -> tuple[Calls, ...
             before = float(under_way.values[0])
             stand = readings.one(TcpMetrics.call_connections, to=series.labels.to)
             most = None if stand is None else float(stand.between(begin, end).values.max(initial=0.0))
-            seen.append(Calls(series.labels.to, level(held), float(held.max()), before, rate, most))
+            kept = readings.one(TcpMetrics.calls_held_back, to=series.labels.to)
+            back = None if kept is None else kept.between(begin, end).values
+            held_back = level(back) if back is not None and back.size else None
+            seen.append(
+                Calls(series.labels.to, level(held), float(held.max()), before, rate, most, held_back)
+            )
     return tuple(seen)
 
 

@@ -53,7 +53,11 @@ def read(table: pl.DataFrame, *, load: float, is_closed: bool, begin_s: float, e
         SamplingFailure(labels.process, labels.why, round(value))
         for _, labels, value in rows_of(table, StacksMetrics.stack_failures)
     )
-    return StackSamples(load, is_closed, begin_s, end_s, samples, lines, failures, _cores(table))
+    settings = tuple(
+        SourceLine(labels.file, int(labels.line), labels.text)
+        for _, labels, _ in rows_of(table, StacksMetrics.setting_line)
+    )
+    return StackSamples(load, is_closed, begin_s, end_s, samples, lines, failures, _cores(table), settings)
 
 
 def _stack(text: str) -> Stack:

@@ -40,7 +40,7 @@ from loadlens.diagnose.driver import Answer, Claim, Lacking, Nothing, Words, ass
 from loadlens.measure.curve import FIRST_WAIT_S, completed, cores_of, waited_to_ask
 from loadlens.measure.thresholds import SATURATED
 from loadlens.model.facts import Curve, Facts, Step
-from loadlens.model.finding import Counter, Evidence, Finding, Grade
+from loadlens.model.finding import Counter, Evidence, Finding, Grade, Setting
 from loadlens.present import load_text, numbers
 
 ID = "accept.drops"
@@ -200,6 +200,7 @@ def claim(facts: Facts, level: Level) -> Claim:
             "second",
             impact=waited_to_ask(level.step) or 0.0,
             unknown=() if level.drops is not None else ("what the kernel dropped at the service's port",),
+            setting=None if bound is None else Setting.exactly("backlog", bound),
         )
 
     # A generator that made connections late would have sent requests late, too.

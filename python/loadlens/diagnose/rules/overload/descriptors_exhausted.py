@@ -34,7 +34,7 @@ from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, 
 from loadlens.diagnose.observe.vain_waits import LEAST_SHARE, RISES, SPOKEN_FOR
 from loadlens.measure.curve import failed_share
 from loadlens.model.facts import Curve, EndedLevel, Facts, LogSign, ProcessWatch, Step
-from loadlens.model.finding import Counter, Grade
+from loadlens.model.finding import Counter, Grade, Setting
 from loadlens.present import load_text, numbers
 
 ID = "descriptors.exhausted"
@@ -131,6 +131,7 @@ def claim(facts: Facts, level: FailingLevel) -> Claim:
 
     def words(_: Grade) -> Words:
         process, many = level.process, ""
+        most = None if process is None else process.descriptor_limit
         if process is not None and level.is_full:
             many = f", {process.descriptors or 0.0:,.0f} of {process.descriptor_limit or 0.0:,.0f} are open"
         says = "" if level.sign is None else f" {level.sign.text[0].upper()}{level.sign.text[1:]}."
@@ -142,6 +143,7 @@ def claim(facts: Facts, level: FailingLevel) -> Claim:
             confirm="twice the limit: failures begin at twice as many requests at once",
             impact=share,
             unknown=() if level.is_full else ("how many descriptors were open when requests failed",),
+            setting=Setting.exactly("files", most) if most else None,
         )
 
     made = on_curve(

@@ -66,7 +66,7 @@ from loadlens.estimate.rate_limiter import (
 )
 from loadlens.measure.thresholds import IDLE_CPU, SATURATED
 from loadlens.model.facts import Curve, Facts, RefusalWatch, Step
-from loadlens.model.finding import Counter, Estimate, Grade
+from loadlens.model.finding import Counter, Estimate, Grade, Setting
 from loadlens.present import load_text, numbers
 from loadlens.present.numbers import about
 
@@ -203,6 +203,7 @@ def claim(facts: Facts, limit: Limit | Delayed) -> Claim:
             "again, longer each time and with jitter.",
             confirm=f"{first} and {second} offered: {shares[0]} and {shares[1]} refused",
             impact=best.share.point,
+            setting=Setting.rate(best.rate.point),
         )
 
     return Claim(

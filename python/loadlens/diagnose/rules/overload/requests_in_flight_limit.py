@@ -34,7 +34,7 @@ from dataclasses import dataclass
 from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, on_curve, strongest
 from loadlens.model.facts import Curve, Facts, Step
-from loadlens.model.finding import Counter, Grade
+from loadlens.model.finding import Counter, Grade, Setting
 from loadlens.model.shapes import FailedAtOnce
 from loadlens.present import numbers, words
 
@@ -115,6 +115,7 @@ def claim(facts: Facts, room: Room) -> Claim:
             confirm=f"twice the limit: failures begin beyond {2 * number} at once",
             impact=1 - number / top.load if room.curve.is_closed else _share(top),
             unknown=("whether requests or connections are counted",),
+            setting=Setting.places(number),
         )
 
     return on_curve(room.curve, signals, rivals, text)

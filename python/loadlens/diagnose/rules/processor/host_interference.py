@@ -12,8 +12,10 @@ time to others.
 **Ruled out by.** Work of other programs that grows with the load: a database or a proxy that the service uses
 and that was not named is a part of it. If no other level with a different throughput shows this, they are
 suspected at most. Cores of the service's own, where it never waits, or which it uses up itself: its threads
-then wait for each other. What was taken only at lighter levels explains no other finding: those are about the
-highest load.
+then wait for each other. What was taken only at lighter levels explains no other finding: those are about
+the highest load. Nor does it where the service computes, or waits to, for at most 70 % of the cores at the
+highest load, no thread of it is full, and less than half of the waiting is for a core: something else makes
+it wait.
 
 **Thresholds.** 10 % of the machine: a monitor and a shell stay below, and the kernel's work for the network
 belongs to no program. 5 % of waiting moves a response time by as much. 1 % stolen: above it, the CPU time of
@@ -33,12 +35,13 @@ from collections.abc import Sequence
 
 from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Lacking, Words, assessing, on_curve, strongest
+from loadlens.diagnose.observe import waits
 from loadlens.diagnose.observe.curve_signals import waits_signal
 from loadlens.diagnose.observe.levels import Level, levels
 from loadlens.measure.curve import completed, cores_of, requests_wait, used_by_others
 from loadlens.measure.thresholds import OTHERS_MATTER, SERVICE_WAITS, STOLEN_MATTERS
 from loadlens.model.facts import Curve, Facts, Step
-from loadlens.model.finding import Counter, Grade
+from loadlens.model.finding import Counter, Estimate, Grade
 from loadlens.present.numbers import percent
 
 ID = "host.interference"
@@ -102,8 +105,21 @@ def claim(facts: Facts, level: Level[str]) -> Claim:
 
     # A database that was not named would look just so.
     cap = Grade.SUSPECTED if part.ruled_out is None else Grade.STRONG
-    explains_others = _is_taken(curve, curve.steps[-1])
+    explains_others = _is_taken(curve, curve.steps[-1]) and _may_limit(facts, curve)
     return on_curve(curve, signals, [part], words, cap=cap, explains_others=explains_others)
+
+
+def _may_limit(facts: Facts, curve: Curve) -> bool:
+    """False if the service has CPU to spare at the highest load, and requests hardly wait for a core there.
+
+    Waiting for a core is then a small part of the waiting, and throughput stops for something else.
+    """
+    top, waiting = curve.steps[-1], requests_wait(curve.steps[-1])
+    alone, mean = waits.alone_of(curve), top.response.mean
+    if waiting is None or not isinstance(alone, Estimate) or not isinstance(mean, Estimate):
+        return True
+    share = 1 - alone.point / mean.point
+    return waits.cpu_signal(facts, curve, top).evidence.passed is not True or waiting >= waits.MOSTLY * share
 
 
 def _lacked_text(curve: Curve, step: Step) -> str:

@@ -32,7 +32,7 @@ from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, 
 from loadlens.diagnose.observe import gauge_courses, limits, long_holds, waits
 from loadlens.estimate.interval import Interval
 from loadlens.model.facts import Facts
-from loadlens.model.finding import Grade
+from loadlens.model.finding import Grade, Setting
 from loadlens.present import numbers
 
 ID = "calls.at-once"
@@ -98,6 +98,7 @@ def claim(facts: Facts, few: limits.Taken) -> Claim:
             confirm="twice as many at a time: twice the throughput, until the next limit",
             impact=full.waiting_share,
             unknown=("whether it is a lock, a pool, threads, or another limit of what may be at work",),
+            setting=Setting.places(few.count),
         )
 
     return on_curve(full.curve, signals, rivals, words)

@@ -43,7 +43,7 @@ from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, 
 from loadlens.diagnose.observe import connections, gauge_courses, limits, long_holds, waits
 from loadlens.estimate.interval import Interval
 from loadlens.model.facts import ConcurrencyLimit, Facts
-from loadlens.model.finding import Grade
+from loadlens.model.finding import Grade, Setting
 from loadlens.present import numbers
 
 ID = "db.pool"
@@ -126,6 +126,7 @@ def claim(facts: Facts, pool: limits.Taken) -> Claim:
             confirm=f"twice the {noun}s: twice the throughput, until the next limit",
             impact=full.waiting_share,
             unknown=unknown,
+            setting=Setting.places(count),
         )
 
     return on_curve(full.curve, signals, rivals, words)

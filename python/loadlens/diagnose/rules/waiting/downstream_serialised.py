@@ -10,7 +10,7 @@ request, such as one kind of query, is named by the label of its metric if most 
 **Needs.** A plateau. CPU to spare: computing and waiting for a core take at most 70 % of the cores, and no
 thread is full; if no processes are watched, the machine uses less than one core apart from the generator. At
 the lowest plateau level where both can be compared, a cheap probe waits less than 0.2 of the time that the
-load waits, and at most one probe in five is delayed.
+load waits, and at most one probe in five is delayed, without those that are at the lightest load already.
 
 A gauge is named as the full resource if all its readings are whole numbers; if at the highest level and at
 one with at least 1.3 times fewer users it is at least 90 % of the same highest number S; if there are at
@@ -61,7 +61,7 @@ from loadlens.diagnose.observe import calls_seen, gauge_courses, label_parts, li
 from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.measure.thresholds import UNCOUPLED
 from loadlens.model.facts import Facts
-from loadlens.model.finding import Estimate, Finding, Grade
+from loadlens.model.finding import Estimate, Finding, Grade, Setting
 from loadlens.present import numbers, words
 
 ID = "downstream.serialised"
@@ -123,7 +123,7 @@ def _nameless(full: waits.Full, lowest: waits.Waits) -> NamelessLine:
 def claim(facts: Facts, line: NamelessLine) -> Claim:
     """Hold the line against the CPU's room, and against probes that wait as well."""
     full, lowest, gap = line.full, line.lowest, _gap(line)
-    delayed = lowest.probe.delayed
+    delayed, before = lowest.probe.delayed, waits.held_up_alone(full)
     share = f"{numbers.percent(delayed.point)} of probes are" if isinstance(delayed, Estimate) else "probes"
     signals = [
         waits.cpu_signal(facts, full.curve, full.top),
@@ -136,9 +136,10 @@ def claim(facts: Facts, line: NamelessLine) -> Claim:
         ),
         grading.at_most(
             "probe.delayed",
-            delayed,
+            waits.held_up_more(delayed, before),
             waits.HELD_UP,
-            text=f"{share} held up (limit {numbers.percent(waits.HELD_UP)})",
+            text=f"{share} held up, {numbers.percent(before)} at the lightest load "
+            f"(limit {numbers.percent(waits.HELD_UP)} more)",
             chip=share,
         ),
         *_named_by(line),
@@ -168,6 +169,7 @@ def claim(facts: Facts, line: NamelessLine) -> Claim:
             confirm="the same load without what is asked behind: throughput grows with users again",
             impact=full.waiting_share,
             unknown=(f"whether it is a lock, a pool or a limiter: {nameless}",),
+            setting=Setting.rate(full.rate.point) if gap and isinstance(full.rate, Interval) else None,
         )
 
     return on_curve(full.curve, signals, waits.rivals(facts, full), text)

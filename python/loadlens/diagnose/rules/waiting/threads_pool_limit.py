@@ -13,8 +13,9 @@ the finding is suspected:
 
 - A gauge shows 90 % of the threads busy, or samples show 90 % of the threads of one name in the service's
   own code while there are more users than threads; and their number W is within 20 % of throughput x unloaded
-  response time (or within its interval). A gauge that is not full and holds less than half of that is of
-  other threads.
+  response time (or within its interval). Where requests wait elsewhere for several threads at a time, it is
+  so many for each request, a whole number within 10 %. A gauge that is not full and holds less than half of
+  that is of other threads.
 - The number of threads in the processes no longer grows with users and is at least the number of requests
   being worked on; and either there were fewer threads at the lowest load, or throughput x unloaded response
   time is a whole number within 10 %, at most 0.2 (or within its interval, if that is narrower than half a
@@ -47,7 +48,7 @@ from loadlens.diagnose.observe import gauge_courses, limits, long_holds, waits
 from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.measure.thresholds import LOOP_HELD
 from loadlens.model.facts import ConcurrencyLimit, Facts, Step
-from loadlens.model.finding import Counter, Grade
+from loadlens.model.finding import Counter, Grade, Setting
 from loadlens.present import numbers, words
 
 ID = "threads.pool-limit"
@@ -59,6 +60,7 @@ WHOLE, WHOLE_MORE = 0.10, 0.2  # of a number of threads, at most so many: 10 % c
 LEAST_AT_WORK = 0.5  # of the requests at work at once: threads that hold fewer do not serve them
 GROWING = 0.25  # threads for each further user
 IDLE_SHARE, IDLE_MORE = 0.5, 10
+SIDE_BY_SIDE, MOST_SIDE_BY_SIDE = 0.1, 8  # off a whole number of threads for each request
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,17 @@ class ThreadPool:
             return self.size.count
         parallel = self.full.parallelism
         return parallel.point if isinstance(parallel, Interval) else 0.0
+
+    @property
+    def side_by_side(self) -> int:
+        """Threads that each request takes at a time, while it waits for them elsewhere; 1 otherwise."""
+        gauge, parallel = self.gauge, self.full.parallelism
+        if gauge is None or gauge.waiting is None or isinstance(parallel, Insufficient) or not parallel.point:
+            return 1
+        ratio = self.count / parallel.point
+        nearest = max(1, round(ratio))
+        is_near = abs(ratio / nearest - 1) <= SIDE_BY_SIDE and nearest <= MOST_SIDE_BY_SIDE
+        return nearest if is_near else 1
 
     @property
     def hold(self) -> Interval | Insufficient:
@@ -146,6 +159,8 @@ def claim(facts: Facts, pool: ThreadPool) -> Claim:
             last = compared[-1]
             wait = numbers.with_unit(last.probe_s, "s")
             explanation += f" For {last.probe.label} the wait is {wait}, though it needs nothing else."
+        if pool.side_by_side > 1:
+            explanation += f" Each request takes {pool.side_by_side} of them at a time."
         long = long_holds.holders(full, pool.hold)
         if long is not None:
             explanation += f" {long.text(pool.count, 'thread', full)}."
@@ -174,6 +189,7 @@ def claim(facts: Facts, pool: ThreadPool) -> Claim:
             confirm="twice the threads: twice the throughput, or the next limit",
             impact=full.waiting_share,
             unknown=() if pool.gauge is not None else ("how many threads are busy: no gauge was read",),
+            setting=Setting.places(pool.count),
         )
 
     rivals = [*waits.rivals(facts, full), _line_behind(pool), *_loop(full)]
@@ -208,6 +224,13 @@ def _agreement(pool: ThreadPool) -> grading.Signal:
     passed = abs(parallel.point / size.count - 1) <= AGREES or (
         parallel.low is not None and parallel.covers(size.count)
     )
+    if not passed and pool.side_by_side > 1:
+        text = (
+            f"throughput x time alone is {parallel.point:.3g} requests at work at once, {size.name} "
+            f"{size.count:.3g}: {pool.side_by_side} for each (limit {numbers.percent(SIDE_BY_SIDE)} off)"
+        )
+        chip = f"{pool.side_by_side} threads for each request"
+        return grading.stated("threads.parallelism", True, text=text, chip=chip)
     text = (
         f"throughput x time alone is {parallel.point:.3g} at work at once, {size.name} {size.count:.3g} "
         f"(limit {numbers.percent(AGREES)})"

@@ -50,6 +50,7 @@ def explanation_lines(
         excluded = [f"{part.rival}: {part.text}" for part in root.counter if part.ruled_out]
         yield from rows("not", [" · ".join(excluded)])
     yield from rows("code", answer.code.lines)
+    yield from rows("setting", answer.code.setting_lines)
     yield from rows("answers", answer.quotes[:MOST_QUOTES])
     yield from rows("capacity", [capacity_in_words(answer)])
     yield from rows("time", [answer.time])

@@ -76,9 +76,18 @@ def test_others_on_cores_where_none_of_ours_may_run_take_nothing(busy: float, is
     assert isinstance(assess(facts(built, cores=1)), Finding) is is_found
 
 
-@pytest.mark.parametrize(("at_the_top", "explains"), [(0.5, True), (0.05, False)])
-def test_what_lighter_levels_lost_explains_nothing_of_the_highest(at_the_top: float, explains: bool) -> None:
-    built = beside(0.9, 0.9, at_the_top)
+@pytest.mark.parametrize(
+    ("at_the_top", "waiting", "explains"),
+    [
+        (0.5, 1.2, True),
+        (0.05, 1.2, False),  # only lighter levels lost something
+        (0.5, 0.3, False),  # it computes, or waits to, for 0.8 of 2 cores: it waits for something else
+    ],
+)
+def test_only_what_the_highest_level_lacked_explains_others(
+    at_the_top: float, waiting: float, explains: bool
+) -> None:
+    built = beside(0.9, 0.9, at_the_top, waiting=waiting)
 
     finding = assess(facts(built, cores=2))
 

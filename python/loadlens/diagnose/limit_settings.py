@@ -1,0 +1,83 @@
+"""The lines that may set the number which limits a service, of its files, command line or environment.
+
+A finding says of which number it comes: so many places, or so many per second. A line counts if that
+number stands in it behind a word for such a setting. The nearest ones are taken: the command line and the
+environment first, then the files in which the service's threads were, then all others. More than two lines
+of the same nearness name none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from loadlens.model.finding import Finding, Grade, Setting
+from loadlens.model.stacks import SettingPlace, SourceLine, StackSamples
+
+MOST: Final = 2
+_NUMBER: Final = re.compile(
+    r"(?<![\w.])\d[\d_]*(?:\.\d+)?(?![\w.]|\s*(?:ms|sec|min|h|kb|mb|gb|%)\b)", re.IGNORECASE
+)
+_AT_ONCE: Final = (
+    r"max|limit|size|pool|worker|thread|conn|concurr|parallel|simultan|semaphore|permit|slot|capacity|executor|"
+    r"in.?flight|at.?once|lanes|cores|jobs|\w+(ers|ors|ets|ees)\s*[:=(]"
+)
+_WORDS: Final[Mapping[str, re.Pattern[str]]] = {
+    "places": re.compile(_AT_ONCE, re.IGNORECASE),
+    "rate": re.compile(r"rate|rps|qps|per.?s|limit|quota|tokens|permits|allow", re.IGNORECASE),
+    "backlog": re.compile(r"backlog|listen|queue|HttpServer\.create", re.IGNORECASE),
+    "files": re.compile(r"nofile|ulimit|files|descriptor|fds", re.IGNORECASE),
+}
+_TIMES: Final = re.compile(
+    r"time_?out|ttl|interval|seconds|millis|_ms\b|_s\b|delay|_age|port|version|bytes|retr(y|ies)",
+    re.IGNORECASE,
+)
+
+
+def places(stacks: StackSamples, findings: Sequence[Finding]) -> tuple[SettingPlace, ...]:
+    """Return the lines that may set the number of the weightiest finding that has one; none: not seen.
+
+    Args:
+        stacks: Of the highest level.
+        findings: The weightiest first.
+    """
+    setting = next((f.setting for f in findings if f.setting is not None and f.grade >= Grade.PROBABLE), None)
+    if setting is None:
+        return ()
+    code = {frame.file for sample in stacks.samples for frame in sample.stack if frame.is_own}
+    tiers: dict[int, list[SettingPlace]] = {}
+    for line in stacks.settings:
+        number = next(_numbers(setting, line.text), "")
+        if number:
+            tier = 0 if not line.line else 1 if line.file in code else 2
+            tiers.setdefault(tier, []).append(_place(number, line, stacks.settings))
+    nearest = tiers[min(tiers)] if tiers else []
+    return tuple(nearest) if len(nearest) <= MOST else ()
+
+
+def _numbers(setting: Setting, text: str) -> Iterator[str]:
+    """Yield the numbers of a line that are the setting's, behind a word for it."""
+    begin = 0
+    for match in _NUMBER.finditer(text):
+        before, begin = text[begin : match.start()], match.end()
+        is_near = setting.low <= float(match[0].replace("_", "")) <= setting.high
+        if is_near and _WORDS[setting.kind].search(before) and not _is_time(before):
+            yield match[0]
+
+
+def _is_time(before: str) -> bool:
+    """True if the word nearest to a number is one for a time, or another number than a limit."""
+    words = re.findall(r"[A-Za-z_][\w.]*", before)
+    return bool(words and _TIMES.search(words[-1]) and not re.search("per", words[-1], re.IGNORECASE))
+
+
+def _place(number: str, line: SourceLine, lines: Iterable[SourceLine]) -> SettingPlace:
+    name = line.file
+    if line.line:
+        files = {each.file for each in lines if each.line}
+        parts = line.file.split("/")
+        ends = ("/".join(parts[-length:]) for length in range(1, len(parts) + 1))
+        name = next(end for end in ends if sum(f"/{file}".endswith(f"/{end}") for file in files) == 1)
+        name = f"{name}:{line.line}"
+    return SettingPlace(number, line.file, line.line, line.text, f"{number} may be set at {name}")
