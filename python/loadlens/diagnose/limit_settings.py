@@ -17,20 +17,28 @@ from loadlens.model.stacks import SettingPlace, SourceLine, StackSamples
 
 MOST: Final = 2
 _NUMBER: Final = re.compile(
-    r"(?<![\w.])\d[\d_]*(?:\.\d+)?(?![\w.]|\s*(?:ms|sec|min|h|kb|mb|gb|%)\b)", re.IGNORECASE
-)
-_AT_ONCE: Final = (
-    r"max|limit|size|pool|worker|thread|conn|concurr|parallel|simultan|semaphore|permit|slot|capacity|executor|"
-    r"in.?flight|at.?once|lanes|cores|jobs|\w+(ers|ors|ets|ees)\s*[:=(]"
+    r"(?<![\w.])\d[\d_]*(?:\.\d+)?(?=(?:[ui]\d\d)?(?![\w.]))(?!\s*(?:[*%]|(?:ms|sec|min|h|kb|mb|gb)\b))"
+    r"|(?<==)\d+(?=r/s)",  # of nginx
+    re.IGNORECASE,
 )
 _WORDS: Final[Mapping[str, re.Pattern[str]]] = {
-    "places": re.compile(_AT_ONCE, re.IGNORECASE),
-    "rate": re.compile(r"rate|rps|qps|per.?s|limit|quota|tokens|permits|allow", re.IGNORECASE),
-    "backlog": re.compile(r"backlog|listen|queue|HttpServer\.create", re.IGNORECASE),
+    "places": re.compile(
+        r"max|limit|size|pool|worker|thread|conn|concurr|parallel|simultan|semaphore|permit|slot|capacity|executor|"
+        r"in.?flight|at.?once|lanes|jobs|processes|channel|buffer_unordered|chan\b|-w\b|\w+(ers|ors|ets|ees)\s*[:=(]",
+        re.IGNORECASE,
+    ),
+    "rate": re.compile(
+        r"rate|rps|qps|per.?s|limit|quota|tokens|permits|allow|reservoir|points|bandwidth", re.IGNORECASE
+    ),
+    "backlog": re.compile(
+        r"backlog|listen|queue|accept|somaxconn|ServerSocket|HttpServer\.create", re.IGNORECASE
+    ),
     "files": re.compile(r"nofile|ulimit|files|descriptor|fds", re.IGNORECASE),
 }
-_TIMES: Final = re.compile(
-    r"time_?out|ttl|interval|seconds|millis|_ms\b|_s\b|delay|_age|port|version|bytes|retr(y|ies)",
+_OTHER: Final = re.compile(  # the name of another number than a limit of what may be at work
+    r"time_?out|ttl|interval|seconds|millis|_ms$|_s$|delay|(?<!im)(?<!ex)(?<!sup)port$|version$|bytes|retr(y|ies)|"
+    r"attempts|duration|length|depth|age$|wait|header|max_requests|page_?size|chunk|batch|min_?(size|idle)|"
+    r"termination|(?-i:^LIMIT$)",
     re.IGNORECASE,
 )
 
@@ -46,11 +54,12 @@ def places(stacks: StackSamples, findings: Sequence[Finding]) -> tuple[SettingPl
     if setting is None:
         return ()
     code = {frame.file for sample in stacks.samples for frame in sample.stack if frame.is_own}
+    ends = tuple(f"/{file.lstrip('/')}" for file in code)
     tiers: dict[int, list[SettingPlace]] = {}
     for line in stacks.settings:
         number = next(_numbers(setting, line.text), "")
         if number:
-            tier = 0 if not line.line else 1 if line.file in code else 2
+            tier = 0 if not line.line else 1 if f"/{line.file}".endswith(ends) else 2
             tiers.setdefault(tier, []).append(_place(number, line, stacks.settings))
     nearest = tiers[min(tiers)] if tiers else []
     return tuple(nearest) if len(nearest) <= MOST else ()
@@ -62,14 +71,14 @@ def _numbers(setting: Setting, text: str) -> Iterator[str]:
     for match in _NUMBER.finditer(text):
         before, begin = text[begin : match.start()], match.end()
         is_near = setting.low <= float(match[0].replace("_", "")) <= setting.high
-        if is_near and _WORDS[setting.kind].search(before) and not _is_time(before):
+        if is_near and _WORDS[setting.kind].search(before) and not _is_other(before):
             yield match[0]
 
 
-def _is_time(before: str) -> bool:
-    """True if the word nearest to a number is one for a time, or another number than a limit."""
-    words = re.findall(r"[A-Za-z_][\w.]*", before)
-    return bool(words and _TIMES.search(words[-1]) and not re.search("per", words[-1], re.IGNORECASE))
+def _is_other(before: str) -> bool:
+    """True if the name nearest to a number is that of another one, unless it is of so many per second."""
+    names = re.findall(r"[A-Za-z_]\w*", before)
+    return bool(names and _OTHER.search(names[-1]) and "per" not in names[-1].lower())
 
 
 def _place(number: str, line: SourceLine, lines: Iterable[SourceLine]) -> SettingPlace:

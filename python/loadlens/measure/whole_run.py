@@ -141,7 +141,8 @@ def _with_thread_places(curve: Curve, sampled: Sequence[StackSamples]) -> Curve:
     if not (curve.is_closed and curve.steps and sampled and sampled[-1].load == curve.steps[-1].load):
         return curve
     top = curve.steps[-1]
-    places = (*top.places, *places_of(sampled[-1]))
+    light = sampled[0] if sampled[0].load == 1 and len(sampled) > 1 else None
+    places = (*top.places, *places_of(sampled[-1], light))
     loops, crowd = event_loops.loops_of(sampled[-1]), crowd_of(sampled[-1])
     top = replace(top, places=places, loops=loops, crowd=crowd)
     return replace(curve, steps=(*curve.steps[:-1], top))

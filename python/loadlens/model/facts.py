@@ -377,6 +377,7 @@ class ConcurrencyLimit:
     program: str = ""  # likewise
     command: str = ""  # of a database, for printing: that waits for the lock, or that connections execute
     resting: Gauge | None = None  # of those who hold it: in a transaction, and the database waits for them
+    held_alone: Gauge | None = None  # with one user
 
 
 @dataclass(frozen=True, slots=True)

@@ -148,8 +148,9 @@ class _Search:
             is_unread = not self.sampled or bool(unsampled(self.seen, self.aim.bounds, self.sampled))
             reads_code = self._reads_code() if is_unread else None
             if reads_code is not None and not self.sampled:
-                is_kept = self.is_kept and reads_code
-                kept_s = kept_for_stacks_s(self.seen, self.aim.bounds, is_kept=is_kept)
+                kept_s = kept_for_stacks_s(
+                    self.seen, self.aim.bounds, with_one_user=self.is_kept and reads_code
+                )
             kept_s += self._kept_for_rates_s()
             decision = decide(
                 self.seen,
@@ -202,7 +203,7 @@ class _Search:
         is_read = self._reads_code()
         # Threads without frames still show what they wait for; nothing about them is drawn in a report.
         is_kept = self.is_kept and is_read is True
-        levels = unsampled(self.seen, self.aim.bounds, self.sampled, is_kept=is_kept)
+        levels = unsampled(self.seen, self.aim.bounds, self.sampled, with_one_user=is_read is True)
         self.sampled.update(level.users for level in levels)
         if is_read is None or not (has_limit or is_kept) or not levels:
             return False

@@ -251,7 +251,7 @@ def _after_levels(
     if is_early and bound is None and _affordable(higher, seen, left_s):
         return higher
     if samples_stacks:
-        return stacks_levels(seen, bounds, is_kept=False)[0]
+        return stacks_levels(seen, bounds, with_one_user=False)[0]
     if is_certain and end.because == "saturated":
         return replace(end, words=f"{end.words}; the last trials did not change the answer")
     # Beyond, repeats are for a level that does less: others would narrow nothing.
@@ -420,7 +420,7 @@ def _after_harm(
         ),
         None,
     )
-    sampled = stacks_levels(seen, bounds, is_kept=False) if samples_stacks else ()
+    sampled = stacks_levels(seen, bounds, with_one_user=False) if samples_stacks else ()
     if again is not None and (now := _harm(again, bounds)) is not None:
         began = _harm(harmful[0], bounds)
         assert began is not None
@@ -721,26 +721,27 @@ def _dense(seen: Sequence[Outcome], pause: float, bounds: Bounds) -> Next:
 # --- stacks ----------------------------------------------------------------------------------------------
 
 
-def stacks_levels(seen: Sequence[Outcome], bounds: Bounds, *, is_kept: bool) -> tuple[Next, ...]:
+def stacks_levels(seen: Sequence[Outcome], bounds: Bounds, *, with_one_user: bool) -> tuple[Next, ...]:
     """Return the trials that sample stacks: at the highest level that was measured, then with one user.
 
-    Only the report of a record that is kept shows the difference between the two.
+    What a request holds with one user says whether a place is held for longer under load; a report shows the
+    difference between the two.
     """
     pause = pause_of(seen, bounds.rate_cap_per_s)
     measured = [level.users for level in levels_of(seen, pause)]
-    users = dict.fromkeys((measured[-1], 1) if is_kept else measured[-1:]) if measured else ()
+    users = dict.fromkeys((measured[-1], 1) if with_one_user else measured[-1:]) if measured else ()
     warmup = {each: max(STACKS_WARMUP_S, _expected_response_s(each, seen)) for each in users}
     return tuple(Next("stacks", each, min(STACKS_S, warmup[each]), _stacks_s(each), pause) for each in users)
 
 
 def unsampled(
-    seen: Sequence[Outcome], bounds: Bounds, sampled: Collection[int], *, is_kept: bool = False
+    seen: Sequence[Outcome], bounds: Bounds, sampled: Collection[int], *, with_one_user: bool = False
 ) -> tuple[Next, ...]:
     """Return the trials that sample stacks at levels where none did; none if the highest was sampled.
 
     A climb that goes on after its samples gets a higher level, and rules look at the highest.
     """
-    levels = stacks_levels(seen, bounds, is_kept=is_kept)
+    levels = stacks_levels(seen, bounds, with_one_user=with_one_user)
     if not levels or levels[0].users in sampled:
         return ()
     return tuple(level for level in levels if level.users not in sampled)
@@ -761,10 +762,10 @@ def fitted(wanted: Next, seen: Sequence[Outcome], left_s: float) -> Next | None:
     return replace(wanted, measured_s=measured_s) if measured_s >= STACKS_LEAST_S else None
 
 
-def kept_for_stacks_s(seen: Sequence[Outcome], bounds: Bounds, *, is_kept: bool) -> float:
+def kept_for_stacks_s(seen: Sequence[Outcome], bounds: Bounds, *, with_one_user: bool) -> float:
     """Return the time that the climb leaves for stacks: at all their levels, or the highest, or none."""
     unknown = Next("stacks", 1, STACKS_WARMUP_S, _stacks_s(LEAST_TOP))
-    levels = stacks_levels(seen, bounds, is_kept=is_kept) or (unknown,) * (1 + is_kept)
+    levels = stacks_levels(seen, bounds, with_one_user=with_one_user) or (unknown,) * (1 + with_one_user)
     costs = [stacks_cost_s(level, seen) for level in levels]
     room = STACKS_SHARE * bounds.budget_s
     return next((cost for cost in (sum(costs), costs[0]) if cost <= room), 0.0)

@@ -660,16 +660,16 @@ def climbed(users: int, ok_per_s: float, mean_s: float | None, **more: Any) -> O
 # --- stacks ----------------------------------------------------------------------------------------------
 
 
-def test_stacks_are_sampled_at_the_highest_level_and_for_a_record_that_is_kept_with_one_user() -> None:
+def test_stacks_are_sampled_at_the_highest_level_and_with_one_user() -> None:
     seen = search(one_server(0.02, 0.0), BOUNDS).seen
     highest = max(outcome.users for outcome in seen if outcome.kind == "climb")
 
-    def levels(*, is_kept: bool) -> list[int]:
-        return [level.users for level in ladder.stacks_levels(seen, BOUNDS, is_kept=is_kept)]
+    def levels(*, with_one_user: bool) -> list[int]:
+        return [level.users for level in ladder.stacks_levels(seen, BOUNDS, with_one_user=with_one_user)]
 
-    assert levels(is_kept=False) == [highest]
-    assert levels(is_kept=True) == [highest, 1]
-    assert ladder.stacks_levels(seen[:1], BOUNDS, is_kept=True) == ()  # single requests are no level
+    assert levels(with_one_user=False) == [highest]
+    assert levels(with_one_user=True) == [highest, 1]
+    assert ladder.stacks_levels(seen[:1], BOUNDS, with_one_user=True) == ()  # single requests are no level
 
 
 def test_threads_are_sampled_again_where_the_climb_went_on_after_their_samples() -> None:
@@ -677,7 +677,7 @@ def test_threads_are_sampled_again_where_the_climb_went_on_after_their_samples()
     highest = max(outcome.users for outcome in seen if outcome.kind == "climb")
 
     def levels(*sampled: int) -> list[int]:
-        return [level.users for level in ladder.unsampled(seen, BOUNDS, set(sampled), is_kept=True)]
+        return [level.users for level in ladder.unsampled(seen, BOUNDS, set(sampled), with_one_user=True)]
 
     assert levels() == [highest, 1]
     assert levels(highest // 2, 1) == [highest]
@@ -697,18 +697,20 @@ def test_samples_that_failed_are_not_taken_again() -> None:
 
 def test_threads_are_sampled_once_every_user_has_had_an_answer() -> None:
     seen = search(one_server(0.05, 0.0), BOUNDS).seen
-    (top,) = ladder.stacks_levels(seen, BOUNDS, is_kept=False)
+    (top,) = ladder.stacks_levels(seen, BOUNDS, with_one_user=False)
 
     assert top.warmup_s == pytest.approx(0.05 * top.users, rel=0.01)  # N = X R, one served at a time
 
 
 def test_samples_take_at_most_a_sixth_of_the_budget_and_are_shortened_to_the_time_left() -> None:
     seen = search(one_server(0.02, 0.0), BOUNDS).seen
-    top, _ = ladder.stacks_levels(seen, BOUNDS, is_kept=True)
+    top, _ = ladder.stacks_levels(seen, BOUNDS, with_one_user=True)
     cost = ladder.stacks_cost_s(top, seen)
 
     for budget in (15.0, 30.0, 90.0, 600.0):
-        assert ladder.kept_for_stacks_s(seen, replace(BOUNDS, budget_s=budget), is_kept=True) <= budget / 6
+        assert (
+            ladder.kept_for_stacks_s(seen, replace(BOUNDS, budget_s=budget), with_one_user=True) <= budget / 6
+        )
     assert ladder.fitted(top, seen, cost) == top
     shortened = ladder.fitted(top, seen, cost - 0.5)
     assert shortened is not None

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Final, Literal
 
@@ -319,13 +319,24 @@ def _is_past(stack: tuple[Frame, ...], front: tuple[Frame, ...]) -> bool:
     return len(stack) > len(front)
 
 
-def places_of(stacks: StackSamples) -> tuple[ConcurrencyLimit, ...]:
-    """Return the threads of a service, and what they wait for in their own process, as places."""
+def places_of(stacks: StackSamples, light: StackSamples | None = None) -> tuple[ConcurrencyLimit, ...]:
+    """Return the threads of a service, and what they wait for in their own process, as places.
+
+    Args:
+        stacks: Of the highest level.
+        light: With one user; none: not sampled.
+    """
     if not stacks.is_closed:
         return ()
     work = work_of(stacks)
     line = line_of(work)
-    return (*_pools(work, stacks), *(() if line is None else _place_of(line, work)))
+    alone = {} if light is None else {name: pool.held for name, pool in _pools(work_of(light), light)}
+    pools = (
+        replace(pool, held_alone=alone.get(name))
+        for name, pool in _pools(work, stacks)
+        if _is_full(pool, stacks.load)
+    )
+    return (*pools, *(() if line is None else _place_of(line, work)))
 
 
 def crowd_of(stacks: StackSamples) -> Crowd | None:
@@ -391,8 +402,15 @@ def locked_of(stacks: StackSamples) -> Locked | None:
 # --- threads ----------------------------------------------------------------------------------------------
 
 
-def _pools(work: Work, stacks: StackSamples) -> Iterator[ConcurrencyLimit]:
-    """Yield pools of threads with fewer threads than users: those of one name, of all processes that work."""
+def _is_full(pool: ConcurrencyLimit, users: float) -> bool:
+    """True if there are fewer threads than users, or requests that wait elsewhere take several each."""
+    held, count = (0.0 if gauge is None else figures.point(gauge.mean) for gauge in (pool.held, pool.bound))
+    waiting = 0.0 if pool.waiting is None else figures.point(pool.waiting.mean)
+    return count < users or (held >= FILLED * count and waiting >= MOST_USERS * users)
+
+
+def _pools(work: Work, stacks: StackSamples) -> Iterator[tuple[tuple[str, str], ConcurrencyLimit]]:
+    """Yield pools of threads with their names: those of one name, of all processes that work."""
     # Workers may wait for events as well while nothing is asked.
     loops = {(s.pid, s.tid) for s in work.loaded if s.wait == "events"}
     at_rest = {_functions(s) for s in stacks.samples if s.time_s < 0}
@@ -413,7 +431,7 @@ def _pools(work: Work, stacks: StackSamples) -> Iterator[ConcurrencyLimit]:
         if is_between or (thread in blind and s.wait in BLOCKED):
             busy.add((thread, s.time_s))
     workers |= blind
-    for members in pools.values():
+    for name, members in pools.items():
         pids = {pid for pid, _ in {(s.pid, s.tid) for s in members} & workers}
         seen = legible | blind
         own = [s for s in members if s.pid in pids and (s.pid, s.tid) in seen]
@@ -424,27 +442,22 @@ def _pools(work: Work, stacks: StackSamples) -> Iterator[ConcurrencyLimit]:
         at_work = Counter((s.pid, s.time_s) for s in own if ((s.pid, s.tid), s.time_s) in busy)
         is_lasting = len({(s.pid, s.tid) for s in own}) <= COME_AND_GO * count
         held = _gauge("threads at work:", at_work, moments)
-        waiting = _others_waiting(work, members, moments, stacks.load)
-        # Requests that wait elsewhere take several threads each: these may be more than users.
-        is_for_others = waiting is not None and at_work.total() >= FILLED * len(own)
-        if not (0 < count < stacks.load or is_for_others) or not is_lasting:
+        if not count or not is_lasting:
             continue
+        waiting = _others_waiting(work, members, moments)
         bound = Gauge("threads:", _mean("threads:", float(count), len(own)), float(count))
-        yield ConcurrencyLimit("threads", held, waiting, bound=bound, seen_in="stacks")
+        yield name, ConcurrencyLimit("threads", held, waiting, bound=bound, seen_in="stacks")
 
 
-def _others_waiting(
-    work: Work, members: Sequence[ThreadSample], moments: Mapping[int, int], load: float
-) -> Gauge | None:
-    """Return the other threads of the same processes that wait within the process, if they are most users."""
+def _others_waiting(work: Work, members: Sequence[ThreadSample], moments: Mapping[int, int]) -> Gauge | None:
+    """Return the other threads of the same processes that wait within the process; none: there is none."""
     own = {(s.pid, s.tid) for s in members}
     waiting = Counter(
         at.moment
         for at in work.at
         if at.moment[0] in moments and at.thread not in own and at.sample.wait in ("lock", "other")
     )
-    gauge = _gauge("threads that wait meanwhile:", waiting, moments)
-    return gauge if figures.point(gauge.mean) >= MOST_USERS * load else None
+    return _gauge("threads that wait meanwhile:", waiting, moments) if waiting else None
 
 
 def _functions(sample: ThreadSample) -> tuple[str, ...]:

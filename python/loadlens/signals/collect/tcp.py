@@ -61,9 +61,11 @@ _PORT_AT, _COOKIE_AT, _QUEUES_AT, _ATTRIBUTES_AT = 4, 44, 56, 72
 _EXPIRES_AT: Final = 52
 _MAPPED: Final = bytes(10) + b"\xff\xff"  # before an address of IPv4 that a socket of IPv6 speaks to
 _MS: Final = struct.Struct("=I")
+_BYTES: Final = struct.Struct("=Q")
 # in tcp_info of linux/tcp.h
 _SENT_AGO_AT, _CAME_AGO_AT, _DATA_IN_AT, _DATA_OUT_AT = 44, 52, 152, 156
 _SEGMENT_AT, _UNACKNOWLEDGED_AT, _WINDOW_AT, _UNSENT_AT = 16, 24, 80, 144
+_ARRIVED_AT, _SENT_AT, _SENT_AGAIN_AT, _THEIR_WINDOW_AT = 120, 200, 208, 228  # bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,13 +308,19 @@ def _holding_back(ports: Sequence[int]) -> Iterator[int]:
 def _holds_back(info: bytes) -> bool:
     """True if less than a segment waits to be sent, for nothing but an acknowledgement (RFC 896).
 
-    The window has room for it, and what was sent before was not acknowledged yet.
+    Both windows have room for it, and what was sent before was not acknowledged yet.
     """
     if len(info) < _UNSENT_AT + _MS.size:
         return False
     segment, unacknowledged, window, unsent = (
         _MS.unpack_from(info, at)[0] for at in (_SEGMENT_AT, _UNACKNOWLEDGED_AT, _WINDOW_AT, _UNSENT_AT)
     )
+    if len(info) >= _THEIR_WINDOW_AT + _MS.size:
+        arrived, sent, again = (
+            _BYTES.unpack_from(info, at)[0] for at in (_ARRIVED_AT, _SENT_AT, _SENT_AGAIN_AT)
+        )
+        if sent - again - arrived + unsent > _MS.unpack_from(info, _THEIR_WINDOW_AT)[0]:
+            return False
     return bool(0 < unsent < segment and 0 < unacknowledged < window)
 
 

@@ -10,7 +10,7 @@ import struct
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -194,7 +194,9 @@ def test_counting_costs_a_fiftieth_of_a_core_at_most(opened: ExitStack) -> None:
 def test_a_connection_is_busy_if_data_came_after_the_last_that_went(
     came_ago_s: float, sent_ago_s: float, data_in: int, data_out: int, is_busy: bool
 ) -> None:
-    assert _Talk(80, b"c", came_ago_s, sent_ago_s, data_in, data_out).is_busy is is_busy
+    talk = _Talk(80, b"c", came_ago_s, sent_ago_s, data_in, data_out, holds_back=False)
+
+    assert talk.is_busy is is_busy
 
 
 def test_at_a_port_that_the_service_calls_only_calls_are_counted(opened: ExitStack) -> None:
@@ -412,3 +414,128 @@ def test_what_was_said_on_connections_that_ended_stays_counted(opened: ExitStack
         served.close()
 
     assert value(read(monitor, last=True), "requests_in") == 2
+
+
+def called(opened: ExitStack) -> tuple[TcpMonitor, str, socket.socket, socket.socket]:
+    """A monitor of a port that is called, its name, and the two ends of a connection to it.
+
+    Calls and answers of a segment each went there for a while: the kernel then delays acknowledgements, so
+    that they go with what is sent next (tcp(7), TCP_QUICKACK).
+    """
+    listener = listening(opened, 10)
+    client = opened.enter_context(socket.create_connection(listener.getsockname()))
+    served = opened.enter_context(listener.accept()[0])
+    port = listener.getsockname()[1]
+    monitor = TcpMonitor()
+    monitor.open(Ports((Port("db", 1, "any", port, is_called=True),)))
+    for _ in range(50):
+        answered(client, served, 0.0)
+    return monitor, f"db:{port}", client, served
+
+
+def held_back(monitor: TcpMonitor, to: str) -> float:
+    return value(read(monitor, last=True), "calls_held_back", to=to)
+
+
+def two_pieces(writer: socket.socket) -> None:
+    writer.send(b"one")
+    writer.send(b"two")
+
+
+def answer(reader: socket.socket, writer: socket.socket, length: int) -> None:
+    """Answer once so many bytes have come."""
+    while length > 0:
+        length -= len(reader.recv(length))
+    reader.send(b"answer")
+    writer.recv(16)
+
+
+@pytest.mark.parametrize("is_answer", [False, True], ids=["call", "answer"])
+def test_a_piece_that_waits_for_an_acknowledgement_is_held_back(opened: ExitStack, is_answer: bool) -> None:
+    monitor, to, client, served = called(opened)
+    writer, reader = (served, client) if is_answer else (client, served)
+    until = time.monotonic() + 3
+    seen = 0.0
+
+    while not seen and time.monotonic() < until:
+        two_pieces(writer)
+        seen = held_back(monitor, to)
+        answer(reader, writer, 6)
+
+    assert seen == 1
+    assert held_back(monitor, to) == 0  # both have come
+
+
+@pytest.mark.parametrize("is_answer", [False, True], ids=["call", "answer"])
+def test_with_nodelay_no_piece_is_held_back(opened: ExitStack, is_answer: bool) -> None:
+    monitor, to, client, served = called(opened)
+    writer, reader = (served, client) if is_answer else (client, served)
+    writer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    looks = []
+
+    for _ in range(30):
+        two_pieces(writer)
+        looks.append(held_back(monitor, to))
+        answer(reader, writer, 6)
+
+    assert looks == [0.0] * 30
+
+
+def test_each_connection_with_a_piece_held_back_counts_at_its_port(opened: ExitStack) -> None:
+    """Of four to a port two hold a piece back, and one has sent all at once; so does one to another port."""
+    listeners = [listening(opened, 10) for _ in range(2)]
+    ends = []
+    for listener in (*listeners[:1] * 4, listeners[1]):
+        client = opened.enter_context(socket.create_connection(listener.getsockname()))
+        ends.append((client, opened.enter_context(listener.accept()[0])))
+    ports = [listener.getsockname()[1] for listener in listeners]
+    monitor = TcpMonitor()
+    monitor.open(Ports(tuple(Port("db", 1, "any", port, is_called=True) for port in ports)))
+    apart = (*ends[:2], ends[4])
+    whole = b"all of a call"
+
+    def counts() -> list[float]:
+        for client, served in ends:
+            answered(client, served, 0.0)
+        for client, _ in apart:
+            two_pieces(client)
+        ends[2][0].send(whole)
+        rows = read(monitor, last=True)
+        for client, served in apart:
+            answer(served, client, 6)
+        answer(ends[2][1], ends[2][0], len(whole))
+        return [value(rows, "calls_held_back", to=f"db:{port}") for port in ports]
+
+    eventually(lambda: counts() == [2, 1])
+
+
+def unsent(writer: socket.socket) -> int:
+    """Bytes of a socket that were not sent yet (tcpi_notsent_bytes)."""
+    info = writer.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
+    return int(struct.unpack_from("=I", info, 144)[0])
+
+
+def test_what_waits_for_the_congestion_window_is_not_held_back(opened: ExitStack) -> None:
+    """Each small piece is sent as it comes, until as many as the window has are under way."""
+    monitor, to, client, _ = called(opened)
+    client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    looks = []
+
+    for _ in range(300):
+        client.send(bytes(100))
+        if unsent(client):
+            looks.append(held_back(monitor, to))
+
+    assert looks
+    assert set(looks) == {0.0}
+
+
+def test_what_waits_for_a_reader_that_does_not_read_is_not_held_back(opened: ExitStack) -> None:
+    monitor, to, client, _ = called(opened)
+    client.setblocking(False)
+    with suppress(BlockingIOError):
+        while True:
+            client.send(bytes(1000))
+
+    assert unsent(client) > 100_000  # more than any segment
+    assert [held_back(monitor, to) for _ in range(10)] == [0.0] * 10

@@ -24,7 +24,7 @@ look may fall into it. A fifth of the time: below, it is not what limits.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, on_curve, strongest
@@ -52,7 +52,7 @@ LEVELS = 2
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Calls that are kept back on a curve, at its level with the most of them."""
+    """Calls that are kept back on a curve, at the lightest level where they are."""
 
     curve: Curve
     step: Step
@@ -61,15 +61,12 @@ class Held:
     seconds: float  # of each request
     levels: int  # at which it is as much
 
-    @property
-    def alone_s(self) -> float:
-        """Return the time that a request takes at the lightest load."""
-        return _mean_s(self.curve.steps[0]) or 0.0
+    alone_s: float  # of a request at the lightest load
 
     @property
     def share(self) -> float:
-        """Return the part of it that is spent so."""
-        return min(1.0, self.seconds / self.alone_s) if self.alone_s else 0.0
+        """Return the part of that time which is spent so."""
+        return min(1.0, self.seconds / self.alone_s)
 
 
 def observe(facts: Facts) -> Sequence[Held] | Lacking | Nothing:
@@ -83,25 +80,18 @@ def observe(facts: Facts) -> Sequence[Held] | Lacking | Nothing:
     ]
     if not looked:
         return Lacking("needs calls to programs of this machine, and the kernel's view of them")
-    held = [
-        Held(curve, step, name, back, back.point / completed(step), 0)
-        for curve, step, name, back in looked
-        if back.point / completed(step) >= max(LEAST_S, LEAST_SHARE * (_mean_s(curve.steps[0]) or 0.0))
-    ]
-    if not held:
-        longest = max(back.point / completed(step) for _, step, _, back in looked)
-        return Nothing(f"calls are kept back for {numbers.with_unit(longest, 's')} of each request at most")
-    counts = {
-        (each.curve.label, each.name): sum(
-            (other.curve.label, other.name) == (each.curve.label, each.name) for other in held
-        )
-        for each in held
-    }
-    top: dict[tuple[str, str], Held] = {}
-    for each in sorted(held, key=lambda each: completed(each.step)):
-        key = each.curve.label, each.name
-        top[key] = Held(each.curve, each.step, each.name, each.connections, each.seconds, counts[key])
-    return sorted(top.values(), key=lambda each: -each.seconds)
+    held: dict[tuple[str, str], list[Held]] = {}
+    for curve, step, name, back in looked:
+        seconds, alone_s = back.point / completed(step), _mean_s(curve.steps[0])
+        if alone_s is not None and seconds >= max(LEAST_S, LEAST_SHARE * alone_s):
+            held.setdefault((curve.label, name), []).append(
+                Held(curve, step, name, back, seconds, 0, alone_s)
+            )
+    lightest = [replace(levels[0], levels=len(levels)) for levels in held.values()]
+    longest = numbers.with_unit(max(back.point / completed(step) for _, step, _, back in looked), "s")
+    return sorted(lightest, key=lambda each: -each.seconds) or Nothing(
+        f"calls are kept back for {longest} of each request at most"
+    )
 
 
 def _mean_s(step: Step) -> float | None:
@@ -132,7 +122,7 @@ def claim(_: Facts, held: Held) -> Claim:
         ),
         grading.stated(
             "tcp.held-levels",
-            True if held.levels >= min(LEVELS, len(held.curve.steps)) else None,
+            True if held.levels >= LEVELS else None,
             text=f"seen at {words.plural(held.levels, 'level')} of load (limit {LEVELS})",
         ),
     ]

@@ -13,9 +13,10 @@ the finding is suspected:
 
 - A gauge shows 90 % of the threads busy, or samples show 90 % of the threads of one name in the service's
   own code while there are more users than threads; and their number W is within 20 % of throughput x unloaded
-  response time (or within its interval). Where requests wait elsewhere for several threads at a time, it is
-  so many for each request, a whole number within 10 %. A gauge that is not full and holds less than half of
-  that is of other threads.
+  response time (or within its interval). Where threads were sampled with one user, too, W over throughput is
+  instead at most 1.25 times the time for which a request holds threads there, be they several at a time, and
+  from twice that time on something behind them is slow. A gauge that is not full and holds less than half of
+  the requests at work is of other threads.
 - The number of threads in the processes no longer grows with users and is at least the number of requests
   being worked on; and either there were fewer threads at the lowest load, or throughput x unloaded response
   time is a whole number within 10 %, at most 0.2 (or within its interval, if that is narrower than half a
@@ -46,9 +47,10 @@ from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, on_curve, strongest
 from loadlens.diagnose.observe import gauge_courses, limits, long_holds, waits
 from loadlens.estimate.interval import Insufficient, Interval
+from loadlens.measure import figures
 from loadlens.measure.thresholds import LOOP_HELD
 from loadlens.model.facts import ConcurrencyLimit, Facts, Step
-from loadlens.model.finding import Counter, Grade, Setting
+from loadlens.model.finding import Counter, Estimate, Grade, Setting
 from loadlens.present import numbers, words
 
 ID = "threads.pool-limit"
@@ -60,7 +62,7 @@ WHOLE, WHOLE_MORE = 0.10, 0.2  # of a number of threads, at most so many: 10 % c
 LEAST_AT_WORK = 0.5  # of the requests at work at once: threads that hold fewer do not serve them
 GROWING = 0.25  # threads for each further user
 IDLE_SHARE, IDLE_MORE = 0.5, 10
-SIDE_BY_SIDE, MOST_SIDE_BY_SIDE = 0.1, 8  # off a whole number of threads for each request
+AS_LONG, TWICE = 1.25, 2.0  # times the time that a request holds threads with one user
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,15 +88,19 @@ class ThreadPool:
         return parallel.point if isinstance(parallel, Interval) else 0.0
 
     @property
-    def side_by_side(self) -> int:
-        """Threads that each request takes at a time, while it waits for them elsewhere; 1 otherwise."""
-        gauge, parallel = self.gauge, self.full.parallelism
-        if gauge is None or gauge.waiting is None or isinstance(parallel, Insufficient) or not parallel.point:
-            return 1
-        ratio = self.count / parallel.point
-        nearest = max(1, round(ratio))
-        is_near = abs(ratio / nearest - 1) <= SIDE_BY_SIDE and nearest <= MOST_SIDE_BY_SIDE
-        return nearest if is_near else 1
+    def held_before(self) -> Interval | Insufficient:
+        """Seconds that a request holds threads, with one user; those of several add up."""
+        first = self.full.curve.steps[0]
+        rate, held = (
+            figures.interval_of(first.throughput),
+            None if self.gauge is None else self.gauge.held_alone,
+        )
+        if held is None or first.load != 1 or not isinstance(held.mean, Estimate):
+            return Insufficient("threads were not sampled with one user")
+        if isinstance(rate, Insufficient):
+            return rate
+        seconds = held.mean.point / rate.point
+        return replace(rate, point=seconds, low=None, high=None, method="held over throughput, with one user")
 
     @property
     def hold(self) -> Interval | Insufficient:
@@ -159,8 +165,6 @@ def claim(facts: Facts, pool: ThreadPool) -> Claim:
             last = compared[-1]
             wait = numbers.with_unit(last.probe_s, "s")
             explanation += f" For {last.probe.label} the wait is {wait}, though it needs nothing else."
-        if pool.side_by_side > 1:
-            explanation += f" Each request takes {pool.side_by_side} of them at a time."
         long = long_holds.holders(full, pool.hold)
         if long is not None:
             explanation += f" {long.text(pool.count, 'thread', full)}."
@@ -216,21 +220,25 @@ def _coupling(level: waits.Waits) -> grading.Signal:
 
 
 def _agreement(pool: ThreadPool) -> grading.Signal:
-    """As many as there are threads must be at work at once, else the threads wait for something else."""
-    parallel, size = pool.full.parallelism, pool.size
+    """As many as there are threads must be at work at once, else the threads wait for something else.
+
+    Samples say how long a request holds threads with one user, several at a time or for a part of its time.
+    """
+    parallel, size, before, now = pool.full.parallelism, pool.size, pool.held_before, pool.hold
+    if isinstance(before, Interval) and isinstance(now, Interval) and before.point > 0:
+        longer = now.point / before.point
+        text = (
+            f"a request holds threads for {numbers.with_unit(now.point, 's')} in all, "
+            f"{numbers.with_unit(before.point, 's')} with one user (limit {AS_LONG:g} times that)"
+        )
+        passed_now = True if longer <= AS_LONG else False if longer >= TWICE else None
+        return grading.stated("threads.held", passed_now, text=text, chip=f"held {longer:.2f} times as long")
     if isinstance(parallel, Insufficient) or size is None:
         lack = parallel.reason if isinstance(parallel, Insufficient) else "nothing says how many there are"
         return grading.stated("threads.parallelism", None, text=f"throughput x time alone: {lack}")
     passed = abs(parallel.point / size.count - 1) <= AGREES or (
         parallel.low is not None and parallel.covers(size.count)
     )
-    if not passed and pool.side_by_side > 1:
-        text = (
-            f"throughput x time alone is {parallel.point:.3g} requests at work at once, {size.name} "
-            f"{size.count:.3g}: {pool.side_by_side} for each (limit {numbers.percent(SIDE_BY_SIDE)} off)"
-        )
-        chip = f"{pool.side_by_side} threads for each request"
-        return grading.stated("threads.parallelism", True, text=text, chip=chip)
     text = (
         f"throughput x time alone is {parallel.point:.3g} at work at once, {size.name} {size.count:.3g} "
         f"(limit {numbers.percent(AGREES)})"

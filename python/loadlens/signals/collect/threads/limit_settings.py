@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import os
 import re
+import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
@@ -26,20 +27,21 @@ _FILE: Final = re.compile(
     r"|c|cc|cpp|h|sh|env|ya?ml|toml|ini|cfg|conf|config|properties|xml|json|hcl|service))"
 )
 _NOT_OWN: Final = re.compile(
-    r"\..*|node_modules|(site|dist)-packages|v?env|vendor|deps|target|_?build|dist|out|bin|obj|__pycache__|tests?"
+    r"\..*|node_modules|(site|dist)-packages|v?env|vendor|deps|target|_?build|dist|out|obj|__pycache__|tests?"
 )
 _WORD: Final = re.compile(
     r"max|limit|size|pool|worker|thread|conn|concurr|parallel|simultan|semaphore|permit|slot|capacity|executor|"
     r"queue|backlog|in_?flight|rate|rps|qps|per_?(s|m)|quota|burst|heap|xmx|old.space|nofile|ulimit|"
-    r"_?s\b\s*[:=(]|Listen|listen",
+    r"_?s\b\s*[:=(]|listen|accept|somaxconn|points|channel|chan\b|reservoir|bandwidth|^-[a-z] \d|^-X",
     re.IGNORECASE,
 )
 _NUMBER: Final = re.compile(r"(?<![\w.])\d")
 _SECRET: Final = re.compile(
-    r"passw|secret|credential|api_?key|private_?key|token\W{0,3}[\"'=:]|://[^/\s]*:[^/\s]*@", re.IGNORECASE
+    r"passw|pass\b|pwd|secret|credential|bearer|key\b|api_?key|token\W{0,3}[\"'=:]|\w:[^/\s]\S*@",
+    re.IGNORECASE,
 )
-_REMARKS: Final = ("#", "//", "/*", "*", "--", "%", ";", '"""')
-_NUMBERED: Final = re.compile(r"\w+=\d[\w.%]*")  # a variable that is a number
+_REMARK: Final = re.compile(r"//|/\*|\*|--|%|;|\"\"\"|#(?!\[|define)")
+_NUMBERED: Final = re.compile(r"\w+=\d+(\.\d+)?[kmg]?", re.IGNORECASE)  # a variable that is a number
 _HOMES: Final = (
     Path("/"),
     Path("/tmp"),
@@ -58,19 +60,17 @@ def lines(pids: Iterable[int], own: Iterable[Path]) -> Iterator[SourceLine]:
         pids: Of the service.
         own: Files of its code.
     """
-    pids, files = list(pids), sorted(set(own))
-    seen = 0
-    for name, number, text in itertools.chain(_spoken(pids), _written(_files(pids, files))):
-        text = text.strip()
-        is_remark = text.startswith(_REMARKS)
-        if _WORD.search(text) and _NUMBER.search(text) and not is_remark and not _SECRET.search(text):
-            yield SourceLine(name, number, text[:LONGEST_LINE])
-            seen += 1
-            if seen >= MOST_LINES:
-                return
+    pids, files = list(pids), sorted({path.resolve() for path in own})
+    written = (line for line in _written(_files(pids, files)) if not _REMARK.match(line.text))
+    may_limit = (
+        line
+        for line in itertools.chain(_spoken(pids), written)
+        if _NUMBER.search(line.text) and _WORD.search(line.text) and not _SECRET.search(line.text)
+    )
+    yield from itertools.islice(may_limit, MOST_LINES)
 
 
-def _spoken(pids: Iterable[int]) -> Iterator[tuple[str, int, str]]:
+def _spoken(pids: Iterable[int]) -> Iterator[SourceLine]:
     """Yield each option of the command lines, and each variable of the environments."""
     seen: set[tuple[str, str]] = set()
     for pid in pids:
@@ -86,7 +86,7 @@ def _spoken(pids: Iterable[int]) -> Iterator[tuple[str, int, str]]:
             for text in texts:
                 if len(text) <= LONGEST_LINE and (what, text) not in seen:
                     seen.add((what, text))
-                    yield what, 0, text
+                    yield SourceLine(what, 0, text)
 
 
 def _files(pids: Iterable[int], own: Iterable[Path]) -> Iterator[Path]:
@@ -108,8 +108,7 @@ def _folders(pids: Iterable[int], own: Iterable[Path]) -> Iterator[Path]:
             continue
         if folder not in _HOMES and folder.parent != Path("/home"):
             yield folder
-    for file in own:
-        yield file.parent
+    yield from (file.parent for file in own if file.parent not in _HOMES)
 
 
 def _below(folders: Iterable[Path]) -> Iterator[Path]:
@@ -126,16 +125,17 @@ def _below(folders: Iterable[Path]) -> Iterator[Path]:
                     yield Path(folder, name)
 
 
-def _written(files: Iterable[Path]) -> Iterator[tuple[str, int, str]]:
+def _written(files: Iterable[Path]) -> Iterator[SourceLine]:
     left = MOST_BYTES
     for path in files:
         try:
-            size = path.stat().st_size
-            if size > min(left, LARGEST_FILE):
+            about = path.stat()
+            size = about.st_size
+            if not stat.S_ISREG(about.st_mode) or size > min(left, LARGEST_FILE):
                 continue
             left -= size
             text = path.read_text(errors="replace")
         except OSError:
             continue
         for number, line in enumerate(text.splitlines(), 1):
-            yield str(path), number, line
+            yield SourceLine(str(path), number, line.strip()[:LONGEST_LINE])

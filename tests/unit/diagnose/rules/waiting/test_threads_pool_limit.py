@@ -336,3 +336,42 @@ def test_a_kind_of_request_that_takes_long_is_named_with_its_share() -> None:
     finding = assessed(replace(built, steps=tuple(steps)))
 
     assert "20 % (GET /report) hold one for 410 ms, the others for 10.0 ms" in finding.explanation
+
+
+def sampled(with_one_user: float, *, at_once: float = 2.5, count: float = 10.0) -> Curve:
+    """All of these threads are seen to be full, and so many at work with one user, whose request takes 30 ms.
+
+    So many requests are at work at once, by throughput x time alone.
+    """
+    built = waiting(0.03 / at_once, base_s=0.03 * (1 - 1 / at_once), size=1, coupling=1.0)
+    held = places("threads", count, None, count, ("threads at work:", "", "threads:"))
+    alone = replace(held.held, mean=estimate(with_one_user, unit="threads"))
+    return with_places(built, replace(held, seen_in="stacks", held_alone=alone))
+
+
+def test_threads_of_which_each_request_takes_several_at_a_time_are_the_limit() -> None:
+    """One user takes 4 at a time: 120 ms of threads for each request. 10 over 83.3 /s are 120 ms, too."""
+    finding = assessed(sampled(4.0))
+
+    assert finding.grade is Grade.PROBABLE  # first and last bytes were not timed
+    assert finding.statement.startswith("All 10 threads are taken: 83.3 /s")
+    (held,) = [e for e in finding.evidence if e.signal == "threads.held"]
+    assert held.text == (
+        "a request holds threads for 120 ms in all, 120 ms with one user (limit 1.25 times that)"
+    )
+    assert held.chip == "held 1.00 times as long"
+
+
+@pytest.mark.parametrize("with_one_user", [0.5, 1.9])
+def test_threads_that_requests_hold_for_longer_than_alone_wait_for_something(with_one_user: float) -> None:
+    """120 ms under load, and 15 or 57 ms with one user: what is behind them is slow."""
+    assert "a request holds threads for 120 ms in all" in silence(sampled(with_one_user))
+
+
+def test_threads_that_are_held_somewhat_longer_leave_it_open() -> None:
+    assert assessed(sampled(2.5)).grade is Grade.SUSPECTED  # 120 ms as against 75 ms
+
+
+def test_threads_that_are_taken_several_at_a_time_may_be_more_than_users() -> None:
+    """64 threads are 4 for each of 16 requests at once, of the 32 users."""
+    assert assessed(sampled(4.0, at_once=16.0, count=64.0)).statement.startswith("All 64 threads are taken")
