@@ -21,6 +21,7 @@ from loadlens.present import numbers
 from loadlens.present.numbers import percent
 
 STATEMENT_LENGTH = 90
+LITTLE = 0.03  # of the cores: what a service does without the generator is hardly more
 LABEL_LENGTH = 24
 
 
@@ -194,6 +195,9 @@ def shared_cores_rival(curve: Curve, step: Step, cores: int) -> Counter:
         return rival("shared cores", "generator and service ran on cores of their own", True)
     if generator is None or not step.processes:
         return rival("shared cores", "CPU of generator or service was not read", None)
+    if generator <= LITTLE * cores:
+        text = f"the generator uses {generator:.2f} of {cores} cores (limit {percent(LITTLE)})"
+        return rival("shared cores", text, True)
     used = generator + step.server_cores
     text = f"generator and service use {used:.2f} of {cores} cores together"
     return rival("shared cores", text, True if used < FULL_CORES * cores else None)

@@ -1,17 +1,19 @@
 """Garbage collectors of the services in a trial: for how much of the time each stops its process.
 
-A JVM's from its metrics or the monitor `jvm`, Node's from the monitor `node`, others' from a counter of time
-that they export under a name of a collector's pauses. Work alongside the service is none.
+A JVM's from its metrics or the monitor `jvm`, else from the CPU time of its threads; Node's from the monitor
+`node`; others' from a counter of time that they export under a name of a collector's pauses. Work alongside
+the service is none.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from loadlens.estimate.interval import Measured
-from loadlens.model.readings import NodeMetrics
+from loadlens.model.readings import NodeMetrics, ProcMetrics
 from loadlens.signals.read import jvm_metrics, metric_names
 from loadlens.signals.read.resources import Process
 from loadlens.signals.read.trial_series import SCRAPE, Readings, Series, of_time, total
@@ -22,6 +24,8 @@ TIMES: Final = STOPS | {"duration", "collection", "collections", "time"}
 NO_STOPS: Final = frozenset(
     {"concurrent", "cpu", "phase", "cycle", "cycles", "background", "interval", "last", "limit", "overhead"}
 )
+OF_JVM: Final = "VM Thread"
+COLLECTS: Final = re.compile(rf"{OF_JVM}|GC Thread#\d+")
 SUMS: Final = ("_sum", "_total")
 
 
@@ -55,7 +59,7 @@ def read(readings: Readings, begin: float, end: float, processes: Sequence[Proce
         present = chosen.get(collector.key)
         if present is None or _share(collector) > _share(present):
             chosen[collector.key] = collector
-    for collector in _of_others(readings, begin, end):
+    for collector in (*_of_others(readings, begin, end), *_of_threads(readings, begin, end)):
         chosen.setdefault(collector.key, collector)
     watched = [each for each in chosen.values() if not services or each.service in services]
     return tuple(sorted(watched, key=lambda each: (-_share(each), each.key)))
@@ -96,6 +100,22 @@ def _of_jvms(readings: Readings, begin: float, end: float) -> Iterator[Collector
         jvm = jvm_metrics.jvm_of(readings, service, replica)
         counters = _Counters(jvm.stopped_s(), jvm.stopped_s(jvm_metrics.is_full), jvm.pauses())
         yield from counters.collectors((service, replica, ""), begin, end, *(jvm.kept(begin, end) or ()))
+
+
+def _of_threads(readings: Readings, begin: float, end: float) -> Iterator[Collector]:
+    """Yield one for each JVM by the CPU time of its collector's threads: what they do, all others wait for.
+
+    Some collectors work in the thread of the JVM itself, others in several of their own at a time.
+    """
+    by_process: dict[tuple[str, str, str], list[Series]] = {}
+    for series in readings.of(ProcMetrics.thread_run_s):
+        if COLLECTS.fullmatch(series.labels.thread):
+            own = series.labels
+            by_process.setdefault((own.service, own.replica, own.pid), []).append(series)
+    for place, threads in by_process.items():
+        if any(series.labels.thread == OF_JVM for series in threads):
+            busiest = max(threads, key=lambda series: getattr(series.rate(begin, end), "point", 0.0))
+            yield from _Counters(busiest, None).collectors(place, begin, end)
 
 
 def _of_nodes(readings: Readings, begin: float, end: float) -> Iterator[Collector]:

@@ -66,6 +66,25 @@ def test_what_a_collector_does_beside_the_service_is_no_stop() -> None:
     assert share(collector.stopped) == pytest.approx(0.01)
 
 
+def test_a_jvm_that_shows_no_counters_stops_while_its_collecting_threads_run() -> None:
+    """Of several threads that collect at a time the one that runs longest; others of its process are none."""
+
+    def thread(name: str, tid: str, ran: list[float]) -> list[Reading]:
+        return series("proc", "thread_run_s", {**ONE, "tid": tid, "thread": name}, ran)
+
+    own = thread("VM Thread", "8", [0.0, 0.1, 0.1, 0.2, 0.2, 0.3, 0.3])
+    collecting = [
+        thread(f"GC Thread#{n}", f"1{n}", [0, 1, 1 + n, 2 + n, 2 + n, 3 + n, 3 + n]) for n in (0, 1)
+    ]
+    others = thread("http-1", "20", [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+
+    (collector,) = read(own, *collecting, others)
+
+    assert share(collector.stopped) == pytest.approx((3 - 1) / 4)  # from second 2 to 6
+    assert collector.full is None
+    assert read(*collecting, others) == ()  # another program's threads of that name
+
+
 def test_stops_come_from_the_monitor_and_the_rest_from_the_metrics_of_the_service() -> None:
     exported = {**APP, "gc": "MarkSweepCompact", "action": "end of major GC"}
     old = {**APP, "area": "heap", "id": "Tenured Gen"}

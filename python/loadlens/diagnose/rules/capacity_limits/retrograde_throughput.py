@@ -274,6 +274,8 @@ def _taken_cores(facts: Facts, fallen: Fallen) -> str | None:
     """Return why the generator may cause the fall; `None` if cores were free or apart, or not read."""
     if fallen.curve.shares_cores is False:
         return None
+    if _is_little(facts, fallen):
+        return None
     own, host = fallen.end.generator.cpu_cores, fallen.end.host_cpu
     used = None if own is None or not fallen.end.processes else own + fallen.end.server_cores
     if isinstance(host, Estimate):
@@ -284,9 +286,16 @@ def _taken_cores(facts: Facts, fallen: Fallen) -> str | None:
     return f"{shared}: the same with cores of their own would decide"
 
 
+def _is_little(facts: Facts, fallen: Fallen) -> bool:
+    """Return true if the generator uses so little that it can cause no fall."""
+    own = fallen.end.generator.cpu_cores
+    return own is not None and own <= grading.LITTLE * facts.cores
+
+
 def _shared(facts: Facts, fallen: Fallen) -> Counter:
-    if isinstance(fallen.end.host_cpu, Estimate) and fallen.curve.shares_cores is not False:
-        busy = fallen.end.host_cpu.point
+    host, may_matter = fallen.end.host_cpu, not _is_little(facts, fallen)
+    if isinstance(host, Estimate) and fallen.curve.shares_cores is not False and may_matter:
+        busy = host.point
         text = f"the machine uses {busy:.2f} of {facts.cores} cores"
         return grading.rival("shared cores", text, True if busy < FULL_CORES * facts.cores else None)
     return grading.shared_cores_rival(fallen.curve, fallen.end, facts.cores)

@@ -8,8 +8,8 @@ memory, the more of each second the collector takes, and throughput ends where i
 least 10 % of the time, at least twice as much as at the lightest load. And these are no ordinary collections
 of young objects: half of the time goes into collections of the whole heap, or at least 90 % of the heap (of a
 JVM: of its old generation) stay in use. Where neither is known, each request costs 1.5 times as much
-collection as at the lightest load. The time is known of a JVM on this machine, of Node with `runtime: node`,
-and of services that export a counter of it.
+collection as at the lightest load, or half of all time is collection. The time is known of a JVM on this
+machine, of Node with `runtime: node`, and of services that export a counter of it.
 
 **Ruled out by.** The service's own computing: where its cores are full and the stops take less than half of
 the time, the finding is at most probable. A machine or a quota that holds up the collector makes its stops
@@ -227,6 +227,10 @@ def _kind(seen: Stopped) -> grading.Signal:
             f"a request costs {dearer:.1f} times as much collection as at the lightest load (limit {DEARER})"
         )
         signs.append((dearer >= DEARER, text))
+        share = figures.point(seen.at_first.stopped)
+        signs.append(
+            (share >= MOSTLY, f"{percent(share)} of the time is collection (limit {percent(MOSTLY)})")
+        )
     if not signs:
         return grading.stated("gc.heap", None, text="what its heap holds after a collection is not known")
     passed = [text for is_sign, text in signs if is_sign]

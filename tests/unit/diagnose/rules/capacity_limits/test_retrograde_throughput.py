@@ -137,13 +137,16 @@ def test_a_late_generator_is_no_fall_of_the_service() -> None:
 @pytest.mark.parametrize("rest", [{"host_cpu": estimate(3.7, unit="cores")}, {"processes": (process(3.6),)}])
 def test_where_generator_and_service_fill_their_cores_it_is_not_assessed(rest: dict[str, Any]) -> None:
     built = falling()
-    full = replace(built, steps=(*built.steps[:-1], replace(built.steps[-1], **rest)))
+    much = generator(cpu_cores=0.2)  # of 4
+    full = replace(built, steps=(*built.steps[:-1], replace(built.steps[-1], generator=much, **rest)))
 
     answer = assess(facts(full))
 
     assert isinstance(answer, NotAssessed)
     assert "fill the 4 cores" in answer.reason
     assert isinstance(assess(facts(replace(full, shares_cores=False))), Finding)
+    little = replace(full.steps[-1], generator=generator(cpu_cores=0.1))
+    assert isinstance(assess(facts(replace(full, steps=(*full.steps[:-1], little)))), Finding)
 
 
 @pytest.mark.parametrize(

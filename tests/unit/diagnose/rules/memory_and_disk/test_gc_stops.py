@@ -110,13 +110,16 @@ def test_a_load_that_ends_before_the_plateau_says_nothing_about_it() -> None:
     assert isinstance(assess(facts(replace(built, steps=tuple(grown)))), Absent)
 
 
-def test_where_only_the_time_is_known_it_must_grow_with_each_request() -> None:
-    # 0.03 / 8 = 3.75 ms per request alone; 0.8 / 290 = 2.8 ms: each request costs no more than there.
-    same = assess(facts(service(full=None, filled=None)))
+def test_where_only_the_time_is_known_it_must_grow_with_each_request_or_be_much() -> None:
+    # 0.03 / 8 = 3.75 ms per request alone; 0.4 / 290 = 1.4 ms: each request costs no more than there.
+    same = assess(facts(service((0.03, 0.2, 0.4, 0.45), full=None, filled=None)))
+    # As little, but no healthy service collects for half of the time.
+    half = assess(facts(service((0.03, 0.3, 0.55, 0.6), full=None, filled=None)))
     # 0.003 / 8 = 0.375 ms: 7 times as much.
     more = assess(facts(service((0.003, 0.1, 0.8, 0.8), full=None, filled=None)))
 
     assert isinstance(same, Absent)
+    assert isinstance(half, Finding)
     assert isinstance(more, Finding)
     assert more.advice.startswith("Give the heap more room, or allocate and hold less")
 

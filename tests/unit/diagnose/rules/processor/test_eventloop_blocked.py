@@ -79,7 +79,7 @@ def test_one_trial_a_case_is_never_more_than_probable() -> None:
 
 
 def test_generator_and_service_that_fill_their_cores_keep_it_at_probable() -> None:
-    shared = blocked(0.2, k=2)
+    shared = blocked(0.2, k=2, generator=generator(cpu_cores=0.2))
 
     assert found(assess(facts(shared, cores=2))).grade is Grade.PROBABLE
     assert found(assess(facts(replace(shared, shares_cores=False), cores=2))).grade is Grade.STRONG
