@@ -231,6 +231,7 @@ def _step(case: CaseMeasures, idle: Mapping[str, float | None], work_s: float) -
     load = case.reference
     assert load is not None
     calls = calls_of(case)
+    classes = tuple(_request_class(case, step.index) for step in load.plan.steps)
     stolen = [t.resources.steal for t in case.usable if t.resources.steal is not None]
     others = [t.resources.others for t in case.usable if t.resources.others is not None]
     return Step(
@@ -241,7 +242,7 @@ def _step(case: CaseMeasures, idle: Mapping[str, float | None], work_s: float) -
         throughput_trials=tuple(x.rate_by_little for x in case.loads),
         completed_trials=tuple(float((x.ok + x.not_ok).sum()) / x.grid.seconds for x in case.loads),
         response=_times(case, None),
-        classes=tuple(_request_class(case, step.index) for step in load.plan.steps),
+        classes=classes,
         issued=case.issued,
         failed=case.failed_share,
         failed_count=case.failed_count,
@@ -288,6 +289,7 @@ def _step(case: CaseMeasures, idle: Mapping[str, float | None], work_s: float) -
             *label_splits.splits_of(case),
             *span_times.splits_of(case),
             *split_of_calls(case, calls),
+            *label_splits.split_of_load(classes),
         ),
         spans=span_times.requests_of(case),
     )

@@ -431,6 +431,7 @@ class LabelSplit:
     parts: tuple[LabelPart, ...]
     is_of_steps: bool = False  # each value is a step of the same requests
     is_of_calls: bool = False  # that the kernel saw; each value is the program and port they go to
+    is_of_load: bool = False  # requests of the load that ask for the same kind of thing; each value is a path
 
 
 @dataclass(frozen=True, slots=True)

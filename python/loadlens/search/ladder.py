@@ -1,17 +1,17 @@
 """Choice of the next load step, from the trials so far and the time left. Pure: nothing runs here.
 
-The baseline step sends each URL a few widely spaced requests. Then the number of users doubles from one
-until throughput stops growing and the last level lies well beyond the knee (see `estimate/saturation.py`).
-As long as throughput grows in proportion to the users and the findings are settled, every other level is
-left out; it is measured after all if the level above it falls behind. Where a level does clearly less than
-the best, the best is measured again at once: less from the same load is a fall with time. At the end of the
-climb threads are sampled at its highest level, and where the answer is certain then (see `provisional.py`),
-nothing follows. Else the remaining time narrows it: two more trials at the highest level (an interval needs
-three), then two more at the knee. One light load with frequent probes follows, and with what is left one
-more level, at 3.6 times the knee or beyond: a service may collapse there. Its threads are sampled, too. A
-fall is repeated; failures there leave the capacity as it is. The light load's time is reserved from eight
-users on, unless the curve bends and one more level may show its plateau: with fewer users a pause shows only
-if it delays several probes. Any obstacle ends the climb and is named.
+The baseline step sends each URL a few widely spaced requests. Then the number of users doubles from one until
+throughput stops growing and the last level lies well beyond the knee (see `estimate/saturation.py`). As long
+as throughput grows in proportion to the users and the findings are settled, every other level is left out; it
+is measured after all if the level above it falls behind. Where a level does clearly less than the best, the
+best is measured again at once: less from the same load is a fall with time. At the end of the climb threads
+are sampled at its highest level, and where the answer is certain then (see `provisional.py`), one more level
+follows, at 3.6 times the knee or beyond: a service may collapse there, or answer otherwise. Else the
+remaining time narrows it: two more trials at the highest level (an interval needs three), then two more at
+the knee. One light load with frequent probes follows, and with what is left that further level. Its threads
+are sampled, too. A fall is repeated; failures there leave the capacity as it is. The light load's time is
+reserved from eight users on, unless the curve bends and one more level may show its plateau: with fewer users
+a pause shows only if it delays several probes. Any obstacle ends the climb and is named.
 
 When requests fail at a level, the search backs off: to a level between it and the highest one that was
 served, then to repeats of the highest one that was served, and to the frequent probes. A service that fails
@@ -252,8 +252,10 @@ def _after_levels(
         return higher
     if samples_stacks:
         return stacks_levels(seen, bounds, with_one_user=False)[0]
+    is_short = bound is None and end.because == "saturated" and _may_collapse_beyond(capacity)
     if is_certain and end.because == "saturated":
-        return replace(end, words=f"{end.words}; the last trials did not change the answer")
+        beyond = _affordable(higher, seen, left_s) if is_short else None
+        return beyond or replace(end, words=f"{end.words}; the last trials did not change the answer")
     # Beyond, repeats are for a level that does less: others would narrow nothing.
     is_worth_it = not is_done or _has_fallen(levels)
     for level in _worth_repeating(levels, end) if is_worth_it else ():
@@ -262,7 +264,6 @@ def _after_levels(
             return again
     if kept_s:
         return dense
-    is_short = bound is None and end.because == "saturated" and _may_collapse_beyond(capacity)
     if is_short and _affordable(higher, seen, left_s):
         return higher
     return end

@@ -251,9 +251,9 @@ def test_a_file_is_named_by_as_few_of_its_last_parts_as_tell_it_apart(
 
 
 def test_a_file_is_told_apart_from_those_whose_lines_are_not_named() -> None:
-    one, other = SourceLine("/srv/shop/app.py", 3, "POOL = 8"), SourceLine("/srv/till/app.py", 3, "POOL = 5")
+    shop, till = SourceLine("/srv/shop/app.py", 3, "POOL = 8"), SourceLine("/srv/till/app.py", 3, "POOL = 5")
 
-    assert [place.text for place in named(EIGHT, one, other)] == ["8 may be set at shop/app.py:3"]
+    assert [place.text for place in named(EIGHT, shop, till)] == ["8 may be set at shop/app.py:3"]
 
 
 def test_two_lines_of_one_file_are_named_by_it_alone() -> None:

@@ -503,12 +503,13 @@ def test_what_time_is_left_goes_to_repeats_of_the_decisive_levels_and_one_dense_
 
 
 @pytest.mark.parametrize("service", [one_server(0.010, 0.002), pool(8, 0.05)], ids=["M/M/1", "pool of 8"])
-def test_a_certain_answer_ends_with_the_climb(service: object) -> None:
+def test_a_certain_answer_ends_with_the_climb_and_one_level_beyond(service: object) -> None:
     certain = search(service, BOUNDS, is_certain=True)  # type: ignore[arg-type]
     uncertain = search(service, BOUNDS)  # type: ignore[arg-type]
 
     climbed = levels(uncertain)
     assert certain.users == climbed[: len(certain.users)], "each level once, and the same ones"
+    assert certain.users[-1] >= 3.6 * (saturation(certain).knee or 0.0), "a service may collapse there"
     assert [trial.kind for trial in certain.seen[1:]] == ["climb"] * len(certain.users)
     assert certain.stop.because == "saturated"
     assert certain.stop.words.endswith("the last trials did not change the answer")

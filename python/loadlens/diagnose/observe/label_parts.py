@@ -94,7 +94,7 @@ def by_labels(full: Full) -> Part | None:
         if not split.is_of_steps
         and (part := _by_label(full, split)) is not None
         and not _is_step(full, split, part)
-        and not _is_of_client(full.top.classes, part.rate, part.now_s)
+        and (split.is_of_load or not _is_of_client(full.top.classes, part.rate, part.now_s))
     )
 
 
@@ -106,7 +106,7 @@ def step_of_each(full: Full) -> Part | None:
     return _most_waited_for(
         part
         for split in full.top.splits
-        if not split.is_of_calls  # `calls_seen` looks at these
+        if not (split.is_of_calls or split.is_of_load)  # `calls_seen` looks at calls
         and (part := _by_label(full, split)) is not None
         and _is_step(full, split, part)
     )
@@ -131,8 +131,8 @@ def longest_step(step: Step) -> LongStep | None:
 def _steps(step: Step) -> Iterator[LongStep]:
     rate, whole_s = figures.point(step.throughput), figures.point(step.response.mean)
     for split in step.splits if rate > 0 else ():
-        if split.is_of_calls:
-            continue  # `calls_seen` has them
+        if split.is_of_calls or split.is_of_load:
+            continue  # `calls_seen` has calls
         timed = _timed(split, FEWEST_ALONE)
         whole = _rate(list(timed.values()))
         for value, part in timed.items():

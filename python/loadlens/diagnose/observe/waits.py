@@ -357,7 +357,7 @@ def rivals_at(facts: Facts, curve: Curve, step: Step) -> list[Counter]:
         machine_rival(facts, curve, step),
         grading.generator_rival(step),
         grading.interference_rival(step, facts.cores),
-        _refusals(curve, step),
+        refusals_rival(curve, step),
         _transfer(step),
     ]
 
@@ -386,7 +386,7 @@ def machine_rival(facts: Facts, curve: Curve, step: Step) -> Counter:
     return grading.rival("full machine", text, None)
 
 
-def _refusals(curve: Curve, step: Step) -> Counter:
+def refusals_rival(curve: Curve, step: Step) -> Counter:
     """Weigh refusals: a service that refuses at once need not be full.
 
     Other errors count as refusals if they come fast and more often than at the lowest load.

@@ -7,15 +7,16 @@ label with many values names single things, such as users, and is left out.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from loadlens.estimate.interval import Floats, Interval
+from loadlens.measure.services import path_templates
 from loadlens.measure.services.gauges import MONITORS_LABELS
-from loadlens.model.facts import LabelPart, LabelSplit
-from loadlens.model.finding import Figure, NotMeasured
+from loadlens.model.facts import LabelPart, LabelSplit, RequestClass
+from loadlens.model.finding import Estimate, Figure, NotMeasured
 from loadlens.signals.read.metric_names import seconds_per_unit
 from loadlens.signals.read.trial_series import SCRAPE, Readings, Series, mean_or_point, moments_around
 
@@ -129,6 +130,18 @@ def _part(value: str, counted: Sequence[_Counted], lengths: Floats) -> PartReadi
     if timed and len(timed) == len(counted):
         mean = mean_or_point(np.sum(timed, axis=0), counts, count, "sum over count")
     return PartReading(value, count, rate, mean)
+
+
+def split_of_load(classes: Sequence[RequestClass]) -> tuple[LabelSplit, ...]:
+    """Return the load by path, if its requests ask for several things of one kind."""
+    if not path_templates.are_of_a_kind([kind.request for kind in classes]):
+        return ()
+    parts = tuple(
+        LabelPart(kind.request, replace(kind.rate, samples=kind.response.mean.samples), kind.response.mean)
+        for kind in classes
+        if isinstance(kind.rate, Estimate) and isinstance(kind.response.mean, Estimate)
+    )
+    return (LabelSplit("the load", "request", parts, is_of_load=True),)
 
 
 def splits_of(case: CaseMeasures) -> tuple[LabelSplit, ...]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
+_THING: Final = re.compile(r"\d|=|^[A-Z]+$")
 _PLACEHOLDER: Final = re.compile(r"^(\{.*\}|:.+|<.*>|\*)$")  # of a path: /orders/{id}
 
 
@@ -12,6 +14,19 @@ def fits(template: str, where: str) -> bool:
     """Return whether a path matches this template, such as `/orders/{id}`."""
     wanted, parts = template.strip("/").split("/"), where.strip("/").split("/")
     return len(wanted) == len(parts) and all(_same(a, b) for a, b in zip(wanted, parts, strict=True))
+
+
+def are_of_a_kind(requests: Sequence[str]) -> bool:
+    """Return whether requests such as `GET /orders/7` ask for several things of one kind.
+
+    Their paths differ in the same one part, which is the name of a thing in each of them, not of a route: it
+    has a digit, is in capitals, or is in the query.
+    """
+    split = [tuple(re.split(r"[ /?&]", request)) for request in requests]
+    if len(set(split)) < 2 or len({len(parts) for parts in split}) > 1:
+        return False
+    different = [values for values in zip(*split, strict=True) if len(set(values)) > 1]
+    return len(different) == 1 and all(_THING.search(value) for value in different[0])
 
 
 def _same(wanted: str, part: str) -> bool:

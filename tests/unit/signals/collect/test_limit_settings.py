@@ -210,7 +210,7 @@ def test_a_file_that_was_removed_since_is_passed_over(tmp_path: Path) -> None:
 
 
 def test_no_more_lines_are_taken_than_the_cap(start: Start, tmp_path: Path) -> None:
-    """What is spoken comes first, and counts as well."""
+    """Command lines and environments come first, and count as well."""
     for name in ("a", "b"):
         written(tmp_path, **{f"{name}__ini": "max = 5\n" * (limit_settings.MOST_LINES - 10)})
 

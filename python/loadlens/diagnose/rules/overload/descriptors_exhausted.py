@@ -42,6 +42,8 @@ TITLE = "a process may open no more files"
 EXPLAINS: tuple[str, ...] = (
     "requests.in-flight-limit",
     "requests.stuck",
+    "outside.handler-wait",
+    "retrograde.throughput",
     "pause.periodic",
     "pause.aperiodic",
     "shed.overload",

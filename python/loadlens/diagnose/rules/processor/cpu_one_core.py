@@ -15,9 +15,9 @@ of the plateau or more: the others wait for what it does, and its CPU time of a 
 before.
 
 **Ruled out by.** A blocked event loop, which is the same with a line for every request, however cheap. Full
-cores. A quota or a CPU set of one core for each process. A full machine, other programs or a late generator
-leave it probable; so do several threads that share the work: they may wait for something else, and use as
-much as a core by chance.
+cores. A quota or a CPU set of one core for each process. Refusals, which are what the core computes then. A
+full machine, other programs or a late generator leave it probable; so do several threads that share the work:
+they may wait for something else, and use as much as a core by chance.
 
 **Thresholds.** 0.85: see `cpu.saturated`. 125 %: collectors and compilers of a runtime compute alongside the
 one thread. A tenth: twice the users change the use of a full core by the noise of the kernel's counters, 3 %,
@@ -221,6 +221,7 @@ def claim(facts: Facts, seen: OneCore) -> Claim:
         _steady(seen),
         _turns(seen),
         *_uneven(seen),
+        waits.refusals_rival(curve, step),
         waits.machine_rival(facts, curve, step),
         grading.left_open(grading.generator_rival(step)),
         grading.interference_rival(step, facts.cores),

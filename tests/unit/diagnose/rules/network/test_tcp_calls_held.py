@@ -66,18 +66,18 @@ def test_the_times_and_names_of_another_service_give_the_same_share() -> None:
 
 
 @pytest.mark.parametrize(
-    ("takes_s", "held_s", "said"),
+    ("takes_s", "held_s", "reason"),
     [
         (0.006, 0.004, "4.00 ms"),  # two thirds of a request, and no delay of an acknowledgement
         (0.1, 0.019, "19.0 ms"),  # less than a fifth of a request
         (0.06, 0.0, "for 0 ms"),  # nothing is kept back
     ],
 )
-def test_calls_that_wait_too_briefly_do_not_limit(takes_s: float, held_s: float, said: str) -> None:
+def test_calls_that_wait_too_briefly_do_not_limit(takes_s: float, held_s: float, reason: str) -> None:
     answer = assess(ladder(takes_s, held_s, held_s, held_s))
 
     assert isinstance(answer, Absent)
-    assert said in answer.reason
+    assert reason in answer.reason
 
 
 @pytest.mark.parametrize(("takes_s", "held_s"), [(0.006, 0.0055), (0.1, 0.021)])

@@ -9,6 +9,7 @@ import pytest
 
 from loadlens import diagnose
 from loadlens.diagnose.rules.replicas import part_full
+from loadlens.measure import figures
 from loadlens.model.facts import Curve, LabelSplit, RequestClass, Step
 from loadlens.model.finding import Absent, Finding, Grade, NotAssessed, NotMeasured, Undecided
 from tests.unit.diagnose import parts
@@ -69,6 +70,28 @@ def test_it_explains_the_plateau_and_the_line_that_no_gauge_names() -> None:
 
     folded = {finding.rule: finding.explained_by for finding in verdict.findings}
     assert folded == {"part.full": None, "saturation.plateau": "part.full"}
+
+
+def test_things_that_the_load_asks_for_are_parts_though_clients_choose_them() -> None:
+    """Each value is a kind of request of the load, as a label of the service that is a path would be."""
+
+    def by_path(level: Step, *, is_of_load: bool) -> Step:
+        (split,) = level.splits
+        kinds = tuple(
+            replace(level.classes[0], label=p.value, rate=p.rate, response=times(figures.point(p.mean)))
+            for p in split.parts
+        )
+        own = replace(split, label="request", is_of_load=is_of_load)
+        return replace(level, splits=(own,), classes=kinds)
+
+    built = one_full()
+    of_load, of_service = (
+        replace(built, steps=tuple(by_path(level, is_of_load=each) for level in built.steps))
+        for each in (True, False)
+    )
+
+    assert assessed(of_load).statement.startswith('request="b" is full at 50.0 /s')
+    assert silence(of_service)
 
 
 def test_several_values_that_slow_down_are_all_named() -> None:

@@ -1,0 +1,3 @@
+module hangartugs
+
+go 1.21
