@@ -1,8 +1,8 @@
 """The lines that may set the number which limits a service, of its files, command line or environment.
 
 A finding says of which number it comes: so many places, or so many per second. A line counts if that
-number stands in it behind a word for such a setting. The nearest ones are taken: the command line and the
-environment first, then the files in which the service's threads were, then all others. More than two lines
+number stands in it behind a word for such a setting. The nearest ones are taken: the command line, the
+environment and the files in which the service's threads were, else all others. More than two lines
 of the same nearness name none.
 """
 
@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from loadlens.diagnose import limits_of
 from loadlens.model.finding import Finding, Grade, Setting
 from loadlens.model.stacks import SettingPlace, SourceLine, StackSamples
 
@@ -30,6 +31,7 @@ _WORDS: Final[Mapping[str, re.Pattern[str]]] = {
     "rate": re.compile(
         r"rate|rps|qps|per.?s|limit|quota|tokens|permits|allow|reservoir|points|bandwidth", re.IGNORECASE
     ),
+    "pace": re.compile(r"(?<![a-z])rate|rps|qps|per.?s", re.IGNORECASE),
     "backlog": re.compile(
         r"backlog|listen|queue|accept|somaxconn|ServerSocket|HttpServer\.create", re.IGNORECASE
     ),
@@ -50,7 +52,9 @@ def places(stacks: StackSamples, findings: Sequence[Finding]) -> tuple[SettingPl
         stacks: Of the highest level.
         findings: The weightiest first.
     """
-    setting = next((f.setting for f in findings if f.setting is not None and f.grade >= Grade.PROBABLE), None)
+    setting = next(
+        (f.setting for f in limits_of(findings) if f.setting is not None and f.grade >= Grade.PROBABLE), None
+    )
     if setting is None:
         return ()
     code = {frame.file for sample in stacks.samples for frame in sample.stack if frame.is_own}
@@ -59,7 +63,7 @@ def places(stacks: StackSamples, findings: Sequence[Finding]) -> tuple[SettingPl
     for line in stacks.settings:
         number = next(_numbers(setting, line.text), "")
         if number:
-            tier = 0 if not line.line else 1 if f"/{line.file}".endswith(ends) else 2
+            tier = 0 if not line.line or f"/{line.file}".endswith(ends) else 1
             tiers.setdefault(tier, []).append(_place(number, line, stacks.settings))
     nearest = tiers[min(tiers)] if tiers else []
     return tuple(nearest) if len(nearest) <= MOST else ()
@@ -82,11 +86,11 @@ def _is_other(before: str) -> bool:
 
 
 def _place(number: str, line: SourceLine, lines: Iterable[SourceLine]) -> SettingPlace:
-    name = line.file
+    name = line.file  # `on its command line`
     if line.line:
         files = {each.file for each in lines if each.line}
         parts = line.file.split("/")
         ends = ("/".join(parts[-length:]) for length in range(1, len(parts) + 1))
         name = next(end for end in ends if sum(f"/{file}".endswith(f"/{end}") for file in files) == 1)
-        name = f"{name}:{line.line}"
-    return SettingPlace(number, line.file, line.line, line.text, f"{number} may be set at {name}")
+        name = f"at {name}:{line.line}"
+    return SettingPlace(number, line.file, line.line, line.text, f"{number} may be set {name}")

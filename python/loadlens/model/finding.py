@@ -123,7 +123,8 @@ class Prediction:
 class Setting:
     """A number in the service's settings that a finding comes from, with how near it is known."""
 
-    kind: Literal["places", "rate", "backlog", "files"]  # at a time; per second; connections; descriptors
+    # At a time; let in per second; served per second by what may be a limiter; connections; descriptors.
+    kind: Literal["places", "rate", "pace", "backlog", "files"]
     low: float
     high: float
 
@@ -133,9 +134,9 @@ class Setting:
         return Setting("places", 0.94 * count, 1.06 * count)
 
     @staticmethod
-    def rate(per_s: float) -> Setting:
+    def rate(per_s: float, kind: Literal["rate", "pace"] = "rate") -> Setting:
         """Return a setting of so many per second, as they were measured."""
-        return Setting("rate", 0.97 * per_s, 1.03 * per_s)
+        return Setting(kind, 0.97 * per_s, 1.03 * per_s)
 
     @staticmethod
     def exactly(kind: Literal["places", "backlog", "files"], count: float) -> Setting:

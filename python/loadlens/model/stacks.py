@@ -12,7 +12,7 @@ LANGUAGES: Final = (
 )
 CLIENT: Final = "a client"  # at the other end of a connection that a service has accepted
 TASKS_FROM: Final = 1 << 32  # numbers of tasks, beyond those of all threads of a system
-COMMAND_LINE, ENVIRONMENT = "its command line", "its environment"
+COMMAND_LINE, ENVIRONMENT = "on its command line", "in its environment"
 MAIN: Final = "<module>"  # function of code that is in none
 
 # What a thread waits for, by the system call that it is in; empty if it runs.

@@ -148,9 +148,7 @@ class _Search:
             is_unread = not self.sampled or bool(unsampled(self.seen, self.aim.bounds, self.sampled))
             reads_code = self._reads_code() if is_unread else None
             if reads_code is not None and not self.sampled:
-                kept_s = kept_for_stacks_s(
-                    self.seen, self.aim.bounds, with_one_user=self.is_kept and reads_code
-                )
+                kept_s = kept_for_stacks_s(self.seen, self.aim.bounds, with_one_user=reads_code)
             kept_s += self._kept_for_rates_s()
             decision = decide(
                 self.seen,

@@ -168,7 +168,7 @@ def test_a_mean_of_readings_names_the_number_near_it(text: str, is_near: bool) -
     assert bool(numbers(Setting.places(7.8), text)) is is_near
 
 
-def test_the_command_line_and_the_environment_are_nearest_then_files_that_threads_were_in() -> None:
+def test_what_was_spoken_and_files_that_threads_were_in_are_nearer_than_others() -> None:
     spoken = (SourceLine(COMMAND_LINE, 0, "--threads 8"), SourceLine(ENVIRONMENT, 0, "WORKERS=8"))
     own, other = SourceLine(APP, 12, "POOL = 8"), SourceLine("/srv/shop/pool.yaml", 2, "size: 8")
     seen = (
@@ -176,10 +176,11 @@ def test_the_command_line_and_the_environment_are_nearest_then_files_that_thread
         Frame("order", "orders", APP, 40, is_own=True),
     )
 
-    assert [place.text for place in named(EIGHT, other, own, *spoken, seen=seen)] == [
-        "8 may be set at its command line",
-        "8 may be set at its environment",
+    assert [place.text for place in named(EIGHT, other, *spoken, seen=seen)] == [
+        "8 may be set on its command line",
+        "8 may be set in its environment",
     ]
+    assert named(EIGHT, other, own, *spoken, seen=seen) == ()  # three lines, and any may be it
     assert [place.text for place in named(EIGHT, other, own, seen=seen)] == ["8 may be set at orders.py:12"]
     assert [place.text for place in named(EIGHT, other, seen=seen)] == ["8 may be set at pool.yaml:2"]
 

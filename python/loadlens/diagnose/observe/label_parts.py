@@ -237,7 +237,7 @@ def _is_of_client(classes: Sequence[RequestClass], rate: float, mean_s: float) -
 
 
 def _name(split: LabelSplit, value: str) -> str:
-    text = value if split.is_of_calls else f'{split.label}="{value}"'
+    text = value if split.is_of_calls or split.is_of_load else f'{split.label}="{value}"'
     return text if len(text) <= NAME_LENGTH else f"{text[: NAME_LENGTH - 2]}.."
 
 
@@ -310,6 +310,8 @@ def of_share(step: Step, share: float, slow_s: float) -> OfShare | None:
     same: dict[str, OfShare] = {}
     throughput = figures.point(step.throughput)
     for split in step.splits if throughput > 0 else ():
+        if split.is_of_load:
+            continue
         rates = {part.value: figures.point(part.rate) for part in split.parts}
         whole = sum(rates.values())
         if whole <= 0:

@@ -224,10 +224,10 @@ def _waits(step: Step, first: Step, label: str) -> Waits | str:
     return Waits(step, probe, costliest, max(0.0, compared.probe_s), compared.expensive_s, compared.coupling)
 
 
-def held_up_alone(full: Full) -> float:
-    """Return the share of probes that are held up at the lightest load already; 0: none."""
-    probe = _usable(full.curve.steps[0])
-    return probe.delayed.point if probe is not None and isinstance(probe.delayed, Estimate) else 0.0
+def held_up_alone(full: Full, label: str) -> float | None:
+    """Return the share of a probe that is held up at the lightest load already; none: not known."""
+    probe = next((probe for probe in full.curve.steps[0].probes if probe.label == label), None)
+    return probe.delayed.point if probe is not None and isinstance(probe.delayed, Estimate) else None
 
 
 def held_up_more(delayed: Figure, before: float) -> Figure:

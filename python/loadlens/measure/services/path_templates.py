@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-_THING: Final = re.compile(r"\d|=|^[A-Z]+$")
+_THING: Final = re.compile(r"^(?!v\d+$).*\d|^(\w+=)?[A-Z]+$")
 _PLACEHOLDER: Final = re.compile(r"^(\{.*\}|:.+|<.*>|\*)$")  # of a path: /orders/{id}
 
 
@@ -19,14 +19,15 @@ def fits(template: str, where: str) -> bool:
 def are_of_a_kind(requests: Sequence[str]) -> bool:
     """Return whether requests such as `GET /orders/7` ask for several things of one kind.
 
-    Their paths differ in the same one part, which is the name of a thing in each of them, not of a route: it
-    has a digit, is in capitals, or is in the query.
+    Their paths differ in the same one part, which is the name of a thing in each of them, not of a route or a
+    version: it has a digit, or is in capitals.
     """
     split = [tuple(re.split(r"[ /?&]", request)) for request in requests]
     if len(set(split)) < 2 or len({len(parts) for parts in split}) > 1:
         return False
-    different = [values for values in zip(*split, strict=True) if len(set(values)) > 1]
-    return len(different) == 1 and all(_THING.search(value) for value in different[0])
+    method, *different = (values for values in zip(*split, strict=True))
+    others = [values for values in different if len(set(values)) > 1]
+    return len(set(method)) == 1 and len(others) == 1 and all(_THING.search(value) for value in others[0])
 
 
 def _same(wanted: str, part: str) -> bool:

@@ -275,8 +275,9 @@ class StacksMonitor(Monitor):
         if last:
             yield from self._failures()
             yield from self._lines()
-            yield from self._settings()
         yield reading(StacksMetrics.sampling_cpu_s, NO_LABELS, _cpu_s() - self._spent_s)
+        if last:
+            yield from self._settings()
 
     def _cores(self, now_ns: int) -> float:
         """Return the CPU time that the sampling took, per second; of the first second in full."""
@@ -376,13 +377,7 @@ class StacksMonitor(Monitor):
         """Yield the lines that may set a limit of the service."""
         processes = list(self._processes.values())
         frames = {f.file: f for stack in self._stacks for f in stack if f.is_own}
-        own = [
-            path
-            for frame in frames.values()
-            for process in processes
-            for path in process.sources(frame)
-            if path.is_file()
-        ]
+        own = [path for frame in frames.values() for each in processes for path in each.sources(frame)]
         for each in limit_settings.lines([process.pid for process in processes], own):
             text = labels(file=each.file, line=each.line, text=each.text)
             yield reading(StacksMetrics.setting_line, text, 1)

@@ -60,8 +60,8 @@ _ENDS: Final = struct.Struct("!2xH16s16s")  # the other's port, our address and 
 _PORT_AT, _COOKIE_AT, _QUEUES_AT, _ATTRIBUTES_AT = 4, 44, 56, 72
 _EXPIRES_AT: Final = 52
 _MAPPED: Final = bytes(10) + b"\xff\xff"  # before an address of IPv4 that a socket of IPv6 speaks to
-_MS: Final = struct.Struct("=I")
-_BYTES: Final = struct.Struct("=Q")
+_U32: Final = struct.Struct("=I")
+_U64: Final = struct.Struct("=Q")
 # in tcp_info of linux/tcp.h
 _SENT_AGO_AT, _CAME_AGO_AT, _DATA_IN_AT, _DATA_OUT_AT = 44, 52, 152, 156
 _SEGMENT_AT, _UNACKNOWLEDGED_AT, _WINDOW_AT, _UNSENT_AT = 16, 24, 80, 144
@@ -301,7 +301,9 @@ def _holding_back(ports: Sequence[int]) -> Iterator[int]:
     if ports:
         code = _bytecode(ports, _OTHER_PORT_IS)
         for message in _dump(code, states=1 << _ESTABLISHED, attributes=1 << (_INFO - 1)):
-            if _holds_back(_attribute(message, _INFO)):
+            way = _way(message)
+            is_here = way.is_near or way.own == way.other
+            if is_here and _holds_back(_attribute(message, _INFO)):
                 yield _ENDS.unpack_from(message, _PORT_AT)[0]
 
 
@@ -310,16 +312,16 @@ def _holds_back(info: bytes) -> bool:
 
     Both windows have room for it, and what was sent before was not acknowledged yet.
     """
-    if len(info) < _UNSENT_AT + _MS.size:
+    if len(info) < _UNSENT_AT + _U32.size:
         return False
     segment, unacknowledged, window, unsent = (
-        _MS.unpack_from(info, at)[0] for at in (_SEGMENT_AT, _UNACKNOWLEDGED_AT, _WINDOW_AT, _UNSENT_AT)
+        _U32.unpack_from(info, at)[0] for at in (_SEGMENT_AT, _UNACKNOWLEDGED_AT, _WINDOW_AT, _UNSENT_AT)
     )
-    if len(info) >= _THEIR_WINDOW_AT + _MS.size:
+    if len(info) >= _THEIR_WINDOW_AT + _U32.size:
         arrived, sent, again = (
-            _BYTES.unpack_from(info, at)[0] for at in (_ARRIVED_AT, _SENT_AT, _SENT_AGAIN_AT)
+            _U64.unpack_from(info, at)[0] for at in (_ARRIVED_AT, _SENT_AT, _SENT_AGAIN_AT)
         )
-        if sent - again - arrived + unsent > _MS.unpack_from(info, _THEIR_WINDOW_AT)[0]:
+        if sent - again - arrived + unsent > _U32.unpack_from(info, _THEIR_WINDOW_AT)[0]:
             return False
     return bool(0 < unsent < segment and 0 < unacknowledged < window)
 
@@ -384,7 +386,7 @@ def _is_free_again(message: bytes, rests_s: float) -> bool:
     """True if it is in TIME_WAIT for so long that the kernel gives its port to the next connection."""
     if message[1] != _TIME_WAIT:
         return False
-    left_s: float = _MS.unpack_from(message, _EXPIRES_AT)[0] / 1e3
+    left_s: float = _U32.unpack_from(message, _EXPIRES_AT)[0] / 1e3
     return _TIME_WAIT_S - left_s > rests_s
 
 
@@ -404,10 +406,10 @@ def _listener(message: bytes) -> _Listener:
 def _talk(message: bytes) -> _Talk | None:
     """None where an older kernel does not count segments with data."""
     info = _attribute(message, _INFO)
-    if len(info) < _DATA_OUT_AT + _MS.size:
+    if len(info) < _DATA_OUT_AT + _U32.size:
         return None
     sent, came, data_in, data_out = (
-        _MS.unpack_from(info, at)[0] for at in (_SENT_AGO_AT, _CAME_AGO_AT, _DATA_IN_AT, _DATA_OUT_AT)
+        _U32.unpack_from(info, at)[0] for at in (_SENT_AGO_AT, _CAME_AGO_AT, _DATA_IN_AT, _DATA_OUT_AT)
     )
     cookie = message[_COOKIE_AT : _COOKIE_AT + 8]
     return _Talk(_port(message), cookie, came / 1e3, sent / 1e3, data_in, data_out, _holds_back(info))

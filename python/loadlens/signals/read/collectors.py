@@ -59,7 +59,8 @@ def read(readings: Readings, begin: float, end: float, processes: Sequence[Proce
         present = chosen.get(collector.key)
         if present is None or _share(collector) > _share(present):
             chosen[collector.key] = collector
-    for collector in (*_of_others(readings, begin, end), *_of_threads(readings, begin, end)):
+    by_threads = sorted(_of_threads(readings, begin, end), key=_share, reverse=True)
+    for collector in (*_of_others(readings, begin, end), *by_threads):
         chosen.setdefault(collector.key, collector)
     watched = [each for each in chosen.values() if not services or each.service in services]
     return tuple(sorted(watched, key=lambda each: (-_share(each), each.key)))

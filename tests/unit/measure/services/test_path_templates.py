@@ -12,7 +12,7 @@ from loadlens.measure.services.path_templates import are_of_a_kind, fits
     [
         ["GET /gauges/RH-0112", "GET /gauges/EL-0395"],
         ["GET /orders/7/lines", "GET /orders/12/lines", "GET /orders/8/lines"],
-        ["GET /rates?of=chf", "GET /rates?of=usd"],
+        ["GET /rates?of=CHF", "GET /rates?of=USD"],
         ["GET /rates/CHF?day=1", "GET /rates/USD?day=1"],
     ],
 )
@@ -24,6 +24,9 @@ def test_paths_that_differ_in_the_name_of_a_thing_are_of_a_kind(requests: list[s
     "requests",
     [
         ["GET /orders/7"],
+        ["GET /orders", "POST /orders"],
+        ["GET /v1/orders", "GET /v2/orders"],
+        ["GET /orders?sort=asc", "GET /orders?sort=desc"],
         ["GET /orders/7", "GET /orders/7"],
         ["GET /search", "GET /health"],  # routes
         ["GET /v1/search", "GET /v1/list", "GET /v1/7"],

@@ -130,6 +130,9 @@ def test_remarks_and_lines_without_a_number_or_a_word_are_left_out(line: str, tm
         "max_apikey = 5",
         "pool_private_key = 5",
         'token = "limit5", 5',
+        'API_TOKENS = ["limit5"], 5',
+        "pool = from_url('redis://:hidden@cache:6379/5', max=5)",
+        'passphrase_limit = "5 horses", 5',
         "pool = connect('postgres://shop:hidden@db/shop', 5)",
     ],
 )
@@ -144,6 +147,14 @@ def test_a_limit_of_tokens_and_an_address_without_a_password_are_no_secrets(tmp_
     own = written(tmp_path, app__yaml=text) / "app.yaml"
 
     assert found_at(limit_settings.lines([], [own])) == {("app.yaml", 1), ("app.yaml", 2)}
+
+
+def test_a_quoted_code_is_left_out_of_a_line(tmp_path: Path) -> None:
+    own = written(tmp_path, app__py='users = {"8c1f00ab": 5}; pool("orders", 5)\n') / "app.py"
+
+    (line,) = limit_settings.lines([], [own])
+
+    assert line.text == 'users = {"...": 5}; pool("orders", 5)'
 
 
 def test_folders_that_hold_no_code_of_the_service_are_left_out(start: Start, tmp_path: Path) -> None:
@@ -180,9 +191,9 @@ def test_a_large_file_is_left_out(more: int, is_read: bool, tmp_path: Path) -> N
     assert bool(list(limit_settings.lines([], [own]))) is is_read
 
 
-def test_a_long_line_is_cut_and_a_file_that_is_no_text_does_no_harm(tmp_path: Path) -> None:
+def test_a_long_line_is_cut_a_very_long_one_left_out_and_what_is_no_text_does_no_harm(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_bytes(b"max = 5\n\xff\xfe\x00 max = 6\n")
-    (tmp_path / "b.js").write_text(f"max = 5;{'x' * 1000}\n")
+    (tmp_path / "b.js").write_text(f"max = 5;{'x' * 900}\nmax = 5;{'x' * 1000}\n")
 
     seen = list(limit_settings.lines([], [tmp_path / "a.py"]))
 
@@ -191,14 +202,14 @@ def test_a_long_line_is_cut_and_a_file_that_is_no_text_does_no_harm(tmp_path: Pa
 
 
 def test_own_code_elsewhere_is_read_with_what_lies_next_to_it(start: Start, tmp_path: Path) -> None:
-    """First the files in which the threads were, then the folders of the processes, then their own."""
+    """First the files of the code, then those next to them, then the folders of the processes."""
     written(tmp_path / "run", run__conf="max 5\n")
     elsewhere = written(tmp_path / "lib" / "shop", pool__py="MAX = 5\n", limits__yaml="max: 6\n")
     written(tmp_path / "other", other__py="MAX = 7\n")
 
     seen = limit_settings.lines([start(cwd=tmp_path / "run")], [elsewhere / "pool.py"])
 
-    assert [Path(line.file).name for line in seen if line.line] == ["pool.py", "run.conf", "limits.yaml"]
+    assert [Path(line.file).name for line in seen if line.line] == ["pool.py", "limits.yaml", "run.conf"]
 
 
 def test_a_file_that_was_removed_since_is_passed_over(tmp_path: Path) -> None:

@@ -11,11 +11,11 @@ at least 10 % less.
 
 **Ruled out by.** Answers that come as often as before and fail (refusals and time-outs take the place of
 successes). A generator that was late, or that fills the cores that it shares with the service: then more
-users take processor time from it. Time: a level loses as much in its later trials as the curve does with more
-users, or every repeated level gives less each time, as chance does in fewer than one of 20 runs. A level that
-loses less, or response times that grow within a trial, leave the finding probable. Time that other machines
-took at the highest load, if the fall without it is within 5 %. A limiter that delays
-(ratelimit.active), whose burst is what levels of few users did more.
+users take processor time from it, unless it uses 3 % of them or less. Time: a level loses as much in its
+later trials as the curve does with more users, or every repeated level gives less each time, as chance does
+in fewer than one of 20 runs. A level that loses less, or response times that grow within a trial, leave the
+finding probable. Time that other machines took at the highest load, if the fall without it is within 5 %. A
+limiter that delays (ratelimit.active), whose burst is what levels of few users did more.
 
 **Thresholds.** 5 % is the margin within which levels count as equal; against the best level alone one flat
 curve in eight would seem to fall, as the best is best by luck too. One in a hundred: several curves are

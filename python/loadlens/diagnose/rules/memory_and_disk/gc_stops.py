@@ -227,10 +227,9 @@ def _kind(seen: Stopped) -> grading.Signal:
             f"a request costs {dearer:.1f} times as much collection as at the lightest load (limit {DEARER})"
         )
         signs.append((dearer >= DEARER, text))
-        share = figures.point(seen.at_first.stopped)
-        signs.append(
-            (share >= MOSTLY, f"{percent(share)} of the time is collection (limit {percent(MOSTLY)})")
-        )
+    share = figures.point(seen.at_first.stopped)
+    if filled is None and whole is None and share >= MOSTLY:
+        signs.append((True, f"{percent(share)} of the time is collection (limit {percent(MOSTLY)})"))
     if not signs:
         return grading.stated("gc.heap", None, text="what its heap holds after a collection is not known")
     passed = [text for is_sign, text in signs if is_sign]

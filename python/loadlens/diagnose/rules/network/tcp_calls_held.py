@@ -8,7 +8,7 @@ meanwhile.
 **Needs.** Calls to a program of this machine, and connections on which either side keeps less than a segment
 back although the window has room, and something sent before is not acknowledged yet. By Little's law their
 mean number over throughput is the time that a request waits so: at least 5 ms, and a fifth of the time that
-a request takes at the lightest load. It is seen at two levels of load or more.
+a request takes at that load. It is seen at two levels of load or more.
 
 **Ruled out by.** Nothing else keeps a small piece from being sent: not the window of the other side, and not
 lost segments, for then there is no room in the window.
@@ -29,6 +29,7 @@ from dataclasses import dataclass, replace
 from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, on_curve, strongest
 from loadlens.diagnose.observe.waits import MOSTLY
+from loadlens.estimate.interval import Interval
 from loadlens.measure.curve import completed
 from loadlens.model.facts import Curve, Facts, Step
 from loadlens.model.finding import Estimate, Grade
@@ -61,12 +62,22 @@ class Held:
     seconds: float  # of each request
     levels: int  # at which it is as much
 
-    alone_s: float  # of a request at the lightest load
+    request_s: float  # that a request takes there
 
     @property
     def share(self) -> float:
         """Return the part of that time which is spent so."""
-        return min(1.0, self.seconds / self.alone_s)
+        return min(1.0, self.seconds / self.request_s)
+
+    @property
+    def kept_back(self) -> Interval:
+        """Return the seconds of each request with the ends of their interval."""
+        back = self.connections
+        scale = self.seconds / back.point
+        low, high = (None if end is None else scale * end for end in (back.low, back.high))
+        return Interval(
+            self.seconds, low, high, float(back.samples), "kept back over throughput (Little's law)"
+        )
 
 
 def observe(facts: Facts) -> Sequence[Held] | Lacking | Nothing:
@@ -82,11 +93,10 @@ def observe(facts: Facts) -> Sequence[Held] | Lacking | Nothing:
         return Lacking("needs calls to programs of this machine, and the kernel's view of them")
     held: dict[tuple[str, str], list[Held]] = {}
     for curve, step, name, back in looked:
-        seconds, alone_s = back.point / completed(step), _mean_s(curve.steps[0])
-        if alone_s is not None and seconds >= max(LEAST_S, LEAST_SHARE * alone_s):
-            held.setdefault((curve.label, name), []).append(
-                Held(curve, step, name, back, seconds, 0, alone_s)
-            )
+        seconds, request_s = back.point / completed(step), _mean_s(step)
+        if request_s is not None and seconds >= max(LEAST_S, LEAST_SHARE * request_s):
+            calls = Held(curve, step, name, back, seconds, 0, request_s)
+            held.setdefault((curve.label, name), []).append(calls)
     lightest = [replace(levels[0], levels=len(levels)) for levels in held.values()]
     longest = numbers.with_unit(max(back.point / completed(step) for _, step, _, back in looked), "s")
     return sorted(lightest, key=lambda each: -each.seconds) or Nothing(
@@ -102,22 +112,20 @@ def _mean_s(step: Step) -> float | None:
 def claim(_: Facts, held: Held) -> Claim:
     """State how long the calls are kept back, next to the time of a request."""
     each, load = numbers.with_unit(held.seconds, "s"), words.users(held.step.load)
-    alone = numbers.with_unit(held.alone_s, "s")
-    count = f"{held.connections.point:.3g}"
+    whole = numbers.with_unit(held.request_s, "s")
     signals = [
-        grading.stated(
+        grading.at_least(
             "tcp.held-back",
-            True,
-            text=f"on {count} connections at a time a small piece waits for an acknowledgement at {load}: "
-            f"{each} of each request (limit {numbers.with_unit(LEAST_S, 's')})",
+            held.kept_back,
+            LEAST_S,
+            text=f"on {held.connections.point:.3g} connections at a time a small piece waits for an "
+            f"acknowledgement at {load}: {each} of each request (limit {numbers.with_unit(LEAST_S, 's')})",
             chip=f"{each} kept back",
-            value=held.seconds,
-            threshold=LEAST_S,
         ),
         grading.stated(
             "tcp.held-share",
             True,
-            text=f"a request takes {alone} at the lightest load (limit {numbers.percent(LEAST_SHARE)} of it)",
+            text=f"a request takes {whole} there (limit {numbers.percent(LEAST_SHARE)} of it)",
             chip=f"{numbers.percent(held.share)} of a request",
         ),
         grading.stated(
@@ -136,9 +144,9 @@ def claim(_: Facts, held: Held) -> Claim:
             statement=f"{held.name[0].upper()}{held.name[1:]} wait {each} of each request for TCP's "
             "acknowledgement",
             explanation=f"A second small piece is kept back until the first is acknowledged, which the "
-            f"receiver delays by 40 ms: {each} of the {alone} that a request takes at the lightest load.",
+            f"receiver delays by 40 ms: {each} of the {whole} that a request takes at {load}.",
             advice="Set TCP_NODELAY on these connections, or write each call and each answer at once.",
-            confirm=f"with TCP_NODELAY a request takes {each} less at the lightest load",
+            confirm=f"with TCP_NODELAY a request takes {each} less at {load}",
             impact=held.share,
         )
 

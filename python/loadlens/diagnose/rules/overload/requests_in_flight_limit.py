@@ -115,7 +115,7 @@ def claim(facts: Facts, room: Room) -> Claim:
             confirm=f"twice the limit: failures begin beyond {2 * number} at once",
             impact=1 - number / top.load if room.curve.is_closed else _share(top),
             unknown=("whether requests or connections are counted",),
-            setting=Setting.places(number),
+            setting=Setting.exactly("places", number),
         )
 
     return on_curve(room.curve, signals, rivals, text)

@@ -20,13 +20,13 @@ load:
   20 %. Its time grows at least half as fast as the number of users. The median of the quick requests is at
   most twice that without load. If one value of a label has just this share, it is named.
 
-**Ruled out by.** A value that clients choose, such as the path: it comes as often as one kind of request and
-takes as long. A share that changes with the load, because a balancer then avoids the part. A slow path that
-takes the same time longer at any load (`mixture.slow-path`). A generator that is the limit. Refusals.
-Responses whose transfer takes most of the time. A full machine or other programs leave the finding probable
-at most: the other requests pass the same machine and stay fast. A lock or pool that gauges show (`db.lock`,
-`db.pool`) and a replica that is slower or gets more requests (`backend.slow-one`, `lb.imbalance`) are the
-cause; this finding is then their effect.
+**Ruled out by.** A value of the service's metrics that clients choose, such as the path: it comes as often as
+one kind of request and takes as long. A share that changes with the load, because a balancer then avoids the
+part. A slow path that takes the same time longer at any load (`mixture.slow-path`). A generator that is the
+limit. Refusals. Responses whose transfer takes most of the time. A full machine or other programs leave the
+finding probable at most: the other requests pass the same machine and stay fast. A lock or pool that gauges
+show (`db.lock`, `db.pool`) and a replica that is slower or gets more requests (`backend.slow-one`,
+`lb.imbalance`) are the cause; this finding is then their effect.
 
 **Thresholds.** 3 times and twice: in a queue behind equal work times double soon, and hills of a smaller
 ratio cannot be separated. Half of the waiting: less is not the limit. 80 %: what nearly all requests need is

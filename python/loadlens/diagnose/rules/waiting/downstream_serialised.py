@@ -123,8 +123,9 @@ def _nameless(full: waits.Full, lowest: waits.Waits) -> NamelessLine:
 def claim(facts: Facts, line: NamelessLine) -> Claim:
     """Hold the line against the CPU's room, and against probes that wait as well."""
     full, lowest, gap = line.full, line.lowest, _gap(line)
-    delayed, before = lowest.probe.delayed, waits.held_up_alone(full)
+    delayed, before = lowest.probe.delayed, waits.held_up_alone(full, lowest.probe.label)
     share = f"{numbers.percent(delayed.point)} of probes are" if isinstance(delayed, Estimate) else "probes"
+    at_rest = "" if before is None else f", {numbers.percent(before)} at the lightest load"
     signals = [
         waits.cpu_signal(facts, full.curve, full.top),
         grading.at_most(
@@ -136,10 +137,9 @@ def claim(facts: Facts, line: NamelessLine) -> Claim:
         ),
         grading.at_most(
             "probe.delayed",
-            waits.held_up_more(delayed, before),
+            waits.held_up_more(delayed, before or 0.0),
             waits.HELD_UP,
-            text=f"{share} held up, {numbers.percent(before)} at the lightest load "
-            f"(limit {numbers.percent(waits.HELD_UP)} more)",
+            text=f"{share} held up{at_rest} (limit {numbers.percent(waits.HELD_UP)} more)",
             chip=share,
         ),
         *_named_by(line),
@@ -169,7 +169,9 @@ def claim(facts: Facts, line: NamelessLine) -> Claim:
             confirm="the same load without what is asked behind: throughput grows with users again",
             impact=full.waiting_share,
             unknown=(f"whether it is a lock, a pool or a limiter: {nameless}",),
-            setting=Setting.rate(full.rate.point) if gap and isinstance(full.rate, Interval) else None,
+            setting=Setting.rate(full.rate.point, "pace")
+            if gap and isinstance(full.rate, Interval)
+            else None,
         )
 
     return on_curve(full.curve, signals, waits.rivals(facts, full), text)

@@ -5,18 +5,23 @@ A line counts if a number stands in it next to a word of a limit. Lines that may
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import re
 import stat
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from loadlens.credentials import Hiding
 from loadlens.model.stacks import COMMAND_LINE, ENVIRONMENT, SourceLine
 
 MOST_FILES: Final = 1000
-MOST_NAMES: Final = 20_000  # of files that are looked at
+MOST_FOLDERS: Final = 1000
+MOST_NAMES: Final = 2000  # in a folder: more are data
+LONGEST_READ: Final = 1000  # characters of a line
 MOST_BYTES: Final = 10_000_000
 MOST_LINES: Final = 1000
 LARGEST_FILE: Final = 200_000  # bytes
@@ -37,9 +42,11 @@ _WORD: Final = re.compile(
 )
 _NUMBER: Final = re.compile(r"(?<![\w.])\d")
 _SECRET: Final = re.compile(
-    r"passw|pass\b|pwd|secret|credential|bearer|key\b|api_?key|token\W{0,3}[\"'=:]|\w:[^/\s]\S*@",
+    r"pass(w|phrase|\b)|pwd|secret|credential|signature|bearer|key\b|api_?key|tokens?\W{0,3}[\"'=:\[]|:[^/\s]\S*@",
     re.IGNORECASE,
 )
+_CODED: Final = re.compile(r"""(["'`])(?=[^"'`\s]*\d)(?=[^"'`\s]*[a-z])[^"'`\s]{6,}\1""", re.IGNORECASE)
+_HIDING: Final = Hiding()
 _REMARK: Final = re.compile(r"//|/\*|\*|--|%|;|\"\"\"|#(?!\[|define)")
 _NUMBERED: Final = re.compile(r"\w+=\d+(\.\d+)?[kmg]?", re.IGNORECASE)  # a variable that is a number
 _HOMES: Final = (
@@ -60,14 +67,18 @@ def lines(pids: Iterable[int], own: Iterable[Path]) -> Iterator[SourceLine]:
         pids: Of the service.
         own: Files of its code.
     """
-    pids, files = list(pids), sorted({path.resolve() for path in own})
+    pids, files = list(pids), sorted(set(own))
     written = (line for line in _written(_files(pids, files)) if not _REMARK.match(line.text))
     may_limit = (
-        line
+        replace(line, text=_CODED.sub('"..."', line.text)[:LONGEST_LINE])
         for line in itertools.chain(_spoken(pids), written)
-        if _NUMBER.search(line.text) and _WORD.search(line.text) and not _SECRET.search(line.text)
+        if _NUMBER.search(line.text) and _WORD.search(line.text) and not _is_secret(line.text)
     )
     yield from itertools.islice(may_limit, MOST_LINES)
+
+
+def _is_secret(text: str) -> bool:
+    return _SECRET.search(text) is not None or _HIDING.text(text) != text
 
 
 def _spoken(pids: Iterable[int]) -> Iterator[SourceLine]:
@@ -90,52 +101,64 @@ def _spoken(pids: Iterable[int]) -> Iterator[SourceLine]:
 
 
 def _files(pids: Iterable[int], own: Iterable[Path]) -> Iterator[Path]:
-    """Yield the text files below the folders that the processes run in, and next to their code."""
-    seen: set[Path] = set()
-    for path in (*own, *_below(_folders(pids, own))):
-        if path not in seen:
-            seen.add(path)
+    """Yield the text files next to the code, and below the folders that the processes run in."""
+    seen: set[tuple[int, int]] = set()
+    next_to = (path for folder in dict.fromkeys(file.parent for file in own) for path in _below(folder, 0))
+    below = (path for folder in dict.fromkeys(_folders(pids)) for path in _below(folder, DEEPEST))
+    for path in itertools.chain(own, next_to, below):
+        try:
+            about = path.stat()
+        except OSError:
+            continue
+        if stat.S_ISREG(about.st_mode) and (about.st_dev, about.st_ino) not in seen:
+            seen.add((about.st_dev, about.st_ino))
             yield path
             if len(seen) >= MOST_FILES:
                 return
 
 
-def _folders(pids: Iterable[int], own: Iterable[Path]) -> Iterator[Path]:
+def _folders(pids: Iterable[int]) -> Iterator[Path]:
+    """Yield the folder of each process, as it is seen from here."""
     for pid in pids:
-        try:
-            folder = Path(os.readlink(f"/proc/{pid}/cwd"))
-        except OSError:
-            continue
-        if folder not in _HOMES and folder.parent != Path("/home"):
-            yield folder
-    yield from (file.parent for file in own if file.parent not in _HOMES)
+        with contextlib.suppress(OSError):
+            is_apart = os.readlink(f"/proc/{pid}/ns/mnt") != os.readlink("/proc/self/ns/mnt")
+            yield Path(f"/proc/{pid}/cwd" if is_apart else os.readlink(f"/proc/{pid}/cwd"))
 
 
-def _below(folders: Iterable[Path]) -> Iterator[Path]:
-    looked = 0
-    for top in dict.fromkeys(folders):
-        for folder, below, names in os.walk(top):
-            depth = len(Path(folder).relative_to(top).parts)
-            below[:] = sorted(name for name in below if depth < DEEPEST and not _NOT_OWN.fullmatch(name))
-            looked += len(names)
-            if looked > MOST_NAMES:
-                return
-            for name in sorted(names):
-                if _FILE.fullmatch(name):
-                    yield Path(folder, name)
+def _below(top: Path, deepest: int) -> Iterator[Path]:
+    """Yield the text files of a folder and of those below it, unless it is one of the system or of a user."""
+    home = _own_name(top)
+    if home in _HOMES or home.parent == Path("/home"):
+        return
+    for looked, (folder, below, names) in enumerate(os.walk(top)):
+        depth = len(Path(folder).relative_to(top).parts)
+        below[:] = sorted(name for name in below if depth < deepest and not _NOT_OWN.fullmatch(name))
+        if looked >= MOST_FOLDERS:
+            return
+        if len(names) <= MOST_NAMES:
+            yield from (Path(folder, name) for name in sorted(names) if _FILE.fullmatch(name))
+
+
+def _own_name(path: Path) -> Path:
+    """Return a path as the process itself names it: without the way through `/proc`."""
+    parts = path.parts
+    if parts[1:2] != ("proc",) or parts[3:4] not in (("root",), ("cwd",)):
+        return path
+    top = "/" if parts[3] == "root" else os.readlink(Path(*parts[:4]))
+    return Path(top, *parts[4:])
 
 
 def _written(files: Iterable[Path]) -> Iterator[SourceLine]:
     left = MOST_BYTES
     for path in files:
         try:
-            about = path.stat()
-            size = about.st_size
-            if not stat.S_ISREG(about.st_mode) or size > min(left, LARGEST_FILE):
+            size = path.stat().st_size
+            if size > min(left, LARGEST_FILE):
                 continue
             left -= size
-            text = path.read_text(errors="replace")
+            name, text = str(_own_name(path)), path.read_text(errors="replace")
         except OSError:
             continue
         for number, line in enumerate(text.splitlines(), 1):
-            yield SourceLine(str(path), number, line.strip()[:LONGEST_LINE])
+            if len(line) <= LONGEST_READ:
+                yield SourceLine(name, number, line.strip())

@@ -39,7 +39,7 @@ def test_calls_that_are_kept_back_at_each_level_are_what_requests_wait_for() -> 
     assert answer.statement == "Calls to quotes:8081 wait 40.0 ms of each request for TCP's acknowledgement"
     assert answer.impact == pytest.approx(40 / 60)
     assert answer.curves == ("k=1",)
-    assert "40.0 ms of the 60.0 ms that a request takes at the lightest load" in answer.explanation
+    assert "40.0 ms of the 60.0 ms that a request takes at 1 user" in answer.explanation
     assert "TCP_NODELAY" in answer.advice
     assert all(len(each.chip) <= 32 for each in answer.evidence)
 

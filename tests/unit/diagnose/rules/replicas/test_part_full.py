@@ -90,7 +90,7 @@ def test_things_that_the_load_asks_for_are_parts_though_clients_choose_them() ->
         for each in (True, False)
     )
 
-    assert assessed(of_load).statement.startswith('request="b" is full at 50.0 /s')
+    assert assessed(of_load).statement.startswith("b is full at 50.0 /s")
     assert silence(of_service)
 
 
