@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
 import pytest
 
+from loadlens.measure import figures as figures_of
 from loadlens.measure.case import CaseMeasures
 from loadlens.measure.services import label_splits
 from loadlens.measure.services.label_splits import SplitReading
@@ -17,6 +19,7 @@ from loadlens.model.facts import LabelSplit
 from loadlens.model.finding import Estimate, NotMeasured
 from loadlens.signals.read.trial_series import Readings
 from tests.records import planned_case
+from tests.unit.diagnose.build import estimate, step, times
 
 SCHEMA = ["time_ns", "source", "metric", "labels", "unit", "value"]
 Page = tuple[str, Mapping[str, str], Sequence[float]]
@@ -140,3 +143,27 @@ def test_the_mean_of_a_part_is_over_time_and_not_over_scrapes() -> None:
     means = {part.value: part.mean.point for part in splits[0].parts if part.mean is not None}
     assert means == {"a": pytest.approx(0.19), "b": pytest.approx(0.2)}  # 1.9 s of 10, 1 s of 5
     assert np.isfinite(list(means.values())).all()
+
+
+def of_load(*kinds: tuple[str, float, float]) -> tuple[LabelSplit, ...]:
+    """Requests of the load with their rates and mean times."""
+    built = step(8, 100.0, 0.08).classes[0]
+    return label_splits.split_of_load(
+        [
+            replace(built, request=request, rate=estimate(rate, unit="1/s"), response=times(mean_s))
+            for request, rate, mean_s in kinds
+        ]
+    )
+
+
+def test_things_of_one_kind_that_the_load_asks_for_are_parts_of_it() -> None:
+    (split,) = of_load(("GET /gauges/RH-1", 75.0, 0.2), ("GET /gauges/EL-1", 25.0, 0.02))
+
+    assert split.is_of_load
+    assert [part.value for part in split.parts] == ["GET /gauges/RH-1", "GET /gauges/EL-1"]
+    assert [figures_of.point(part.rate) for part in split.parts] == [75.0, 25.0]
+    assert [figures_of.point(part.mean) for part in split.parts] == [0.2, 0.02]
+
+
+def test_different_routes_are_no_parts() -> None:
+    assert of_load(("GET /search", 75.0, 0.2), ("GET /list", 25.0, 0.02)) == ()

@@ -114,6 +114,59 @@ def test_threads_that_compute_wait_for_no_place() -> None:
     assert lines("computing") == []
 
 
+# --- threads that requests wait for elsewhere ---------------------------------------------------------------
+
+READS = Frame("read", "shop", "/app/shop.py", 50, is_own=True)
+COLLECTS = Frame("collect", "shop", "/app/shop.py", 60, is_own=True)
+FUTURE = Frame("result", "concurrent.futures", "/lib/futures.py", 456)
+
+
+def with_readers(readers: int, users: int, *, at_work: int) -> StackSamples:
+    """Each user's thread waits for some readers, of which so many are at work at a time, in turn."""
+    samples = []
+    for moment in range(40):
+        busy = {(moment + turn) % readers for turn in range(at_work)}
+        states: list[tuple[str, int, Wait, tuple[Frame, ...]]] = [
+            ("request", user, "lock", (COLLECTS, FUTURE)) for user in range(users)
+        ]
+        for reader in range(readers):
+            states.append(
+                ("reader", reader, "timer", (READS,))
+                if reader in busy
+                else ("reader", reader, "lock", (FUTURE,))
+            )
+        samples += [
+            ThreadSample(moment / 20, 7, "app", 100 * len(kind) + n, f"{kind}-{n}", False, wait, stack)
+            for kind, n, wait, stack in states
+        ]
+    return StackSamples(float(users), True, 0.0, 2.0, tuple(samples), (), (), None)
+
+
+def test_threads_that_fewer_users_wait_for_are_full_and_known_with_one_user() -> None:
+    """8 users keep 10 readers at work; one user takes 4 of them at a time."""
+    (pool,) = [
+        each
+        for each in places_of(with_readers(10, 8, at_work=10), with_readers(10, 1, at_work=4))
+        if each.kind == "threads" and limits.point(each.bound) == 10
+    ]
+
+    assert limits.point(pool.held) == pytest.approx(10)
+    assert limits.point(pool.waiting) == pytest.approx(8)
+    assert limits.point(pool.held_alone) == pytest.approx(4)
+
+
+@pytest.mark.parametrize(("users", "at_work"), [(8, 8), (1, 4)])
+def test_more_threads_than_users_that_are_often_free_are_no_limit(users: int, at_work: int) -> None:
+    """8 of 10 at work are below 90 %."""
+    bounds = [
+        limits.point(p.bound)
+        for p in places_of(with_readers(10, users, at_work=at_work))
+        if p.kind == "threads"
+    ]
+
+    assert 10 not in bounds
+
+
 # --- a lock behind a call ----------------------------------------------------------------------------------
 
 MOMENTS = 40

@@ -82,6 +82,11 @@ def test_a_jvm_that_shows_no_counters_stops_while_its_collecting_threads_run() -
 
     assert share(collector.stopped) == pytest.approx((3 - 1) / 4)  # from second 2 to 6
     assert collector.full is None
+    launcher = series(
+        "proc", "thread_run_s", {**APP, "pid": "6", "tid": "6", "thread": "VM Thread"}, [0.0] * 7
+    )
+    (stopped,) = read(launcher, own, *collecting)
+    assert share(stopped.stopped) == pytest.approx(0.5)  # the process that is stopped longest
     assert read(*collecting, others) == ()  # another program's threads of that name
 
 
