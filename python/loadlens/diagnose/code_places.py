@@ -4,9 +4,9 @@ A thread is *at work* if its innermost own code is not where threads also are wi
 out pools that wait for work, event loops that wait for events, and timers of the service. Where a fifth of
 the threads at work or more wait for the same lock, pool or semaphore, two places are shown: where they wait,
 and where most of the others are, who may have it. Else the place is shown that holds most of the threads at
-work; where none does, that of each process which has one, else that with most of the samples on a CPU. If the
-limit is CPU time, the place is shown that holds most of the samples on a CPU. A place is a line; code that
-computes is one place per function, because it moves from line to line.
+work; where none does, that of each process which has one, or of each pool of threads, else that with most of
+the samples on a CPU. If the limit is CPU time, the place is shown that holds most of the samples on a CPU. A
+place is a line; code that computes is one place per function, because it moves from line to line.
 
 Nothing is named on fewer than `FEWEST` samples or `FEWEST_MOMENTS` moments, if no more than half of the
 samples are there beyond chance, or if threads at work come and go: then the limit is not where they are.
@@ -176,7 +176,9 @@ class _Level:
             return
         there = _majority(self._work, len(self._work)) if self._is_full() else ()
         if not there:
-            yield from self._of_processes() or self._of_processors(RUNS)
+            yield from (
+                self._of_groups(by_pool=False) or self._of_groups(by_pool=True) or self._of_processors(RUNS)
+            )
             return
         yield self._place("works", there, len(self._work))
         if _wait_of(there) in ("lock", "file lock"):
@@ -185,13 +187,19 @@ class _Level:
             if others:
                 yield self._place("holds", others, len(rest))
 
-    def _of_processes(self) -> list[CodePlace]:
-        """Return the place of each process that has one: a service and what it calls wait in own lines."""
+    def _of_groups(self, *, by_pool: bool) -> list[CodePlace]:
+        """Return the place of each process, or pool of its threads, that has one.
+
+        A service and what it calls wait in own lines; so do requests, and threads that they wait for.
+        """
         if not self._is_full():
             return []
+        groups: dict[tuple[int, str], list[At]] = {}
+        for at in self._work:
+            name = thread_places.pool_name(at.sample) if by_pool else ""
+            groups.setdefault((at.sample.pid, name), []).append(at)
         places = {}
-        for pid in {at.sample.pid for at in self._work}:
-            own = [at for at in self._work if at.sample.pid == pid]
+        for own in groups.values():
             if there := _majority(own, len(own)):
                 places[there[0].place] = self._place("works", there, len(own))
         return sorted(places.values(), key=lambda place: -place.samples)[:MOST_PLACES]

@@ -101,6 +101,30 @@ def test_a_service_and_the_program_that_it_calls_each_have_a_line() -> None:
     }
 
 
+def test_requests_and_the_threads_that_they_wait_for_each_have_a_line() -> None:
+    """Nine requests wait for nine readers: neither are most of all eighteen."""
+    reads = working(own("read", 50), wait="timer")
+    collects = working(own("collect", 60), GET, wait="lock")
+    stacks = sampled(lambda moment, thread: reads if thread < 9 else collects, 18)
+    samples = tuple(
+        replace(s, thread=f"reader-{s.tid}" if s.tid < 9 else f"request-{s.tid}") for s in stacks.samples
+    )
+
+    places = evidence(replace(stacks, samples=samples)).places
+
+    assert {(place.line, place.text) for place in places} == {
+        (50, "9 of 9 threads at work sleep at read() orders.py:50 (360 of 360 samples)"),
+        (
+            60,
+            (
+                "9 of 9 threads at work wait for a lock in queue.get, called from collect() orders.py:60 "
+                "(360 of 360 samples)"
+            ),
+        ),
+    }
+    assert evidence(stacks).places == ()  # of one name: no pool has a place of its own
+
+
 @pytest.mark.parametrize(("computes", "named"), [(8, ["match"]), (2, [])])
 def test_where_threads_come_and_go_the_place_that_computes_is_named(computes: int, named: list[str]) -> None:
     running = working(own("screen", 54), own("match", 12))
