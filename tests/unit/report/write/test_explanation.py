@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from loadlens.model.finding import Estimate, Undecided
+from loadlens.model.stacks import CodeEvidence, SettingPlace
 from loadlens.report.write.json import explanation_as_json
 from loadlens.report.write.terminal.explanation_text import explanation_lines
 from tests.unit.report.write.sample_explanation import UNMEASURED, finding, rung, sample
@@ -52,6 +53,16 @@ def test_what_follows_stands_in_the_order_in_which_it_is_asked() -> None:
 
     wanted = ["because", "not", "capacity", "others", "do", "brings", "unknown", "decides"]
     assert [label for label in labels if label in wanted] == wanted
+
+
+def test_the_line_that_may_set_the_limit_stands_with_its_text() -> None:
+    place = SettingPlace("5", "/srv/desk/config.go", 27, "MaxOpen: 5,", "5 may be set at config.go:27")
+
+    lines = shown(code=CodeEvidence(settings=(place,)))
+
+    first = next(number for number, line in enumerate(lines) if line.startswith("setting"))
+    assert lines[first].split(maxsplit=1)[1] == "5 may be set at config.go:27"
+    assert lines[first + 1].strip() == "> MaxOpen: 5,"
 
 
 def test_the_capacity_has_its_interval_and_where_it_is_from() -> None:

@@ -107,6 +107,15 @@ def test_threads_that_share_a_core_hold_up_too_many_probes() -> None:
     assert isinstance(answer(shared), Absent)
 
 
+@pytest.mark.parametrize(("at_rest", "is_found"), [(0.35, True), (0.1, False)])
+def test_probes_that_others_hold_up_at_any_load_are_not_counted(at_rest: float, is_found: bool) -> None:
+    """Of the probes 40 % are held up under load: 5 % more than at the lightest load, or 30 %."""
+    built = with_probe(waiting(0.02), mean=0.002, delayed=0.4)
+    first = replace(built.steps[0], probes=(probe(0.002, delayed=at_rest),))
+
+    assert isinstance(answer(replace(built, steps=(first, *built.steps[1:]))), Finding) is is_found
+
+
 def test_computing_and_waiting_for_a_core_are_no_line() -> None:
     assert "computes" in silence(waiting(0.02, processes=(process(0.5, waiting=5.0, hot=8),)))
 
