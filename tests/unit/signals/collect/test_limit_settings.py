@@ -220,6 +220,17 @@ def test_a_file_that_was_removed_since_is_passed_over(tmp_path: Path) -> None:
     assert found_at(seen) == {("there.py", 1)}
 
 
+def test_a_file_is_named_as_its_process_names_it_and_read_once(start: Start, tmp_path: Path) -> None:
+    """Frames of a container's code lead there through the process."""
+    written(tmp_path, app__py="MAX = 5\n")
+    pid = start(cwd=tmp_path)
+    ways = [Path(f"/proc/{pid}/cwd/app.py"), Path(f"/proc/{pid}/root{tmp_path}/app.py")]
+
+    seen = [line for line in limit_settings.lines([pid], ways) if line.line]
+
+    assert seen == [SourceLine(str(tmp_path / "app.py"), 1, "MAX = 5")]
+
+
 def test_no_more_lines_are_taken_than_the_cap(start: Start, tmp_path: Path) -> None:
     """Command lines and environments come first, and count as well."""
     for name in ("a", "b"):
