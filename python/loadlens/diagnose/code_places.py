@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import PurePosixPath
 from typing import Final, Literal
 
 from loadlens.diagnose import HEALTHY, PAGES, limit_settings, root_of
@@ -34,6 +33,7 @@ from loadlens.model.stacks import (
     ThreadSample,
     Wait,
     plural_of,
+    short_name,
 )
 from loadlens.present import numbers, words
 from loadlens.present.numbers import about
@@ -370,12 +370,5 @@ def load_in_words(stacks: StackSamples) -> str:
 
 def short_names(stacks: StackSamples) -> dict[str, str]:
     """Return each file of own code by as many of its last parts as distinguish it from the others."""
-    files = {frame.file for sample in stacks.samples for frame in sample.stack if frame.is_own}
-    names = {}
-    for file in files:
-        parts = PurePosixPath(file).parts
-        ends = ("/".join(parts[-length:]) for length in range(1, len(parts)))
-        names[file] = next(
-            (end for end in ends if sum(f"/{other}".endswith(f"/{end}") for other in files) == 1), file
-        )
-    return names
+    files = stacks.own_files
+    return {file: short_name(file, files) for file in files}

@@ -1,20 +1,19 @@
-"""The lines that may set the number which limits a service, of its files, command line or environment.
+"""Lines of a service's files, command line and environment that may set the number that limits it.
 
-A finding says of which number it comes: so many places, or so many per second. A line counts if that
-number stands in it behind a word for such a setting. The nearest ones are taken: the command line, the
-environment and the files in which the service's threads were, else all others. More than two lines
-of the same nearness name none.
+A finding gives the number: so many places, or so many per second. A line counts if this number follows a
+word for such a setting. Lines of the command line, the environment, and files in which the service's threads
+were come first; other files count if these have none. More than two lines name none.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 from loadlens.diagnose import limits_of
 from loadlens.model.finding import Finding, Grade, Setting
-from loadlens.model.stacks import SettingPlace, SourceLine, StackSamples
+from loadlens.model.stacks import SettingPlace, SourceLine, StackSamples, short_name
 
 MOST: Final = 2
 _NUMBER: Final = re.compile(
@@ -57,16 +56,15 @@ def places(stacks: StackSamples, findings: Sequence[Finding]) -> tuple[SettingPl
     )
     if setting is None:
         return ()
-    code = {frame.file for sample in stacks.samples for frame in sample.stack if frame.is_own}
-    ends = tuple(f"/{file.lstrip('/')}" for file in code)
-    tiers: dict[int, list[SettingPlace]] = {}
+    ends = tuple(f"/{file.lstrip('/')}" for file in stacks.own_files)
+    near: list[tuple[str, SourceLine]] = []
+    others: list[tuple[str, SourceLine]] = []
     for line in stacks.settings:
-        number = next(_numbers(setting, line.text), "")
-        if number:
-            tier = 0 if not line.line or f"/{line.file}".endswith(ends) else 1
-            tiers.setdefault(tier, []).append(_place(number, line, stacks.settings))
-    nearest = tiers[min(tiers)] if tiers else []
-    return tuple(nearest) if len(nearest) <= MOST else ()
+        if number := next(_numbers(setting, line.text), ""):
+            is_near = not line.line or f"/{line.file}".endswith(ends)
+            (near if is_near else others).append((number, line))
+    lines, files = near or others, {line.file for line in stacks.settings if line.line}
+    return tuple(_place(number, line, files) for number, line in lines) if len(lines) <= MOST else ()
 
 
 def _numbers(setting: Setting, text: str) -> Iterator[str]:
@@ -85,12 +83,6 @@ def _is_other(before: str) -> bool:
     return bool(names and _OTHER.search(names[-1]) and "per" not in names[-1].lower())
 
 
-def _place(number: str, line: SourceLine, lines: Iterable[SourceLine]) -> SettingPlace:
-    name = line.file  # `on its command line`
-    if line.line:
-        files = {each.file for each in lines if each.line}
-        parts = line.file.split("/")
-        ends = ("/".join(parts[-length:]) for length in range(1, len(parts) + 1))
-        name = next(end for end in ends if sum(f"/{file}".endswith(f"/{end}") for file in files) == 1)
-        name = f"at {name}:{line.line}"
-    return SettingPlace(number, line.file, line.line, line.text, f"{number} may be set {name}")
+def _place(number: str, line: SourceLine, files: Collection[str]) -> SettingPlace:
+    where = f"at {short_name(line.file, files)}:{line.line}" if line.line else line.file
+    return SettingPlace(number, line.file, line.line, line.text, f"{number} may be set {where}")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import Final, Literal
 
 SEPARATOR: Final = "\t"
@@ -120,6 +121,18 @@ class StackSamples:
     settings: tuple[
         SourceLine, ...
     ] = ()  # lines that may set a limit; 0: the command line, or the environment
+
+    @property
+    def own_files(self) -> set[str]:
+        """Files of the service's own code in which threads were."""
+        return {frame.file for sample in self.samples for frame in sample.stack if frame.is_own}
+
+
+def short_name(file: str, files: Collection[str]) -> str:
+    """Return as many of the last parts of a file's path as distinguish it from other files."""
+    parts = PurePosixPath(file).parts
+    ends = ("/".join(parts[-length:]) for length in range(1, len(parts)))
+    return next((end for end in ends if sum(f"/{other}".endswith(f"/{end}") for other in files) == 1), file)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ of the plateau or more: the others wait for what it does, and its CPU time of a 
 before.
 
 **Ruled out by.** A blocked event loop, which is the same with a line for every request, however cheap. Full
-cores. A quota or a CPU set of one core for each process. Refusals, which are what the core computes then. A
+cores. A quota or a CPU set of one core for each process. Refusals: the core is then busy refusing. A
 full machine, other programs or a late generator leave it probable; so do several threads that share the work:
 they may wait for something else, and use as much as a core by chance.
 

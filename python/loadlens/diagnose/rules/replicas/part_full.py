@@ -14,7 +14,7 @@ load:
   most twice as long. These values get 2 to 80 % of the requests, and the same share at all levels, within
   20 %. The names of the label and of its values do not count.
 - The same of calls to programs of this machine, as the kernel saw them, by program and port.
-- The same of requests of the load whose paths differ in the name of what they ask for alone.
+- The same of requests of the load whose paths differ only in the thing that they ask for.
 - The response times of one kind of request fall into two hills at two levels or more, the highest among
   them. The slow hill has 2 to 80 % of the requests, and the same share at all levels of the plateau, within
   20 %. Its time grows at least half as fast as the number of users. The median of the quick requests is at

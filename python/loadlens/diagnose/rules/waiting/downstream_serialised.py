@@ -10,7 +10,7 @@ request, such as one kind of query, is named by the label of its metric if most 
 **Needs.** A plateau. CPU to spare: computing and waiting for a core take at most 70 % of the cores, and no
 thread is full; if no processes are watched, the machine uses less than one core apart from the generator. At
 the lowest plateau level where both can be compared, a cheap probe waits less than 0.2 of the time that the
-load waits, and at most one probe in five is delayed, without those that are at the lightest load already.
+load waits, and at most one probe in five is delayed beyond the share that is at the lightest load.
 
 A gauge is named as the full resource if all its readings are whole numbers; if at the highest level and at
 one with at least 1.3 times fewer users it is at least 90 % of the same highest number S; if there are at

@@ -1,4 +1,4 @@
-"""The lines in which a service may set its limits, of its files, its command lines and its environment.
+"""Lines of a service's files, command lines and environment that may set its limits.
 
 A line counts if a number stands in it next to a word of a limit. Lines that may hold a secret are left out.
 """
@@ -100,8 +100,8 @@ def _spoken(pids: Iterable[int]) -> Iterator[SourceLine]:
                     yield SourceLine(what, 0, text)
 
 
-def _files(pids: Iterable[int], own: Iterable[Path]) -> Iterator[Path]:
-    """Yield the text files next to the code, and below the folders that the processes run in."""
+def _files(pids: Iterable[int], own: Iterable[Path]) -> Iterator[tuple[Path, int]]:
+    """Yield the text files next to the code, and below the folders that the processes run in; with sizes."""
     seen: set[tuple[int, int]] = set()
     next_to = (path for folder in dict.fromkeys(file.parent for file in own) for path in _below(folder, 0))
     below = (path for folder in dict.fromkeys(_folders(pids)) for path in _below(folder, DEEPEST))
@@ -112,7 +112,7 @@ def _files(pids: Iterable[int], own: Iterable[Path]) -> Iterator[Path]:
             continue
         if stat.S_ISREG(about.st_mode) and (about.st_dev, about.st_ino) not in seen:
             seen.add((about.st_dev, about.st_ino))
-            yield path
+            yield path, about.st_size
             if len(seen) >= MOST_FILES:
                 return
 
@@ -148,14 +148,13 @@ def _own_name(path: Path) -> Path:
     return Path(top, *parts[4:])
 
 
-def _written(files: Iterable[Path]) -> Iterator[SourceLine]:
+def _written(files: Iterable[tuple[Path, int]]) -> Iterator[SourceLine]:
     left = MOST_BYTES
-    for path in files:
+    for path, size in files:
+        if size > min(left, LARGEST_FILE):
+            continue
+        left -= size
         try:
-            size = path.stat().st_size
-            if size > min(left, LARGEST_FILE):
-                continue
-            left -= size
             name, text = str(_own_name(path)), path.read_text(errors="replace")
         except OSError:
             continue
