@@ -32,6 +32,10 @@ FORWARDERS: Final = frozenset(
         "cloudflared",
     }
 )
+# Programs in front of a service, which pass requests on to it and have no code of it.
+PROXIES: Final = frozenset(
+    {"nginx", "haproxy", "envoy", "traefik", "caddy", "apache2", "httpd", "lighttpd", "varnishd", "h2o"}
+)
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 

@@ -19,11 +19,13 @@ from typing import Final
 from loadlens.machine import sock_diag
 from loadlens.machine.listening_sockets import (
     FORWARDERS,
+    PROXIES,
     Address,
     Process,
     address_of,
     holders_of,
     listening_for,
+    name_of,
     sockets_of,
     with_descendants,
 )
@@ -83,6 +85,7 @@ class Peers:
     apart: int = 0  # a process that counts for none, with all that it started: the lab
     processes: dict[int, Process] = field(default_factory=dict)  # by pid, in the order found
     ports: dict[int, set[int]] = field(default_factory=dict)  # of TCP, that they are called at
+    has_code: set[int] = field(default_factory=set)  # of them: called by a proxy, so that it is the service
     _inodes: set[str] = field(default_factory=set)  # of sockets that were looked at
     _places: set[_Place] = field(default_factory=set)
     _families: dict[int, set[int]] = field(default_factory=dict)  # by caller: with all that it started
@@ -117,9 +120,12 @@ class Peers:
         while callers:
             listening = []
             for place in self._new(callers):
+                is_behind = name_of(place.caller) in PROXIES
                 for process in _listening(place):
                     listening.append(process)
                     self.ports.setdefault(process.pid, set()).update({place.port} - {0})
+                    if is_behind:
+                        self.has_code.add(process.pid)
             if not listening:
                 return
             own = with_descendants([*self.pids, *([self.apart] if self.apart else [])])

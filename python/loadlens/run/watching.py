@@ -117,7 +117,16 @@ def _called(outside: Outside, processes: Sequence[Running]) -> Iterator[Running]
     for peer in outside.peers:
         groups, ports = _groups_around((peer.pid,)), {str(port): port for port in peer.ports}
         service = Service(peer.name)
-        yield Running(peer.name, 1, peer.pid, ports=ports, groups=groups, defined=service, is_called=True)
+        yield Running(
+            peer.name,
+            1,
+            peer.pid,
+            ports=ports,
+            groups=groups,
+            defined=service,
+            is_called=True,
+            has_code=peer.has_code,
+        )
     pids = outside.pids or tuple(p.pid for p in processes if p.service == outside.name and p.pid)
     if len(pids) == 1 and outside.is_here:
         yield from _own_ports(pids[0], {port for _, port in outside.ports})

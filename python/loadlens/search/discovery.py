@@ -12,7 +12,7 @@ import ipaddress
 import pwd
 import socket
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 from urllib.parse import urljoin, urlsplit
@@ -21,6 +21,7 @@ from loadlens import http_client
 from loadlens.errors import TestbedError
 from loadlens.machine import listening_sockets
 from loadlens.machine.listening_sockets import Listening, Process
+from loadlens.machine.peers import Peers
 from loadlens.model.search import Aim
 from loadlens.model.topology import Peer, Scrape
 from loadlens.model.workload import MISSING_PAGE, Step
@@ -148,10 +149,9 @@ def with_probe(discovered: Discovered, baseline: Baseline) -> Discovered:
     return replace(discovered, parts=(*discovered.parts, text), flags=(*discovered.flags, "--no-probe"))
 
 
-def with_peers(
-    discovered: Discovered, called: Sequence[Process], ports: Mapping[int, Collection[int]]
-) -> Discovered:
-    """Add the processes that the service calls, with the ports of TCP that it calls them at, by pid."""
+def with_peers(discovered: Discovered, seen: Peers) -> Discovered:
+    """Add the processes that the service calls, with the ports of TCP that it calls them at."""
+    called = tuple(seen.processes.values())
     if not called:
         return discovered
     names = [process.name for process in called]
@@ -160,7 +160,8 @@ def with_peers(
         Peer(
             f"{each.name} {each.pid}" if each.name in taken else each.name,
             each.pid,
-            tuple(sorted(ports.get(each.pid, ()))),
+            tuple(sorted(seen.ports.get(each.pid, ()))),
+            has_code=each.pid in seen.has_code,
         )
         for each in called
     )

@@ -192,7 +192,10 @@ class _Search:
     def _reads_code(self) -> bool | None:
         """Return whether the code of the service can be sampled; `None` if no process of it is known."""
         outside = self.aim.outside
-        return self.runner.reads_code(outside.pids) if self.aim.stacks and outside.is_here else None
+        if not self.aim.stacks or not outside.is_here:
+            return None
+        behind = tuple(peer.pid for peer in outside.peers if peer.has_code)
+        return self.runner.reads_code((*outside.pids, *behind))
 
     def _sample_stacks(self) -> bool:
         """Run the trials that sample stacks, if they can say anything and there is time for them."""
@@ -282,7 +285,7 @@ class _Search:
             self.baseline = step_cases.choose(self.aim, alone_s)
             if self.discovered is not None:
                 peers = Peers(()) if self.peers is None else self.peers
-                called = with_peers(self.discovered, tuple(peers.processes.values()), peers.ports)
+                called = with_peers(self.discovered, peers)
                 self.discovered = with_probe(called, self.baseline)
                 self.aim = self.discovered.aim
                 for line in lines(self.discovered):

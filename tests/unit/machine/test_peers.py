@@ -138,6 +138,19 @@ def test_what_a_worker_calls_the_service_calls_and_what_is_called_calls_in_turn(
     assert called(app.pid) == [(middle.pid, "middle"), (last.pid, "last")]
 
 
+def test_only_what_a_proxy_itself_calls_has_the_code_of_the_service(programs: Programs) -> None:
+    proxy, app, database = programs.start("nginx"), programs.start("app"), programs.start("database")
+    proxy.do(f"call {app.place}")
+    app.do(f"call {database.place}")
+    behind_proxy, behind_app = Peers((proxy.pid,)), Peers((app.pid,))
+    behind_proxy.look()
+    behind_app.look()
+
+    assert list(behind_proxy.processes) == [app.pid, database.pid]
+    assert behind_proxy.has_code == {app.pid}
+    assert behind_app.has_code == set()
+
+
 def test_a_connection_of_a_moment_is_seen_by_a_look_in_that_moment(programs: Programs) -> None:
     app, database = programs.start("app"), programs.start("database")
     peers = Peers((app.pid,))

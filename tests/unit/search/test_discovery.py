@@ -15,6 +15,7 @@ import pytest
 from loadlens.errors import TestbedError
 from loadlens.machine import listening_sockets
 from loadlens.machine.listening_sockets import Listening, Process
+from loadlens.machine.peers import Peers
 from loadlens.model.search import Aim, Bounds, Find
 from loadlens.model.topology import Outside
 from loadlens.model.workload import Step
@@ -254,13 +255,17 @@ def test_a_process_that_is_not_watched_is_said_with_the_reason(
 def test_what_the_service_calls_is_named_and_has_names_of_its_own() -> None:
     discovered = Discovered(aim_at(8080), ("process 7 (app)",), (), ("--no-pid",))
     called = (Process(8, "cache"), Process(9, "cache"), Process(10, "service"), Process(11, "db"))
+    peers = Peers(
+        (7,), processes={each.pid: each for each in called}, ports={11: {5433, 5432}}, has_code={10}
+    )
 
-    seen = with_peers(discovered, called, {11: {5433, 5432}})
+    seen = with_peers(discovered, peers)
 
-    assert with_peers(discovered, (), {}) == discovered
+    assert with_peers(discovered, Peers((7,))) == discovered
     assert seen.parts[1:] == ("calls 8 (cache), 9 (cache), 10 (service), 11 (db)",)
     assert seen.flags == ("--no-pid", "--no-peers")
     assert [peer.ports for peer in seen.aim.outside.peers] == [(), (), (), (5432, 5433)]
+    assert [peer.has_code for peer in seen.aim.outside.peers] == [False, False, True, False]
     assert [(peer.name, peer.pid) for peer in seen.aim.outside.peers] == [
         ("cache 8", 8),
         ("cache 9", 9),

@@ -31,7 +31,8 @@ class Running:
     samples: str = ""  # folder with samples of its runtime
     defined: Service | None = None  # as the study says; none: a part of the lab
     is_here: bool = True  # on this machine
-    is_called: bool = False  # by a service, and none of the services: its code is of no interest
+    is_called: bool = False  # by a service, and none of the services
+    has_code: bool = True  # of a service
 
     @property
     def is_tree(self) -> bool:

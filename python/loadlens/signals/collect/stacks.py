@@ -82,7 +82,7 @@ def wanted(scene: Scene) -> Roots | None:
     roots = tuple(
         Root(p.service, p.replica, p.pid)
         for p in scene.replicas
-        if p.pid is not None and p.is_here and not p.is_called
+        if p.pid is not None and p.is_here and p.has_code
     )
     return Roots(roots) if scene.samples_stacks and roots else None
 
