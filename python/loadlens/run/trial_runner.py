@@ -334,6 +334,7 @@ class TrialRunner:
                 external=external,
                 has_nodes=self._make_load is not None,
                 every_s=self._watch_every_s,
+                hide=self.writer.hiding.names,
             )
             before = time.monotonic_ns()
             with collect.start(spec, trial.readings) as monitor:

@@ -29,6 +29,7 @@ def spec_of(
     external: ExternalGenerator | None = None,
     has_nodes: bool = False,
     every_s: float = 1.0,
+    hide: tuple[str, ...] = (),
 ) -> collect.MonitorSpec:
     """Return the monitor specification of this testbed, including the generator and the keeper.
 
@@ -39,6 +40,7 @@ def spec_of(
         every_s: Interval of the readings; stacks have one of their own.
         external: External tool that will make the load; its processes are detected once it runs.
         has_nodes: A fleet will make the load; so are its engines on this machine.
+        hide: Names whose values are kept nowhere.
     """
     defined = {service.name: service for service in case.services}
     processes = [
@@ -71,7 +73,7 @@ def spec_of(
     otlp = testbed.otlp_address()
     if otlp is None and case.outside is not None and case.outside.otlp is not None:
         otlp = HOST, case.outside.otlp.port or 0
-    scene = Scene(tuple(processes), files, logs, testbed.databases(), otlp, samples_stacks=is_stacks)
+    scene = Scene(tuple(processes), files, logs, testbed.databases(), otlp, hide, is_stacks)
     return collect.spec_of(scene, marker=marker, every_s=stacks.EVERY_S if is_stacks else every_s)
 
 

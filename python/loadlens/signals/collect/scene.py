@@ -60,6 +60,7 @@ class Scene:
         default_factory=dict
     )  # service -> postgresql://user@host:port/database
     otlp: tuple[str, int] | None = None  # address and port that services send their spans to
+    hide: tuple[str, ...] = ()  # names whose values are kept nowhere
     samples_stacks: bool = False  # the trial is there for the stacks of its threads, and for no figure
 
     @property

@@ -70,6 +70,7 @@ class Roots:
 
     monitor: ClassVar[str] = "stacks"
     processes: tuple[Root, ...]
+    hide: tuple[str, ...] = ()  # names whose values are kept nowhere
 
     @property
     def waits_s(self) -> float:
@@ -84,7 +85,7 @@ def wanted(scene: Scene) -> Roots | None:
         for p in scene.replicas
         if p.pid is not None and p.is_here and p.has_code
     )
-    return Roots(roots) if scene.samples_stacks and roots else None
+    return Roots(roots, scene.hide) if scene.samples_stacks and roots else None
 
 
 def may_read(pids: Sequence[int]) -> bool:
@@ -241,6 +242,7 @@ class StacksMonitor(Monitor):
 
     def __init__(self) -> None:
         self._roots: tuple[Root, ...] = ()
+        self._hide: tuple[str, ...] = ()
         self._processes: dict[int, _Process] = {}
         self._sampled: dict[int, _Process] = {}  # those that ended, too
         self._looked_ns = 0
@@ -251,7 +253,7 @@ class StacksMonitor(Monitor):
 
     def open(self, spec: Roots) -> None:
         """Take the processes."""
-        self._roots = spec.processes
+        self._roots, self._hide = spec.processes, spec.hide
         self._began_ns = time.monotonic_ns()
         self._spent_s = _cpu_s()
 
@@ -378,7 +380,7 @@ class StacksMonitor(Monitor):
         processes = list(self._processes.values())
         frames = {f.file: f for stack in self._stacks for f in stack if f.is_own}
         own = [path for frame in frames.values() for each in processes for path in each.sources(frame)]
-        for each in limit_settings.lines([process.pid for process in processes], own):
+        for each in limit_settings.lines([process.pid for process in processes], own, self._hide):
             text = labels(file=each.file, line=each.line, text=each.text)
             yield reading(StacksMetrics.setting_line, text, 1)
 

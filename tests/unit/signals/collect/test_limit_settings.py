@@ -142,6 +142,12 @@ def test_what_may_be_a_secret_is_left_out(line: str, tmp_path: Path) -> None:
     assert found_at(limit_settings.lines([], [own])) == {("app.py", 2)}
 
 
+def test_lines_that_hold_a_hidden_name_are_left_out(tmp_path: Path) -> None:
+    own = written(tmp_path, app__py="CARD_LIMIT = 5\nMAX = 5\n") / "app.py"
+
+    assert found_at(limit_settings.lines([], [own], ["card"])) == {("app.py", 2)}
+
+
 def test_a_limit_of_tokens_and_an_address_without_a_password_are_no_secrets(tmp_path: Path) -> None:
     text = "max_tokens_per_s: 5\nurl: postgres://shop@db/shop?pool_max_conns=8\n"
     own = written(tmp_path, app__yaml=text) / "app.yaml"

@@ -60,24 +60,27 @@ _HOMES: Final = (
 )
 
 
-def lines(pids: Iterable[int], own: Iterable[Path]) -> Iterator[SourceLine]:
+def lines(pids: Iterable[int], own: Iterable[Path], hide: Iterable[str] = ()) -> Iterator[SourceLine]:
     """Yield the lines of some processes that may set a limit.
 
     Args:
         pids: Of the service.
         own: Files of its code.
+        hide: Words of lines that are left out.
     """
-    pids, files = list(pids), sorted(set(own))
+    pids, files, hidden = list(pids), sorted(set(own)), tuple(map(str.casefold, hide))
     written = (line for line in _written(_files(pids, files)) if not _REMARK.match(line.text))
     may_limit = (
         replace(line, text=_CODED.sub('"..."', line.text)[:LONGEST_LINE])
         for line in itertools.chain(_spoken(pids), written)
-        if _NUMBER.search(line.text) and _WORD.search(line.text) and not _is_secret(line.text)
+        if _NUMBER.search(line.text) and _WORD.search(line.text) and not _is_secret(line.text, hidden)
     )
     yield from itertools.islice(may_limit, MOST_LINES)
 
 
-def _is_secret(text: str) -> bool:
+def _is_secret(text: str, hidden: Iterable[str]) -> bool:
+    if any(name in text.casefold() for name in hidden):
+        return True
     return _SECRET.search(text) is not None or _HIDING.text(text) != text
 
 
