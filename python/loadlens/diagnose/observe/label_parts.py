@@ -21,6 +21,9 @@ from loadlens.present import numbers
 GROWN = 3.0  # times the time at the lightest load
 UNLOADED = 2.0  # times: up to there the others do not wait for each other
 MOST_SHARE = 0.8  # of the requests: beyond, it is hardly one part of several
+MOST_OF_A_KIND = 0.95  # the same where the parts take the same time without load
+FEWEST_OF_A_KIND = 3  # parts: two may be success and failure
+ALIKE = 1.25  # times the time of the others without load
 LEAST_SHARE = 0.02
 SAME_SHARE = 0.2  # by which a share may differ between levels
 FEWEST_ALONE = 5  # requests of a part at the lightest load
@@ -61,6 +64,7 @@ class Part:
     of_waiting: float  # share of the time that requests wait at the highest load
     rate: float  # requests per second that it serves there
     further: tuple[str, ...] = ()  # other values of the label that slow down as well
+    most: float = MOST_SHARE  # that it may have as one part of several
     what: str = "requests"  # for printing: that have the share
 
     @property
@@ -87,14 +91,21 @@ class _Timed:
 
 
 def by_labels(full: Full) -> Part | None:
-    """Return the values of a label that stand for most of the waiting; none: no label shows any."""
+    """Return the values of a label that stand for most of the waiting; none: no label shows any.
+
+    Values that are too rare to be judged alone are judged together.
+    """
     return _most_waited_for(
         part
         for split in full.top.splits
         if not split.is_of_steps
         and (part := _by_label(full, split)) is not None
         and not _is_step(full, split, part)
-        and (split.is_of_load or not _is_of_client(full.top.classes, part.rate, part.now_s))
+        and (
+            split.is_of_load
+            or _is_shared_out(full, split, part)
+            or not _is_of_client(full.top.classes, part.rate, part.now_s)
+        )
     )
 
 
@@ -145,6 +156,12 @@ def _most_waited_for(parts: Iterable[Part]) -> Part | None:
     return max(parts, key=lambda part: part.of_waiting, default=None)
 
 
+def _is_shared_out(full: Full, split: LabelSplit, part: Part) -> bool:
+    """Return true if parts of a kind together come as often as the requests, rather than one of them alone."""
+    rate, whole = figures.point(full.top.throughput), sum(figures.point(each.rate) for each in split.parts)
+    return part.most > MOST_SHARE and abs(whole - rate) < abs(part.rate - rate)
+
+
 def _is_step(full: Full, split: LabelSplit, part: Part) -> bool:
     rate = figures.point(full.top.throughput)
     whole = sum(figures.point(each.rate) for each in split.parts)
@@ -153,16 +170,25 @@ def _is_step(full: Full, split: LabelSplit, part: Part) -> bool:
 
 def _by_label(full: Full, split: LabelSplit) -> Part | None:
     first, top = full.curve.steps[0], full.top
-    before, now = _timed(_same(first, split), FEWEST_ALONE), _timed(split, FEWEST)
+    before, now = _timed(_same(first, split), 1), _timed(split, 1)
     rate, waiting_s = figures.point(top.throughput), _waiting_s(full)
-    both = [value for value in now if value in before]
-    hot = [value for value in both if now[value].mean_s >= GROWN * before[value].mean_s]
-    steady = [value for value in both if value not in hot]
-    if not (hot and steady and rate > 0 and waiting_s > 0):
+    hot = [
+        value
+        for value in now
+        if value in before
+        and (before[value].samples >= FEWEST_ALONE and now[value].samples >= FEWEST)
+        and now[value].mean_s >= GROWN * before[value].mean_s
+    ]
+    own = [now[value] for value in hot]
+    others, others_before = ([each for each in at.values() if each.value not in hot] for at in (now, before))
+    is_known = _samples(others) >= FEWEST and _samples(others_before) >= FEWEST_ALONE
+    if not (hot and is_known and rate > 0 and waiting_s > 0):
         return None
-    own, others = [now[value] for value in hot], [now[value] for value in steady]
     hot.sort(key=lambda value: now[value].rate * now[value].mean_s, reverse=True)
-    before_s = _mean_s([before[value] for value in hot])
+    before_s, others_before_s = _mean_s([before[value] for value in hot]), _mean_s(others_before)
+    if split.is_of_calls and len({_program(value) for value in now}) == 1:
+        others_before_s = max(others_before_s, before_s)  # of few calls it is hardly known
+    is_of_a_kind = len(now) >= FEWEST_OF_A_KIND and before_s <= ALIKE * others_before_s <= ALIKE**2 * before_s
     return Part(
         name=_name(split, hot[0]),
         source=split.metric,
@@ -170,14 +196,23 @@ def _by_label(full: Full, split: LabelSplit) -> Part | None:
         of_time=_rate(own) * _mean_s(own) / sum(each.rate * each.mean_s for each in now.values()),
         before=Before(first.load, before_s),
         now_s=_mean_s(own),
-        others_before_s=_mean_s([before[value] for value in steady]),
+        others_before_s=others_before_s,
         others_now_s=_mean_s(others),
         shares=tuple(_shares(full.curve, split, hot)),
         of_waiting=min(1.0, _rate(own) * (_mean_s(own) - before_s) / (rate * waiting_s)),
         rate=_rate(own),
         further=tuple(_name(split, value) for value in hot[1:]),
+        most=MOST_OF_A_KIND if is_of_a_kind else MOST_SHARE,
         what="calls" if split.is_of_calls else "requests",
     )
+
+
+def _program(called: str) -> str:
+    return called.rpartition(":")[0]
+
+
+def _samples(parts: Iterable[_Timed]) -> int:
+    return sum(part.samples for part in parts)
 
 
 def _same(step: Step, split: LabelSplit) -> LabelSplit | None:

@@ -185,6 +185,8 @@ def claim(facts: Facts, limit: Limit | Delayed) -> Claim:
     curves = tuple(dict.fromkeys(level.curve.label for level in longest))
 
     def words(grade: Grade) -> Words:
+        if best.rate.point <= 0:
+            return _used_up(limit)
         rate = numbers.short(best.rate)
         busiest = max(levels, key=lambda level: level.refusal.offered_per_s)
         offered, most = (numbers.with_unit(x.refusal.offered_per_s, "1/s") for x in (lightest, busiest))
@@ -217,6 +219,20 @@ def claim(facts: Facts, limit: Limit | Delayed) -> Claim:
     )
 
 
+def _used_up(limit: Limit) -> Words:
+    """Return the words on a service that lets nothing in any more."""
+    best = limit.best
+    share, at = numbers.percent(best.share.point), best.at
+    return Words(
+        statement=f"Nothing is let in any more: {share} get {TOO_MANY} at {at}, as where a quota is used up",
+        explanation=f"Once requests are answered {TOO_MANY}, not one of the level succeeds.",
+        advice="Raise the quota, or spread the requests over its period; who is refused asks again when the next "
+        "one begins.",
+        confirm="the same load with a higher quota: as many more requests succeed before the first is refused",
+        impact=best.share.point,
+    )
+
+
 def _signals(limit: Limit) -> list[grading.Signal]:
     best, burst = limit.best, limit.burst
     bucket = grading.stated("limiter.burst", None, text="how many are let in at once was not seen")
@@ -245,6 +261,8 @@ def _rate(best: Level) -> grading.Signal:
 
 
 def _same(levels: Sequence[Level]) -> grading.Signal:
+    if all(level.rate.point <= 0 for level in levels):
+        return grading.stated("limiter.same", True, text="not one request is let in, however few are asked")
     if len(levels) < 2:
         text = "only one level is refused some: another offered rate would show whether the limit is the same"
         return grading.stated("limiter.same", None, text=text)
@@ -268,6 +286,8 @@ def _at_once(limit: Limit) -> Counter:
     """Return the rival of a limit of requests at once, instead of their rate."""
     level, burst, took = limit.best, limit.burst, limit.best.step.response
     name, refused, even = "limit of requests at once", level.share.point, level.refusal.dispersion
+    if level.rate.point <= 0 and level.curve.is_closed and level.step.load <= 1:
+        return grading.rival(name, "a single user is refused, too", True)
     if not isinstance(took.mean, Estimate):
         return grading.rival(name, "the response time is not known", None)
     under_way = level.rate.point * took.mean.point

@@ -42,7 +42,7 @@ from loadlens.present import load_text, numbers, words
 
 ID = "requests.stuck"
 TITLE = "requests that are never answered"
-EXPLAINS: tuple[str, ...] = ("fairness.starvation",)
+EXPLAINS: tuple[str, ...] = ("fairness.starvation", "accept.drops")
 
 LEAST_SHARE = 0.01  # of the users
 JAMS = 2  # one may be chance, such as a restart of what it calls

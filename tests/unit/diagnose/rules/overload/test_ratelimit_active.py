@@ -145,6 +145,16 @@ def test_one_level_alone_is_no_more_than_a_suspicion() -> None:
     assert answer.grade is Grade.SUSPECTED
 
 
+def test_a_quota_that_is_used_up_lets_nothing_in() -> None:
+    refused = refused_at(1, 5.0, rate=0.0, burst=0.0, dispersion=float("inf"))
+    answer = assess(facts(curve(refused, think=0.0)))
+
+    assert isinstance(answer, Finding)
+    assert answer.grade is Grade.PROBABLE
+    assert answer.statement.startswith("Nothing is let in any more: 100 % get 429 at ")
+    assert len(answer.statement) <= 90
+
+
 @pytest.mark.parametrize(
     ("cpu", "dispersion", "grade"),
     [

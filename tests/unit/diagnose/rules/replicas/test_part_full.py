@@ -11,10 +11,10 @@ from loadlens import diagnose
 from loadlens.diagnose.rules.replicas import part_full
 from loadlens.measure import figures
 from loadlens.model.facts import Curve, LabelSplit, RequestClass, Step
-from loadlens.model.finding import Absent, Finding, Grade, NotAssessed, NotMeasured, Undecided
+from loadlens.model.finding import Absent, Estimate, Finding, Grade, NotAssessed, NotMeasured, Undecided
 from tests.unit.diagnose import parts
 from tests.unit.diagnose.build import estimate, facts, times
-from tests.unit.diagnose.parts import MOST_PER_S, QUICK_S, SHARE, USERS, hill, hills, one_full
+from tests.unit.diagnose.parts import HOLD_S, MOST_PER_S, QUICK_S, SHARE, USERS, hill, hills, one_full
 from tests.unit.diagnose.waiting import waiting
 
 
@@ -63,6 +63,37 @@ def test_hills_whose_distance_or_share_is_undecided_name_no_part(unknown: str) -
     assert silence(
         replace(one_full(labels=False), slow_paths=(replace(hills(), parted=(*levels[:-1], top)),))
     )
+
+
+@pytest.mark.parametrize(("others_s", "is_part"), [(HOLD_S, True), (QUICK_S / 2, False)])
+def test_a_part_with_most_of_the_requests_has_others_like_it(others_s: float, is_part: bool) -> None:
+    """Of five shards one gets 88 %; what is much quicker than that may be refusals."""
+
+    def splits(load: float, rate: float) -> LabelSplit:
+        hot_s = HOLD_S if load == 1 else load / rate
+        return parts.split((0.88 * rate, hot_s), *[(0.03 * rate, others_s)] * 4)
+
+    built = with_splits(one_full(share=0.88), make=splits)
+
+    if is_part:
+        assert assessed(built).statement.startswith('upstream="b" is full at ')
+    else:
+        assert silence(built)
+
+
+def test_values_that_are_rare_without_load_are_judged_together() -> None:
+    def few(load: float, rate: float) -> LabelSplit:
+        (split,) = next(level for level in one_full().steps if level.load == load).splits
+        if load > 1:
+            return split
+        own = tuple(
+            replace(part, rate=replace(part.rate, samples=part.rate.samples if number == 0 else 2))
+            for number, part in enumerate(split.parts)
+            if isinstance(part.rate, Estimate)
+        )
+        return replace(split, parts=own)
+
+    assert assessed(with_splits(one_full(), make=few)).statement == assessed(one_full()).statement
 
 
 def test_it_explains_the_plateau_and_the_line_that_no_gauge_names() -> None:
