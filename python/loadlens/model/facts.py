@@ -393,6 +393,17 @@ class Crowd:
 
 
 @dataclass(frozen=True, slots=True)
+class Logging:
+    """Threads or tasks of the service that are in a library which logs, called by own code."""
+
+    inside: float  # at once, on average
+    at_work: float  # with them
+    function: str  # of the library
+    line: str  # of own code that most call it from, for printing: `store.py:17`
+    plural: str = "threads"  # or `tasks`
+
+
+@dataclass(frozen=True, slots=True)
 class Locked:
     """Threads of the service that wait for a lock in its own code while nothing is asked of it."""
 
@@ -538,6 +549,7 @@ class Step(Speaking):
     loops: tuple[LoopWatch, ...] = ()  # of each process that has some at work; seen in one further trial
     calls: tuple[CallsWatch, ...] = ()  # to other programs, most under way first; empty: none, or not seen
     crowd: Crowd | None = None  # likewise: where most threads at work wait; none: nowhere, or not sampled
+    logging: Logging | None = None  # likewise: most threads at work log; none: they do not, or not sampled
 
     def longest_class(self) -> RequestClass | None:
         """The class whose requests take longest here."""

@@ -157,7 +157,7 @@ def _most_waited_for(parts: Iterable[Part]) -> Part | None:
 
 
 def _is_shared_out(full: Full, split: LabelSplit, part: Part) -> bool:
-    """Return true if parts of a kind together come as often as the requests, rather than one of them alone."""
+    """Return true if parts of a kind together come as often as the requests, and not one of them."""
     rate, whole = figures.point(full.top.throughput), sum(figures.point(each.rate) for each in split.parts)
     return part.most > MOST_SHARE and abs(whole - rate) < abs(part.rate - rate)
 

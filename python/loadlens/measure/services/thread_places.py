@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import Final, Literal
 
@@ -20,9 +21,9 @@ import numpy as np
 from loadlens.estimate.distributions import binomial_at_least, chi2_tail
 from loadlens.measure import figures
 from loadlens.measure.thresholds import LOOP_HELD, ONE_HOLDER, SAMPLED_HOLDER
-from loadlens.model.facts import ConcurrencyLimit, Crowd, Gauge, Locked
+from loadlens.model.facts import ConcurrencyLimit, Crowd, Gauge, Locked, Logging
 from loadlens.model.finding import Estimate
-from loadlens.model.stacks import MAIN, Frame, StackSamples, ThreadSample, Wait, plural_of
+from loadlens.model.stacks import MAIN, Frame, Stack, StackSamples, ThreadSample, Wait, plural_of
 
 AT_REST: Final = 0.5  # threads at a place without load over those with it, from which it is no work
 FEWEST_MOMENTS: Final = 10
@@ -127,6 +128,16 @@ _LIMITERS: Final = frozenset(
         ("io.github.resilience4j.ratelimiter.internal.AtomicRateLimiter", "acquirePermission"),
         ("io.github.bucket4j.AbstractBucket", "consume"),
     }
+)
+
+# Libraries that log: modules of Python and the BEAM, packages of the JVM and Go, folders of Node.
+_LOGS: Final = re.compile(
+    r"(logging|loguru|structlog|java\.util\.logging|org\.slf4j|ch\.qos\.logback|org\.apache\.log4j"
+    r"|org\.apache\.logging|org\.jboss\.log\w+|log|log/slog|go\.uber\.org/zap|github\.com/rs/zerolog"
+    r"|github\.com/sirupsen/logrus|Logger|logger\w*)([./$].*)?"
+)
+_LOGS_OF_NODE: Final = re.compile(
+    r"node:internal/console/|/node_modules/(winston|pino|bunyan|log4js|loglevel|sonic-boom)/"
 )
 
 
@@ -369,6 +380,34 @@ def crowd_of(stacks: StackSamples) -> Crowd | None:
         is_for_place=for_places > MOST * len(there),
         limiter=limiter if delayed > MOST * len(there) else "",
     )
+
+
+def logging_of(stacks: StackSamples) -> Logging | None:
+    """Return the threads that log, if most of those at work do; none: they do not.
+
+    Own code calls the library: a thread that only writes what others log has none around it.
+    """
+    work = work_of(stacks)
+    inside = [(at, place) for at in work.at if (place := _log_call(at.sample.stack)) is not None]
+    if not stacks.is_closed or len({at.sample.time_s for at, _ in inside}) < FEWEST_MOMENTS:
+        return None
+    if binomial_at_least(len(inside), len(work.at), MOST) > CHANCE:
+        return None
+    (file, line, function), _ = Counter(place for _, place in inside).most_common(1)[0]
+    mean, at_work = (
+        sum(1 / work.moments[at.sample.pid] for at in each) for each in ([at for at, _ in inside], work.at)
+    )
+    plural = plural_of([at.sample for at, _ in inside])
+    return Logging(mean, at_work, function, f"{PurePosixPath(file).name}:{line}", plural)
+
+
+def _log_call(stack: Stack) -> tuple[str, int, str] | None:
+    """Return the own line that calls a library which logs, and its function; none: none does."""
+    for outer, inner in pairwise(stack):
+        is_log = not inner.is_own and (_LOGS.fullmatch(inner.module) or _LOGS_OF_NODE.search(inner.file))
+        if outer.is_own and is_log:
+            return outer.file, outer.line, inner.name
+    return None
 
 
 def _limiter_of(at: At) -> str:

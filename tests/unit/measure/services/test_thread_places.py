@@ -17,7 +17,7 @@ import pytest
 from loadlens.diagnose import assess
 from loadlens.diagnose.code_places import code_evidence
 from loadlens.diagnose.observe import limits
-from loadlens.measure.services.thread_places import crowd_of, locked_of, places_of
+from loadlens.measure.services.thread_places import crowd_of, locked_of, logging_of, places_of
 from loadlens.model.facts import ConcurrencyLimit, Facts
 from loadlens.model.finding import Finding, Grade
 from loadlens.model.stacks import TASKS_FROM, Frame, StackSamples, ThreadSample, Wait
@@ -414,6 +414,53 @@ def test_a_crowd_in_a_function_that_limits_a_rate_says_so(calls: tuple[str, ...]
 
     assert crowd is not None
     assert crowd.limiter == limiter
+
+
+@pytest.mark.parametrize(
+    ("module", "file", "logs"),
+    [
+        ("logging", "/lib/logging/__init__.py", True),
+        ("ch.qos.logback.core.OutputStreamAppender", "OutputStreamAppender.java", True),
+        ("log", "/go/src/log/log.go", True),
+        ("log/slog", "/go/src/log/slog/logger.go", True),
+        ("", "/app/node_modules/winston/lib/logger.js", True),
+        ("logistics", "/lib/logistics.py", False),
+        ("login.views", "/lib/login/views.py", False),
+        ("socket", "/lib/socket.py", False),
+    ],
+)
+@pytest.mark.parametrize("state", ["lock", ""])
+def test_threads_that_log_for_most_of_the_time_are_seen_with_the_line(
+    module: str, file: str, logs: bool, state: Wait
+) -> None:
+    """Also where a handler of the service's own writes what the library hands to it."""
+    handler = replace(HANDLER, function="emit", line=90)
+    stack = (replace(HANDLER, line=5), Frame("info", module, file, 7))
+    waiting: State = state, stack
+    writing: State = "socket", (*stack, handler)
+
+    seen = logging_of(at_moments(*[[*[waiting] * 11, writing, *[CHECK] * 4]] * MOMENTS))
+
+    assert (seen is not None) == logs
+    if seen is not None:
+        assert seen.inside == pytest.approx(12)
+        assert seen.at_work == pytest.approx(16)
+        assert seen.line.endswith(":5")
+        assert seen.function.endswith("info")
+
+
+def test_a_thread_that_only_writes_what_others_log_does_not_count() -> None:
+    library = Frame("_monitor", "logging.handlers", "/lib/logging/handlers.py", 7)
+    writing: State = "socket", (library, replace(HANDLER, function="emit", line=90))
+
+    assert logging_of(at_moments(*[[writing] * 16] * MOMENTS)) is None
+
+
+def test_half_of_the_threads_in_a_log_are_not_most_of_them() -> None:
+    stack = (replace(HANDLER, line=5), Frame("info", "logging", "/lib/logging/__init__.py", 7))
+    logs: State = "lock", stack
+
+    assert logging_of(at_moments(*[[*[logs] * 8, *[CHECK] * 8]] * MOMENTS)) is None
 
 
 def test_threads_that_are_there_without_load_too_are_no_crowd() -> None:

@@ -8,6 +8,11 @@ requests. In addition, a cost: storage holds requests up as `disk.bound` require
 sleep until the storage has finished; otherwise some task of the machine waits for storage at least 5 % of the
 time.
 
+Where stacks were sampled, they show it as well: throughput has stopped growing, and at the highest load more
+than half of the threads or tasks at work, beyond chance, are in a library that logs, called from the
+service's own code. Such a finding stands on one trial and is at most probable. A generator or other programs
+that are the limit rule it out.
+
 **Ruled out by.** More than 4 KiB per request: that is data, not a line. A comparison, where the study has
 one: two curves with the same requests that differ in one factor only, of which one writes lines and the other
 does not. A generator that did not send in time, or other programs on one of the two curves, exclude such a
@@ -45,15 +50,19 @@ from loadlens.diagnose.observe import disk_writes
 from loadlens.diagnose.rules.memory_and_disk import disk_bound
 from loadlens.estimate.comparison import ratio_of_pairs
 from loadlens.estimate.interval import Insufficient, Interval
+from loadlens.measure.curve import Capacity, capacity_of
 from loadlens.measure.thresholds import PAGED_IN
-from loadlens.model.facts import Curve, Facts, Step
-from loadlens.model.finding import Counter, Finding, Grade
+from loadlens.model.facts import Curve, Facts, Logging, Step
+from loadlens.model.finding import Counter, Estimate, Finding, Grade
 from loadlens.present import load_text, numbers
 from loadlens.present.numbers import about
 
 ID = "logging.per-request"
 TITLE = "logging each request costs capacity"
-EXPLAINS: tuple[str, ...] = ("disk.bound", "saturation.plateau", "downstream.serialised", "db.lock")
+EXPLAINS: tuple[str, ...] = (
+    *("disk.bound", "saturation.plateau", "downstream.serialised", "db.lock", "threads.pool-limit"),
+    *("outside.handler-wait", "calls.at-once", "eventloop.waits", "eventloop.blocked", "cpu.one-core"),
+)
 
 LEAST_LINE = 40.0  # bytes of a request
 MOST_LINE = 4096.0
@@ -86,21 +95,34 @@ class Lines:
     line: disk_writes.PerRequest
 
 
-def observe(facts: Facts) -> Sequence[Pair | Lines] | Lacking:
-    """Return the comparison with the largest ratio; where there is none, the lines of all curves."""
+@dataclass(frozen=True, slots=True)
+class LogCall:
+    """A plateau at whose highest level most of what is at work logs."""
+
+    curve: Curve
+    top: Step
+    rate: Estimate
+    calls: Logging
+
+
+def observe(facts: Facts) -> Sequence[Pair | Lines | LogCall] | Lacking:
+    """Return the comparison with the largest ratio; where there is none, code that logs, or all lines."""
+    calls = [call for curve in facts.curves if (call := _call(curve)) is not None]
     lines = [
         Lines(disk_bound.Level(curve, *disk_writes.known(curve)[-1]), line)
         for curve in facts.curves
         if (line := disk_writes.per_request(curve, "appended")) is not None
     ]
-    if not lines:
+    if not lines and not calls:
         return Lacking(f"{disk_writes.why_none(facts)}, or which files grew was not read")
     pairs = [pair for logged in lines for silent in lines if (pair := _pair(logged, silent)) is not None]
-    return [max(pairs, key=lambda pair: pair.ratio.point)] if pairs else lines
+    return [max(pairs, key=lambda pair: pair.ratio.point)] if pairs else calls or lines
 
 
-def claim(facts: Facts, seen: Pair | Lines) -> Claim | Nothing:
+def claim(facts: Facts, seen: Pair | Lines | LogCall) -> Claim | Nothing:
     """Compare the curves of a pair; without one, look for what requests that write lines wait for."""
+    if isinstance(seen, LogCall):
+        return _in_code(facts, seen)
     return _compared(facts, seen) if isinstance(seen, Pair) else _waited_for(seen) or _suspected(seen)
 
 
@@ -168,6 +190,46 @@ def _compared(facts: Facts, pair: Pair) -> Claim | Nothing:
 def _weight(rival: Counter) -> int:
     """Order rivals: found, not known, ruled out."""
     return (False, None, True).index(rival.ruled_out)
+
+
+# --- code that logs ---------------------------------------------------------------------------------------
+
+
+def _call(curve: Curve) -> LogCall | None:
+    capacity = capacity_of(curve)
+    if not isinstance(capacity, Capacity) or capacity.saturation.verdict != "saturated":
+        return None
+    top = capacity.top
+    if top.logging is None or not isinstance(top.throughput, Estimate):
+        return None
+    return LogCall(curve, top, top.throughput, top.logging)
+
+
+def _in_code(facts: Facts, call: LogCall) -> Claim:
+    """Hold the samples against a generator and other programs, which leave nothing else to see."""
+    calls, rate = call.calls, numbers.short(call.rate)
+    who = f"{numbers.about(calls.inside)} of {numbers.about(calls.at_work)} {calls.plural}"
+    signals = [
+        grading.stated(
+            "log.code",
+            True,
+            text=f"{who} at work are in {calls.function}, called at {calls.line} (limit: more than half)",
+            chip=f"in the log at {calls.line}",
+            value=calls.inside / calls.at_work,
+        )
+    ]
+    rivals = [grading.generator_rival(call.top), grading.interference_rival(call.top, facts.cores)]
+
+    def words(_: Grade) -> Words:
+        return Words(
+            statement=f"The log holds requests up at {rate}: {who} are in it at {calls.line}",
+            explanation=f"They are in {calls.function}: they write, or wait until the others have written.",
+            advice="Hand lines to a queue that another thread empties, write them in batches, or log less.",
+            confirm="the same load with the log off: throughput rises",
+            impact=calls.inside / calls.at_work,
+        )
+
+    return on_curve(call.curve, signals, rivals, words, cap=Grade.PROBABLE)
 
 
 # --- without one ------------------------------------------------------------------------------------------
@@ -293,13 +355,16 @@ def _cost(lines: Lines) -> list[grading.Signal]:
     ]
 
 
-def _surest(pairs: Sequence[tuple[Pair | Lines, Finding]]) -> Finding:
+def _surest(pairs: Sequence[tuple[Pair | Lines | LogCall, Finding]]) -> Finding:
     best = max(finding.grade for _, finding in pairs)
     return for_all([pair for pair in pairs if pair[1].grade == best])
 
 
-def _silence(facts: Facts, seen: Sequence[Pair | Lines]) -> str | Lacking:
+def _silence(facts: Facts, seen: Sequence[Pair | Lines | LogCall]) -> str | Lacking:
     """Return why the only pair makes no finding; without one, why the longest lines make none."""
+    if isinstance(seen[0], LogCall):
+        made_of_calls = _in_code(facts, seen[0])
+        return made_of_calls.objection
     if isinstance(seen[0], Pair):
         made = _compared(facts, seen[0])
         return made.reason if isinstance(made, Nothing) else made.objection

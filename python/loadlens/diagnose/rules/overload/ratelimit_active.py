@@ -226,9 +226,8 @@ def _used_up(limit: Limit) -> Words:
     return Words(
         statement=f"Nothing is let in any more: {share} get {TOO_MANY} at {at}, as where a quota is used up",
         explanation=f"Once requests are answered {TOO_MANY}, not one of the level succeeds.",
-        advice="Raise the quota, or spread the requests over its period; who is refused asks again when the next "
-        "one begins.",
-        confirm="the same load with a higher quota: as many more requests succeed before the first is refused",
+        advice="Raise the quota, or spread the requests over its period; who is refused waits for the next.",
+        confirm="the same load with a higher quota: as many more requests succeed before one is refused",
         impact=best.share.point,
     )
 

@@ -8,7 +8,7 @@ import pytest
 
 from loadlens.diagnose import assess as every_rule
 from loadlens.diagnose.rules.memory_and_disk.logging_per_request import assess
-from loadlens.model.facts import Curve
+from loadlens.model.facts import Curve, Logging
 from loadlens.model.finding import Absent, Finding, Grade, NotAssessed
 from tests.unit.diagnose.build import curve, facts, generator, process, step
 from tests.unit.diagnose.storing import writes
@@ -196,3 +196,38 @@ def test_what_was_not_recorded_is_not_assessed() -> None:
     assert isinstance(outside, NotAssessed)
     assert "--pid" in outside.reason
     assert isinstance(older, NotAssessed)
+
+
+def in_the_log(*, rates: tuple[float, ...] = (40.0,) * 4, **more: object) -> Curve:
+    """Users who mostly wait for the log's lock, which lets 40 requests per second through."""
+    loads = zip((1, 2, 8, 32), rates, strict=True)
+    *lower, top = (step(users, rate, users / rate, **more) for users, rate in loads)  # type: ignore[arg-type]
+    calls = Logging(7.3, 8.0, "logging.Logger.info", "app.py:42")
+    return curve(*lower, replace(top, logging=calls), think=0.0)
+
+
+def test_threads_that_are_mostly_in_the_log_show_what_it_costs() -> None:
+    answer = assess(facts(in_the_log()))
+
+    assert isinstance(answer, Finding)
+    assert answer.grade is Grade.PROBABLE  # it stands on one trial
+    assert answer.statement == "The log holds requests up at 40.0 /s: 7.3 of 8 threads are in it at app.py:42"
+    assert answer.impact == pytest.approx(7.3 / 8)
+
+
+def test_it_explains_the_lock_that_the_log_takes() -> None:
+    verdict = every_rule(facts(in_the_log()))
+
+    folded = {finding.rule: finding.explained_by for finding in verdict.findings}
+    assert folded["logging.per-request"] is None
+    assert folded["saturation.plateau"] == "logging.per-request"
+
+
+def test_a_log_is_no_limit_while_throughput_grows() -> None:
+    assert isinstance(assess(facts(in_the_log(rates=(10.0, 20.0, 80.0, 320.0)))), NotAssessed)
+
+
+def test_a_generator_that_came_late_leaves_the_log_undecided() -> None:
+    built = in_the_log(generator=generator(verdict="limit"))
+
+    assert isinstance(assess(facts(built)), Absent)
