@@ -275,7 +275,7 @@ class _Search:
         return self.aim.bounds.budget_s - (self.clock() - self.began)
 
     def _one(self, wanted: Next) -> None:
-        guard = Guard(self.aim.bounds, self._success_s())
+        guard = Guard(self.aim.bounds, self._success_s(), goes_on=wanted.is_beyond)
         began = self.clock()
         done = self._run(self._join(wanted), guard, self.peers if wanted.kind == "look" else None)
         if wanted.kind == "look" and done.result is not None:

@@ -52,9 +52,11 @@ class Guard:
         bounds: Of the search.
         success_s: Mean response time of successes at lower loads, the longest; 0: not known. Failures may
             come sooner than any success can, so a load that has just begun is not judged by them.
+        goes_on: Failures do not end the load: how it fails is of interest, and the load is short.
     """
 
-    def __init__(self, bounds: Bounds, success_s: float = 0.0) -> None:
+    def __init__(self, bounds: Bounds, success_s: float = 0.0, *, goes_on: bool = False) -> None:
+        self._goes_on = goes_on
         self._cap = bounds.rate_cap_per_s
         self._patience_s = max(WINDOW_S, TIMES_KNOWN * success_s)
         self._succeeded_s = 0.0  # when successes were last seen; at first the begin of the load
@@ -70,7 +72,7 @@ class Guard:
         if rate > OVER * self._cap + CHANCE * math.sqrt(self._cap):
             self.tripped = "rate"
             return f"{rate:,.0f} requests were sent a second, at most {self._cap:,.0f} are allowed"
-        words = self._harm(now.elapsed_s, now.streams[0].last)
+        words = None if self._goes_on else self._harm(now.elapsed_s, now.streams[0].last)
         if words is not None:
             self.tripped = "harm"
         return words

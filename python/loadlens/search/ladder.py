@@ -6,7 +6,8 @@ as throughput grows in proportion to the users and the findings are settled, eve
 is measured after all if the level above it falls behind. Where a level does clearly less than the best, the
 best is measured again at once: less from the same load is a fall with time. At the end of the climb threads
 are sampled at its highest level, and where the answer is certain then (see `provisional.py`), one more level
-follows, at 3.6 times the knee or beyond: a service may collapse there, or answer otherwise. Else the
+follows, at 3.6 times the knee or beyond, and at 64 users where they wait for 1 s at most: a service may
+collapse there, or answer otherwise, and its failures do not end that trial. Else the
 remaining time narrows it: two more trials at the highest level (an interval needs three), then two more at
 the knee. One light load with frequent probes follows, and with what is left that further level. Its threads
 are sampled, too. A fall is repeated; failures there leave the capacity as it is. The light load's time is
@@ -72,6 +73,8 @@ WARMUP_RESPONSES: Final = 2.0
 FIRST_OVERHEAD_S: Final = 2.5  # per trial until measured: monitors, drain, seal
 TRIALS: Final = 3  # fewest that give an interval
 BEYOND: Final = 2 * load.BEYOND_KNEE  # times the knee: what is only full at half of that may collapse here
+WIDE: Final = 64  # users: a service that is full with a few may collapse only with many
+WIDE_S: Final = 1.0  # that they wait at most: then the trial is short
 LEAST_TOP: Final = 8  # users: cheap, and behaviour just past saturation separates causes
 RATE_CAP_MARGIN: Final = 4.0  # users pause unless one user stays below the rate cap by this factor
 FAR: Final = 4  # times the users of the last level, where no level between would show anything
@@ -132,6 +135,7 @@ class Next:
     warmup_s: float
     measured_s: float
     pause_s: float = 0.0  # of each user between two requests
+    is_beyond: bool = False  # on the plateau already: how it fails there is of interest
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,9 +256,13 @@ def _after_levels(
         return higher
     if samples_stacks:
         return stacks_levels(seen, bounds, with_one_user=False)[0]
-    is_short = bound is None and end.because == "saturated" and _may_collapse_beyond(capacity)
+    beyond = None
+    if bound is None and end.because == "saturated" and _may_collapse_beyond(capacity, levels, seen):
+        most = WIDE if _expected_response_s(WIDE, seen) <= WIDE_S else 0
+        many = min(max(users, most), bounds.most_users)
+        wide = Next("climb", many, *_lengths(many, seen, bounds), pause, is_beyond=True)
+        beyond = _affordable(wide, seen, left_s)
     if is_certain and end.because == "saturated":
-        beyond = _affordable(higher, seen, left_s) if is_short else None
         return beyond or replace(end, words=f"{end.words}; the last trials did not change the answer")
     # Beyond, repeats are for a level that does less: others would narrow nothing.
     is_worth_it = not is_done or _has_fallen(levels)
@@ -264,9 +272,7 @@ def _after_levels(
             return again
     if kept_s:
         return dense
-    if is_short and _affordable(higher, seen, left_s):
-        return higher
-    return end
+    return beyond or end
 
 
 def _is_early(end: Stop | None, levels: Sequence[Level], seen: Sequence[Outcome], pause: float) -> bool:
@@ -276,11 +282,14 @@ def _is_early(end: Stop | None, levels: Sequence[Level], seen: Sequence[Outcome]
     return levels[-1].users < LEAST_TOP or _has_just_fallen(levels) or _refuses_at_last(seen, levels, pause)
 
 
-def _may_collapse_beyond(capacity: load.Saturation | Insufficient) -> bool:
+def _may_collapse_beyond(
+    capacity: load.Saturation | Insufficient, levels: Sequence[Level], seen: Sequence[Outcome]
+) -> bool:
     """True if the highest level is on the plateau, and below the load at which a service may collapse."""
     if not isinstance(capacity, load.Saturation) or capacity.verdict != "saturated":
         return False
-    return capacity.beyond_knee is not None and capacity.beyond_knee < BEYOND
+    is_narrow = levels[-1].users < WIDE and _expected_response_s(WIDE, seen) <= WIDE_S
+    return capacity.beyond_knee is not None and (capacity.beyond_knee < BEYOND or is_narrow)
 
 
 def _unrefused_level(seen: Sequence[Outcome], pause: float) -> Level | None:

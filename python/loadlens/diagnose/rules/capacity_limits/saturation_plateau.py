@@ -170,7 +170,7 @@ def _slope(curve: Curve, capacity: Capacity) -> grading.Signal:
     begin = capacity.saturation.plateau_from
     if capacity.saturation.knee is not None:
         begin = min(begin, capacity.saturation.knee)
-    beyond = [s for s in curve.steps if s.load >= begin]
+    beyond = [s for s in curve.steps if begin <= s.load <= capacity.top.load]
     pairs = [
         (s.load, s.response.mean.point, sum(s.throughput_trials) / len(s.throughput_trials))
         for s in beyond

@@ -41,7 +41,7 @@ from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, finding_of, on_curve
 from loadlens.diagnose.observe.curve_signals import gain_signal
 from loadlens.estimate.saturation import GAIN_PER_DOUBLING
-from loadlens.measure.curve import Capacity, capacity_of, completed
+from loadlens.measure.curve import Capacity, capacity_of, completed, succeeded
 from loadlens.measure.thresholds import SATURATED
 from loadlens.model.facts import Curve, Facts, GeneratorWatch, Step
 from loadlens.model.finding import Counter, Estimate, Finding, Grade
@@ -78,10 +78,14 @@ def suspicions(curve: Curve, step: Step) -> list[Suspicion]:
 
 
 def observe(facts: Facts) -> Sequence[Suspicion] | Lacking:
-    """Return the highest load of every curve, once for each way."""
-    tops = [(curve, curve.steps[-1]) for curve in facts.curves if curve.steps]
+    """Return the highest load of every curve at which any request succeeds, once for each way."""
+    tops = [(curve, _highest(curve.steps)) for curve in facts.curves if curve.steps]
     observed = [s for curve, top in tops if top.generator.busy is not None for s in suspicions(curve, top)]
     return observed or Lacking("the generator's health was not recorded")
+
+
+def _highest(steps: Sequence[Step]) -> Step:
+    return next((step for step in reversed(steps) if succeeded(step) > 0), steps[-1])
 
 
 def claim(_: Facts, suspicion: Suspicion) -> Claim | Nothing:

@@ -1,0 +1,3 @@
+module bakerytrays
+
+go 1.22

@@ -1,0 +1,3 @@
+module charter-seals
+
+go 1.24

@@ -1,0 +1,3 @@
+module frostbulletins
+
+go 1.22
