@@ -515,6 +515,8 @@ def _skipped_users(levels: Sequence[Level]) -> int | None:
     """Return the level that was left out below the highest, if throughput has fallen behind there."""
     if len(levels) < 2 or levels[-1].users != FAR * levels[-2].users:
         return None
+    if len(levels) > 2 and not _grows(levels[-3], levels[-2], BENDS):
+        return None  # the level below is on the plateau already
     return None if _grows(levels[-2], levels[-1], BEHIND) else 2 * levels[-2].users
 
 

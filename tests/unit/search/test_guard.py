@@ -55,6 +55,13 @@ def test_a_burst_of_users_who_all_begin_at_once_is_no_rate() -> None:
     assert reasons == [None] * 39
 
 
+def test_a_load_whose_failures_are_of_interest_ends_by_the_cap_alone() -> None:
+    guard = Guard(BOUNDS, goes_on=True)
+
+    assert [guard(progress(t / 10, 9 * t, rps=0.0, failed=90)) for t in range(1, 60)] == [None] * 59
+    assert guard(progress(6.0, 1000)) is not None
+
+
 def test_half_of_a_second_that_comes_to_nothing_ends_it() -> None:
     guard = Guard(BOUNDS)
 

@@ -65,13 +65,15 @@ def levels(outcome: Searched) -> list[int]:
     ],
     ids=["M/M/1", "M/M/1 far away", "M/M/4", "pool of 8", "pool of 50"],
 )
-def test_it_doubles_until_well_beyond_the_knee_and_no_further(
+def test_it_doubles_until_well_beyond_the_knee_and_then_only_looks_at_64_users(
     service: object, capacity: float, knee: float
 ) -> None:
     outcome = search(service, BOUNDS)  # type: ignore[arg-type]
 
     estimate, climbed = saturation(outcome), levels(outcome)
     assert outcome.stop.because == "saturated"
+    if climbed[-2] < 32 and 64 / capacity <= 1:  # R = N / X: who waits longer makes the look too long
+        assert climbed.pop() == 64
     assert climbed == [2**i for i in range(len(climbed))]
     assert climbed[-1] >= 1.8 * knee * 0.97  # by Little's knee, whose X is within 3 % of the formula's
     assert climbed[-2] < max(8, 4 * knee), "one level less would have done as well"
@@ -148,7 +150,7 @@ def test_from_the_plateau_on_a_clear_climb_leaves_out_nothing(service: Service) 
     assert estimate.capacity == pytest.approx(saturation(every).capacity, rel=0.02)
     assert estimate.knee == pytest.approx(saturation(every).knee, rel=0.02)
     climbed = sorted(levels(clear))
-    beyond = [users for users in climbed if users >= estimate.plateau_from]
+    beyond = [users for users in climbed if estimate.plateau_from <= users < 64]
     assert beyond == [beyond[0] * 2**n for n in range(len(beyond))]
 
 
@@ -493,8 +495,9 @@ def test_a_generator_at_its_limit_ends_the_climb() -> None:
 def test_what_time_is_left_goes_to_repeats_of_the_decisive_levels_and_one_dense_look() -> None:
     outcome = search(one_server(0.010, 0.002), Bounds(200.0, 20_000.0, 1024))
 
-    top = levels(outcome)[-1]
+    *_, top, wide = levels(outcome)
     assert outcome.users.count(top) == 3
+    assert outcome.users.count(wide) == 1
     assert [trial.kind for trial in outcome.seen].count("dense") == 1
     knee = [users for users in set(outcome.users) - {top} if outcome.users.count(users) == 3]
     assert len(knee) == 1
@@ -534,12 +537,12 @@ def test_threads_are_sampled_when_the_climb_ends_and_before_anything_is_repeated
     assert kinds[first + 1] == "climb", "a repeat"
 
 
-def test_what_is_left_of_the_budget_goes_to_four_times_the_knee() -> None:
+def test_what_is_left_of_the_budget_goes_to_a_level_far_beyond_the_knee() -> None:
     # The knee is at 8 users, so that 16 show the plateau.
     outcome = search(pool(8, 0.05), replace(BOUNDS, budget_s=200.0))
 
     kinds = [trial.kind for trial in outcome.seen]
-    assert levels(outcome) == [1, 2, 4, 8, 16, 32]
+    assert levels(outcome) == [1, 2, 4, 8, 16, 64]
     assert kinds[-2:] == ["dense", "climb"]
     assert outcome.stop.because == "saturated"
 
@@ -583,8 +586,8 @@ def test_a_service_that_does_less_well_beyond_its_knee_is_seen_twice() -> None:
 
     outcome = search(collapsing, replace(BOUNDS, budget_s=400.0))
 
-    assert levels(outcome)[-2:] == [32, 64]
-    assert outcome.users.count(64) == 3
+    assert levels(outcome)[-2:] == [64, 128]
+    assert outcome.users.count(128) == 3
     assert saturation(outcome).verdict == "retrograde"
 
 
