@@ -5,12 +5,13 @@ D being the CPU time of one request; everything beyond waits for a core, and mor
 nothing. What the service calls on this machine is part of it: a program that uses half of the cores or more
 is named, and of a PostgreSQL server the command that most of its processes execute.
 
-**Needs.** Throughput has reached a plateau. At the highest load, or the highest on the plateau that other
-programs left alone, the service uses at least 85 % of the cores that it may use: its CPU set, its quota, else
-the machine. The CPU time of one request, from all levels together, times the plateau accounts for the cores
-that were there, within what 85 % leaves, or an end of its interval does. Where more threads work than there
-are cores, they wait for one, or 93 % of the cores are used: a runtime may start no more threads than there
-are cores, and its requests wait within it.
+**Needs.** Throughput has reached a plateau; or with half of the users or fewer 93 % of the cores were used
+already, so that what more users still bring comes from cheaper requests. At the highest load, or the highest
+on the plateau that other programs left alone, the service uses at least 85 % of the cores that it may use:
+its CPU set, its quota, else the machine. The CPU time of one request, from all levels together, times the
+plateau accounts for the cores that were there, within what 85 % leaves, or an end of its interval does. Where
+more threads work than there are cores, they wait for one, or 93 % of the cores are used: a runtime may start
+no more threads than there are cores, and its requests wait within it.
 
 **Ruled out by.** Processes that wait for storage or a lock: they use no CPU. Answers most of which are
 refusals. Blocked event loops, one for each core, none of which waits for a core: then the loops are full, and
@@ -69,7 +70,7 @@ from loadlens.present.numbers import percent, with_unit
 
 ID = "cpu.saturated"
 TITLE = "the service has no processor time left"
-EXPLAINS: tuple[str, ...] = ("saturation.plateau", "eventloop.blocked")
+EXPLAINS: tuple[str, ...] = ("saturation.plateau", "eventloop.blocked", "load.underdriven")
 
 NO_CORE_LEFT = 0.93  # of the cores: more is no other limit by chance
 WAITING_EACH = 0.25  # threads for each core that wait for one
@@ -178,7 +179,7 @@ def claim(facts: Facts, seen: UsedCores) -> Claim:
     behind = _behind(seen)
     most = "" if behind is None else f", {behind.program} {behind.cores:.2f} of them"
     signals = [
-        plateau_signal(seen.capacity.saturation),
+        _plateau(seen),
         grading.at_least(
             "cpu.used",
             replace(used, point=seen.share, low=low, high=high),
@@ -226,6 +227,21 @@ def claim(facts: Facts, seen: UsedCores) -> Claim:
 
     explained_by = eventloop_blocked.ID if seen.loops and not seen.is_crowded else None
     return on_curve(curve, signals, rivals, words, explained_by=explained_by)
+
+
+def _plateau(seen: UsedCores) -> grading.Signal:
+    """Require that throughput has reached its limit, or that the cores had with half of the users."""
+    usual = plateau_signal(seen.capacity.saturation)
+    half = [step for step in seen.curve.steps if step.load <= seen.step.load / 2]
+    used = cores_used(half[-1]) if half else Insufficient("no level with half of the users")
+    if usual.evidence.passed or isinstance(used, Insufficient):
+        return usual
+    before = used.point / cores_of(seen.curve, half[-1])
+    if min(before, seen.share) < NO_CORE_LEFT:
+        return usual
+    at = f"at {half[-1].load:g} users already"
+    text = f"{usual.evidence.text}, and {percent(before)} of the cores were used {at}"
+    return grading.stated("plateau", True, text=text, chip=f"full {at}")
 
 
 def _advice(seen: UsedCores, behind: Behind | None) -> str:

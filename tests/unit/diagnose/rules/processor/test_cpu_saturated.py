@@ -276,6 +276,23 @@ def test_a_load_that_never_filled_it_is_silent() -> None:
     assert "last doubling" in answer.reason
 
 
+@pytest.mark.parametrize(("before", "is_full"), [(1.90, True), (1.80, False)])
+def test_cores_that_were_full_with_half_of_the_users_are_the_limit_though_it_still_grows(
+    before: float, is_full: bool
+) -> None:
+    """Requests become cheaper with more users: 12 % more for each doubling, from the same cores."""
+    shown = ((1, 50.0, 1.0), (16, 103.0, before), (32, 115.0, before), (64, 129.0, 1.96))
+    steps = [
+        step(users, rate, users / rate, processes=(process(used, waiting=users / 4, hot=users),))
+        for users, rate, used in shown
+    ]
+    answer = ask(curve(*steps, work=estimate(0.0152), think=0.0, cores_allotted=2.0), cores=2)
+
+    assert isinstance(answer, Finding) == is_full, answer
+    if isinstance(answer, Finding):
+        assert answer.grade >= Grade.PROBABLE
+
+
 def test_answers_most_of_which_are_refusals_are_not_its_work() -> None:
     refused = Estimate("f", "share", 0.7, 0.68, 0.72, 3, 5000, "built")
 
