@@ -1,12 +1,13 @@
 """The lines of the service's own code where its threads are at the highest level, as evidence for a limit.
 
-A thread is *at work* if its innermost own code is not where threads also are without load: that leaves
-out pools that wait for work, event loops that wait for events, and timers of the service. Where a fifth of
-the threads at work or more wait for the same lock, pool or semaphore, two places are shown: where they wait,
-and where most of the others are, who may have it. Else the place is shown that holds most of the threads at
-work; where none does, that of each process which has one, or of each pool of threads, else that with most of
-the samples on a CPU. If the limit is CPU time, the place is shown that holds most of the samples on a CPU. A
-place is a line; code that computes is one place per function, because it moves from line to line.
+A thread is *at work* if its innermost own code is not where threads also are without load: that leaves out
+pools that wait for work, event loops that wait for events, and timers of the service. Where a fifth of the
+threads at work or more wait for the same lock, pool or semaphore, two places are shown: where they wait, and
+where most of the others are, who may have it. Else the place is shown that holds most of the threads at work;
+where none does, that of each process which has one, or of each pool of threads, else that with most of the
+samples on a CPU. If the limit is CPU time, the place is shown that holds most of the samples on a CPU. Where
+no place does, it is the innermost line whose call most of them are in. A place is a line; code that computes
+is one place per function, because it moves from line to line.
 
 Nothing is named on fewer than `FEWEST` samples or `FEWEST_MOMENTS` moments, if no more than half of the
 samples are there beyond chance, or if threads at work come and go: then the limit is not where they are.
@@ -16,6 +17,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from statistics import fmean
 from typing import Final, Literal
 
 from loadlens.diagnose import HEALTHY, PAGES, limit_settings, root_of
@@ -128,10 +131,26 @@ def _majority(samples: Sequence[At], of_samples: int) -> Sequence[At]:
     by_place = Counter(at.place for at in samples)
     if not by_place:
         return ()
-    place, count = by_place.most_common(1)[0]
-    there = [at for at in samples if at.place == place]
-    is_enough = count >= FEWEST and len({at.sample.time_s for at in there}) >= FEWEST_MOMENTS
-    return there if is_enough and binomial_at_least(count, of_samples, MOST) <= CHANCE else ()
+    place, _ = by_place.most_common(1)[0]
+    return _enough([at for at in samples if at.place == place], of_samples)
+
+
+def _enough(there: Sequence[At], of_samples: int) -> Sequence[At]:
+    """Return samples if they are more than half of all beyond chance, at enough moments; else none."""
+    is_enough = len(there) >= FEWEST and len({at.sample.time_s for at in there}) >= FEWEST_MOMENTS
+    return there if is_enough and binomial_at_least(len(there), of_samples, MOST) <= CHANCE else ()
+
+
+def _deepest(samples: Sequence[At], of_samples: int) -> Sequence[At]:
+    """Return the samples within the innermost call that most of all are in, as samples at its line."""
+    calls: dict[tuple[str, str, int], dict[int, At]] = {}
+    for number, at in enumerate(samples):
+        for depth, frame in enumerate(at.sample.stack[: at.depth]):
+            if frame.is_own and frame.function != MAIN:
+                within = calls.setdefault((frame.file, frame.function, frame.line), {})
+                within.setdefault(number, replace(at, depth=depth))
+    holding = [there for call in calls.values() if (there := _enough([*call.values()], of_samples))]
+    return max(holding, key=lambda there: fmean(at.depth for at in there), default=())
 
 
 def _first(samples: Sequence[At], fewest: int) -> Sequence[At]:
@@ -177,7 +196,10 @@ class _Level:
         there = _majority(self._work, len(self._work)) if self._is_full() else ()
         if not there:
             yield from (
-                self._of_groups(by_pool=False) or self._of_groups(by_pool=True) or self._of_processors(RUNS)
+                self._of_groups(by_pool=False)
+                or self._of_groups(by_pool=True)
+                or self._of_processors(RUNS)
+                or self._of_calls()
             )
             return
         yield self._place("works", there, len(self._work))
@@ -200,16 +222,22 @@ class _Level:
             groups.setdefault((at.sample.pid, name), []).append(at)
         places = {}
         for own in groups.values():
-            if there := _majority(own, len(own)):
+            if there := _majority(own, len(own)) or _deepest(own, len(own)):
                 places[there[0].place] = self._place("works", there, len(own))
         return sorted(places.values(), key=lambda place: -place.samples)[:MOST_PLACES]
 
     def _of_processors(self, least: float = 0.0) -> list[CodePlace]:
         """Return the place with most of the samples on a CPU, if so many threads run at a moment."""
         on_cpu = [s for s in self._loaded if s.is_running]
-        there = _majority([at for at in self._work if at.sample.is_running], len(on_cpu))
+        running = [at for at in self._work if at.sample.is_running]
+        there = _majority(running, len(on_cpu)) or _deepest(running, len(on_cpu))
         runs = sum(1 / self._moments[s.pid] for s in on_cpu if s.pid in self._moments)
         return [self._place("computes", there, len(on_cpu))] if there and runs >= least else []
+
+    def _of_calls(self) -> list[CodePlace]:
+        """Return the line that leads to most of what the threads do, if it is done in several places."""
+        there = _deepest(self._work, len(self._work)) if self._is_full() else ()
+        return [self._place("works", there, len(self._work))] if there else []
 
     def _of_line(self, line: thread_places.Line) -> Iterator[CodePlace]:
         """Yield where most of those wait that wait for the same, and where most are that may have it."""

@@ -216,6 +216,30 @@ def test_threads_that_take_turns_in_an_interpreter_are_at_one_place() -> None:
     assert at_work.text.startswith("8 of 8 threads at work wait for their turn in the interpreter at total()")
 
 
+@pytest.mark.parametrize(("wait", "rule"), [("socket", "waiting.none"), ("", "processor.none")])
+def test_where_a_call_is_done_in_several_places_the_line_of_the_call_is_named(wait: Wait, rule: str) -> None:
+    """Three calls, none of which holds half, below one line of the handler; a fourth stands beside it."""
+    places = [
+        working(own("handle", 20), own("deliver", 60), own(name, line), GET, wait=wait)
+        for name, line in (("connect", 41), ("greet", 47), ("send", 53))
+    ]
+    other = working(own("handle", 25), own("store", 80), GET, wait=wait)
+    stacks = sampled(lambda moment, thread: [*places, *places, other, other][(moment + thread) % 8], 1)
+
+    (place,) = evidence(stacks, rule).places
+
+    assert (place.function, place.line, place.samples, place.of_samples) == ("deliver", 60, 30, 40)
+
+
+def test_a_line_whose_call_holds_half_and_no_more_is_not_named() -> None:
+    calls = [
+        working(own("handle", 20 + n % 2), own(f"call_{n}", 40 + n), GET, wait="socket") for n in range(8)
+    ]
+    stacks = sampled(lambda moment, thread: calls[moment % 8], 1)
+
+    assert evidence(stacks).places == ()
+
+
 def test_cpu_time_outside_own_code_counts_against_a_place() -> None:
     json = Frame("loads", "json", "/lib/json.py", 346)
     here, elsewhere = working(own("total", 12)), working(json)
