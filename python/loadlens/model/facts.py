@@ -355,7 +355,7 @@ class CallsWatch:
 
     to: str  # name and port
     under_way: Gauge  # at a time
-    per_request: float  # segments with data for each request that ended: one for a short call
+    per_request: float  # segments with data for each request of the load that ended: one for a short call
     connections: float | None  # the most that were in use between two looks; none: not read
     held_back: Figure | None = None  # connections on which a small piece waits to be sent; none: not read
 

@@ -206,7 +206,7 @@ def calls_of(case: CaseMeasures) -> tuple[CallsWatch, ...]:
             _held_back(case, [calls.held_back for _, calls in own]),
         )
         for name, own in by_name.items()
-        if (answered := sum(_answered_per_s(trial) for trial, _ in own))
+        if (answered := sum(_of_load_per_s(trial) for trial, _ in own)) > 0
     ]
     return tuple(sorted(watches, key=lambda watch: -figures.point(watch.under_way.mean)))
 
@@ -222,7 +222,7 @@ def split_of_calls(case: CaseMeasures, calls: Sequence[CallsWatch]) -> tuple[Lab
     The time of each is what is under way over how many there are, by Little's law.
     """
     seconds = sum(trial.grid.seconds for trial in case.usable if trial.grid is not None)
-    answered = sum(_answered_per_s(trial) for trial in case.usable) / (len(case.usable) or 1)
+    answered = sum(_of_load_per_s(trial) for trial in case.usable) / (len(case.usable) or 1)
     parts = []
     for each in calls:
         rate, trials = each.per_request * answered, len(case.usable)
@@ -236,9 +236,16 @@ def split_of_calls(case: CaseMeasures, calls: Sequence[CallsWatch]) -> tuple[Lab
 
 
 def _answered_per_s(trial: TrialMeasures) -> float:
+    """Return all requests that ended, per second."""
     if trial.grid is None:
         return 0.0
     return sum(float((stream.ok + stream.not_ok).sum()) for stream in trial.streams) / trial.grid.seconds
+
+
+def _of_load_per_s(trial: TrialMeasures) -> float:
+    """Return the requests of the load that ended, per second: probes call hardly anything."""
+    probes = sum(float((stream.ok + stream.not_ok).sum()) for stream in trial.probes)
+    return _answered_per_s(trial) - (probes / trial.grid.seconds if trial.grid is not None else 0.0)
 
 
 def received_of(case: CaseMeasures) -> ReceivedWatch | None:

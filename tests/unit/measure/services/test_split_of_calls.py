@@ -33,7 +33,12 @@ def test_calls_are_parts_by_their_port_with_the_time_of_each() -> None:
     (built,) = whole_run.facts(made).curves
 
     (split,) = built.steps[0].splits
+    load_per_s = built.steps[0].throughput
+    assert isinstance(load_per_s, Estimate)
+    assert built.steps[0].probes
 
+    made_by = {calls.to: calls.per_request for calls in built.steps[0].calls}
+    assert made_by == {to: pytest.approx(each / load_per_s.point, rel=0.02) for to, each in EACH_S.items()}
     assert split.is_of_calls
     for part in split.parts:
         assert isinstance(part.rate, Estimate)
