@@ -18,7 +18,13 @@ from loadlens.measure.requests.ended_levels import ended_levels, lost
 from loadlens.measure.requests.served_at_once import failed_at_once
 from loadlens.measure.requests.slow_bursts import slow_bursts
 from loadlens.measure.services import event_loops
-from loadlens.measure.services.thread_places import crowd_of, locked_of, logging_of, places_of
+from loadlens.measure.services.thread_places import (
+    crowd_of,
+    handshakes_of,
+    locked_of,
+    logging_of,
+    places_of,
+)
 from loadlens.measure.source import RunSource, TrialSource, environment_of, streams_of, study_of
 from loadlens.measure.trial import TrialMeasures, measure
 from loadlens.model.facts import Curve, Facts
@@ -144,7 +150,14 @@ def _with_thread_places(curve: Curve, sampled: Sequence[StackSamples]) -> Curve:
     light = sampled[0] if sampled[0].load == 1 and len(sampled) > 1 else None
     places = (*top.places, *places_of(sampled[-1], light))
     loops, crowd = event_loops.loops_of(sampled[-1]), crowd_of(sampled[-1])
-    top = replace(top, places=places, loops=loops, crowd=crowd, logging=logging_of(sampled[-1]))
+    top = replace(
+        top,
+        places=places,
+        loops=loops,
+        crowd=crowd,
+        handshakes=handshakes_of(sampled[-1]),
+        logging=logging_of(sampled[-1]),
+    )
     return replace(curve, steps=(*curve.steps[:-1], top))
 
 

@@ -404,6 +404,14 @@ class Logging:
 
 
 @dataclass(frozen=True, slots=True)
+class Handshakes:
+    """Computing for the begin of TLS connections, by samples of the threads of a service."""
+
+    share: float  # of the samples on a CPU
+    function: str  # of the library
+
+
+@dataclass(frozen=True, slots=True)
 class Locked:
     """Threads of the service that wait for a lock in its own code while nothing is asked of it."""
 
@@ -549,6 +557,7 @@ class Step(Speaking):
     loops: tuple[LoopWatch, ...] = ()  # of each process that has some at work; seen in one further trial
     calls: tuple[CallsWatch, ...] = ()  # to other programs, most under way first; empty: none, or not seen
     crowd: Crowd | None = None  # likewise: where most threads at work wait; none: nowhere, or not sampled
+    handshakes: Handshakes | None = None  # likewise; none: less than a third of the computing
     logging: Logging | None = None  # likewise: most threads at work log; none: they do not, or not sampled
 
     def longest_class(self) -> RequestClass | None:

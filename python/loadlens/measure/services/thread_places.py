@@ -21,7 +21,7 @@ import numpy as np
 from loadlens.estimate.distributions import binomial_at_least, chi2_tail
 from loadlens.measure import figures
 from loadlens.measure.thresholds import LOOP_HELD, ONE_HOLDER, SAMPLED_HOLDER
-from loadlens.model.facts import ConcurrencyLimit, Crowd, Gauge, Locked, Logging
+from loadlens.model.facts import ConcurrencyLimit, Crowd, Gauge, Handshakes, Locked, Logging
 from loadlens.model.finding import Estimate
 from loadlens.model.stacks import MAIN, Frame, Stack, StackSamples, ThreadSample, Wait, plural_of
 
@@ -34,6 +34,7 @@ AT_FRONT: Final = (
 COME_AND_GO: Final = 2  # threads seen in all over those at a moment: beyond it, requests bring their own
 CHANCE: Final = 0.025  # that threads which do not wait for each other are past a wait as evenly
 MOST: Final = 0.5  # of the threads at work, from which they are a crowd
+HANDSHAKING: Final = 1 / 3  # of the computing, from which it is worth a finding
 SEVERAL: Final = 2.0  # threads at once
 FILLED: Final = 0.9  # of the samples of some threads, from which these are always at work
 MOST_USERS: Final = 0.8  # of the users, from which requests wait there
@@ -136,6 +137,7 @@ _LOGS: Final = re.compile(
     r"|org\.apache\.logging|org\.jboss\.log\w+|log|log/slog|go\.uber\.org/zap|github\.com/rs/zerolog"
     r"|github\.com/sirupsen/logrus|Logger|logger\w*)([./$].*)?"
 )
+_HANDSHAKE: Final = re.compile(r"(ssl|tls).*handshake", re.IGNORECASE)  # in a function's full name
 _LOGS_OF_NODE: Final = re.compile(
     r"node:internal/console/|/node_modules/(winston|pino|bunyan|log4js|loglevel|sonic-boom)/"
 )
@@ -399,6 +401,22 @@ def logging_of(stacks: StackSamples) -> Logging | None:
     )
     plural = plural_of([at.sample for at, _ in inside])
     return Logging(mean, at_work, function, f"{PurePosixPath(file).name}:{line}", plural)
+
+
+def handshakes_of(stacks: StackSamples) -> Handshakes | None:
+    """Return the functions that begin TLS connections; none: less than a third of the computing is theirs."""
+    loaded = (s for s in stacks.samples if stacks.begin_s <= s.time_s <= stacks.end_s)
+    on_cpu = [s for s in loaded if s.is_running]
+    inside = [
+        (s.time_s, frame.name)
+        for s in on_cpu
+        if (frame := next((f for f in reversed(s.stack) if _HANDSHAKE.search(f.name)), None)) is not None
+    ]
+    if len({time_s for time_s, _ in inside}) < FEWEST_MOMENTS:
+        return None
+    if binomial_at_least(len(inside), len(on_cpu), HANDSHAKING) > CHANCE:
+        return None
+    return Handshakes(len(inside) / len(on_cpu), Counter(name for _, name in inside).most_common(1)[0][0])
 
 
 def _log_call(stack: Stack) -> tuple[str, int, str] | None:

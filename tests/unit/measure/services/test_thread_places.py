@@ -17,7 +17,13 @@ import pytest
 from loadlens.diagnose import assess
 from loadlens.diagnose.code_places import code_evidence
 from loadlens.diagnose.observe import limits
-from loadlens.measure.services.thread_places import crowd_of, locked_of, logging_of, places_of
+from loadlens.measure.services.thread_places import (
+    crowd_of,
+    handshakes_of,
+    locked_of,
+    logging_of,
+    places_of,
+)
 from loadlens.model.facts import ConcurrencyLimit, Facts
 from loadlens.model.finding import Finding, Grade
 from loadlens.model.stacks import TASKS_FROM, Frame, StackSamples, ThreadSample, Wait
@@ -447,6 +453,34 @@ def test_threads_that_log_for_most_of_the_time_are_seen_with_the_line(
         assert seen.at_work == pytest.approx(16)
         assert seen.line.endswith(":5")
         assert seen.function.endswith("info")
+
+
+@pytest.mark.parametrize(
+    ("module", "function", "begins"),
+    [
+        ("ssl", "SSLSocket.do_handshake", True),
+        ("asyncio.sslproto", "SSLProtocol._do_handshake", True),
+        ("crypto/tls", "(*Conn).HandshakeContext", True),
+        ("sun.security.ssl.SSLSocketImpl", "startHandshake", True),
+        ("websockets.server", "ServerProtocol.handshake", False),
+        ("ssl", "SSLSocket.read", False),
+    ],
+)
+@pytest.mark.parametrize("of_16", [8, 4])
+def test_begins_of_tls_connections_that_compute_are_seen_with_their_share(
+    module: str, function: str, begins: bool, of_16: int
+) -> None:
+    """Half of the threads on a CPU are enough, and a quarter are not; no own code is needed."""
+    begin: State = "", (Frame(function, module, "/lib/ssl.py", 7),)
+    works: State = "", (HANDLER,)
+
+    stacks = at_moments(*[[*[begin] * of_16, *[works] * (16 - of_16)]] * MOMENTS)
+    seen = handshakes_of(replace(stacks, samples=tuple(replace(s, is_running=True) for s in stacks.samples)))
+
+    assert (seen is not None) == (begins and of_16 == 8)
+    if seen is not None:
+        assert seen.share == pytest.approx(0.5)
+        assert seen.function == f"{module}.{function}"
 
 
 def test_a_thread_that_only_writes_what_others_log_does_not_count() -> None:

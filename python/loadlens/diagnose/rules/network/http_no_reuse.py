@@ -5,7 +5,10 @@ request pays for connecting, and a client's address has only so many ports: a po
 connection has ended.
 
 **Needs.** Fewer than 1.5 requests per connection over at least 10 connections of a client that keeps them,
-four of five of which the service closed.
+four of five of which the service closed. Or each request makes the machine open 0.9 further connections or
+more, at all levels, as the kernel counts them; throughput has stopped growing; and more than a third of the
+samples of threads on a CPU at the highest load, beyond chance, are in functions that begin TLS connections.
+Such a finding explains full cores, and stands on one trial.
 
 **Ruled out by.** A client that is set to close; errors, after which services close (most requests
 failing); closings by the client; dropped connections, where asking for them again takes half of the time to
@@ -28,15 +31,15 @@ from dataclasses import dataclass
 
 from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, on_curve
-from loadlens.diagnose.observe import connection_lives
-from loadlens.measure.curve import failed_share, waited_to_ask
-from loadlens.model.facts import ConnectionWatch, Curve, Facts, Step
+from loadlens.diagnose.observe import connection_lives, opened_connections
+from loadlens.measure.curve import Capacity, capacity_of, failed_share, waited_to_ask
+from loadlens.model.facts import ConnectionWatch, Curve, Facts, Handshakes, Step
 from loadlens.model.finding import Counter, Estimate, Finding, Grade
 from loadlens.present import numbers
 
 ID = "http.no-reuse"
 TITLE = "every request needs a new connection"
-EXPLAINS: tuple[str, ...] = ()
+EXPLAINS: tuple[str, ...] = ("cpu.saturated", "cpu.one-core", "saturation.plateau")
 
 MOST_REQUESTS = 1.5  # per connection
 CLOSED_BY_SERVER = 0.80
@@ -74,8 +77,34 @@ class ShortConnections:
         return min(1.0, connect.point / mean.point)
 
 
-def observe(facts: Facts) -> Sequence[ShortConnections] | Lacking | Nothing:
-    """Return the levels with enough connections of a client that keeps them."""
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A plateau on which each request makes the service open connections, and beginning these is its work."""
+
+    curve: Curve
+    step: Step  # of the highest load
+    rate: Estimate
+    each: float  # connections for each request
+    handshakes: Handshakes
+
+
+def observe(facts: Facts) -> Sequence[ShortConnections | Opened] | Lacking | Nothing:
+    """Return what requests open within the service; else levels of a client that keeps connections."""
+    opened = [each for curve in facts.curves if (each := _opened(curve)) is not None]
+    return opened or _levels(facts)
+
+
+def _opened(curve: Curve) -> Opened | None:
+    capacity, each = capacity_of(curve), opened_connections.per_request(curve)
+    if not isinstance(capacity, Capacity) or capacity.saturation.verdict == "underdriven" or each is None:
+        return None
+    top = capacity.top
+    if top.handshakes is None or not isinstance(top.throughput, Estimate):
+        return None
+    return Opened(curve, top, top.throughput, each, top.handshakes)
+
+
+def _levels(facts: Facts) -> Sequence[ShortConnections] | Lacking | Nothing:
     levels = connection_lives.levels(facts, needs="counts of connections")
     if isinstance(levels, str):
         return Lacking(levels)
@@ -89,8 +118,49 @@ def observe(facts: Facts) -> Sequence[ShortConnections] | Lacking | Nothing:
     return counted or Nothing(f"at most {opened} connections per level for {answered:,} answers")
 
 
-def claim(facts: Facts, level: ShortConnections) -> Claim:
-    """Hold the connections against the side that closed them, and against errors."""
+def claim(facts: Facts, observed: ShortConnections | Opened) -> Claim:
+    """Hold connections against the side that closed them, or the work of those that requests open."""
+    return _within(facts, observed) if isinstance(observed, Opened) else _of_client(observed)
+
+
+def _within(facts: Facts, opened: Opened) -> Claim:
+    share, rate = numbers.percent(opened.handshakes.share), numbers.short(opened.rate)
+    count, function = f"{opened.each:.2g} connections", opened.handshakes.function
+    signals = [
+        grading.stated(
+            "connections.each",
+            True,
+            text=f"each request makes the machine open {count} more (limit {opened_connections.NEARLY_ONE})",
+            chip=f"{count} for each request",
+            value=opened.each,
+        ),
+        grading.stated(
+            "handshakes.cpu",
+            True,
+            text=f"{share} of the samples on a CPU are in {function} (limit: more than a third)",
+            chip=f"{share} of the CPU in handshakes",
+            value=opened.handshakes.share,
+        ),
+    ]
+    rivals = [
+        grading.generator_rival(opened.step),
+        grading.left_open(grading.interference_rival(opened.step, facts.cores)),
+    ]
+
+    def words(_: Grade) -> Words:
+        return Words(
+            statement=f"Requests open TLS connections within the service: {share} of the CPU at {rate}",
+            explanation=f"So much is computed in {function}. A connection that stands costs none of it.",
+            advice="Keep the connections between parts of the service open: by a session or a pool in the "
+            "client, by HTTP/1.1 with keep-alive in a proxy; or let sessions of TLS be resumed.",
+            confirm="the same load with connections that stay open: less CPU for each request",
+            impact=opened.handshakes.share,
+        )
+
+    return on_curve(opened.curve, signals, rivals, words, cap=Grade.PROBABLE)
+
+
+def _of_client(level: ShortConnections) -> Claim:
     watch, step, requests, failed = level.watch, level.step, level.requests, level.failed
     by_server = watch.closed_by_server / watch.opened
     signals = [
@@ -147,7 +217,7 @@ def claim(facts: Facts, level: ShortConnections) -> Claim:
             unknown=("what a first request costs within the service: no connection had a second one",),
         )
 
-    return on_curve(level.curve, signals, rivals, words, cap=Grade.PROBABLE)
+    return on_curve(level.curve, signals, rivals, words, cap=Grade.PROBABLE, explains_others=False)
 
 
 def _drops(level: ShortConnections) -> Counter:
@@ -158,20 +228,26 @@ def _drops(level: ShortConnections) -> Counter:
     return grading.rival("dropped connections", text, not 0.0 < MOSTLY * connecting <= again)
 
 
-def _of_most_connections(pairs: Sequence[tuple[ShortConnections, Finding]]) -> Finding:
+def _of_most_connections(pairs: Sequence[tuple[ShortConnections | Opened, Finding]]) -> Finding:
     """The finding of the level with the most connections, for the curves of all."""
-    by_opened = sorted(pairs, key=lambda pair: pair[0].watch.opened, reverse=True)
+    levels = [(level, finding) for level, finding in pairs if isinstance(level, ShortConnections)]
+    if not levels:
+        return pairs[0][1]
+    by_opened = sorted(levels, key=lambda pair: pair[0].watch.opened, reverse=True)
     curves = [level.curve for level, _ in by_opened]
     return grading.seen_on(by_opened[0][1], curves, bounds=curves)
 
 
-def _silence(facts: Facts, levels: Sequence[ShortConnections]) -> str:
+def _silence(facts: Facts, observed: Sequence[ShortConnections | Opened]) -> str:
+    levels = [level for level in observed if isinstance(level, ShortConnections)]
+    if not levels:
+        return claim(facts, observed[0]).objection
     level = min(levels, key=lambda level: level.requests)
     if level.requests >= MOST_REQUESTS:
         return f"at least {level.requests:,.1f} answers on each connection (limit {MOST_REQUESTS})"
     if level.failed >= 0.5:
         return f"{numbers.percent(level.failed)} of the requests failed: errors close connections"
-    return grading.unclear(claim(facts, level).signals)
+    return grading.unclear(_of_client(level).signals)
 
 
 assess = assessing(ID, TITLE, observe, claim, choose=_of_most_connections, silence=_silence)

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from loadlens.diagnose import assess as every_rule
 from loadlens.diagnose.rules.network.http_no_reuse import assess
-from loadlens.model.facts import Curve
+from loadlens.model.facts import Curve, Handshakes, KernelWatch
 from loadlens.model.finding import Absent, Finding, Grade, NotAssessed
 from tests.unit.diagnose.build import connections, curve, estimate, facts, step, times
 
@@ -95,3 +96,49 @@ def test_connections_that_were_dropped_are_why_connecting_takes_long(resent: int
     answer = assess(facts(replace(built, steps=steps)))
 
     assert isinstance(answer, Finding if fires else Absent)
+
+
+def opening(
+    each: float, *, share: float | None = 0.55, rates: tuple[float, ...] = (100.0, 200.0, 200.0)
+) -> Curve:
+    """A service whose requests each open so many connections to another program of the machine."""
+    steps = []
+    for users, rate in zip((1, 8, 32), rates, strict=True):
+        answered = round(10 * rate)
+        kernel = KernelWatch(0, 128, 0, 0, 0, begun=users + each * answered, begun_s=10.0)
+        watch = connections(users, answered)
+        steps.append(step(users, rate, users / rate, connections=watch, kernel=kernel))
+    begins = None if share is None else Handshakes(share, "ssl.SSLSocket.do_handshake")
+    return curve(*steps[:-1], replace(steps[-1], handshakes=begins), think=0.0)
+
+
+def test_connections_that_requests_open_are_found_where_beginning_them_is_the_work() -> None:
+    answer = assess(facts(opening(1.0)))
+
+    assert isinstance(answer, Finding)
+    assert answer.grade is Grade.PROBABLE  # it stands on one trial
+    assert answer.statement == "Requests open TLS connections within the service: 55 % of the CPU at 200 /s"
+    assert answer.impact == pytest.approx(0.55)
+    assert all(len(e.chip) <= 32 for e in answer.evidence)
+
+
+@pytest.mark.parametrize(
+    "built",
+    [
+        opening(0.5),  # most requests find one that stands
+        opening(1.0, share=None),  # connections cost hardly anything
+        opening(1.0, rates=(100.0, 800.0, 3200.0)),  # no limit
+    ],
+)
+def test_connections_that_requests_open_are_no_finding_otherwise(built: Curve) -> None:
+    assert isinstance(assess(facts(built)), Absent)
+
+
+def test_they_explain_the_plateau_and_those_of_the_client_do_not() -> None:
+    folded = {finding.rule: finding.explained_by for finding in every_rule(facts(opening(1.0))).findings}
+    assert folded["saturation.plateau"] == "http.no-reuse"
+
+    steps = single().steps
+    client = curve(*steps, step(32, 800.0, 0.04, connections=steps[0].connections))
+    folded = {finding.rule: finding.explained_by for finding in every_rule(facts(client)).findings}
+    assert "http.no-reuse" not in folded.values()
