@@ -22,7 +22,8 @@ the finding is at most probable.
 **Ruled out by.** A lock or another pool that all holders of the connections wait for (then that is the
 cause). Full threads that do not wait for the pool. A machine, generator or transfer that is the limit.
 Refusals. A slow service behind the pool: a connection is then held for longer than a whole request takes
-without other load.
+without other load. Where samples of threads alone show the places: more requests that are let through at
+once at the begin of a load than there are places, and one rate afterwards, as of a rate limiter.
 
 **Thresholds.** 90 % in use: a reading sometimes falls between a return and the next use. 0.5 waiting: more
 wait in front of a resource that is 90 % utilised. 1.2 times the time without other load: up to there it may
@@ -39,11 +40,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, on_curve
-from loadlens.diagnose.observe import connections, gauge_courses, limits, long_holds, waits
+from loadlens.diagnose.observe import clocks, connections, gauge_courses, limits, long_holds, waits
 from loadlens.estimate.interval import Interval
 from loadlens.model.facts import ConcurrencyLimit, Facts
-from loadlens.model.finding import Grade, Setting
+from loadlens.model.finding import Counter, Grade, Setting
 from loadlens.present import numbers
 
 ID = "db.pool"
@@ -70,6 +72,17 @@ def observe(facts: Facts) -> Sequence[limits.Taken] | Lacking | Nothing:
     return limits.by_line(pools)
 
 
+def _burst_rivals(pool: limits.Taken) -> list[Counter]:
+    """Return the rival of a limiter that delays, where no gauge shows places: of these it lets in more at once."""
+    burst = clocks.burst_of(pool.full.curve)
+    if pool.places.seen_in != "stacks" or burst is None or not burst.is_one_rate:
+        return []
+    text = (
+        f"{burst.at_once:.0f} more than at the rate afterwards were done at first, in {pool.count:.0f} places"
+    )
+    return [grading.rival("a rate limiter", text, burst.at_once <= pool.count)]
+
+
 def _pools(full: waits.Full) -> list[ConcurrencyLimit]:
     named = connections.full_pools(full, limits.of_kind(full, "pool"))
     return [*named, *gauge_courses.of_kind(full, "pool")]
@@ -93,6 +106,7 @@ def claim(facts: Facts, pool: limits.Taken) -> Claim:
         limits.within_rival(full, places),
         limits.slow_behind_rival(hold, full),
         in_front,
+        *_burst_rivals(pool),
     ]
 
     def words(grade: Grade) -> Words:

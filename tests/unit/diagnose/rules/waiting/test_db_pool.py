@@ -9,6 +9,7 @@ import pytest
 from loadlens.diagnose.rules.waiting import db_lock, db_pool
 from loadlens.model.facts import ConcurrencyLimit, Curve, Step
 from loadlens.model.finding import Absent, Finding, Grade, NotAssessed
+from loadlens.model.shapes import LetThrough
 from tests.unit.diagnose.build import estimate, facts, process
 from tests.unit.diagnose.long_holds import MEAN_S, held_long, with_alone
 from tests.unit.diagnose.waiting import (
@@ -51,6 +52,25 @@ def test_a_pool_whose_places_are_all_taken_with_a_line_is_the_limit() -> None:
     assert by_signal["pool.hold"].value == pytest.approx(0.02)
     assert by_signal["pool.size"].text == "pool_in_use 4, of pool_max 4 (limit 90 %)"
     assert "8 connections carry 400 /s" in finding.advice
+
+
+@pytest.mark.parametrize(("ahead", "is_pool"), [(17.0, False), (3.9, True)])
+def test_places_that_let_more_in_at_once_than_there_are_belong_to_a_rate_limiter(
+    ahead: float, is_pool: bool
+) -> None:
+    """Seen by samples of threads alone: as many are always past the wait, as the rate is even."""
+    seen = LetThrough(200.0, 400, ahead, 0.5, None, (), 0.0)
+
+    def sampled(level: Step) -> Step:
+        places = tuple(replace(place, seen_in="stacks") for place in level.places)
+        return replace(level, places=places, let_through=(seen,) if level.load >= 16 else ())
+
+    built = replace(pool(), steps=tuple(map(sampled, pool().steps)))
+
+    assert isinstance(db_pool.assess(facts(built)), Finding) == is_pool
+    pairs = zip(built.steps, pool().steps, strict=True)
+    of_gauges = replace(built, steps=tuple(replace(s, places=p.places) for s, p in pairs))
+    assert isinstance(db_pool.assess(facts(of_gauges)), Finding)
 
 
 @pytest.mark.parametrize("is_first", [True, False])
