@@ -24,13 +24,15 @@ _NUMBER: Final = re.compile(
 _WORDS: Final[Mapping[str, re.Pattern[str]]] = {
     "places": re.compile(
         r"max|limit|size|pool|worker|thread|conn|concurr|parallel|simultan|semaphore|permit|slot|capacity|executor|"
+        r"\bplaces\b|"
         r"in.?flight|at.?once|lanes|jobs|processes|channel|buffer_unordered|chan\b|-w\b|\w+(ers|ors|ets|ees)\s*[:=(]",
         re.IGNORECASE,
     ),
     "rate": re.compile(
-        r"rate|rps|qps|per.?s|limit|quota|tokens|permits|allow|reservoir|points|bandwidth", re.IGNORECASE
+        r"rate|rps|qps|per.?s|limit|quota|tokens|permits|allow|reservoir|points|bandwidth|pacer|throttl",
+        re.IGNORECASE,
     ),
-    "pace": re.compile(r"(?<![a-z])rate|rps|qps|per.?s", re.IGNORECASE),
+    "pace": re.compile(r"(?<![a-z])rate|rps|qps|per.?s|pacer", re.IGNORECASE),
     "backlog": re.compile(
         r"backlog|listen|queue|accept|somaxconn|ServerSocket|HttpServer\.create", re.IGNORECASE
     ),

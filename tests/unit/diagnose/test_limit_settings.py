@@ -65,6 +65,7 @@ def numbers(setting: Setting, text: str) -> list[str]:
         (6, "sem := semaphore.NewWeighted(6)"),
         (6, "MaxConnsPerHost: 6,"),
         (6, "const workers = 6"),
+        (15, "return config{places: 15, stand: 60 * time.Millisecond}"),
         (8, "let gate = Arc::new(Semaphore::new(8));"),  # Rust
         (8, "const LIMIT: usize = 8;"),
         (10, "      maximum-pool-size: 10"),  # YAML
@@ -98,6 +99,7 @@ def test_a_number_behind_its_word_is_the_setting(count: float, text: str) -> Non
         "RateLimiter.create(55)",
         "limiter := rate.NewLimiter(55, 1)",
         "limiter = AsyncLimiter(55, 1)",
+        "return settings{pace: NewPacer(55, 20)}",
         "limit-for-period: 55",
         "PermitLimit = 55,",
         '@limiter.limit("55 per second")',

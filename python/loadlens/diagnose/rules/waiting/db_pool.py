@@ -73,13 +73,11 @@ def observe(facts: Facts) -> Sequence[limits.Taken] | Lacking | Nothing:
 
 
 def _burst_rivals(pool: limits.Taken) -> list[Counter]:
-    """Return the rival of a limiter that delays, where no gauge shows places: of these it lets in more at once."""
+    """Return the rival of a limiter that delays, where no gauge shows places: it lets more in at once."""
     burst = clocks.burst_of(pool.full.curve)
     if pool.places.seen_in != "stacks" or burst is None or not burst.is_one_rate:
         return []
-    text = (
-        f"{burst.at_once:.0f} more than at the rate afterwards were done at first, in {pool.count:.0f} places"
-    )
+    text = f"{burst.at_once:.0f} more than by the later rate were done at first, in {pool.count:.0f} places"
     return [grading.rival("a rate limiter", text, burst.at_once <= pool.count)]
 
 

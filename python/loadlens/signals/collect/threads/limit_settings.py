@@ -37,7 +37,8 @@ _NOT_OWN: Final = re.compile(
 _WORD: Final = re.compile(
     r"max|limit|size|pool|worker|thread|conn|concurr|parallel|simultan|semaphore|permit|slot|capacity|executor|"
     r"queue|backlog|in_?flight|rate|rps|qps|per_?(s|m)|quota|burst|heap|xmx|old.space|nofile|ulimit|"
-    r"_?s\b\s*[:=(]|listen|accept|somaxconn|points|channel|chan\b|reservoir|bandwidth|^-[a-z] \d|^-X",
+    r"_?s\b\s*[:=(]|listen|accept|somaxconn|points|channel|chan\b|reservoir|bandwidth|"
+    r"\bplaces\b|pacer|throttl|^-[a-z] \d|^-X",
     re.IGNORECASE,
 )
 _NUMBER: Final = re.compile(r"(?<![\w.])\d")
