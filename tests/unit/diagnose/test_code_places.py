@@ -218,7 +218,7 @@ def test_threads_that_take_turns_in_an_interpreter_are_at_one_place() -> None:
 
 @pytest.mark.parametrize(("wait", "rule"), [("socket", "waiting.none"), ("", "processor.none")])
 def test_where_a_call_is_done_in_several_places_the_line_of_the_call_is_named(wait: Wait, rule: str) -> None:
-    """Three calls, none of which holds half, below one line of the handler; a fourth stands beside it."""
+    """Three calls, none of which holds half, below one line of the handler; a fourth stands next to it."""
     places = [
         working(own("handle", 20), own("deliver", 60), own(name, line), GET, wait=wait)
         for name, line in (("connect", 41), ("greet", 47), ("send", 53))
