@@ -56,6 +56,7 @@ _SWITCHED: Final = "runtime.systemstack_switch"
 _TYPES: Final = re.compile(r"\[.*\]")
 
 _RUNNABLE, _RUNNING, _SYSCALL, _WAITING, _PREEMPTED = 1, 2, 3, 4, 9
+_PARKED: Final = "runtime.gopark"  # function that a goroutine waits in
 _STATES: Final = {_RUNNABLE: "runnable", _RUNNING: "running", _SYSCALL: "syscall", _PREEMPTED: "preempted"}
 _SCAN: Final = 0x1000
 _LOW, _HIGH, _M, _SP, _PC, _SELF = 0, 1, 6, 7, 8, 9  # words of a goroutine
@@ -209,6 +210,8 @@ class GoMemoryReader:
                 stacks[seen.number], wait = seen_in(state, frames)
                 names[seen.number] = places[-1][0]
                 of_wait[seen.number] = self._wait_in_call(seen) if seen.status == _SYSCALL else wait
+                if seen.status == _RUNNABLE and places[0][0] == _PARKED:
+                    of_wait[seen.number] = "other"  # woken, and waits for a processor
                 running[seen.number] = of_wait[seen.number] == ""
             if len(stacks) == MOST:
                 break
