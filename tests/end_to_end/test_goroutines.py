@@ -6,13 +6,14 @@ import shutil
 import subprocess
 import time
 import urllib.request
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
 from loadlens.machine.listening_sockets import ports_of
-from loadlens.signals.collect.threads import Threads, go_frames, go_memory
+from loadlens.signals.collect.threads import NotRead, Threads, go_frames, go_memory
 from tests.end_to_end.explaining import free_port
 
 SERVICE = Path(__file__).parent / "coded" / "places.go"
@@ -42,6 +43,14 @@ def service(
     yield process.pid, port
     process.kill()
     process.wait()
+
+
+def running(pid: int) -> go_memory.GoMemoryReader | None:
+    """Return a reader of a program that has just begun; none: its goroutines are not there yet."""
+    try:
+        return go_memory.reader_of(pid)
+    except NotRead:
+        return None
 
 
 def dump(port: int) -> Threads:
@@ -85,3 +94,24 @@ def test_a_program_in_another_language_has_no_goroutines() -> None:
     with subprocess.Popen(["sleep", "60"]) as process:
         assert go_memory.reader_of(process.pid) is None
         process.kill()
+
+
+def test_goroutines_that_were_woken_and_wait_for_the_processor_compute_nothing(tmp_path: Path) -> None:
+    program = tmp_path / "woken"
+    subprocess.run(["go", "build", "-o", program, SERVICE.with_name("woken.go")], check=True)
+    with subprocess.Popen([program, "60"]) as process:
+        seen: Counter[tuple[str, str]] = Counter()
+        reader = None
+        for _ in range(100):
+            time.sleep(0.05)
+            reader = reader or running(process.pid)
+            threads = Threads() if reader is None else reader.read()
+            seen.update((threads.names[number], wait) for number, wait in threads.waits.items())
+        process.kill()
+    assert reader is not None
+    reader.close()
+
+    # With two that compute for 10 ms each, who sleeps for 1 ms waits for its turn for about as long or longer.
+    assert seen["main.nap", "other"] > 100
+    assert seen["main.spin", ""] > 50
+    assert seen["main.nap", ""] == 0
