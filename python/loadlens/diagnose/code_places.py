@@ -6,8 +6,8 @@ threads at work or more wait for the same lock, pool or semaphore, two places ar
 where most of the others are, who may have it. Else the place is shown that holds most of the threads at work;
 where none does, that of each process which has one, or of each pool of threads, else that with most of the
 samples on a CPU. If the limit is CPU time, the place is shown that holds most of the samples on a CPU. Where
-no place does, it is the innermost line whose call most of them are in. A place is a line; code that computes
-is one place per function, because it moves from line to line.
+no place holds most of a process, a pool or the CPU, it is the innermost line whose call most of it is in. A
+place is a line; code that computes is one place per function, because it moves from line to line.
 
 Nothing is named on fewer than `FEWEST` samples or `FEWEST_MOMENTS` moments, if no more than half of the
 samples are there beyond chance, or if threads at work come and go: then the limit is not where they are.

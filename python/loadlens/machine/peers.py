@@ -85,7 +85,7 @@ class Peers:
     apart: int = 0  # a process that counts for none, with all that it started: the lab
     processes: dict[int, Process] = field(default_factory=dict)  # by pid, in the order found
     ports: dict[int, set[int]] = field(default_factory=dict)  # of TCP, that they are called at
-    has_code: set[int] = field(default_factory=set)  # of them: called by a proxy, so that it is the service
+    has_code: set[int] = field(default_factory=set)  # of them: the service is a proxy, and calls it
     _inodes: set[str] = field(default_factory=set)  # of sockets that were looked at
     _places: set[_Place] = field(default_factory=set)
     _families: dict[int, set[int]] = field(default_factory=dict)  # by caller: with all that it started
@@ -120,7 +120,8 @@ class Peers:
         while callers:
             listening = []
             for place in self._new(callers):
-                is_behind = name_of(place.caller) in PROXIES
+                is_own = place.caller in self.pids or place.caller in self.has_code
+                is_behind = is_own and name_of(place.caller) in PROXIES
                 for process in _listening(place):
                     listening.append(process)
                     self.ports.setdefault(process.pid, set()).update({place.port} - {0})

@@ -503,9 +503,9 @@ class StacksMetrics(Table, monitor="stacks"):
     thread_sample = Metric(
         "",
         "event",
-        "one thread at one moment: 1 if it runs or is ready to, 0 if it waits; `wait` says for what, `stack` "
-        "is the number of its frames, none where they were not read; `to` is the other end of a connection, "
-        "or the epoll, that a thread without frames waits for",
+        "one thread at one moment: 1 if it runs or is ready to, 0 if it waits, or was woken (Go); `wait` "
+        "says for what, `stack` is the number of its frames, none where they were not read; `to` is the "
+        "other end of a connection, or the epoll, that a thread without frames waits for",
         "task/*/{stat,syscall,wchan}",
     )
     stack_frames = Metric(

@@ -260,7 +260,7 @@ class Peer:
     name: str  # differs from that of every other
     pid: int
     ports: tuple[int, ...] = ()  # of TCP, that it was called at
-    has_code: bool = False  # of the service, which is a proxy and passes its requests on to it
+    has_code: bool = False  # of the service, which is a proxy and passes its requests on to this program
 
 
 @dataclass(frozen=True, slots=True)

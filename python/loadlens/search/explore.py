@@ -133,6 +133,7 @@ class _Search:
     rate_trials: list[RateTrial] = field(default_factory=list)
     rates_end: step_cases.RatesEnd | None = None
     peers: Peers | None = None  # none: not looked for
+    beyond: set[int] = field(default_factory=set)  # users of levels that failures do not end
 
     def go(self) -> Stop:
         """Run trials until the ladder stops, or an early end is requested; then sample stacks."""
@@ -275,7 +276,9 @@ class _Search:
         return self.aim.bounds.budget_s - (self.clock() - self.began)
 
     def _one(self, wanted: Next) -> None:
-        guard = Guard(self.aim.bounds, self._success_s(), goes_on=wanted.is_beyond)
+        if wanted.is_beyond:
+            self.beyond.add(wanted.users)
+        guard = Guard(self.aim.bounds, self._success_s(), goes_on=wanted.users in self.beyond)
         began = self.clock()
         done = self._run(self._join(wanted), guard, self.peers if wanted.kind == "look" else None)
         if wanted.kind == "look" and done.result is not None:

@@ -257,10 +257,10 @@ def _after_levels(
     if samples_stacks:
         return stacks_levels(seen, bounds, with_one_user=False)[0]
     beyond = None
-    if bound is None and end.because == "saturated" and _may_collapse_beyond(capacity, levels, seen):
-        most = WIDE if _expected_response_s(WIDE, seen) <= WIDE_S else 0
-        many = min(max(users, most), bounds.most_users)
-        wide = Next("climb", many, *_lengths(many, seen, bounds), pause, is_beyond=True)
+    if bound is None and end.because == "saturated" and _may_collapse_beyond(capacity, levels, seen, bounds):
+        many = min(max(users, WIDE), bounds.most_users) if _may_be_wide(levels, seen, bounds) else users
+        is_short = _expected_response_s(many, seen) <= WIDE_S
+        wide = Next("climb", many, *_lengths(many, seen, bounds), pause, is_beyond=is_short)
         beyond = _affordable(wide, seen, left_s)
     if is_certain and end.because == "saturated":
         return beyond or replace(end, words=f"{end.words}; the last trials did not change the answer")
@@ -283,13 +283,24 @@ def _is_early(end: Stop | None, levels: Sequence[Level], seen: Sequence[Outcome]
 
 
 def _may_collapse_beyond(
-    capacity: load.Saturation | Insufficient, levels: Sequence[Level], seen: Sequence[Outcome]
+    capacity: load.Saturation | Insufficient,
+    levels: Sequence[Level],
+    seen: Sequence[Outcome],
+    bounds: Bounds,
 ) -> bool:
     """True if the highest level is on the plateau, and below the load at which a service may collapse."""
     if not isinstance(capacity, load.Saturation) or capacity.verdict != "saturated":
         return False
-    is_narrow = levels[-1].users < WIDE and _expected_response_s(WIDE, seen) <= WIDE_S
+    is_narrow = _may_be_wide(levels, seen, bounds)
     return capacity.beyond_knee is not None and (capacity.beyond_knee < BEYOND or is_narrow)
+
+
+def _may_be_wide(levels: Sequence[Level], seen: Sequence[Outcome], bounds: Bounds) -> bool:
+    """True if so many users were not there yet, wait for a short time only, and cannot pass the rate cap."""
+    top = levels[-1]
+    asked_per_s = _asked_per_s(seen, top) * WIDE / top.users
+    is_short = _expected_response_s(WIDE, seen) <= WIDE_S
+    return top.users < WIDE and is_short and asked_per_s <= bounds.rate_cap_per_s
 
 
 def _unrefused_level(seen: Sequence[Outcome], pause: float) -> Level | None:
@@ -489,6 +500,10 @@ def _stop_after(last: Outcome, seen: Sequence[Outcome], bounds: Bounds) -> Stop 
     if last.ended == 0:
         return Stop("no_answer", f"no request of {who} ended within {last.load_s:.0f} s")
     if last.kind == "climb" and last.refused_share >= 1:
+        capacity = saturation_of(levels_of(seen[:-1], last.pause_s), last.pause_s)
+        if isinstance(capacity, load.Saturation) and capacity.verdict != "underdriven":
+            words = f"{capacity.reason}, and beyond: every request of {who} is refused with 429 or 503"
+            return Stop("fails_beyond", words)
         return Stop("refused", f"every request of {who} is refused with 429 or 503")
     if last.is_generator_full:
         return Stop("generator", f"the generator was busy all the time with {who}")

@@ -720,3 +720,33 @@ def test_samples_take_at_most_a_sixth_of_the_budget_and_are_shortened_to_the_tim
     assert shortened is not None
     assert shortened.measured_s == pytest.approx(top.measured_s - 0.5)
     assert ladder.fitted(top, seen, cost - top.measured_s) is None
+
+
+def test_the_level_beyond_is_marked_so_that_its_failures_do_not_end_it() -> None:
+    seen = [LOOK, *(climbed(n, min(20.0 * n, 160.0), max(0.05, n / 160)) for n in (1, 2, 4, 8, 16))]
+
+    beyond = decide(seen, 60.0, BOUNDS, is_certain=True)
+
+    assert isinstance(beyond, Next)
+    assert (beyond.users, beyond.is_beyond) == (64, True)
+
+
+@pytest.mark.parametrize(("cap", "users"), [(800.0, 64), (500.0, 32)])
+def test_the_level_beyond_cannot_pass_the_rate_cap(cap: float, users: int) -> None:
+    """16 users ask 160/s: in proportion 64 would ask 640."""
+    seen = [LOOK, *(climbed(n, min(20.0 * n, 160.0), max(0.05, n / 160)) for n in (1, 2, 4, 8, 16))]
+
+    beyond = decide(seen, 60.0, Bounds(90.0, cap, 1024), is_certain=True)
+
+    assert isinstance(beyond, Next)
+    assert beyond.users == users
+
+
+def test_a_level_beyond_that_is_refused_as_a_whole_leaves_the_capacity() -> None:
+    seen = [LOOK, *(climbed(n, min(20.0 * n, 160.0), max(0.05, n / 160)) for n in (1, 2, 4, 8, 16))]
+    refused = climbed(64, 0.0, 0.01, refused_share=1.0)
+
+    end = decide([*seen, refused], 60.0, BOUNDS, is_certain=True)
+
+    assert isinstance(end, Stop)
+    assert end.because == "fails_beyond"

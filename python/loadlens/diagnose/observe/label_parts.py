@@ -93,7 +93,8 @@ class _Timed:
 def by_labels(full: Full) -> Part | None:
     """Return the values of a label that stand for most of the waiting; none: no label shows any.
 
-    Values that are too rare to be judged alone are judged together.
+    Values that are too rare to be judged alone are judged together. Ports of one program that were hardly
+    called without load are taken to be as quick there as the one that slows down.
     """
     return _most_waited_for(
         part
@@ -186,8 +187,9 @@ def _by_label(full: Full, split: LabelSplit) -> Part | None:
         return None
     hot.sort(key=lambda value: now[value].rate * now[value].mean_s, reverse=True)
     before_s, others_before_s = _mean_s([before[value] for value in hot]), _mean_s(others_before)
-    if split.is_of_calls and len({_program(value) for value in now}) == 1:
-        others_before_s = max(others_before_s, before_s)  # of few calls it is hardly known
+    is_of_one = split.is_of_calls and len({_program(value) for value in now}) == 1
+    if is_of_one and _samples(others_before) < FEWEST:
+        others_before_s = max(others_before_s, before_s)  # from few calls it is hardly known
     is_of_a_kind = len(now) >= FEWEST_OF_A_KIND and before_s <= ALIKE * others_before_s <= ALIKE**2 * before_s
     return Part(
         name=_name(split, hot[0]),

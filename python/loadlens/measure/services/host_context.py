@@ -243,9 +243,12 @@ def _answered_per_s(trial: TrialMeasures) -> float:
 
 
 def _of_load_per_s(trial: TrialMeasures) -> float:
-    """Return the requests of the load that ended, per second: probes call hardly anything."""
-    probes = sum(float((stream.ok + stream.not_ok).sum()) for stream in trial.probes)
-    return _answered_per_s(trial) - (probes / trial.grid.seconds if trial.grid is not None else 0.0)
+    """Return the requests of the load that ended, per second: other requests call hardly anything."""
+    if trial.grid is None or trial.load is None:
+        return 0.0
+    asked = {step.request for step in trial.load.plan.steps}
+    same = (s for s in trial.streams if any(step.request in asked for step in s.plan.steps))
+    return sum(float((stream.ok + stream.not_ok).sum()) for stream in same) / trial.grid.seconds
 
 
 def received_of(case: CaseMeasures) -> ReceivedWatch | None:

@@ -179,13 +179,13 @@ class At:
 
     @property
     def within(self) -> tuple[Frame, ...]:
-        """Frames of libraries that the own code is in, outermost first."""
+        """Frames that the own code is in, outermost first: of libraries, if it is the innermost own code."""
         return self.sample.stack[self.depth + 1 :]
 
     @property
     def call(self) -> str:
         """Function of a library that the own code is in; empty: none with a frame."""
-        return self.within[0].name if self.within else ""
+        return self.within[0].name if self.within and not self.within[0].is_own else ""
 
     @property
     def caller(self) -> Frame | None:

@@ -10,8 +10,8 @@ time.
 
 Where stacks were sampled, they show it as well: throughput has stopped growing, and at the highest load more
 than half of the threads or tasks at work, beyond chance, are in a library that logs, called from the
-service's own code. Such a finding stands on one trial and is at most probable. A generator or other programs
-that are the limit rule it out.
+service's own code. Such a finding stands on one trial and is at most probable. A generator that is the limit
+rules it out.
 
 **Ruled out by.** More than 4 KiB per request: that is data, not a line. A comparison, where the study has
 one: two curves with the same requests that differ in one factor only, of which one writes lines and the other
@@ -61,7 +61,7 @@ ID = "logging.per-request"
 TITLE = "logging each request costs capacity"
 EXPLAINS: tuple[str, ...] = (
     *("disk.bound", "saturation.plateau", "downstream.serialised", "db.lock", "threads.pool-limit"),
-    *("outside.handler-wait", "calls.at-once", "eventloop.waits", "eventloop.blocked", "cpu.one-core"),
+    "outside.handler-wait",
 )
 
 LEAST_LINE = 40.0  # bytes of a request
@@ -116,7 +116,7 @@ def observe(facts: Facts) -> Sequence[Pair | Lines | LogCall] | Lacking:
     if not lines and not calls:
         return Lacking(f"{disk_writes.why_none(facts)}, or which files grew was not read")
     pairs = [pair for logged in lines for silent in lines if (pair := _pair(logged, silent)) is not None]
-    return [max(pairs, key=lambda pair: pair.ratio.point)] if pairs else calls or lines
+    return [max(pairs, key=lambda pair: pair.ratio.point)] if pairs else [*calls, *lines]
 
 
 def claim(facts: Facts, seen: Pair | Lines | LogCall) -> Claim | Nothing:

@@ -6,9 +6,9 @@ connection has ended.
 
 **Needs.** Fewer than 1.5 requests per connection over at least 10 connections of a client that keeps them,
 four of five of which the service closed. Or each request makes the machine open 0.9 further connections or
-more, at all levels, as the kernel counts them; throughput has stopped growing; and more than a third of the
-samples of threads on a CPU at the highest load, beyond chance, are in functions that begin TLS connections.
-Such a finding explains full cores, and stands on one trial.
+more, at all levels, as the kernel counts them, while those of the load stay; throughput has stopped growing;
+and more than a third of the samples of threads on a CPU at the highest load, beyond chance, are in functions
+that begin TLS connections. Such a finding explains full cores, and stands on one trial.
 
 **Ruled out by.** A client that is set to close; errors, after which services close (most requests
 failing); closings by the client; dropped connections, where asking for them again takes half of the time to
@@ -91,16 +91,19 @@ class Opened:
 def observe(facts: Facts) -> Sequence[ShortConnections | Opened] | Lacking | Nothing:
     """Return what requests open within the service; else levels of a client that keeps connections."""
     opened = [each for curve in facts.curves if (each := _opened(curve)) is not None]
-    return opened or _levels(facts)
+    levels = _levels(facts)
+    return [*opened, *levels] if opened and not isinstance(levels, (Lacking, Nothing)) else opened or levels
 
 
 def _opened(curve: Curve) -> Opened | None:
     capacity, each = capacity_of(curve), opened_connections.per_request(curve)
     if not isinstance(capacity, Capacity) or capacity.saturation.verdict == "underdriven" or each is None:
         return None
-    top = capacity.top
+    top, watch = capacity.top, capacity.top.connections
     if top.handshakes is None or not isinstance(top.throughput, Estimate):
         return None
+    if watch is None or watch.answered < MOST_REQUESTS * watch.opened:
+        return None  # these handshakes may be those of the load
     return Opened(curve, top, top.throughput, each, top.handshakes)
 
 
@@ -144,7 +147,7 @@ def _within(facts: Facts, opened: Opened) -> Claim:
     ]
     rivals = [
         grading.generator_rival(opened.step),
-        grading.left_open(grading.interference_rival(opened.step, facts.cores)),
+        grading.interference_rival(opened.step, facts.cores),
     ]
 
     def words(_: Grade) -> Words:
@@ -231,8 +234,8 @@ def _drops(level: ShortConnections) -> Counter:
 def _of_most_connections(pairs: Sequence[tuple[ShortConnections | Opened, Finding]]) -> Finding:
     """The finding of the level with the most connections, for the curves of all."""
     levels = [(level, finding) for level, finding in pairs if isinstance(level, ShortConnections)]
-    if not levels:
-        return pairs[0][1]
+    if len(levels) < len(pairs):  # what requests open within says what it costs
+        return next(finding for seen, finding in pairs if isinstance(seen, Opened))
     by_opened = sorted(levels, key=lambda pair: pair[0].watch.opened, reverse=True)
     curves = [level.curve for level, _ in by_opened]
     return grading.seen_on(by_opened[0][1], curves, bounds=curves)

@@ -4,7 +4,8 @@
 it answers the rest with 429. More load brings no more successes, however much the service could do.
 
 **Needs.** At least 1 % of the requests answered with 429, and the same rate of successes, within 10 %, at
-every level with refusals: the refused share of an offered rate is then 1 - limit / offered.
+every level with refusals: the refused share of an offered rate is then 1 - limit / offered. A rate of 0,
+with a single user too, is a quota that is used up.
 
 A limiter that delays instead shows itself by its burst or its windows, on two levels at least. After a pause
 it lets its burst through and then keeps its rate: 5 requests or more, and 3 standard deviations, are done
@@ -261,7 +262,9 @@ def _rate(best: Level) -> grading.Signal:
 
 def _same(levels: Sequence[Level]) -> grading.Signal:
     if all(level.rate.point <= 0 for level in levels):
-        return grading.stated("limiter.same", True, text="not one request is let in, however few are asked")
+        is_one = any(level.curve.is_closed and level.step.load <= 1 for level in levels)
+        text = "not one request is let in" + (", of a single user either" if is_one else "")
+        return grading.stated("limiter.same", True if is_one else None, text=text)
     if len(levels) < 2:
         text = "only one level is refused some: another offered rate would show whether the limit is the same"
         return grading.stated("limiter.same", None, text=text)
@@ -287,6 +290,8 @@ def _at_once(limit: Limit) -> Counter:
     name, refused, even = "limit of requests at once", level.share.point, level.refusal.dispersion
     if level.rate.point <= 0 and level.curve.is_closed and level.step.load <= 1:
         return grading.rival(name, "a single user is refused, too", True)
+    if level.rate.point <= 0:
+        return grading.rival(name, "places that are not given back look the same", None)
     if not isinstance(took.mean, Estimate):
         return grading.rival(name, "the response time is not known", None)
     under_way = level.rate.point * took.mean.point

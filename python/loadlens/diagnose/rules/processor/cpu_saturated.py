@@ -230,7 +230,7 @@ def claim(facts: Facts, seen: UsedCores) -> Claim:
 
 
 def _plateau(seen: UsedCores) -> grading.Signal:
-    """Require that throughput has reached its limit, or that the cores had with half of the users."""
+    """Require that throughput stops growing, or that 93 % of the cores were used with half of the users."""
     usual = plateau_signal(seen.capacity.saturation)
     half = [step for step in seen.curve.steps if step.load <= seen.step.load / 2]
     used = cores_used(half[-1]) if half else Insufficient("no level with half of the users")

@@ -176,3 +176,11 @@ def test_a_service_whose_cpu_was_not_read_is_not_excluded() -> None:
 
     assert isinstance(finding, Finding)
     assert finding.grade is Grade.PROBABLE
+
+
+def test_a_level_at_which_nothing_succeeds_says_nothing_of_the_generator() -> None:
+    late = generator(verdict="limit", busy=0.2, lag_p99_s=0.5, waiting=0.9)
+    served = [step(n, 200.0, n / 200, processes=(process(0.2),)) for n in (4, 8, 16)]
+    failing = replace(step(64, 1.0, 0.1, generator=late), throughput_trials=(0.0,))
+
+    assert isinstance(assess(facts(curve(*served, failing, think=0.0))), Absent)

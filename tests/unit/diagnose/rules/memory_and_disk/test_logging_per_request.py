@@ -227,7 +227,7 @@ def test_a_log_is_no_limit_while_throughput_grows() -> None:
     assert isinstance(assess(facts(in_the_log(rates=(10.0, 20.0, 80.0, 320.0)))), NotAssessed)
 
 
-def test_a_generator_that_came_late_leaves_the_log_undecided() -> None:
+def test_where_the_generator_is_the_limit_the_log_is_not() -> None:
     built = in_the_log(generator=generator(verdict="limit"))
 
     assert isinstance(assess(facts(built)), Absent)

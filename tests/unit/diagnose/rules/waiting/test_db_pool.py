@@ -54,21 +54,22 @@ def test_a_pool_whose_places_are_all_taken_with_a_line_is_the_limit() -> None:
     assert "8 connections carry 400 /s" in finding.advice
 
 
-@pytest.mark.parametrize(("ahead", "is_pool"), [(17.0, False), (3.9, True)])
+@pytest.mark.parametrize(("ahead", "is_pool"), [(9.0, False), (7.0, True)])
 def test_places_that_let_more_in_at_once_than_there_are_belong_to_a_rate_limiter(
     ahead: float, is_pool: bool
 ) -> None:
     """Seen by samples of threads alone: as many are always past the wait, as the rate is even."""
-    seen = LetThrough(200.0, 400, ahead, 0.5, None, (), 0.0)
+    seen = LetThrough(400.0, 400, ahead, 0.5, None, (), 0.0)
 
     def sampled(level: Step) -> Step:
         places = tuple(replace(place, seen_in="stacks") for place in level.places)
         return replace(level, places=places, let_through=(seen,) if level.load >= 16 else ())
 
-    built = replace(pool(), steps=tuple(map(sampled, pool().steps)))
+    watched = waiting(0.02, size=8, exports="pool")
+    built = replace(watched, steps=tuple(map(sampled, watched.steps)))
 
     assert isinstance(db_pool.assess(facts(built)), Finding) == is_pool
-    pairs = zip(built.steps, pool().steps, strict=True)
+    pairs = zip(built.steps, watched.steps, strict=True)
     of_gauges = replace(built, steps=tuple(replace(s, places=p.places) for s, p in pairs))
     assert isinstance(db_pool.assess(facts(of_gauges)), Finding)
 
