@@ -101,7 +101,9 @@ def check_a_hundred_a_second(answer: dict[str, Any]) -> None:
     # Other programs on the machine may be a limit, too.
     assert {"downstream.serialised", "saturation.plateau"} & {each["rule"] for each in answer["findings"]}
     assert answer["stopped_because"] == "saturated"
-    assert users_of(answer) == [2**i for i in range(len(users_of(answer)))]
+    *doubled, last = users_of(answer)
+    assert doubled == [2**i for i in range(len(doubled))]
+    assert last in (2 * doubled[-1], 64)  # 64 users wait 0.64 s: one level shows whether it collapses there
     assert answer["used_s"] <= answer["budget_s"] + 5
     # A path without a page takes no part in the station's queue.
     assert answer["others"].startswith("a missing page (404)")
