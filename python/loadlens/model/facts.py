@@ -405,7 +405,7 @@ class Logging:
 
 @dataclass(frozen=True, slots=True)
 class Handshakes:
-    """Computing for the begin of TLS connections, by samples of the threads of a service."""
+    """CPU time that goes to the begin of TLS connections, by samples of the threads of a service."""
 
     share: float  # of the samples on a CPU
     function: str  # of the library

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Words, on_curve
 from loadlens.diagnose.observe import delays, waits
-from loadlens.measure.curve import Capacity, capacity_of
 from loadlens.model.facts import Crowd, Curve, Facts, Step
 from loadlens.model.finding import Estimate, Grade, Setting
 from loadlens.present import numbers
@@ -33,13 +32,11 @@ def observe(facts: Facts) -> list[LimiterCall]:
 
 
 def _call(curve: Curve) -> LimiterCall | None:
-    capacity = capacity_of(curve)
-    if not isinstance(capacity, Capacity) or capacity.saturation.verdict != "saturated":
+    plateau = waits.saturated(curve)
+    if plateau is None:
         return None
-    top = capacity.top
-    if top.crowd is None or not top.crowd.limiter or not isinstance(top.throughput, Estimate):
-        return None
-    return LimiterCall(curve, top, top.throughput, top.crowd)
+    top, rate = plateau
+    return LimiterCall(curve, top, rate, top.crowd) if top.crowd is not None and top.crowd.limiter else None
 
 
 def claim(facts: Facts, call: LimiterCall) -> Claim:

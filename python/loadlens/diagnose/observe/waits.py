@@ -92,6 +92,15 @@ class NoPlateau:
     reason: str
 
 
+def saturated(curve: Curve) -> tuple[Step, Estimate] | None:
+    """Return the highest level of a curve that is on its plateau, with its throughput; none: it is not."""
+    capacity = capacity_of(curve)
+    if not isinstance(capacity, Capacity) or capacity.saturation.verdict != "saturated":
+        return None
+    rate = capacity.top.throughput
+    return (capacity.top, rate) if isinstance(rate, Estimate) else None
+
+
 def who_waits(crowd: Crowd) -> str:
     """Return who waits at a line: `21 of 32 tasks`."""
     return f"{numbers.about(crowd.waiting)} of {numbers.about(crowd.at_work)} {crowd.plural}"

@@ -202,6 +202,10 @@ class Work:
     moments: Mapping[int, int]  # of each process: how often it was sampled
     at: tuple[At, ...]
 
+    def at_once(self, samples: Iterable[At]) -> float:
+        """Return how many threads are there at a moment, on average."""
+        return sum(1 / self.moments[at.sample.pid] for at in samples)
+
 
 @dataclass(frozen=True, slots=True)
 class Line:
@@ -365,7 +369,7 @@ def crowd_of(stacks: StackSamples) -> Crowd | None:
         return None
     line, count = Counter(at.line for at in waiting).most_common(1)[0]
     there = [at for at in waiting if at.line == line]
-    mean, at_work = (sum(1 / work.moments[at.sample.pid] for at in each) for each in (there, own))
+    mean, at_work = work.at_once(there), work.at_once(own)
     is_seen = len({at.sample.time_s for at in there}) >= FEWEST_MOMENTS
     if not is_seen or mean < SEVERAL or binomial_at_least(count, len(own), MOST) > CHANCE:
         return None
@@ -396,10 +400,9 @@ def logging_of(stacks: StackSamples) -> Logging | None:
     if binomial_at_least(len(inside), len(work.at), MOST) > CHANCE:
         return None
     (file, line, function), _ = Counter(place for _, place in inside).most_common(1)[0]
-    mean, at_work = (
-        sum(1 / work.moments[at.sample.pid] for at in each) for each in ([at for at, _ in inside], work.at)
-    )
-    plural = plural_of([at.sample for at, _ in inside])
+    there = [at for at, _ in inside]
+    mean, at_work = work.at_once(there), work.at_once(work.at)
+    plural = plural_of([at.sample for at in there])
     return Logging(mean, at_work, function, f"{PurePosixPath(file).name}:{line}", plural)
 
 

@@ -47,10 +47,10 @@ import numpy as np
 from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, for_all, on_curve
 from loadlens.diagnose.observe import disk_writes
+from loadlens.diagnose.observe.waits import saturated
 from loadlens.diagnose.rules.memory_and_disk import disk_bound
 from loadlens.estimate.comparison import ratio_of_pairs
 from loadlens.estimate.interval import Insufficient, Interval
-from loadlens.measure.curve import Capacity, capacity_of
 from loadlens.measure.thresholds import PAGED_IN
 from loadlens.model.facts import Curve, Facts, Logging, Step
 from loadlens.model.finding import Counter, Estimate, Finding, Grade
@@ -196,17 +196,15 @@ def _weight(rival: Counter) -> int:
 
 
 def _call(curve: Curve) -> LogCall | None:
-    capacity = capacity_of(curve)
-    if not isinstance(capacity, Capacity) or capacity.saturation.verdict != "saturated":
+    plateau = saturated(curve)
+    if plateau is None:
         return None
-    top = capacity.top
-    if top.logging is None or not isinstance(top.throughput, Estimate):
-        return None
-    return LogCall(curve, top, top.throughput, top.logging)
+    top, rate = plateau
+    return None if top.logging is None else LogCall(curve, top, rate, top.logging)
 
 
 def _in_code(facts: Facts, call: LogCall) -> Claim:
-    """Hold the samples against a generator and other programs, which leave nothing else to see."""
+    """Claim that the log is the limit, unless the generator is; other programs leave it open."""
     calls, rate = call.calls, numbers.short(call.rate)
     who = f"{numbers.about(calls.inside)} of {numbers.about(calls.at_work)} {calls.plural}"
     signals = [
@@ -363,8 +361,7 @@ def _surest(pairs: Sequence[tuple[Pair | Lines | LogCall, Finding]]) -> Finding:
 def _silence(facts: Facts, seen: Sequence[Pair | Lines | LogCall]) -> str | Lacking:
     """Return why the only pair makes no finding; without one, why the longest lines make none."""
     if isinstance(seen[0], LogCall):
-        made_of_calls = _in_code(facts, seen[0])
-        return made_of_calls.objection
+        return _in_code(facts, seen[0]).objection
     if isinstance(seen[0], Pair):
         made = _compared(facts, seen[0])
         return made.reason if isinstance(made, Nothing) else made.objection

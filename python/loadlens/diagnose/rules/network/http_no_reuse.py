@@ -79,7 +79,7 @@ class ShortConnections:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A plateau on which each request makes the service open connections, and beginning these is its work."""
+    """A plateau on which each request makes the service open TLS connections, which takes much CPU time."""
 
     curve: Curve
     step: Step  # of the highest load
@@ -92,7 +92,9 @@ def observe(facts: Facts) -> Sequence[ShortConnections | Opened] | Lacking | Not
     """Return what requests open within the service; else levels of a client that keeps connections."""
     opened = [each for curve in facts.curves if (each := _opened(curve)) is not None]
     levels = _levels(facts)
-    return [*opened, *levels] if opened and not isinstance(levels, (Lacking, Nothing)) else opened or levels
+    if isinstance(levels, (Lacking, Nothing)):
+        return opened or levels
+    return [*opened, *levels]
 
 
 def _opened(curve: Curve) -> Opened | None:
@@ -153,7 +155,7 @@ def _within(facts: Facts, opened: Opened) -> Claim:
     def words(_: Grade) -> Words:
         return Words(
             statement=f"Requests open TLS connections within the service: {share} of the CPU at {rate}",
-            explanation=f"So much is computed in {function}. A connection that stands costs none of it.",
+            explanation=f"So much of it goes to {function}. Connections that stay open cost none of it.",
             advice="Keep the connections between parts of the service open: by a session or a pool in the "
             "client, by HTTP/1.1 with keep-alive in a proxy; or let sessions of TLS be resumed.",
             confirm="the same load with connections that stay open: less CPU for each request",
@@ -233,9 +235,10 @@ def _drops(level: ShortConnections) -> Counter:
 
 def _of_most_connections(pairs: Sequence[tuple[ShortConnections | Opened, Finding]]) -> Finding:
     """The finding of the level with the most connections, for the curves of all."""
+    opened = [finding for seen, finding in pairs if isinstance(seen, Opened)]
+    if opened:  # it says what connections cost
+        return opened[0]
     levels = [(level, finding) for level, finding in pairs if isinstance(level, ShortConnections)]
-    if len(levels) < len(pairs):  # what requests open within says what it costs
-        return next(finding for seen, finding in pairs if isinstance(seen, Opened))
     by_opened = sorted(levels, key=lambda pair: pair[0].watch.opened, reverse=True)
     curves = [level.curve for level, _ in by_opened]
     return grading.seen_on(by_opened[0][1], curves, bounds=curves)

@@ -103,6 +103,11 @@ class Level:
         return load_text.load_of(self.curve, self.step)
 
     @property
+    def is_of_one_user(self) -> bool:
+        """True if a single user sends one request after the other."""
+        return self.curve.is_closed and self.step.load <= 1
+
+    @property
     def width(self) -> float:
         """Return the width of the rate's interval, relative to the rate; infinite when it is open."""
         if self.rate.low is None or self.rate.high is None or self.rate.point <= 0:
@@ -226,7 +231,7 @@ def _used_up(limit: Limit) -> Words:
     share, at = numbers.percent(best.share.point), best.at
     return Words(
         statement=f"Nothing is let in any more: {share} get {TOO_MANY} at {at}, as where a quota is used up",
-        explanation=f"Once requests are answered {TOO_MANY}, not one of the level succeeds.",
+        explanation=f"From the first {TOO_MANY} on, no request of this level succeeds.",
         advice="Raise the quota, or spread the requests over its period; who is refused waits for the next.",
         confirm="the same load with a higher quota: as many more requests succeed before one is refused",
         impact=best.share.point,
@@ -262,8 +267,8 @@ def _rate(best: Level) -> grading.Signal:
 
 def _same(levels: Sequence[Level]) -> grading.Signal:
     if all(level.rate.point <= 0 for level in levels):
-        is_one = any(level.curve.is_closed and level.step.load <= 1 for level in levels)
-        text = "not one request is let in" + (", of a single user either" if is_one else "")
+        is_one = any(level.is_of_one_user for level in levels)
+        text = "not one request is let in" + (", not even of a single user" if is_one else "")
         return grading.stated("limiter.same", True if is_one else None, text=text)
     if len(levels) < 2:
         text = "only one level is refused some: another offered rate would show whether the limit is the same"
@@ -288,9 +293,9 @@ def _at_once(limit: Limit) -> Counter:
     """Return the rival of a limit of requests at once, instead of their rate."""
     level, burst, took = limit.best, limit.burst, limit.best.step.response
     name, refused, even = "limit of requests at once", level.share.point, level.refusal.dispersion
-    if level.rate.point <= 0 and level.curve.is_closed and level.step.load <= 1:
-        return grading.rival(name, "a single user is refused, too", True)
     if level.rate.point <= 0:
+        if level.is_of_one_user:
+            return grading.rival(name, "a single user is refused, too", True)
         return grading.rival(name, "places that are not given back look the same", None)
     if not isinstance(took.mean, Estimate):
         return grading.rival(name, "the response time is not known", None)
