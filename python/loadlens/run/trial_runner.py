@@ -212,12 +212,8 @@ class TrialRunner:
         self.progress.tell(Step("starting services"))
         self._running_testbed(planned, self.writer.shared_logs())
 
-    def reads_code(self, pids: Sequence[int] = ()) -> bool | None:
-        """Return whether the code of processes can be sampled, by default of those of the testbed.
-
-        `None`: there are no processes.
-        """
-        pids = pids or self.started
+    def reads_code(self, pids: Sequence[int]) -> bool | None:
+        """Return whether the code of processes can be sampled; `None`: there are none."""
         return stacks.may_read(pids) if pids else None
 
     @property

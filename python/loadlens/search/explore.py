@@ -195,8 +195,8 @@ class _Search:
         outside = self.aim.outside
         if not self.aim.stacks or not outside.is_here:
             return None
-        behind = tuple(peer.pid for peer in outside.peers if peer.has_code)
-        return self.runner.reads_code((*outside.pids, *behind))
+        own = outside.pids or self.runner.started
+        return self.runner.reads_code((*own, *(peer.pid for peer in outside.peers if peer.has_code)))
 
     def _sample_stacks(self) -> bool:
         """Run the trials that sample stacks, if they can say anything and there is time for them."""
