@@ -54,11 +54,11 @@ RIGHT: Final[Mapping[str, frozenset[str]]] = {
         "retries": "retry.amplification retry.calls",
         "timeouts": "timeouts.cliff",
         "deadlock": "requests.stuck",
-        "cache": "slow.periodic mixture.slow-path warmup.incomplete",
+        "cache": "cache.misses slow.periodic mixture.slow-path warmup.incomplete",
         "skew": "lb.imbalance backend.slow-one part.full",
         "slow-path": "mixture.slow-path",
         "answers-changed": "answers.changed failure.misclassified",
-        "quota": "cgroup.throttled",
+        "quota": "cgroup.throttled ratelimit.active",
         "tls": "http.no-reuse",
         "network": "network.bound",
     }.items()

@@ -168,6 +168,7 @@ OF_RUNTIMES: Final = frozenset({"eventloop.waits", "gc.stops"})
 # Of what the families' server does not do; services in `catalogue/wild` do.
 OF_THE_WILD: Final = frozenset(
     {
+        "cache.misses",
         "calls.at-once",
         "descriptors.exhausted",
         "places.lost",

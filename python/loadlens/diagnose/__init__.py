@@ -104,6 +104,7 @@ RULES: tuple[Rule, ...] = _modules(
     "waiting.db_pool",
     "waiting.threads_pool_limit",
     "waiting.outside_handler_wait",
+    "waiting.cache_misses",
     "waiting.calls_at_once",
     "waiting.calls_wait_before",
     "waiting.downstream_slow",

@@ -291,6 +291,7 @@ def _step(case: CaseMeasures, idle: Mapping[str, float | None], work_s: float) -
             *split_of_calls(case, calls),
             *label_splits.split_of_load(classes),
         ),
+        look_ups=label_splits.look_ups_of(case),
         spans=span_times.requests_of(case),
     )
 

@@ -454,6 +454,21 @@ class LabelSplit:
 
 
 @dataclass(frozen=True, slots=True)
+class LookUps:
+    """Look-ups in one cache of the services, as they count them."""
+
+    name: str  # for printing
+    hits: float  # per second
+    misses: float  # per second
+    samples: int  # look-ups
+
+    @property
+    def missed(self) -> float:
+        """Share of the look-ups that miss."""
+        return self.misses / (self.hits + self.misses)
+
+
+@dataclass(frozen=True, slots=True)
 class SpanPart:
     """Spans of one name under requests of one kind; times in seconds per request.
 
@@ -551,6 +566,7 @@ class Step(Speaking):
     steal_mean: float | None = None  # as `steal`, of all trials
     others_mean: float | None = None  # as `other_cores`, of all trials
     splits: tuple[LabelSplit, ...] = ()  # of the services' own metrics
+    look_ups: tuple[LookUps, ...] = ()  # in caches of the services; empty: none are counted
     spacing: Spacing = field(default_factory=Spacing)  # of the load's answers; no gaps: not known
     let_through: tuple[LetThrough, ...] = ()  # of each trial whose requests are known one by one
     spans: tuple[SpanRequests, ...] = ()  # those that take most time in all first

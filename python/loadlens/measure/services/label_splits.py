@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -15,15 +16,17 @@ import numpy as np
 from loadlens.estimate.interval import Floats, Interval
 from loadlens.measure.services import path_templates
 from loadlens.measure.services.gauges import MONITORS_LABELS
-from loadlens.model.facts import LabelPart, LabelSplit, RequestClass
+from loadlens.model.facts import LabelPart, LabelSplit, LookUps, RequestClass
 from loadlens.model.finding import Estimate, Figure, NotMeasured
-from loadlens.signals.read.metric_names import seconds_per_unit
+from loadlens.signals.read.metric_names import look_up_of, paired, seconds_per_unit
 from loadlens.signals.read.trial_series import SCRAPE, Readings, Series, mean_or_point, moments_around
 
 if TYPE_CHECKING:
     from loadlens.measure.case import CaseMeasures
 
 MOST_VALUES: Final = 24  # of a label: more name single things
+PAIRED: Final = ""  # in place of a label: two counters
+MOST_CACHES: Final = 12  # of a metric
 MOST_SERIES: Final = 2_000  # of a trial, metrics with few series first
 Key = tuple[str, str, str]  # service, metric, label
 
@@ -71,7 +74,26 @@ def read(readings: Readings, begin: float, end: float) -> tuple[SplitReading, ..
             break
         if len(parts) > 1 and not metric.endswith(("_sum", "_created")):
             splits += list(_of_metric(metric, parts, by_metric, moments))
-    return tuple(splits)
+    return (*splits, *_of_look_ups(by_metric, moments))
+
+
+def _of_look_ups(by_metric: Mapping[str, Sequence[Series]], moments: Floats) -> Iterator[SplitReading]:
+    """Yield counters of hits and misses, which differ in a word, as the two values of a label."""
+    lengths = np.diff(moments)
+    for metric, hits in by_metric.items():
+        missed = {_key(series.labels): series for series in by_metric.get(paired(metric) or "", ())}
+        for series in hits[:MOST_CACHES]:
+            other = missed.get(key := _key(series.labels))
+            growths = [] if other is None else [_growth(each, moments) for each in (series, other)]
+            counted = [_Counted(series.labels, growth, None) for growth in growths if growth is not None]
+            if len(counted) == 2 and any(each.counts.any() for each in counted):
+                hit, miss = (
+                    _part(value, [each], lengths)
+                    for value, each in zip(("hit", "miss"), counted, strict=True)
+                )
+                labels = ", ".join(f'{name}="{value}"' for name, value in key if name not in MONITORS_LABELS)
+                name = f"{metric}{{{labels}}}" if labels else metric
+                yield SplitReading((series.labels.service, name, PAIRED), (hit, miss))
 
 
 def _of_metric(
@@ -146,11 +168,35 @@ def split_of_load(classes: Sequence[RequestClass]) -> tuple[LabelSplit, ...]:
 
 def splits_of(case: CaseMeasures) -> tuple[LabelSplit, ...]:
     """Return the metrics of a case by the values of a label, joined over its trials."""
+    return tuple(_joined(case, key, splits) for key, splits in _by_key(case).items() if key[2] != PAIRED)
+
+
+def look_ups_of(case: CaseMeasures) -> tuple[LookUps, ...]:
+    """Return what is counted as hits and misses, by two counters or by values; most misses first."""
+    every = []
+    for (_, metric, label), splits in _by_key(case).items():
+        hits, misses = (
+            [[part for part in split.parts if look_up_of(part.value) == outcome] for split in splits]
+            for outcome in ("hit", "miss")
+        )
+        if all(misses) and all(
+            len(split.parts) == len(h) + len(m) for split, h, m in zip(splits, hits, misses, strict=True)
+        ):
+            hit, missed = (
+                fmean(sum(part.rate.point for part in parts) for parts in trials) for trials in (hits, misses)
+            )
+            counted = sum(part.count for split in splits for part in split.parts)
+            name = metric if label == PAIRED else f"{metric} by {label}"
+            every.append(LookUps(name, hit, missed, int(counted)))
+    return tuple(sorted(every, key=lambda each: -each.misses))
+
+
+def _by_key(case: CaseMeasures) -> Mapping[Key, Sequence[SplitReading]]:
     by_key: dict[Key, list[SplitReading]] = {}
     for trial in case.usable:
         for split in trial.splits:
             by_key.setdefault(split.key, []).append(split)
-    return tuple(_joined(case, key, splits) for key, splits in by_key.items())
+    return by_key
 
 
 def _joined(case: CaseMeasures, key: Key, splits: Iterable[SplitReading]) -> LabelSplit:

@@ -61,6 +61,8 @@ _NOT_PLACES: Final = (
     *("jvm_", "process_", "go_threads", "go_goroutines", "go_gc", "go_sched", "nodejs_", "python_"),
     *("nginx_connections_", "promhttp_", "logback_", "kestrel_", "scrape_"),
 )
+_HITS: Final = frozenset({"hit", "hits"})
+_MISSES: Final = frozenset({"miss", "misses", "missed"})
 _OF_TIME: Final = {"seconds": 1.0, "second": 1.0, "milliseconds": 1e-3, "millis": 1e-3, "ms": 1e-3}
 _SUFFIXES: Final = ("_total", "_bucket", "_sum", "_created")
 _STATES: Final = frozenset({"state", "status"})  # labels whose value is part of the name
@@ -94,6 +96,21 @@ def other_labels(labels: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
 def is_accumulated(metric: str) -> bool:
     """Return true for the name of a counter, a part of a histogram, a size or a time: of no places."""
     return metric.endswith((*_SUFFIXES, "_count")) or bool(_OTHER & set(words_of(metric)))
+
+
+def look_up_of(name: str) -> Literal["hit", "miss"] | None:
+    """Return what a counter, or a value of its label, says of look-ups in a cache; none: nothing."""
+    words = {*words_of(name)}
+    if words & _HITS and not words & _MISSES:
+        return "hit"
+    return "miss" if words & _MISSES and not words & _HITS else None
+
+
+def paired(metric: str) -> str | None:
+    """Return the name of the counter of misses that goes with one of hits; none: it counts no hits."""
+    misses = {"hit": "miss", "hits": "misses"}
+    changed = re.sub(r"(?<![A-Za-z])(hits?)(?![A-Za-z])", lambda hit: misses[hit[0]], metric)
+    return changed if changed != metric else None
 
 
 def seconds_per_unit(metric: str) -> float | None:

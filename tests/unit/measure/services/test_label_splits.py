@@ -15,7 +15,7 @@ from loadlens.measure import figures as figures_of
 from loadlens.measure.case import CaseMeasures
 from loadlens.measure.services import label_splits
 from loadlens.measure.services.label_splits import SplitReading
-from loadlens.model.facts import LabelSplit
+from loadlens.model.facts import LabelSplit, LookUps
 from loadlens.model.finding import Estimate, NotMeasured
 from loadlens.signals.read.trial_series import Readings
 from tests.records import planned_case
@@ -50,6 +50,11 @@ def timed(counts: Sequence[float], sums: Sequence[float], **labels: str) -> tupl
 def figures(*splits: tuple[SplitReading, ...]) -> tuple[LabelSplit, ...]:
     trials = tuple(SimpleNamespace(is_usable=True, splits=each) for each in splits)
     return label_splits.splits_of(CaseMeasures(planned_case(services=[]), trials))  # type: ignore[arg-type]
+
+
+def look_ups(*splits: tuple[SplitReading, ...]) -> tuple[LookUps, ...]:
+    trials = tuple(SimpleNamespace(is_usable=True, splits=each) for each in splits)
+    return label_splits.look_ups_of(CaseMeasures(planned_case(services=[]), trials))  # type: ignore[arg-type]
 
 
 def test_each_value_has_its_rate_and_its_mean_in_the_measured_part() -> None:
@@ -167,3 +172,31 @@ def test_things_of_one_kind_that_the_load_asks_for_are_parts_of_it() -> None:
 
 def test_different_routes_are_no_parts() -> None:
     assert of_load(("GET /search", 75.0, 0.2), ("GET /list", 25.0, 0.02)) == ()
+
+
+def test_counters_that_differ_in_hits_and_misses_are_two_values() -> None:
+    splits = read(
+        ("cache_hits_total", {"cache": "a"}, [0, 0, 0, 10, 20, 30]),
+        ("cache_misses_total", {"cache": "a"}, [0, 0, 0, 30, 60, 90]),
+        ("cache_hits_total", {"cache": "b"}, [0, 0, 0, 0, 0, 0]),
+        ("cache_misses_total", {"cache": "b"}, [0, 0, 0, 5, 10, 15]),
+        ("whitelist_total", {}, [0, 0, 0, 5, 10, 15]),
+    )
+
+    a, b = look_ups(splits)
+    assert [a.name, b.name] == ['cache_hits_total{cache="a"}', 'cache_hits_total{cache="b"}']
+    assert [a.hits, a.misses, a.missed] == pytest.approx([10, 30, 0.75])
+    assert a.samples == 30 + 90
+    assert [b.hits, b.missed] == [0, 1]
+    assert all(split.label for split in figures(splits))
+
+
+def test_values_of_a_label_are_look_ups_if_all_say_hit_or_miss() -> None:
+    def counted(*values: str) -> tuple[SplitReading, ...]:
+        return read(*(("gets_total", {"result": value}, [0, 0, 0, 10, 20, 30]) for value in values))
+
+    (both,) = look_ups(counted("cacheHit", "miss_local", "miss_remote"))
+    assert both.name == "gets_total by result"
+    assert both.missed == pytest.approx(2 / 3)
+    assert look_ups(counted("hit", "miss", "stored")) == ()
+    assert look_ups(counted("hit", "stale_hit")) == ()
