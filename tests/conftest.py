@@ -20,20 +20,23 @@ from tests.calm import REPEATED, TURNS
 TESTS = Path(__file__).parent
 # Everything here drives real services for real seconds. A slow test elsewhere has the mark itself.
 SLOW = (TESTS / "edges", TESTS / "end_to_end", TESTS / "studies", TESTS / "catalogue/test_physics.py")
-# Few tests that take long: begun last, they would leave a core idle. The search for a capacity takes longest
-# and needs the processors, so those that begin with it mostly wait.
+# Those that judge times or take long come first, when the processors have time left: begun last, they would
+# leave a core idle, and what is judged again stops all others.
 FIRST = tuple(
-    f"tests/{name}.py"
+    f"tests/end_to_end/test_{name}.py"
     for name in (
-        "end_to_end/test_capacity",
-        "edges/test_held_up",
-        "end_to_end/test_hit_own_faults",
-        "end_to_end/test_prometheus",
-        "end_to_end/test_stacks",
-        "end_to_end/test_compare",
-        "end_to_end/test_bench",
-        "end_to_end/test_demo",
+        *("capacity", "spans", "fleet_local", "compare", "database_lock", "predictions"),
+        *("stacks", "demo", "bench"),
     )
+)
+# Those that mostly wait and judge no times have a process of their own: they use what others leave.
+WAITING = (
+    *(
+        f"tests/end_to_end/test_{name}.py"
+        for name in ("kills", "prometheus", "hit_own_faults", "interruptions")
+    ),
+    *(f"tests/end_to_end/test_{name}.py" for name in ("merge", "catalogue")),
+    *(f"tests/edges/test_{name}.py" for name in ("held_up", "table")),
 )
 # Many short ones that share next to nothing: they fill up what longer files leave of the cores.
 APART = ("tests/catalogue/test_physics.py", "tests/edges/test_table.py")
@@ -84,9 +87,12 @@ class BothCoresBusy(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no 
         return nodeid if file in APART else file
 
     def _assign_work_unit(self, node: WorkerController) -> None:
-        for file in reversed(FIRST):
-            if file in self.workqueue:
-                self.workqueue.move_to_end(file, last=False)
+        waiting = [unit for unit in self.workqueue if unit.partition("::")[0] in WAITING]
+        others = [unit for unit in FIRST if unit in self.workqueue]
+        others += [unit for unit in self.workqueue if unit not in others and unit not in waiting]
+        alone = [unit for unit in others if unit.partition("::")[0] in APART]
+        wanted = waiting or alone or others if node is self.nodes[0] else others or waiting
+        self.workqueue.move_to_end(wanted[0], last=False)
         super()._assign_work_unit(node)
 
 

@@ -109,11 +109,12 @@ def rust(tier: str) -> list[list[str]]:
 def python(tier: str, cores: int) -> list[str]:
     """Return pytest's options for a tier: the fast one keeps all cores busy.
 
-    The tests of a slow file share its services, and half of their time is waiting: one more than the cores.
+    The tests of a slow file share its services, and half of their time is waiting: one more than the cores,
+    and one for those that only wait (tests/conftest.py).
     """
     if tier == "fast":
         return ["-m", "not slow", "-n", str(cores), "--dist", "worksteal"]
-    return ["-m", "slow", "-n", str(cores + 1), "--dist", "loadfile"]
+    return ["-m", "slow", "-n", str(cores + 2), "--dist", "loadfile"]
 
 
 def run_tier(tier: str, more: list[str]) -> Counts:

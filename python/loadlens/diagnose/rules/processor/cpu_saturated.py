@@ -8,10 +8,11 @@ is named, and of a PostgreSQL server the command that most of its processes exec
 **Needs.** Throughput has reached a plateau; or with half of the users or fewer 93 % of the cores were used
 already, so that what more users still bring comes from cheaper requests. At the highest load, or the highest
 on the plateau that other programs left alone, the service uses at least 85 % of the cores that it may use:
-its CPU set, its quota, else the machine. The CPU time of one request, from all levels together, times the
-plateau accounts for the cores that were there, within what 85 % leaves, or an end of its interval does. Where
-more threads work than there are cores, they wait for one, or 93 % of the cores are used: a runtime may start
-no more threads than there are cores, and its requests wait within it.
+its CPU set, its quota, else the machine. Where other programs take some of these, and the service's threads
+use and wait for as many as 85 % of all, those that others left count. The CPU time of one request, from all
+levels together, times the plateau accounts for the cores that were there, within what 85 % leaves, or an end
+of its interval does. Where more threads work than there are cores, they wait for one, or 93 % of the cores
+are used: a runtime may start no more threads than there are cores, and its requests wait within it.
 
 **Ruled out by.** Processes that wait for storage or a lock: they use no CPU. Answers most of which are
 refusals. Blocked event loops, one for each core, none of which waits for a core: then the loops are full, and
@@ -91,11 +92,17 @@ class UsedCores:
     waited: float | None  # threads that wait for a core, on average
     bound: Bound | None  # what the CPU time of a request allows; none: not known
     loops: bool  # blocked event loops were found on it
+    others: float = 0.0  # of these cores that other programs took, from a service that wanted all
 
     @property
     def share(self) -> float:
-        """Part of the cores that is used."""
-        return self.used.point / self.cores
+        """Part of the cores, without those that others took, that is used."""
+        return self.used.point / self.left
+
+    @property
+    def left(self) -> float:
+        """Cores without those that others took."""
+        return self.cores - self.others
 
     @property
     def is_alike(self) -> bool:
@@ -169,13 +176,27 @@ def _used(facts: Facts, curve: Curve, loops: bool) -> UsedCores | str:
         rate = completed(top)
         plateau = Interval(rate, rate, rate, 0.0, "completions at that load")
         bound = next(iter(bounds([Resource("CPU", there, figures.known(curve.work_all))], plateau)), None)
-    return UsedCores(curve, capacity, top, cores, used, cores_waited(top), bound, loops)
+    waited = cores_waited(top)
+    return UsedCores(
+        curve, capacity, top, cores, used, waited, bound, loops, _taken(facts, curve, top, used.point, waited)
+    )
+
+
+def _taken(facts: Facts, curve: Curve, step: Step, used: float, waited: float | None) -> float:
+    """Return the cores that other programs took from a service that would have used all; 0: it would not."""
+    if curve.shares_cores is False or waited is None or not isinstance(step.host_cpu, Estimate):
+        return 0.0
+    wanted = used + waited
+    is_full = step.host_cpu.point >= NO_CORE_LEFT * facts.cores
+    if not is_full or wanted < SATURATED * cores_of(curve, step):
+        return 0.0
+    return min(step.other_cores or 0.0, cores_of(curve, step) - used)
 
 
 def claim(facts: Facts, seen: UsedCores) -> Claim:
     """Hold the cores in use against the work of a request, waiting threads, and what else fills them."""
     curve, step, cores, used = seen.curve, seen.step, seen.cores, seen.used
-    low, high = (None if end is None else end / cores for end in (used.low, used.high))
+    low, high = (None if end is None else end / seen.left for end in (used.low, used.high))
     behind = _behind(seen)
     most = "" if behind is None else f", {behind.program} {behind.cores:.2f} of them"
     signals = [
@@ -184,7 +205,7 @@ def claim(facts: Facts, seen: UsedCores) -> Claim:
             "cpu.used",
             replace(used, point=seen.share, low=low, high=high),
             SATURATED,
-            text=f"the service uses {used.point:.2f} of {cores:g} cores "
+            text=f"the service uses {used.point:.2f} of {cores:g} cores{_besides(seen)} "
             f"({percent(seen.share)}, limit {percent(SATURATED)}){most}",
             chip=f"{used.point:.2f} of {cores:g} cores used",
         ),
@@ -210,7 +231,9 @@ def claim(facts: Facts, seen: UsedCores) -> Claim:
         if seen.is_accounted_for and isinstance(curve.work, Estimate) and curve.work.point > 0:
             work = with_unit(curve.work.point, "s")
             statement = f"{fully} used at {rate}: {work} of CPU per request"
-        if behind is not None:
+        if seen.others:
+            statement += f"; other programs take {seen.others:.2f}"
+        elif behind is not None:
             statement += f", {percent(behind.cores / used.point)} of it in {behind.program}"
         queue = ""
         if seen.waited is not None and seen.waited >= WAITING_EACH:
@@ -227,6 +250,11 @@ def claim(facts: Facts, seen: UsedCores) -> Claim:
 
     explained_by = eventloop_blocked.ID if seen.loops and not seen.is_crowded else None
     return on_curve(curve, signals, rivals, words, explained_by=explained_by)
+
+
+def _besides(seen: UsedCores) -> str:
+    """`, other programs 0.88`; empty: they took nothing that it wanted."""
+    return f", other programs {seen.others:.2f}, and wants them all," if seen.others else ""
 
 
 def _plateau(seen: UsedCores) -> grading.Signal:

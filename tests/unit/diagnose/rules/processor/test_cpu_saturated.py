@@ -78,6 +78,40 @@ def test_a_level_that_others_disturbed_gives_way_to_a_calm_one(taken: float, kin
     assert isinstance(answer, kind)
 
 
+@pytest.mark.parametrize(
+    ("used", "waited", "host", "is_full"),
+    [
+        (1.1, 1.2, 2.0, True),  # it would use 2.3 of 2 cores, and has what others leave
+        (0.6, 0.5, 2.0, False),  # a single thread
+        (1.1, 1.2, 1.5, False),  # cores are idle: it waits for another reason
+    ],
+)
+def test_a_service_that_has_what_others_leave_is_out_of_cores(
+    used: float, waited: float, host: float, *, is_full: bool
+) -> None:
+    rate = used / WORK_S
+    disturbed: dict[str, Any] = {
+        "throughput": estimate(rate),
+        "throughput_trials": (rate,) * 3,
+        "completed_trials": (rate,) * 3,
+        "processes": (process(used, waiting=waited, hot=16.0),),
+        "other_cores": 2.0 - used,
+        "host_cpu": estimate(host, unit="cores"),
+    }
+    built = full(own=False)
+    first, *rest = built.steps
+
+    answer = ask(replace(built, steps=(first, *(replace(each, **disturbed) for each in rest))), cores=2)
+
+    assert isinstance(answer, Finding) is is_full, answer
+    if isinstance(answer, Finding):
+        assert answer.grade is Grade.PROBABLE  # others are on the same cores
+        assert (
+            answer.statement
+            == "All 2 cores are used at 55.0 /s: 19.8 ms of CPU per request; other programs take 0.90"
+        )
+
+
 def behind(own: float, other: float, *, is_called: bool = True) -> tuple[ProcessWatch, ...]:
     """A service and a program behind it: cores that each uses."""
     app = replace(process(own, waiting=7.0, hot=8), service="s", program="app")
