@@ -1,8 +1,9 @@
 """Lines of a service's files, command line and environment that may set the number that limits it.
 
-A finding gives the number: so many places, or so many per second. A line counts if this number follows a
-word for such a setting. Lines of the command line, the environment, and files in which the service's threads
-were come first; other files count if these have none. More than two lines name none.
+A finding gives the number: so many places, so many per second, or the time of a time-out. A line counts if
+this number follows a word for such a setting. That connections are closed is a setting without a number.
+Lines of the command line, the environment, and files in which the service's threads were come first; other
+files count if these have none. More than two lines name none.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Final
 
 from loadlens.diagnose import limits_of
 from loadlens.model.finding import Finding, Grade, Setting
-from loadlens.model.stacks import SettingPlace, SourceLine, StackSamples, short_name
+from loadlens.model.stacks import CLOSING, SettingPlace, SourceLine, StackSamples, short_name
 
 MOST: Final = 2
 _NUMBER: Final = re.compile(
@@ -36,8 +37,17 @@ _WORDS: Final[Mapping[str, re.Pattern[str]]] = {
     "backlog": re.compile(
         r"backlog|listen|queue|accept|somaxconn|ServerSocket|HttpServer\.create", re.IGNORECASE
     ),
+    "processes": re.compile(r"(?<![a-z])workers?\W|WEB_CONCURRENCY|processes|instances", re.IGNORECASE),
     "files": re.compile(r"nofile|ulimit|files|descriptor|fds", re.IGNORECASE),
 }
+_TIME: Final = re.compile(
+    r"(?<![\w.])(\d[\d_]*(?:\.\d+)?)(?:\s*(ms|millis\w*|s|sec\w*)(?!\w))?(?![\w.])",
+    re.IGNORECASE,
+)
+_TIMED: Final = re.compile(
+    r"time_?out|deadline|duration|millis|sec(ond)?s|_m?s\b|within|patience", re.IGNORECASE
+)
+_UNIT_BEHIND: Final = re.compile(r"\s*\*\s*time\.(milli)?second", re.IGNORECASE)  # of Go
 _OTHER: Final = re.compile(  # the name of another number than a limit of what may be at work
     r"time_?out|ttl|interval|seconds|millis|_ms$|_s$|delay|(?<!im)(?<!ex)(?<!sup)port$|version$|bytes|retr(y|ies)|"
     r"attempts|duration|length|depth|age$|wait|header|max_requests|page_?size|chunk|batch|min_?(size|idle)|"
@@ -62,7 +72,8 @@ def places(stacks: StackSamples, findings: Sequence[Finding]) -> tuple[SettingPl
     near: list[tuple[str, SourceLine]] = []
     others: list[tuple[str, SourceLine]] = []
     for line in stacks.settings:
-        if number := next(_numbers(setting, line.text), ""):
+        number = next(_numbers(setting, line.text), None)
+        if number is not None:
             is_near = not line.line or f"/{line.file}".endswith(ends)
             (near if is_near else others).append((number, line))
     lines, files = near or others, {line.file for line in stacks.settings if line.line}
@@ -70,13 +81,30 @@ def places(stacks: StackSamples, findings: Sequence[Finding]) -> tuple[SettingPl
 
 
 def _numbers(setting: Setting, text: str) -> Iterator[str]:
-    """Yield the numbers of a line that are the setting's, behind a word for it."""
+    """Yield the numbers of a line that are the setting's, behind a word for it; empty: it has none."""
+    if setting.kind == "closing":
+        yield from [""] if CLOSING.search(text) else []
+        return
+    if setting.kind == "timeout":
+        yield from _times(setting, text)
+        return
     begin = 0
     for match in _NUMBER.finditer(text):
         before, begin = text[begin : match.start()], match.end()
         is_near = setting.low <= float(match[0].replace("_", "")) <= setting.high
         if is_near and _WORDS[setting.kind].search(before) and not _is_other(before):
             yield match[0]
+
+
+def _times(setting: Setting, text: str) -> Iterator[str]:
+    """Yield the numbers of a line that are its seconds, or milliseconds, next to a word for a time."""
+    for match in _TIME.finditer(text):
+        number, unit = float(match[1].replace("_", "")), match[2] or ""
+        before, after = text[: match.start()], text[match.end() :]
+        is_time = bool(unit or _TIMED.search(before) or _UNIT_BEHIND.match(after))
+        factors = (1e-3,) if unit.lower().startswith("m") else (1.0,) if unit else (1.0, 1e-3)
+        if is_time and any(setting.low <= number * factor <= setting.high for factor in factors):
+            yield match[0].strip()
 
 
 def _is_other(before: str) -> bool:
@@ -87,4 +115,5 @@ def _is_other(before: str) -> bool:
 
 def _place(number: str, line: SourceLine, files: Collection[str]) -> SettingPlace:
     where = f"at {short_name(line.file, files)}:{line.line}" if line.line else line.file
-    return SettingPlace(number, line.file, line.line, line.text, f"{number} may be set {where}")
+    text = f"{number} may be set {where}" if number else f"connections may be closed {where}"
+    return SettingPlace(number, line.file, line.line, line.text, text)

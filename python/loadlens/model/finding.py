@@ -123,8 +123,9 @@ class Prediction:
 class Setting:
     """A number in the service's settings that a finding comes from, with how near it is known."""
 
-    # At a time; let in per second; served per second by what may be a limiter; connections; descriptors.
-    kind: Literal["places", "rate", "pace", "backlog", "files"]
+    # At a time; let in per second; served per second by what may be a limiter; connections; descriptors;
+    # processes; seconds until it gives up; no number: connections are closed.
+    kind: Literal["places", "rate", "pace", "backlog", "files", "processes", "timeout", "closing"]
     low: float
     high: float
 
@@ -139,9 +140,19 @@ class Setting:
         return Setting(kind, 0.97 * per_s, 1.03 * per_s)
 
     @staticmethod
-    def exactly(kind: Literal["places", "backlog", "files"], count: float) -> Setting:
+    def exactly(kind: Literal["places", "backlog", "files", "processes"], count: float) -> Setting:
         """Return a setting whose number is known."""
         return Setting(kind, count, count)
+
+    @staticmethod
+    def timeout(least_s: float, most_s: float) -> Setting:
+        """Return a time after which the service gives up, from what a request takes with and without it."""
+        return Setting("timeout", 0.98 * least_s, 1.02 * most_s)
+
+    @staticmethod
+    def closing() -> Setting:
+        """Return a setting, of any number, by which connections are not used again."""
+        return Setting("closing", 0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)

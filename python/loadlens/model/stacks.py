@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -14,6 +15,12 @@ LANGUAGES: Final = (
 CLIENT: Final = "a client"  # at the other end of a connection that a service has accepted
 TASKS_FROM: Final = 1 << 32  # numbers of tasks, beyond those of all threads of a system
 COMMAND_LINE, ENVIRONMENT = "on its command line", "in its environment"
+CLOSING: Final = re.compile(  # a line by which connections are not used again
+    r"connection[\"':=,>\s]{1,6}close\b|(?<!disable)(?<!disable_)keep_?-?alive\w*\W{1,6}(false|off|no|0|none)\b"
+    r"|disable_?keep_?alives?\W{1,6}true|force_?close\W{1,6}true|http/1\.0\b|http_version\W{1,6}1\.0\b"
+    r"|keep_?alive_?requests\W{1,6}1\b",
+    re.IGNORECASE,
+)
 MAIN: Final = "<module>"  # function of code that is in none
 
 # What a thread waits for, by the system call that it is in; empty if it runs.

@@ -127,6 +127,82 @@ def test_backlogs_and_descriptors_have_words_of_their_own(setting: Setting, text
 @pytest.mark.parametrize(
     "text",
     [
+        "requests.get(url, timeout=0.25)",  # Python
+        "TIMEOUT_MS = 250",
+        "timeout: 250,",  # JavaScript
+        "AbortSignal.timeout(250)",
+        "Duration.ofMillis(250)",  # Java
+        "readTimeout(250, TimeUnit.MILLISECONDS)",
+        "Timeout: 250 * time.Millisecond,",  # Go
+        "patience: 250 * time.Millisecond",
+        "Duration::from_millis(250)",  # Rust
+        "proxy_read_timeout 250ms;",  # nginx
+        "GenServer.call(desk, :quote, timeout: 250)",  # Elixir
+        "statement_timeout = '0.25s'",
+    ],
+)
+def test_a_time_out_is_found_in_seconds_and_in_milliseconds(text: str) -> None:
+    assert len(numbers(Setting.timeout(0.23, 0.25), text)) == 1
+    assert numbers(Setting.timeout(0.4, 0.5), text) == []
+
+
+@pytest.mark.parametrize(
+    "text", ["size: 250", "port = 250", "sleep(3, 250)", "timeout: 2500", "timeout_s: 250s"]
+)
+def test_other_numbers_are_no_time_out(text: str) -> None:
+    assert numbers(Setting.timeout(0.23, 0.25), text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "proxy_set_header Connection close;",  # nginx
+        "keepalive_timeout 0;",
+        "proxy_http_version 1.0;",
+        '{"connection", "close"},',  # Erlang
+        '%{connection: "close"}',
+        "headers={'Connection': 'close'}",
+        "new https.Agent({ ca, keepAlive: false })",
+        "DisableKeepAlives: true,",
+        'protocol_version = "HTTP/1.0"',
+        "server.keep_alive(false)",
+        "max_keepalive_requests = 1",
+    ],
+)
+def test_a_line_that_closes_connections_is_found_without_a_number(text: str) -> None:
+    (place,) = named(Setting.closing(), SourceLine(APP, 12, text))
+
+    assert place.text == "connections may be closed at orders.py:12"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Connection: keep-alive",
+        "keepalive_timeout 65;",
+        "keepAlive: true",
+        "connection.close()",
+        "await connection.close();",
+        "DisableKeepAlives: false",
+        "max_keepalive_requests = 1000",
+        "closeable = Connection(url)",
+    ],
+)
+def test_lines_that_keep_connections_or_close_others_are_left_out(text: str) -> None:
+    assert named(Setting.closing(), SourceLine(APP, 12, text)) == ()
+
+
+@pytest.mark.parametrize(
+    "text", ["workers = 1", "--workers 1", "WEB_CONCURRENCY=1", "worker_processes 1;", "instances: 1"]
+)
+def test_a_single_process_is_found_by_words_for_processes(text: str) -> None:
+    assert numbers(Setting.exactly("processes", 1), text) == ["1"]
+    assert numbers(Setting.exactly("processes", 1), "threads = 1") == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
         "timeout: 8",
         "max_age=8",
         "port: 8",

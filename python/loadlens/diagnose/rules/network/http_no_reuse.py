@@ -34,7 +34,7 @@ from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, 
 from loadlens.diagnose.observe import connection_lives, opened_connections
 from loadlens.measure.curve import Capacity, capacity_of, failed_share, waited_to_ask
 from loadlens.model.facts import ConnectionWatch, Curve, Facts, Handshakes, Step
-from loadlens.model.finding import Counter, Estimate, Finding, Grade
+from loadlens.model.finding import Counter, Estimate, Finding, Grade, Setting
 from loadlens.present import numbers
 
 ID = "http.no-reuse"
@@ -160,6 +160,7 @@ def _within(facts: Facts, opened: Opened) -> Claim:
             "client, by HTTP/1.1 with keep-alive in a proxy; or let sessions of TLS be resumed.",
             confirm="the same load with connections that stay open: less CPU for each request",
             impact=opened.handshakes.share,
+            setting=Setting.closing(),
         )
 
     return on_curve(opened.curve, signals, rivals, words, cap=Grade.PROBABLE)
@@ -220,6 +221,7 @@ def _of_client(level: ShortConnections) -> Claim:
             f"{watch.opened / max(1, step.trials):,.0f}",
             impact=0.0 if share is None else share,
             unknown=("what a first request costs within the service: no connection had a second one",),
+            setting=Setting.closing(),
         )
 
     return on_curve(level.curve, signals, rivals, words, cap=Grade.PROBABLE, explains_others=False)

@@ -35,7 +35,7 @@ from dataclasses import dataclass, replace
 from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, on_curve
 from loadlens.model.facts import Curve, Facts, FailureMode, Step
-from loadlens.model.finding import Counter, Estimate, Finding, Grade
+from loadlens.model.finding import Counter, Estimate, Finding, Grade, Setting
 from loadlens.present import load_text, numbers
 
 ID = "timeouts.cliff"
@@ -132,9 +132,18 @@ def claim(facts: Facts, cut: CutRequests) -> Claim:
             impact=cut.share,
             unknown=("how long these requests would have taken",),
             scope=f"{cut.mode.label} · {cut.curve.label}",
+            setting=_setting(cut),
         )
 
     return on_curve(cut.curve, signals, rivals, words)
+
+
+def _setting(cut: CutRequests) -> Setting | None:
+    """The time-out of the service: the errors' time, or up to a request's time at the lightest load less."""
+    took, alone = cut.mode.median_s, _lightest(cut)
+    if cut.by_client or took is None:
+        return None
+    return Setting.timeout(max(took / 2, took - (alone or 0.0)), took)
 
 
 def _signals(cut: CutRequests) -> list[grading.Signal]:

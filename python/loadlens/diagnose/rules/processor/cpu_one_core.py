@@ -55,7 +55,7 @@ from loadlens.measure import figures
 from loadlens.measure.curve import Capacity, capacity_of, completed, cores_of, waiting_share, working
 from loadlens.measure.thresholds import SATURATED
 from loadlens.model.facts import Curve, Facts, ProcessWatch, Step
-from loadlens.model.finding import Counter, Estimate, Figure, Finding, Grade, NotMeasured
+from loadlens.model.finding import Counter, Estimate, Figure, Finding, Grade, NotMeasured, Setting
 from loadlens.present import numbers
 from loadlens.present.numbers import ends, percent, with_unit
 from loadlens.present.words import plural
@@ -250,6 +250,7 @@ def claim(facts: Facts, seen: OneCore) -> Claim:
             confirm="twice the processes: twice the throughput, as long as cores are free",
             impact=waiting_share(curve, seen.capacity),
             unknown=("whether the runtime or a lock of the service lets one thread compute at a time",),
+            setting=Setting.exactly("processes", count),
         )
 
     return on_curve(curve, signals, rivals, words)

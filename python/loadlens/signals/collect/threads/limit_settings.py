@@ -1,6 +1,7 @@
 """Lines of a service's files, command lines and environment that may set its limits.
 
-A line counts if a number stands in it next to a word of a limit. Lines that may hold a secret are left out.
+A line counts if a number stands in it next to a word of a limit or a time, or if it has connections closed.
+Lines that may hold a secret are left out.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from loadlens.credentials import Hiding
-from loadlens.model.stacks import COMMAND_LINE, ENVIRONMENT, SourceLine
+from loadlens.model.stacks import CLOSING, COMMAND_LINE, ENVIRONMENT, SourceLine
 
 MOST_FILES: Final = 1000
 MOST_FOLDERS: Final = 1000
@@ -38,7 +39,8 @@ _WORD: Final = re.compile(
     r"max|limit|size|pool|worker|thread|conn|concurr|parallel|simultan|semaphore|permit|slot|capacity|executor|"
     r"queue|backlog|in_?flight|rate|rps|qps|per_?(s|m)|quota|burst|heap|xmx|old.space|nofile|ulimit|"
     r"_?s\b\s*[:=(]|listen|accept|somaxconn|points|channel|chan\b|reservoir|bandwidth|"
-    r"\bplaces\b|pacer|throttl|^-[a-z] \d|^-X",
+    r"\bplaces\b|pacer|throttl|time_?out|deadline|duration|millis|sec(ond)?s\b|\d ?m?s\b|_ms\b|within|"
+    r"patience|processes|instances|^-[a-z] \d|^-X",
     re.IGNORECASE,
 )
 _NUMBER: Final = re.compile(r"(?<![\w.])\d")
@@ -74,9 +76,13 @@ def lines(pids: Iterable[int], own: Iterable[Path], hide: Iterable[str] = ()) ->
     may_limit = (
         replace(line, text=_CODED.sub('"..."', line.text)[:LONGEST_LINE])
         for line in itertools.chain(_spoken(pids), written)
-        if _NUMBER.search(line.text) and _WORD.search(line.text) and not _is_secret(line.text, hidden)
+        if _may_limit(line.text) and not _is_secret(line.text, hidden)
     )
     yield from itertools.islice(may_limit, MOST_LINES)
+
+
+def _may_limit(text: str) -> bool:
+    return bool(_NUMBER.search(text) and _WORD.search(text)) or CLOSING.search(text) is not None
 
 
 def _is_secret(text: str, hidden: Iterable[str]) -> bool:

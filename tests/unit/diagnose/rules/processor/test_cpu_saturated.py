@@ -94,7 +94,7 @@ def test_a_service_that_has_what_others_leave_is_out_of_cores(
         "throughput": estimate(rate),
         "throughput_trials": (rate,) * 3,
         "completed_trials": (rate,) * 3,
-        "processes": (process(used, waiting=waited, hot=16.0),),
+        "processes": (process(used, waiting=waited, hot=16),),
         "other_cores": 2.0 - used,
         "host_cpu": estimate(host, unit="cores"),
     }
