@@ -1,8 +1,8 @@
 """Run all that a change must pass, step by step, and close with one line that counts the tests.
 
-A step that fails does not stop the next ones. Tests have the machine for themselves. The studies judge no
-times and mostly wait: the wheel and the checks run next to them. `.ci/run` calls this once the machine has
-what it needs, with the system's Python, since `make` makes the environment first.
+A step that fails does not stop the next ones. The slow tests, which judge times, have the machine for themselves.
+The studies judge none and mostly wait: the fast tests, the wheel and the checks run next to them. `.ci/run` calls
+this once the machine has what it needs, with the system's Python, since `make` makes the environment first.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from tools.test import Counts, run
 
 Lane = tuple[str, ...]  # steps one after the other
 STEPS: tuple[tuple[Lane, ...], ...] = (
-    (("test", "test-slow"),),
-    (("try-wheel", "check"), ("studies",)),  # side by side
+    (("tools",),),
+    (("test", "try-wheel", "check"), ("studies",)),  # side by side
+    (("test-slow",),),
 )
 
 

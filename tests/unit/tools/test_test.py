@@ -70,11 +70,11 @@ def ci() -> ModuleType:
     return loaded("tools/ci.py")
 
 
-def test_every_step_is_run_once_and_tests_have_the_machine_for_themselves(ci: ModuleType) -> None:
+def test_every_step_is_run_once_and_slow_tests_have_the_machine_for_themselves(ci: ModuleType) -> None:
     steps = [step for lanes in ci.STEPS for lane in lanes for step in lane]
 
-    assert sorted(steps) == ["check", "studies", "test", "test-slow", "try-wheel"]
-    assert [lane for lanes in ci.STEPS if len(lanes) == 1 for lane in lanes] == [("test", "test-slow")]
+    assert sorted(steps) == ["check", "studies", "test", "test-slow", "tools", "try-wheel"]
+    assert [lane for lanes in ci.STEPS if len(lanes) == 1 for lane in lanes] == [("tools",), ("test-slow",)]
 
 
 def test_all_programs_of_cargo_are_added_up(tool: ModuleType) -> None:
@@ -191,10 +191,10 @@ def test_ci_goes_on_after_a_step_that_failed(
     monkeypatch.setattr(ci, "run", run)
 
     assert ci.main() == 1
-    assert steps[:2] == ["test", "test-slow"]
-    assert sorted(steps[2:]) == ["check", "studies", "try-wheel"]
-    assert steps.index("try-wheel") < steps.index("check")
-    assert capsys.readouterr().out.splitlines()[-1] == "28 passed, 1 failed, 4 skipped"
+    assert (steps[0], steps[-1]) == ("tools", "test-slow")
+    assert sorted(steps[1:-1]) == ["check", "studies", "test", "try-wheel"]
+    assert steps.index("test") < steps.index("try-wheel") < steps.index("check")
+    assert capsys.readouterr().out.splitlines()[-1] == "35 passed, 1 failed, 5 skipped"
 
 
 def test_the_number_of_repeated_judgements_reaches_the_end_through_parallel_workers(tmp_path: Path) -> None:
