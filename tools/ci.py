@@ -1,8 +1,9 @@
 """Run all that a change must pass, step by step, and close with one line that counts the tests.
 
-A step that fails does not stop the next ones. The slow tests, which judge times, have the machine for themselves.
-The studies judge none and mostly wait: the fast tests, the wheel and the checks run next to them. `.ci/run` calls
-this once the machine has what it needs, with the system's Python, since `make` makes the environment first.
+A step that fails does not stop the next ones. The slow tests, which judge times, have the machine for
+themselves. The studies judge none and mostly wait: the fast tests, the wheel and the checks run next to them.
+`.ci/run` calls this once the machine has what it needs, with the system's Python, since `make` makes the
+environment first.
 """
 
 from __future__ import annotations

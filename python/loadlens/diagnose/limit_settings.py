@@ -3,7 +3,7 @@
 A finding gives the number: so many places, so many per second, or the time of a time-out. A line counts if
 this number follows a word for such a setting. That connections are closed is a setting without a number.
 Lines of the command line, the environment, and files in which the service's threads were come first; other
-files count if these have none. More than two lines name none.
+files count if these have none. More than two lines of one finding name none.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from loadlens.diagnose import limits_of
 from loadlens.model.finding import Finding, Grade, Setting
 from loadlens.model.stacks import CLOSING, SettingPlace, SourceLine, StackSamples, short_name
 
-MOST: Final = 2
+MOST: Final = 2  # of a finding
+MOST_IN_ALL: Final = 3
 _NUMBER: Final = re.compile(
     r"(?<![\w.])\d[\d_]*(?:\.\d+)?(?=(?:[ui]\d\d)?(?![\w.]))(?!\s*(?:[*%]|(?:ms|sec|min|h|kb|mb|gb)\b))"
     r"|(?<==)\d+(?=r/s)",  # of nginx
@@ -57,17 +58,18 @@ _OTHER: Final = re.compile(  # the name of another number than a limit of what m
 
 
 def places(stacks: StackSamples, findings: Sequence[Finding]) -> tuple[SettingPlace, ...]:
-    """Return the lines that may set the number of the weightiest finding that has one; none: not seen.
+    """Return the lines that may set the numbers of the limits, those of the weightiest first; none: not seen.
 
     Args:
         stacks: Of the highest level.
         findings: The weightiest first.
     """
-    setting = next(
-        (f.setting for f in limits_of(findings) if f.setting is not None and f.grade >= Grade.PROBABLE), None
-    )
-    if setting is None:
-        return ()
+    limits = (f.setting for f in limits_of(findings) if f.setting is not None and f.grade >= Grade.PROBABLE)
+    every = (place for setting in limits for place in _lines(stacks, setting))
+    return tuple(dict.fromkeys(every))[:MOST_IN_ALL]
+
+
+def _lines(stacks: StackSamples, setting: Setting) -> tuple[SettingPlace, ...]:
     ends = tuple(f"/{file.lstrip('/')}" for file in stacks.own_files)
     near: list[tuple[str, SourceLine]] = []
     others: list[tuple[str, SourceLine]] = []

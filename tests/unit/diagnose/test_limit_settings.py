@@ -295,15 +295,23 @@ def test_a_finding_below_probable_does_not_count() -> None:
     assert [place.number for place in places(stacks, [suspected, probable])] == ["5"]
 
 
-def test_the_weightiest_finding_that_has_a_number_counts_alone() -> None:
-    stacks = sampled(SourceLine(APP, 12, "POOL = 8"), SourceLine(APP, 13, "workers = 5"))
+def test_the_numbers_of_the_weightiest_finding_come_first() -> None:
+    lines = (
+        SourceLine(APP, 12, "POOL = 8"),
+        SourceLine(APP, 13, "workers = 5"),
+        SourceLine(APP, 14, "LANES = 6"),
+    )
+    stacks = sampled(*lines, SourceLine(APP, 15, "connections: 9"))
+    five, six, nine = Setting.places(5), Setting.places(6), Setting.places(9)
 
-    assert [
-        place.number for place in places(stacks, [of(None, Grade.STRONG), of(EIGHT), of(Setting.places(5))])
-    ] == ["8"]
-    assert places(stacks, [of(Setting.places(7)), of(EIGHT)]) == ()
-    assert places(stacks, [of(None)]) == ()
-    assert places(stacks, []) == ()
+    def numbers_of(*findings: Finding) -> list[str]:
+        return [place.number for place in places(stacks, findings)]
+
+    assert numbers_of(of(None, Grade.STRONG), of(EIGHT), of(five)) == ["8", "5"]
+    assert numbers_of(of(nine), of(EIGHT), of(nine), of(six), of(five)) == ["9", "8", "6"]
+    assert numbers_of(of(Setting.places(7)), of(EIGHT)) == ["8"]
+    assert numbers_of(of(None)) == []
+    assert numbers_of() == []
 
 
 def test_without_lines_none_is_named() -> None:

@@ -36,6 +36,7 @@ AS_MUCH = 0.8  # of what others use at the heaviest load: they do not work for t
 RISES = 2.0  # times the share at the lowest load: errors that were there before make no plateau
 CLOSE = 0.05  # of the gaps: fewer are short where one at a time passes
 CHANCE = 0.025
+LITTLE = 0.05  # of the time that requests are under way
 LARGE_BYTES = 16 * 1024  # an answer takes 1.3 ms on a link of 100 Mbit/s
 
 
@@ -323,6 +324,14 @@ def _of_processes(facts: Facts, curve: Curve, step: Step) -> grading.Signal:
     if loop >= SATURATED:
         text = f"one thread computes {percent(min(1.0, loop))} of the time (limit {percent(SATURATED)})"
     passed = share <= IDLE_CPU and loop < SATURATED
+    if not passed and loop < SATURATED and not unread and _has_idle_cores(facts, curve, step):
+        used, waited = sum(process.cores for process in step.processes), requests_wait(step) or 0.0
+        text = (
+            f"the service computes for {used:.2f} of {curve.cores_allotted:g} cores (limit "
+            f"{percent(IDLE_CPU)}), and its requests wait for one {percent(waited)} of their time (limit "
+            f"{percent(LITTLE)})"
+        )
+        passed, share = True, used / curve.cores_allotted
     if passed and unread:  # what was not read is not zero
         count = f"{len(unread)} of {len(step.processes)} processes"
         rest = _used_by_the_rest(curve, step)
@@ -333,6 +342,15 @@ def _of_processes(facts: Facts, curve: Curve, step: Step) -> grading.Signal:
         text = f"a process computes {masked:.2f} cores: one full thread would (limit {SATURATED})"
         return grading.stated("cpu.room", None, text=text)
     return grading.stated("cpu.room", passed, text=text, chip=f"CPU {percent(min(share, 1.0))} used")
+
+
+def _has_idle_cores(facts: Facts, curve: Curve, step: Step) -> bool:
+    """True if cores are idle, and hardly any time of a request passes in wait for one: many wake at once."""
+    host, waited = step.host_cpu, requests_wait(step)
+    used = sum(process.cores for process in step.processes)
+    if not isinstance(host, Estimate) or waited is None or used > IDLE_CPU * curve.cores_allotted:
+        return False
+    return host.point <= IDLE_CPU * facts.cores and waited <= LITTLE
 
 
 def _used_by_the_rest(curve: Curve, step: Step) -> float | None:

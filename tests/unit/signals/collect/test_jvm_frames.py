@@ -32,6 +32,16 @@ Full thread dump OpenJDK 64-Bit Server VM (17.0.15+6 mixed mode, sharing):
 \tat com.acme.shop.App.waits(App.java:6)
 \t- waiting to lock <0x00000000e0> (a java.lang.Object)
 
+"computes" #33 prio=5 os_prio=0 cpu=9.1ms elapsed=5.6s tid=0x00007f04 nid=45 runnable [0x1]
+   java.lang.Thread.State: RUNNABLE
+\tat com.acme.shop.App.ranks(App.java:18)
+\tat java.util.Arrays.sort(java.base@17.0.15/Arrays.java:7)
+
+"reads" #34 prio=5 os_prio=0 cpu=0.1ms elapsed=5.6s tid=0x00007f05 nid=46 runnable [0x1]
+   java.lang.Thread.State: RUNNABLE
+\tat sun.nio.ch.SocketDispatcher.read0(java.base@17.0.15/Native Method)
+\tat com.acme.shop.App.asks(App.java:20)
+
 "GC Thread#0" os_prio=0 cpu=3.09ms elapsed=5.67s tid=0x00007f03 nid=0x2c runnable
 
 JNI global refs: 15, weak refs: 0
@@ -41,9 +51,13 @@ JNI global refs: 15, weak refs: 0
 def test_a_dump_is_read_with_its_lines_and_the_package_of_the_service_is_its_own_code() -> None:
     threads = jvm_frames.parse(DUMP, "com.acme.shop.")
 
-    assert threads.names == {42: "http-nio-8080-exec-1", 43: "waiter", 44: "GC Thread#0"}
-    assert threads.waits == {42: "timer"}
-    assert threads.stacks.keys() == {42, 43}
+    assert threads.names[42] == "http-nio-8080-exec-1"
+    assert threads.names[44] == "GC Thread#0"
+    assert threads.waits == {42: "timer", 43: "lock"}
+    assert threads.running == {
+        45: True
+    }  # stopped by the dump alone; what a native method waits for is not said
+    assert threads.stacks.keys() == {42, 43, 45, 46}
     assert threads.stacks[42][-2:] == (
         Frame("query", "com.acme.shop.db.Orders", "com/acme/shop/db/Orders.java", 41, is_own=True),
         Frame("sleep", "java.lang.Thread", "java/lang/Native Method", 0),

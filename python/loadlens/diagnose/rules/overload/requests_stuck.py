@@ -10,7 +10,7 @@ where a time-out within the service ends the wait: twice or more, no request was
 times as long as a usual success takes, while some waited; then most of the open requests, two or more, failed
 at one moment, after waiting for as long themselves. Failures with no success between them count once. Threads
 that wait for a lock in the service's own code before a load and throughout it are named, if they are as many
-as the stuck.
+as the stuck. So are connections that are not accepted, if they are three quarters of the stuck or more.
 
 **Ruled out by.** A generator that came late. As many drops of new connections as stuck users: they may not
 be connected at all. Half as many calls or more under way to one program, which take longer there than the
@@ -37,7 +37,7 @@ from dataclasses import dataclass
 from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, on_curve, strongest
 from loadlens.model.facts import Curve, EndedLevel, Facts, Jam, Step, StuckWatch
-from loadlens.model.finding import Counter, Estimate, Grade
+from loadlens.model.finding import Counter, Estimate, Grade, Setting
 from loadlens.present import load_text, numbers, words
 
 ID = "requests.stuck"
@@ -47,6 +47,7 @@ EXPLAINS: tuple[str, ...] = ("fairness.starvation", "accept.drops")
 LEAST_SHARE = 0.01  # of the users
 JAMS = 2  # one may be chance, such as a restart of what it calls
 MOST_PLACES = 2  # of those where threads are locked
+UNACCEPTED = 0.75  # of the stuck, whose connections are not accepted
 IN_CALLS = 0.5  # of the stuck, that are in calls to one program
 SERVED = 20  # answers since: the service did not stand still
 
@@ -130,14 +131,24 @@ def claim(facts: Facts, stuck: StuckUsers | Jammed) -> Claim:
         waits = f"{locked.threads} threads wait for a lock while nothing is asked, {where}"
         chip = f"{locked.threads} threads locked"
         signals.append(grading.stated("stuck.locked", True, text=waits, chip=chip, value=locked.threads))
-    by_nature = "the longest of them was not waited for"
+    unaccepted = _unaccepted(stuck) if locked is None else None
+    if unaccepted is not None:
+        chip = f"{unaccepted:g} not accepted"
+        waits = f"{unaccepted:g} connections wait to be accepted, of {stuck.mean:.3g} users who are stuck"
+        signals.append(grading.stated("stuck.unaccepted", True, text=waits, chip=chip, value=unaccepted))
+    by_nature, is_known = (
+        "the longest of them was not waited for",
+        locked is not None or unaccepted is not None,
+    )
     rivals = [
         _pause_rival(watch),
-        grading.rival("requests that take longer by nature", by_nature, None if locked is None else True),
+        grading.rival("requests that take longer by nature", by_nature, True if is_known else None),
         *_dropped_rivals(stuck.mean, step),
         *_calls_rivals(stuck.mean, watch, step),
         grading.generator_rival(step),
     ]
+
+    served = round(step.load - stuck.mean)
 
     def text(grade: Grade) -> Words:
         verb = "may wait" if grade is Grade.SUSPECTED else "wait"
@@ -155,6 +166,12 @@ def claim(facts: Facts, stuck: StuckUsers | Jammed) -> Claim:
                 "Take these locks in one order everywhere, do not wait for another while holding one, and "
                 "give each back also after a failure."
             )
+        if unaccepted is not None:
+            statement = f"{users} get no answer: {served} connections are served, the rest is not accepted"
+            advice = (
+                "Raise the number of connections, threads or processes that serve, or close connections "
+                "after a few requests or an idle second: the others then get their turn."
+            )
         return Words(
             statement=statement,
             explanation=f"At {at} {watch.answered_since:,} requests were sent later than the oldest of them "
@@ -162,10 +179,19 @@ def claim(facts: Facts, stuck: StuckUsers | Jammed) -> Claim:
             advice=advice,
             confirm="the same load for twice as long: as many are stuck or more, and none comes back",
             impact=share,
-            unknown=("whether they would be answered after all",) if locked is None else (),
+            unknown=() if is_known else ("whether they would be answered after all",),
+            setting=None if unaccepted is None else Setting.exactly("places", served),
         )
 
     return on_curve(stuck.curve, signals, rivals, text, cap=Grade.PROBABLE)
+
+
+def _unaccepted(stuck: StuckUsers) -> float | None:
+    """Return the connections that wait to be accepted; none: they are not most of the stuck users."""
+    kernel = stuck.step.kernel
+    if kernel is None or kernel.unaccepted is None or kernel.unaccepted < max(1.0, UNACCEPTED * stuck.mean):
+        return None
+    return kernel.unaccepted
 
 
 def _of_jams(seen: Jammed) -> Claim:

@@ -11,8 +11,9 @@ on the plateau that other programs left alone, the service uses at least 85 % of
 its CPU set, its quota, else the machine. Where other programs take some of these, and the service's threads
 use and wait for as many as 85 % of all, those that others left count. The CPU time of one request, from all
 levels together, times the plateau accounts for the cores that were there, within what 85 % leaves, or an end
-of its interval does. Where more threads work than there are cores, they wait for one, or 93 % of the cores
-are used: a runtime may start no more threads than there are cores, and its requests wait within it.
+of its interval does; or 93 % of them are used, threads wait for one, and throughput is not a tenth below its
+highest. Where more threads work than there are cores, they wait for one, or 93 % of the cores are used: a
+runtime may start no more threads than there are cores, and its requests wait within it.
 
 **Ruled out by.** Processes that wait for storage or a lock: they use no CPU. Answers most of which are
 refusals. Blocked event loops, one for each core, none of which waits for a core: then the loops are full, and
@@ -63,7 +64,7 @@ from loadlens.measure.curve import (
     cores_waited,
     waiting_share,
 )
-from loadlens.measure.thresholds import SATURATED, STOLEN_MATTERS
+from loadlens.measure.thresholds import OTHERS_MATTER, SATURATED, STOLEN_MATTERS
 from loadlens.model.facts import Curve, Facts, Step
 from loadlens.model.finding import Counter, Estimate, Evidence, Finding, Grade, Prediction
 from loadlens.present import numbers
@@ -77,6 +78,7 @@ NO_CORE_LEFT = 0.93  # of the cores: more is no other limit by chance
 WAITING_EACH = 0.25  # threads for each core that wait for one
 MOST_REFUSED = 0.5
 MOSTLY = 0.5  # of the cores in use
+FALLING = 0.9  # of the highest throughput
 MOST_USED = 1 / SATURATED  # of the cores: what the noise of the kernel's counters and of a rate can make of 1
 
 
@@ -113,6 +115,13 @@ class UsedCores:
     def is_accounted_for(self) -> bool:
         """True if the CPU time of a request and the rate account for the cores that are used."""
         return self.is_alike and self.bound is not None and 1 / self.bound.utilisation < RULED_OUT
+
+    @property
+    def is_falling(self) -> bool:
+        """True if less comes out than at another level: more work for each request is an effect, too."""
+        rates = [max(step.throughput_trials, default=0.0) for step in self.curve.steps]
+        here = max(self.step.throughput_trials, default=0.0)
+        return here < FALLING * max(rates, default=0.0)
 
     @property
     def is_crowded(self) -> bool:
@@ -188,9 +197,10 @@ def _taken(facts: Facts, curve: Curve, step: Step, used: float, waited: float | 
         return 0.0
     wanted = used + waited
     is_full = step.host_cpu.point >= NO_CORE_LEFT * facts.cores
-    if not is_full or wanted < SATURATED * cores_of(curve, step):
+    taken = min(step.other_cores or 0.0, cores_of(curve, step) - used)
+    if not is_full or wanted < SATURATED * cores_of(curve, step) or taken < OTHERS_MATTER * facts.cores:
         return 0.0
-    return min(step.other_cores or 0.0, cores_of(curve, step) - used)
+    return taken
 
 
 def claim(facts: Facts, seen: UsedCores) -> Claim:
@@ -228,8 +238,8 @@ def claim(facts: Facts, seen: UsedCores) -> Claim:
         rate, waiting = most_of(curve, seen.capacity).words, waiting_share(curve, seen.capacity)
         fully = "The one core is" if cores == 1 else f"All {cores:g} cores are"
         statement = f"{fully} used ({used.point:.2f}) at {rate}"
-        if seen.is_accounted_for and isinstance(curve.work, Estimate) and curve.work.point > 0:
-            work = with_unit(curve.work.point, "s")
+        if seen.is_accounted_for and isinstance(curve.work_all, Estimate) and curve.work_all.point > 0:
+            work = with_unit(curve.work_all.point, "s")
             statement = f"{fully} used at {rate}: {work} of CPU per request"
         if seen.others:
             statement += f"; other programs take {seen.others:.2f}"
@@ -241,7 +251,7 @@ def claim(facts: Facts, seen: UsedCores) -> Claim:
         return Words(
             statement=statement,
             explanation=f"At {step.load:g} users the service uses {used.point:.2f} of the {cores:g} cores "
-            f"that it may use{queue}; {percent(waiting)} of the response time is waiting.",
+            f"that it may use{queue}; {percent(waiting)} of the response time is waiting.{_grown(seen)}",
             advice=_advice(seen, behind) + opened_connections.advice(curve),
             confirm="half of the cores: half of the throughput, within 10 %",
             impact=waiting,
@@ -250,6 +260,18 @@ def claim(facts: Facts, seen: UsedCores) -> Claim:
 
     explained_by = eventloop_blocked.ID if seen.loops and not seen.is_crowded else None
     return on_curve(curve, signals, rivals, words, explained_by=explained_by)
+
+
+def _grown(seen: UsedCores) -> str:
+    """State how much more CPU time a request takes under load than on average; empty: as much."""
+    rate, work = completed(seen.step), seen.curve.work_all
+    if not isinstance(work, Estimate) or rate <= 0 or seen.used.point / rate < RULED_OUT * work.point:
+        return ""
+    now = with_unit(seen.used.point / rate, "s")
+    return (
+        f" A request takes {now} of CPU there, {with_unit(work.point, 's')} over all levels: it grows with "
+        "the load, as where threads spin for a lock, memory is collected, or a cache misses."
+    )
 
 
 def _besides(seen: UsedCores) -> str:
@@ -289,18 +311,19 @@ def _advice(seen: UsedCores, behind: Behind | None) -> str:
 
 def _work(seen: UsedCores) -> grading.Signal:
     """Require that the CPU time of one request accounts for the plateau."""
-    work, bound = seen.curve.work, seen.bound
+    work, bound = seen.curve.work_all, seen.bound
     if bound is None or not isinstance(work, Estimate) or work.point <= 0:
         return grading.stated(
             "work.cpu", None, text=f"the CPU time of one request is not known: {numbers.shown(work)}"
         )
     ratio = 1 / bound.utilisation
     if not seen.is_alike:
+        is_full = seen.is_crowded and seen.share >= NO_CORE_LEFT
         text = (
             f"{numbers.shown(work)} of CPU per request allow {with_unit(bound.rate.point, '1/s')}, more came "
             "out: the requests were not the same at all levels"
         )
-        return grading.stated("work.cpu", None, text=text)
+        return grading.stated("work.cpu", True if is_full else None, text=text)
     plateau = bound.utilisation * bound.rate.point
     is_reached = bound.rate.low is not None and bound.rate.low <= plateau / SATURATED
     text = (
@@ -310,8 +333,9 @@ def _work(seen: UsedCores) -> grading.Signal:
         f"{', which the interval reaches' if is_reached and ratio > 1 / SATURATED else ''})"
     )
     # Threads that wait for a core show that cores are full, if not of what.
+    is_full = seen.is_crowded and seen.share >= NO_CORE_LEFT and not seen.is_falling
     is_far = ratio >= RULED_OUT and not seen.is_crowded
-    passed = False if is_far else True if ratio <= 1 / SATURATED or is_reached else None
+    passed = False if is_far else True if ratio <= 1 / SATURATED or is_reached or is_full else None
     chip = f"{with_unit(work.point, 's')} of CPU per request"
     evidence = Evidence("work.cpu", text, chip, work.point, work.low, work.high, None, passed)
     return grading.Signal(evidence, bound.explains is True)

@@ -43,6 +43,7 @@ rest.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -189,7 +190,7 @@ def _is_grown(observed: FullPart) -> bool | None:
     part, before = observed.part, observed.part.before
     if before is None:
         return None
-    growth = part.now_s / before.seconds
+    growth = part.now_s / before.seconds if before.seconds > 0 else math.inf
     if part.source:
         return growth >= GROWN
     return growth >= 1 + AS_MUCH * (observed.full.top.load / before.load - 1)

@@ -78,9 +78,11 @@ def observe(facts: Facts) -> Sequence[Missed] | Lacking | Nothing:
         for full in plateaus
         for before in [{each.name: each for each in full.curve.steps[0].look_ups}]
         for now in full.top.look_ups
-        if now.samples >= FEWEST
+        if now.samples >= FEWEST and now.misses > 0
     ]
     missed.sort(key=lambda each: each.now.misses, reverse=True)
+    if not missed and any(full.top.look_ups for full in plateaus):
+        return Nothing("no look-up misses at the highest load, or too few were counted")
     return missed or Lacking("needs counters of hits and misses (--metrics)")
 
 

@@ -26,7 +26,8 @@ _FRAME: Final = re.compile(
     r"^\s+at (?P<class>[^(]+)\.(?P<method>[^.(]+)"
     r"\((?:(?P<jdk>[^()/]*)/)?(?P<file>[^:()]+)(?::(?P<line>\d+))?\)"
 )
-_SLEEPS: Final = "TIMED_WAITING (sleeping)"
+_STATE: Final = re.compile(r"^\s+java\.lang\.Thread\.State: (?P<state>\w+)(?P<of> \(sleeping\))?")
+_NATIVE: Final = "Native Method"
 _SOURCES: Final = ("src/main/java", "src/main/kotlin", "src", ".")
 _WITH_VALUE: Final = (
     *("-cp", "-classpath", "--class-path", "-p", "--module-path", "--upgrade-module-path", "--add-modules"),
@@ -82,21 +83,29 @@ def parse(text: str, own: str | None) -> Threads:
     stacks: dict[int, Stack] = {}
     names: dict[int, str] = {}
     waits: dict[int, Wait] = {}
+    running: dict[int, bool] = {}
     frames: list[Frame] = []
     tid: int | None = None
+    state = ""
     for line in [*text.splitlines(), ""]:
         head = _HEAD.match(line)
         if head is not None:
-            tid, frames = int(head.group("tid"), 0), []
+            tid, frames, state = int(head.group("tid"), 0), [], ""
             names[tid] = head.group("name")
-        elif tid is not None and _SLEEPS in line:
-            waits[tid] = "timer"
+        elif tid is not None and (titled := _STATE.match(line)) is not None:
+            state = titled.group("state")
+            if titled.group("of"):
+                waits[tid] = "timer"
+            elif state == "BLOCKED":
+                waits[tid] = "lock"
         elif tid is not None and (frame := _FRAME.match(line)) is not None:
             frames.append(_frame(frame, own))
         elif tid is not None and not line.strip():
             stacks[tid] = tuple(reversed(frames))
+            if state == "RUNNABLE" and frames and not frames[0].file.endswith(_NATIVE):
+                running[tid] = True  # the dump itself stopped it, which the kernel sees as a lock
             tid = None
-    return Threads({tid: stack for tid, stack in stacks.items() if stack}, names, waits)
+    return Threads({tid: stack for tid, stack in stacks.items() if stack}, names, waits, running=running)
 
 
 def _frame(match: re.Match[str], own: str | None) -> Frame:

@@ -53,16 +53,25 @@ def test_times_that_grow_with_what_was_answered_are_found() -> None:
         slowdown(rising=1, falling=6),  # it was cold at first
         slowdown(falling=1, change=estimate(1.8, unit="ratio")),
         slowdown(rising=1, falling=1),
-        slowdown(rising=2),  # of eleven trials
+        slowdown(rising=2, change=estimate(1.4, unit="ratio")),  # of eleven trials
+        slowdown(rising=1, change=estimate(1.8, unit="ratio")),
         slowdown(follows="clock"),
     ],
-    ids=["small", "cold", "falls once", "falls as often", "rises rarely", "with the clock"],
+    ids=["small", "cold", "falls once", "falls as often", "rises rarely", "rises once", "with the clock"],
 )
 def test_what_else_changes_times_is_none(other: Slowdown) -> None:
     answer = assess(record(other))
 
     assert isinstance(answer, Absent)
     assert "times rise in" in answer.reason
+
+
+def test_what_grew_by_half_need_not_show_within_each_trial() -> None:
+    finding = assess(record(slowdown(rising=2, change=estimate(1.72, unit="ratio"))))
+
+    assert isinstance(finding, Finding)
+    assert finding.grade is Grade.PROBABLE
+    assert finding.statement == "POST /b takes +72.0 % after 20,000 requests"
 
 
 def test_a_level_that_takes_twice_as_long_is_a_suspicion_though_times_fall_once() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from loadlens.diagnose.rules.overload.requests_stuck import assess
 from loadlens.model.facts import CallsWatch, Curve, Jam, KernelWatch, Locked, StuckWatch
-from loadlens.model.finding import Absent, Finding, Grade, NotAssessed
+from loadlens.model.finding import Absent, Finding, Grade, NotAssessed, Setting
 from tests.unit.diagnose.build import curve, facts, generator, step
 from tests.unit.diagnose.waiting import gauge
 
@@ -42,6 +42,24 @@ def test_threads_that_are_locked_without_load_are_named_with_their_lines() -> No
     fewer = assess(facts(replace(level(16, 16), locked=replace(locked, threads=15))))
     assert isinstance(fewer, Finding)
     assert "locked" not in fewer.statement  # one at least waits for something else
+
+
+@pytest.mark.parametrize(("waiting", "are_named"), [(48.0, True), (36.0, True), (35.0, False), (None, False)])
+def test_connections_that_nobody_accepts_are_named_with_those_that_are_served(
+    waiting: float | None, *, are_named: bool
+) -> None:
+    built = level(64, 48)
+    kernel = KernelWatch(None, None, 0.0, 0.0, 0.0, unaccepted=waiting)
+
+    finding = assess(facts(replace(built, steps=(built.steps[0], replace(built.steps[1], kernel=kernel)))))
+
+    assert isinstance(finding, Finding)
+    assert ("connections are served" in finding.statement) is are_named
+    if are_named:
+        expected = "48 of 64 users get no answer: 16 connections are served, the rest is not accepted"
+        assert finding.statement == expected
+        assert finding.setting == Setting.exactly("places", 16)
+        assert finding.unknown == ()
 
 
 def test_in_some_trials_only_they_are_suspected() -> None:

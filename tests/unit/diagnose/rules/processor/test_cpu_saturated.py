@@ -155,7 +155,8 @@ def test_work_that_accounts_for_the_cores_at_an_end_of_its_interval_is_enough(
     """16 ms allow 125 /s where 100 came out; 17 ms, which 1.98 cores take at 100 / 0.85, are the limit."""
     work = replace(estimate(0.016, trials=3), low=0.012, high=high)
 
-    assert found(ask(replace(full(), work=work, work_all=work))).grade is grade
+    built = full(processes=(process(1.98, waiting=0.05, hot=2),))  # none of two waits for a core
+    assert found(ask(replace(built, work=work, work_all=work))).grade is grade
 
 
 def test_twice_the_cores_are_twice_the_throughput() -> None:
@@ -220,13 +221,40 @@ def test_a_request_too_cheap_to_fill_the_cores_contradicts_it(
 
     assert isinstance(answer, expected), answer
     if isinstance(answer, Finding):
-        assert (answer.grade is Grade.SUSPECTED) == (work_s < 0.85 * WORK_S)
+        assert (answer.grade is Grade.SUSPECTED) == (work_s < 0.85 * WORK_S and waiting < 1)
         # 100/s of 14.5 ms are 1.45 cores: nothing is said of what a request takes or a core brings
         assert (
             ("of CPU per request" in answer.statement)
             == ("each brings" in answer.advice)
             == (work_s > 0.0145)
         )
+
+
+def test_a_request_that_takes_more_cpu_under_load_leaves_full_cores_and_is_said_to() -> None:
+    """100/s of 1.98 cores are 19.8 ms each, 10 ms over all levels; below 93 % it may be something else."""
+    full_up, less = (
+        replace(
+            full(processes=(process(used, waiting=14.0, hot=16),)),
+            work=estimate(0.01),
+            work_all=estimate(0.01),
+        )
+        for used in (1.98, 1.8)
+    )
+
+    finding = found(ask(full_up))
+    assert finding.grade is Grade.PROBABLE
+    assert finding.statement == "All 2 cores are used (1.98) at 100 /s"
+    assert "A request takes 19.8 ms of CPU there, 10.0 ms over all levels" in finding.explanation
+    assert found(ask(less)).grade is Grade.SUSPECTED
+
+
+def test_full_cores_are_only_suspected_where_throughput_falls() -> None:
+    built = full(processes=(process(1.98, waiting=14.0, hot=16),))
+    first, *rest, last = built.steps
+    higher = [replace(each, throughput_trials=(125.0,) * 3) for each in rest]
+
+    falling = replace(built, steps=(first, *higher, last), work=estimate(0.01), work_all=estimate(0.01))
+    assert found(ask(falling)).grade is Grade.SUSPECTED
 
 
 def test_what_the_generator_takes_of_shared_cores_was_not_there() -> None:

@@ -55,6 +55,8 @@ def test_a_cache_whose_misses_nothing_follows_is_suspected() -> None:
     [
         (missing(0.4), "40 % of 50.0 /s look-ups miss"),
         (missing(0.9, of_time=0.3), "30 % of the time of requests"),
+        (missing(0.0), "no look-up misses"),
+        (missing(0.0, first=0.5), "no look-up misses"),
     ],
 )
 def test_a_cache_that_helps_or_whose_misses_are_quick_is_no_limit(built: Curve, reason: str) -> None:

@@ -162,6 +162,17 @@ def test_full_cores_are_no_lock_and_waiting_for_a_core_counts() -> None:
     assert "3.00 of 4 cores" in silence(waiting(exports="lock", processes=busy))
 
 
+@pytest.mark.parametrize(("queued", "is_lock"), [(1.5, True), (1.7, False)])
+def test_threads_that_all_wake_at_once_while_cores_are_idle_are_not_what_limits(
+    queued: float, *, is_lock: bool
+) -> None:
+    """They wait for a core 4.7 or 5.3 % of the time of 32 requests; with it they would want 2.1 of 2 cores."""
+    built = waiting(exports="lock", processes=(process(0.6, waiting=queued, hot=99),))
+    answer = db_lock.assess(facts(replace(built, cores_allotted=2.0)))
+
+    assert isinstance(answer, Finding) is is_lock, answer
+
+
 def test_a_full_machine_may_be_the_limit() -> None:
     reason = silence(waiting(exports="lock", host_cpu=estimate(3.8, unit="cores")))
 
