@@ -166,7 +166,7 @@ def test_full_cores_are_no_lock_and_waiting_for_a_core_counts() -> None:
 def test_threads_that_all_wake_at_once_while_cores_are_idle_are_not_what_limits(
     queued: float, *, is_lock: bool
 ) -> None:
-    """They wait for a core 4.7 or 5.3 % of the time of 32 requests; with it they would want 2.1 of 2 cores."""
+    """32 requests wait for a core 4.7 or 5.3 % of their time; with it they would want 2.1 of 2 cores."""
     built = waiting(exports="lock", processes=(process(0.6, waiting=queued, hot=99),))
     answer = db_lock.assess(facts(replace(built, cores_allotted=2.0)))
 
