@@ -40,7 +40,7 @@ from loadlens.diagnose.driver import Answer, Claim, Lacking, Nothing, Words, ass
 from loadlens.measure.curve import FIRST_WAIT_S, completed, cores_of, waited_to_ask
 from loadlens.measure.thresholds import SATURATED
 from loadlens.model.facts import Curve, Facts, Step
-from loadlens.model.finding import Counter, Evidence, Finding, Grade, Setting
+from loadlens.model.finding import Counter, Estimate, Evidence, Finding, Grade, Setting
 from loadlens.present import load_text, numbers
 
 ID = "accept.drops"
@@ -132,7 +132,7 @@ def observe(facts: Facts, others: Sequence[Answer]) -> Sequence[Level] | Lacking
     if struck:
         full = [other for other in others if isinstance(other, Finding) and other.rule == FULL_PROCESSORS]
         curves = {label for other in full if other.grade >= Grade.PROBABLE for label in other.curves}
-        is_full = all(level.curve.label in curves and _uses_all_cores(level) for level in struck)
+        is_full = all(level.curve.label in curves and _are_all_used(level, facts.cores) for level in struck)
         struck = [replace(level, is_full=is_full) for level in struck]
         return sorted(struck, key=lambda level: (level.drops or 0.0, level.resent_share), reverse=True)
     drops = [level.drops for level in levels if level.drops is not None]
@@ -144,7 +144,12 @@ def observe(facts: Facts, others: Sequence[Answer]) -> Sequence[Level] | Lacking
     return Nothing("; ".join(counts))
 
 
-def _uses_all_cores(level: Level) -> bool:
+def _are_all_used(level: Level, cores: int) -> bool:
+    """True if no core is left, by what the service uses, or with what others use of the same cores."""
+    host = level.step.host_cpu
+    is_shared = level.curve.shares_cores is not False
+    if is_shared and isinstance(host, Estimate) and host.point >= SATURATED * cores:
+        return True
     return level.step.server_cores >= SATURATED * cores_of(level.curve, level.step)
 
 

@@ -165,10 +165,10 @@ def observe(facts: Facts, others: Sequence[Answer]) -> Sequence[UsedCores] | Lac
         for label in other.curves
     }
     longest = sorted(facts.curves, key=lambda curve: -len(curve.steps))
-    return all_seen(_used(facts, curve, curve.label in loops) for curve in longest)
+    return all_seen(_used_cores(facts, curve, curve.label in loops) for curve in longest)
 
 
-def _used(facts: Facts, curve: Curve, loops: bool) -> UsedCores | str:
+def _used_cores(facts: Facts, curve: Curve, loops: bool) -> UsedCores | str:
     capacity = capacity_of(curve)
     if isinstance(capacity, Insufficient):
         return capacity.reason
@@ -206,19 +206,11 @@ def _taken(facts: Facts, curve: Curve, step: Step, used: float, waited: float | 
 def claim(facts: Facts, seen: UsedCores) -> Claim:
     """Hold the cores in use against the work of a request, waiting threads, and what else fills them."""
     curve, step, cores, used = seen.curve, seen.step, seen.cores, seen.used
-    low, high = (None if end is None else end / seen.left for end in (used.low, used.high))
     behind = _behind(seen)
     most = "" if behind is None else f", {behind.program} {behind.cores:.2f} of them"
     signals = [
         _plateau(seen),
-        grading.at_least(
-            "cpu.used",
-            replace(used, point=seen.share, low=low, high=high),
-            SATURATED,
-            text=f"the service uses {used.point:.2f} of {cores:g} cores{_besides(seen)} "
-            f"({percent(seen.share)}, limit {percent(SATURATED)}){most}",
-            chip=f"{used.point:.2f} of {cores:g} cores used",
-        ),
+        _used(seen, most),
         _work(seen),
         _queue(seen),
     ]
@@ -260,6 +252,20 @@ def claim(facts: Facts, seen: UsedCores) -> Claim:
 
     explained_by = eventloop_blocked.ID if seen.loops and not seen.is_crowded else None
     return on_curve(curve, signals, rivals, words, explained_by=explained_by)
+
+
+def _used(seen: UsedCores, most: str) -> grading.Signal:
+    """Require 85 % of the cores, without those of others; open where these have more than the service."""
+    low, high = (None if end is None else end / seen.left for end in (seen.used.low, seen.used.high))
+    text = (
+        f"the service uses {seen.used.point:.2f} of {seen.cores:g} cores{_besides(seen)} "
+        f"({percent(seen.share)}, limit {percent(SATURATED)}){most}"
+    )
+    chip = f"{seen.used.point:.2f} of {seen.cores:g} cores used"
+    if seen.others > seen.used.point:
+        return grading.stated("cpu.used", None, text=text, value=seen.share)
+    share = replace(seen.used, point=seen.share, low=low, high=high)
+    return grading.at_least("cpu.used", share, SATURATED, text=text, chip=chip)
 
 
 def _grown(seen: UsedCores) -> str:

@@ -46,7 +46,7 @@ from loadlens.present.numbers import percent
 
 ID = "host.interference"
 TITLE = "something else took the machine's time"
-EXPLAINS: tuple[str, ...] = ("colocation.contention", "cpu.saturated", "saturation.plateau")
+EXPLAINS: tuple[str, ...] = ("colocation.contention", "saturation.plateau")
 
 CONSTANT = 0.5  # of the work of others that does not grow with throughput
 FALLS_TO = 0.8  # of their work, while throughput does not fall

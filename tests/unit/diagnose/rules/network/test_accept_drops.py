@@ -11,7 +11,7 @@ from loadlens import diagnose
 from loadlens.diagnose.rules.network.accept_drops import assess_after
 from loadlens.model.facts import Curve, Facts, KernelWatch
 from loadlens.model.finding import Absent, Finding, Grade, NotAssessed
-from tests.unit.diagnose.build import connections, curve, facts, process, step
+from tests.unit.diagnose.build import connections, curve, estimate, facts, process, step
 
 
 def seen(drops: float | None, *, resent: int = 0, connects: int = 1_000, **more: Any) -> Curve:
@@ -123,6 +123,18 @@ def test_drops_at_full_processors_alone_are_their_consequence(
     light: float, others: list[Finding], explained: str | None
 ) -> None:
     answer = assess_after(facts(busy(light, 1.9)), others)
+
+    assert isinstance(answer, Finding)
+    assert answer.explained_by == explained
+
+
+@pytest.mark.parametrize(("host", "explained"), [(3.9, "cpu.saturated"), (3.0, None)])
+def test_cores_that_other_programs_fill_as_well_are_full(host: float, explained: str | None) -> None:
+    built = busy(1.2, 1.2)
+    steps = tuple(replace(step, host_cpu=estimate(host, unit="cores")) for step in built.steps)
+    shared = replace(built, steps=steps, shares_cores=True)
+
+    answer = assess_after(facts(shared, cores=4), [named("cpu.saturated")])
 
     assert isinstance(answer, Finding)
     assert answer.explained_by == explained

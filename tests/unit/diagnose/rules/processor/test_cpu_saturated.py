@@ -112,6 +112,21 @@ def test_a_service_that_has_what_others_leave_is_out_of_cores(
         )
 
 
+def test_where_others_have_more_than_the_service_full_cores_are_only_suspected() -> None:
+    disturbed: dict[str, Any] = {
+        "processes": (process(0.9, waiting=2.0, hot=16),),
+        "other_cores": 1.1,
+        "host_cpu": estimate(2.0, unit="cores"),
+    }
+    built = full(own=False)
+    first, *rest = built.steps
+
+    finding = found(
+        ask(replace(built, steps=(first, *(replace(each, **disturbed) for each in rest))), cores=2)
+    )
+    assert finding.grade is Grade.SUSPECTED
+
+
 def behind(own: float, other: float, *, is_called: bool = True) -> tuple[ProcessWatch, ...]:
     """A service and a program behind it: cores that each uses."""
     app = replace(process(own, waiting=7.0, hot=8), service="s", program="app")

@@ -1,0 +1,3 @@
+module falconrings
+
+go 1.21

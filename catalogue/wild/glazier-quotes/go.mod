@@ -1,0 +1,3 @@
+module example.com/glazier-quotes
+
+go 1.22
