@@ -21,6 +21,7 @@ ONE_START = 0.01  # of a capacity: services differ by as much from one start to 
 MOST_TAKEN = 0.5  # by the host: beyond, the capacity is unknown
 WORKING_SHARE = 0.25  # of the busiest process: below, a process supervises or idles
 STILL_MATTERS = 0.01  # of the time: p99 is then made by it, and throughput is lower by as much
+LEAST_GROWTH = 1.25  # of throughput: below, work in proportion to it and constant work look the same
 FIRST_WAIT_S = 1.0  # before a client asks for a connection again
 
 
@@ -293,6 +294,18 @@ def used_by_others(curve: Curve, step: Step) -> float:
     if own is not None:
         used = min(used, own.busy - own.lab - step.server_cores)
     return max(0.0, used)
+
+
+def others_without_load(curve: Curve, first: Step, last: Step) -> float | None:
+    """Return the cores that others would use without any load, by a line through two levels of throughput.
+
+    None where their throughputs hardly differ. A part of the service that no process is known for would use
+    none; a neighbour, whatever it does, uses as much at any load.
+    """
+    done = completed(first)
+    growth = completed(last) / done if done > 0 else 0.0
+    before, now = used_by_others(curve, first), used_by_others(curve, last)
+    return before - (now - before) / (growth - 1) if growth >= LEAST_GROWTH else None
 
 
 def cores_of(curve: Curve, step: Step) -> float:

@@ -14,7 +14,7 @@ from loadlens.estimate import mixtures, probes
 from loadlens.estimate.distributions import binomial_at_most
 from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.measure import figures
-from loadlens.measure.curve import Capacity, capacity_of, requests_wait, used_by_others
+from loadlens.measure.curve import Capacity, capacity_of, others_without_load, requests_wait, used_by_others
 from loadlens.measure.thresholds import FULL_CORES, IDLE_CPU, SATURATED, THROTTLED
 from loadlens.model.facts import Crowd, Curve, Facts, FailureMode, ProbeWatch, RequestClass, Step, Times
 from loadlens.model.finding import Counter, Estimate, Figure
@@ -392,7 +392,7 @@ def rivals_at(facts: Facts, curve: Curve, step: Step) -> list[Counter]:
 def machine_rival(facts: Facts, curve: Curve, step: Step) -> Counter:
     """Weigh the whole machine as the limit: ruled out if it has room, or the service has cores of its own.
 
-    It stays open if others filled it at the lightest load already and requests seldom wait for a core.
+    It stays open if it had room without what others use at any load and requests seldom wait for a core.
     """
     host = step.host_cpu
     if curve.shares_cores is False:
@@ -405,11 +405,14 @@ def machine_rival(facts: Facts, curve: Curve, step: Step) -> Counter:
     if host.point + stolen < FULL_CORES * facts.cores:
         return grading.rival("full machine", text, True)
     others, before = used_by_others(curve, step), used_by_others(curve, curve.steps[0])
-    has_room = host.point + stolen - others < FULL_CORES * facts.cores  # without them
+    foreign = others
+    if before < AS_MUCH * others:
+        foreign = max(0.0, others_without_load(curve, curve.steps[0], step) or 0.0)
+    has_room = host.point + stolen - foreign < FULL_CORES * facts.cores  # without them
     wait = requests_wait(step)
-    if not has_room or before < AS_MUCH * others or wait is None or wait > SELDOM:
+    if not has_room or wait is None or wait > SELDOM:
         return grading.rival("full machine", text, False)
-    text += f", {others:.2f} by others at any load; requests wait for a core {percent(wait)} of the time"
+    text += f", {foreign:.2f} by others at any load; requests wait for a core {percent(wait)} of the time"
     return grading.rival("full machine", text, None)
 
 

@@ -38,7 +38,13 @@ from loadlens.diagnose.driver import Claim, Lacking, Words, assessing, on_curve,
 from loadlens.diagnose.observe import waits
 from loadlens.diagnose.observe.curve_signals import waits_signal
 from loadlens.diagnose.observe.levels import Level, levels
-from loadlens.measure.curve import completed, cores_of, requests_wait, used_by_others
+from loadlens.measure.curve import (
+    completed,
+    cores_of,
+    others_without_load,
+    requests_wait,
+    used_by_others,
+)
 from loadlens.measure.thresholds import OTHERS_MATTER, SERVICE_WAITS, STOLEN_MATTERS
 from loadlens.model.facts import Curve, Facts, Step
 from loadlens.model.finding import Counter, Estimate, Grade
@@ -50,7 +56,6 @@ EXPLAINS: tuple[str, ...] = ("colocation.contention", "saturation.plateau")
 
 CONSTANT = 0.5  # of the work of others that does not grow with throughput
 FALLS_TO = 0.8  # of their work, while throughput does not fall
-LEAST_GROWTH = 1.25  # of throughput: below, work in proportion to it and constant work look the same
 
 
 PROGRAMS, MACHINES = "programs", "machines"  # that took the time: on this machine, on the same host
@@ -155,10 +160,9 @@ def _part_rival(curve: Curve, step: Step) -> Counter:
     )
     if growth >= 1 and now <= FALLS_TO * before:
         return grading.rival(name, text, True)
-    if growth < LEAST_GROWTH:
-        return grading.rival(name, text, None)
-    constant = before - (now - before) / (growth - 1)  # what is left of them without any load
-    return grading.rival(name, text, constant >= CONSTANT * used_by_others(curve, step))
+    constant = others_without_load(curve, first, last)
+    is_apart = None if constant is None else constant >= CONSTANT * used_by_others(curve, step)
+    return grading.rival(name, text, is_apart)
 
 
 def _stolen(level: Level[str]) -> Claim:

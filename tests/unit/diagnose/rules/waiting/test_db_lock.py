@@ -201,9 +201,20 @@ def test_a_machine_that_others_fill_at_any_load_hides_no_lock() -> None:
     assert left.text.endswith("3.70 by others at any load; requests wait for a core 2.0 % of the time")
 
 
+def test_what_others_use_beside_what_grows_with_the_load_leaves_room() -> None:
+    """33 /s with one user and 50 /s with 32: 2.9 cores and 3.7 are 1.3 without any load."""
+    finding = assessed(among_others(before=2.9, queued=0.64))
+
+    assert finding.grade is Grade.PROBABLE
+    (left,) = (each for each in finding.counter if each.rival == "full machine")
+    assert left.ruled_out is None
+    assert "1.30 by others at any load" in left.text
+
+
 @pytest.mark.parametrize(
     ("before", "queued"),
     [
+        (2.5, 0.64),  # 0.1 of them without any load
         (0.02, 0.64),  # what others do comes with the load, as the work of a database would
         (3.7, 9.0),  # 9 of 32 wait for a core
     ],
