@@ -29,7 +29,7 @@ FIRST = tuple(
         *("stacks", "demo", "bench"),
     )
 )
-# Those that mostly wait and judge no times have a process of their own: they use what others leave.
+# Those that mostly wait have a process of their own, and few judge times: they use what others leave.
 WAITING = (
     *(
         f"tests/end_to_end/test_{name}.py"

@@ -1,9 +1,9 @@
 """Run all that a change must pass, step by step, and close with one line that counts the tests.
 
-A step that fails does not stop the next ones. The slow tests, which judge times, have the machine for
-themselves. The studies judge none and mostly wait: the fast tests, the wheel and the checks run next to them.
-`.ci/run` calls this once the machine has what it needs, with the system's Python, since `make` makes the
-environment first.
+A step that fails does not stop the next ones, unless the environment cannot be made. The slow tests, which
+judge times, have the machine for themselves. The studies judge none and mostly wait: the fast tests, the
+wheel and the checks run next to them. `.ci/run` calls this once the machine has what it needs, with the
+system's Python, since `make` makes the environment first.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from concurrent.futures import ThreadPoolExecutor
 from tools.test import Counts, run
 
 Lane = tuple[str, ...]  # steps one after the other
+FIRST: tuple[Lane, ...] = (("tools",),)
 STEPS: tuple[tuple[Lane, ...], ...] = (
-    (("tools",),),
+    FIRST,
     (("test", "try-wheel", "check"), ("studies",)),  # side by side
     (("test-slow",),),
 )
@@ -52,6 +53,8 @@ def main() -> int:
             for counts, end in itertools.chain.from_iterable(pool.map(lane, lanes)):
                 total += counts
                 ends.append(end)
+        if total.failed and lanes == FIRST:
+            break
     print("\n" + "\n".join(ends))
     print(total.line)
     return 1 if total.failed or not total.passed else 0

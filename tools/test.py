@@ -1,7 +1,7 @@
 """Run the tests of a tier, Rust, TypeScript, then Python, and close with one line that counts them.
 
     python tools/test.py fast   what needs no real seconds, on all cores (`make test`)
-    python tools/test.py slow   the rest, one file per core: real services, physics, kills (`make test-slow`)
+    python tools/test.py slow   the rest, file by file: real services, physics, kills (`make test-slow`)
     python tools/test.py all    both (`make test-all`)
 
 Further arguments go to pytest. A Python test is slow by its folder or its mark (tests/conftest.py), a Rust

@@ -38,17 +38,25 @@ _WORDS: Final[Mapping[str, re.Pattern[str]]] = {
     "backlog": re.compile(
         r"backlog|listen|queue|accept|somaxconn|ServerSocket|HttpServer\.create", re.IGNORECASE
     ),
-    "processes": re.compile(r"(?<![a-z])workers?\W|WEB_CONCURRENCY|processes|instances", re.IGNORECASE),
+    "processes": re.compile(
+        r"(?<![a-z])workers?\W|WEB_CONCURRENCY|processes|instances|max_children|^-[wi] ", re.IGNORECASE
+    ),
     "files": re.compile(r"nofile|ulimit|files|descriptor|fds", re.IGNORECASE),
 }
-_TIME: Final = re.compile(
-    r"(?<![\w.])(\d[\d_]*(?:\.\d+)?)(?:\s*(ms|millis\w*|s|sec\w*)(?!\w))?(?![\w.])",
-    re.IGNORECASE,
+_TIME: Final = re.compile(  # number and unit
+    r"(?<![\w.])(\d[\d_]*(?:\.\d+)?|\.\d+)(?:_?[ui]\d\d|L)?(?:\s*(ms|s)(?!\w))?(?![\w]|\.\d)", re.IGNORECASE
 )
 _TIMED: Final = re.compile(
-    r"time_?out|deadline|duration|millis|sec(ond)?s|_m?s\b|within|patience", re.IGNORECASE
+    r"time_?out|deadline|duration|millis|sec(ond)?s?\b|_m?s\b|patience|\.(get|poll|await|wait)\(",
+    re.IGNORECASE,
 )
-_UNIT_BEHIND: Final = re.compile(r"\s*\*\s*time\.(milli)?second", re.IGNORECASE)  # of Go
+_UNIT_BEHIND: Final = re.compile(
+    r"\s*(?:\*\s*time\.|,\s*TimeUnit\.|\.)(milli|sec)(?:second|s|onds?)?", re.IGNORECASE
+)
+_OTHER_TIME: Final = re.compile(  # nearest before a number: of another time
+    r"(interval|delay|ttl|age|period|keep_?alive\w*|minutes?|hours?|days?|retr(y|ies)\w*)\W*$", re.IGNORECASE
+)
+_OTHER_UNIT: Final = re.compile(r"\s*(min|hour|h\b|m\b|\*(?!\s*time\.(milli|sec))|days?)", re.IGNORECASE)
 _OTHER: Final = re.compile(  # the name of another number than a limit of what may be at work
     r"time_?out|ttl|interval|seconds|millis|_ms$|_s$|delay|(?<!im)(?<!ex)(?<!sup)port$|version$|bytes|retr(y|ies)|"
     r"attempts|duration|length|depth|age$|wait|header|max_requests|page_?size|chunk|batch|min_?(size|idle)|"
@@ -100,11 +108,16 @@ def _numbers(setting: Setting, text: str) -> Iterator[str]:
 
 def _times(setting: Setting, text: str) -> Iterator[str]:
     """Yield the numbers of a line that are its seconds, or milliseconds, next to a word for a time."""
+    begin = 0
     for match in _TIME.finditer(text):
         number, unit = float(match[1].replace("_", "")), match[2] or ""
-        before, after = text[: match.start()], text[match.end() :]
-        is_time = bool(unit or _TIMED.search(before) or _UNIT_BEHIND.match(after))
+        before, after, begin = text[begin : match.start()], text[match.end() :], match.end()
+        if _OTHER_TIME.search(before) or _OTHER_UNIT.match(after):
+            continue
+        behind = _UNIT_BEHIND.match(after)
+        unit = unit or (behind[1] if behind is not None else "")
         factors = (1e-3,) if unit.lower().startswith("m") else (1.0,) if unit else (1.0, 1e-3)
+        is_time = bool(unit or _TIMED.search(before))
         if is_time and any(setting.low <= number * factor <= setting.high for factor in factors):
             yield match[0].strip()
 

@@ -457,6 +457,7 @@ class LabelSplit:
 class LookUps:
     """Look-ups in one cache of the services, as they count them."""
 
+    service: str  # a label
     name: str  # for printing
     hits: float  # per second
     misses: float  # per second

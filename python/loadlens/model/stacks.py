@@ -16,9 +16,10 @@ CLIENT: Final = "a client"  # at the other end of a connection that a service ha
 TASKS_FROM: Final = 1 << 32  # numbers of tasks, beyond those of all threads of a system
 COMMAND_LINE, ENVIRONMENT = "on its command line", "in its environment"
 CLOSING: Final = re.compile(  # a line by which connections are not used again
-    r"connection[\"':=,>\s]{1,6}close\b|(?<!disable)(?<!disable_)keep_?-?alive\w*\W{1,6}(false|off|no|0|none)\b"
-    r"|disable_?keep_?alives?\W{1,6}true|force_?close\W{1,6}true|http/1\.0\b|http_version\W{1,6}1\.0\b"
-    r"|keep_?alive_?requests\W{1,6}1\b",
+    r"connection[\"':=,>\s]{1,6}([\w:.]+\([\"'])?close\b|(?<!no)(?<!no_)(?<!so_)(?<!tcp_)(?<!set)(?<!disable)"
+    r"(?<!disable_)keep_?-?alive(?!Timeout)\w*\W{1,6}(false|off|no(?![\w-])|0s?(?![\w.])|none)\b"
+    r"|(disable|no)_?keep_?alives?\W{1,6}true|force_?close\W{1,6}true|option forceclose|--no-keepalive"
+    r"|protocol_version\W{1,6}http/1\.0|(?<!gzip_)http_version\W{1,6}1\.0\b|keep_?alive_?requests\W{1,6}1\b",
     re.IGNORECASE,
 )
 MAIN: Final = "<module>"  # function of code that is in none

@@ -139,6 +139,11 @@ def test_backlogs_and_descriptors_have_words_of_their_own(setting: Setting, text
         "proxy_read_timeout 250ms;",  # nginx
         "GenServer.call(desk, :quote, timeout: 250)",  # Elixir
         "statement_timeout = '0.25s'",
+        "timeout=.25",
+        "Duration.ofMillis(250L)",
+        "Duration::from_millis(250u64)",
+        "withTimeout(250.milliseconds)",
+        "future.get(250, TimeUnit.MILLISECONDS)",
     ],
 )
 def test_a_time_out_is_found_in_seconds_and_in_milliseconds(text: str) -> None:
@@ -156,6 +161,23 @@ def test_other_numbers_are_no_time_out(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        "requests.get(url, timeout=30, retries=5)",
+        "timeout: 5 min",
+        "READ_TIMEOUT = 5 * 60",
+        "timeout: 5*time.Minute",
+        "timeout = timedelta(minutes=5)",
+        "scrape_interval: 5s",
+        "keepalive_timeout 5;",
+        "within the 5 sections",
+    ],
+)
+def test_times_of_other_things_are_no_time_out(text: str) -> None:
+    assert numbers(Setting.timeout(4.8, 5.0), text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
         "proxy_set_header Connection close;",  # nginx
         "keepalive_timeout 0;",
         "proxy_http_version 1.0;",
@@ -167,6 +189,11 @@ def test_other_numbers_are_no_time_out(text: str) -> None:
         'protocol_version = "HTTP/1.0"',
         "server.keep_alive(false)",
         "max_keepalive_requests = 1",
+        "keepalive_timeout 0s;",
+        'HeaderName::CONNECTION, HeaderValue::from_static("close")',
+        'headers.put("Connection", List.of("close"));',
+        "option forceclose",
+        "no_keep_alive=True",
     ],
 )
 def test_a_line_that_closes_connections_is_found_without_a_number(text: str) -> None:
@@ -186,6 +213,14 @@ def test_a_line_that_closes_connections_is_found_without_a_number(text: str) -> 
         "DisableKeepAlives: false",
         "max_keepalive_requests = 1000",
         "closeable = Connection(url)",
+        "no_keep_alive=False",
+        "server.keepAliveTimeout = 0",
+        "keepalive_timeout 0.5;",
+        "socket.setKeepAlive(false)",
+        "so_keepalive=off",
+        "tcp_keepalive 0",
+        "gzip_http_version 1.0;",
+        "option httpchk GET /health HTTP/1.0",
     ],
 )
 def test_lines_that_keep_connections_or_close_others_are_left_out(text: str) -> None:

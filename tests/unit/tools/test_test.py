@@ -197,6 +197,15 @@ def test_ci_goes_on_after_a_step_that_failed(
     assert capsys.readouterr().out.splitlines()[-1] == "35 passed, 1 failed, 5 skipped"
 
 
+def test_ci_ends_where_the_environment_cannot_be_made(
+    ci: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(ci, "run", lambda command: (2, "no compiler"))
+
+    assert ci.main() == 1
+    assert capsys.readouterr().out.splitlines()[-1] == "0 passed, 1 failed, 0 skipped"
+
+
 def test_the_number_of_repeated_judgements_reaches_the_end_through_parallel_workers(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text("from tests.conftest import *\n")
     (tmp_path / "test_any.py").write_text(

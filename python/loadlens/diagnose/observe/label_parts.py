@@ -105,7 +105,7 @@ def by_labels(full: Full) -> Part | None:
         and (
             split.is_of_load
             or _is_shared_out(full, split, part)
-            or not _is_of_client(full.top.classes, part.rate, part.now_s)
+            or not is_of_client(full.top.classes, part.rate, part.now_s)
         )
     )
 
@@ -256,7 +256,7 @@ def _shares(curve: Curve, split: LabelSplit, hot: Sequence[str]) -> Iterator[tup
             yield step.load, _rate(own) / _rate(every)
 
 
-def _is_of_client(classes: Sequence[RequestClass], rate: float, mean_s: float) -> bool:
+def is_of_client(classes: Sequence[RequestClass], rate: float, mean_s: float) -> bool:
     """Return true if clients choose the value: it counts their requests of one kind or several, and no part.
 
     It then comes as often as they, and takes about as long as they wait. The parts of a service are met by

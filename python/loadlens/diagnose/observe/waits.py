@@ -16,7 +16,17 @@ from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.measure import figures
 from loadlens.measure.curve import Capacity, capacity_of, others_without_load, requests_wait, used_by_others
 from loadlens.measure.thresholds import FULL_CORES, IDLE_CPU, SATURATED, THROTTLED
-from loadlens.model.facts import Crowd, Curve, Facts, FailureMode, ProbeWatch, RequestClass, Step, Times
+from loadlens.model.facts import (
+    Crowd,
+    Curve,
+    Facts,
+    FailureMode,
+    ProbeWatch,
+    ProcessWatch,
+    RequestClass,
+    Step,
+    Times,
+)
 from loadlens.model.finding import Counter, Estimate, Figure
 from loadlens.model.shapes import SlowPath
 from loadlens.present import numbers
@@ -307,7 +317,7 @@ def cpu_signal(facts: Facts, curve: Curve, step: Step) -> grading.Signal:
 
 
 def _of_processes(facts: Facts, curve: Curve, step: Step) -> grading.Signal:
-    unread = [process for process in step.processes if not isinstance(process.cpu, Estimate)]
+    unread = _unread(step)
     wanted, loop, masked = 0.0, 0.0, 0.0
     for process in step.processes:
         occupied = process.occupied.point if isinstance(process.occupied, Estimate) else process.cores
@@ -324,7 +334,7 @@ def _of_processes(facts: Facts, curve: Curve, step: Step) -> grading.Signal:
     if loop >= SATURATED:
         text = f"one thread computes {percent(min(1.0, loop))} of the time (limit {percent(SATURATED)})"
     passed = share <= IDLE_CPU and loop < SATURATED
-    if not passed and loop < SATURATED and not unread and _has_idle_cores(facts, curve, step):
+    if not passed and loop < SATURATED and _has_idle_cores(facts, curve, step):
         used, waited = sum(process.cores for process in step.processes), requests_wait(step) or 0.0
         text = (
             f"the service computes for {used:.2f} of {curve.cores_allotted:g} cores (limit "
@@ -344,11 +354,25 @@ def _of_processes(facts: Facts, curve: Curve, step: Step) -> grading.Signal:
     return grading.stated("cpu.room", passed, text=text, chip=f"CPU {percent(min(share, 1.0))} used")
 
 
+def _unread(step: Step) -> list[ProcessWatch]:
+    """Return processes whose CPU was not read; where others of the same program were, these show the same.
+
+    A database begins and ends processes all the time: those of a moment have no rate.
+    """
+    read = {(p.service, p.program) for p in step.processes if p.program and isinstance(p.cpu, Estimate)}
+    return [
+        p for p in step.processes if not isinstance(p.cpu, Estimate) and (p.service, p.program) not in read
+    ]
+
+
 def _has_idle_cores(facts: Facts, curve: Curve, step: Step) -> bool:
     """True if cores are idle, and hardly any time of a request passes in wait for one: many wake at once."""
     host, waited = step.host_cpu, requests_wait(step)
     used = sum(process.cores for process in step.processes)
-    if not isinstance(host, Estimate) or waited is None or used > IDLE_CPU * curve.cores_allotted:
+    is_whole = curve.is_here and curve.cores_allotted == facts.cores  # else others' cores are the idle ones
+    if not is_whole or _unread(step) or not isinstance(host, Estimate) or waited is None:
+        return False
+    if used > IDLE_CPU * curve.cores_allotted:
         return False
     return host.point <= IDLE_CPU * facts.cores and waited <= LITTLE
 

@@ -18,7 +18,7 @@ from loadlens.measure.services import path_templates
 from loadlens.measure.services.gauges import MONITORS_LABELS
 from loadlens.model.facts import LabelPart, LabelSplit, LookUps, RequestClass
 from loadlens.model.finding import Estimate, Figure, NotMeasured
-from loadlens.signals.read.metric_names import look_up_of, paired, seconds_per_unit
+from loadlens.signals.read.metric_names import counts_events, look_up_of, paired, seconds_per_unit
 from loadlens.signals.read.trial_series import SCRAPE, Readings, Series, mean_or_point, moments_around
 
 if TYPE_CHECKING:
@@ -78,22 +78,28 @@ def read(readings: Readings, begin: float, end: float) -> tuple[SplitReading, ..
 
 
 def _of_look_ups(by_metric: Mapping[str, Sequence[Series]], moments: Floats) -> Iterator[SplitReading]:
-    """Yield counters of hits and misses, which differ in a word, as the two values of a label."""
-    lengths = np.diff(moments)
+    """Yield counters of hits and misses, which differ in a word, as the two values of a label.
+
+    Replicas of a service are added up.
+    """
     for metric, hits in by_metric.items():
-        missed = {_key(series.labels): series for series in by_metric.get(paired(metric) or "", ())}
-        for series in hits[:MOST_CACHES]:
-            other = missed.get(key := _key(series.labels))
-            growths = [] if other is None else [_growth(each, moments) for each in (series, other)]
-            counted = [_Counted(series.labels, growth, None) for growth in growths if growth is not None]
-            if len(counted) == 2 and any(each.counts.any() for each in counted):
-                hit, miss = (
-                    _part(value, [each], lengths)
-                    for value, each in zip(("hit", "miss"), counted, strict=True)
-                )
-                labels = ", ".join(f'{name}="{value}"' for name, value in key if name not in MONITORS_LABELS)
-                name = f"{metric}{{{labels}}}" if labels else metric
-                yield SplitReading((series.labels.service, name, PAIRED), (hit, miss))
+        missed = by_metric.get(paired(metric) or "", ())
+        if not missed or metric.endswith(("_sum", "_created")) or not counts_events(metric):
+            continue
+        caches: dict[Key, tuple[list[_Counted], list[_Counted]]] = {}
+        for place, every in enumerate((hits, missed)):
+            for series in every:
+                labels = {name: value for name, value in series.labels.items() if name not in MONITORS_LABELS}
+                named = ", ".join(f'{name}="{value}"' for name, value in sorted(labels.items()))
+                key = (series.labels.service, f"{metric}{{{named}}}" if named else metric, PAIRED)
+                growth = _growth(series, moments)
+                if growth is not None:
+                    counted = _Counted(series.labels, growth, None)
+                    caches.setdefault(key, ([], []))[place].append(counted)
+        for key, (hit, miss) in list(caches.items())[:MOST_CACHES]:
+            if len(hit) == len(miss) and any(each.counts.any() for each in (*hit, *miss)):
+                lengths = np.diff(moments)
+                yield SplitReading(key, (_part("hit", hit, lengths), _part("miss", miss, lengths)))
 
 
 def _of_metric(
@@ -174,7 +180,7 @@ def splits_of(case: CaseMeasures) -> tuple[LabelSplit, ...]:
 def look_ups_of(case: CaseMeasures) -> tuple[LookUps, ...]:
     """Return what is counted as hits and misses, by two counters or by values; most misses first."""
     every = []
-    for (_, metric, label), splits in _by_key(case).items():
+    for (service, metric, label), splits in _by_key(case).items():
         hits, misses = (
             [[part for part in split.parts if look_up_of(part.value) == outcome] for split in splits]
             for outcome in ("hit", "miss")
@@ -187,7 +193,7 @@ def look_ups_of(case: CaseMeasures) -> tuple[LookUps, ...]:
             )
             counted = sum(part.count for split in splits for part in split.parts)
             name = metric if label == PAIRED else f"{metric} by {label}"
-            every.append(LookUps(name, hit, missed, int(counted)))
+            every.append(LookUps(service, name, hit, missed, int(counted)))
     return tuple(sorted(every, key=lambda each: -each.misses))
 
 

@@ -113,6 +113,11 @@ def paired(metric: str) -> str | None:
     return changed if changed != metric else None
 
 
+def counts_events(metric: str) -> bool:
+    """Return true unless a word of a counter's name is for a size, a time or a share."""
+    return not {*words_of(metric)} & (_OF_TIME.keys() | {"bytes", "size", "ratio", "time", "duration"})
+
+
 def seconds_per_unit(metric: str) -> float | None:
     """Return the seconds in the unit of a metric of times, by a word of its name; none for others."""
     words = set(words_of(metric))

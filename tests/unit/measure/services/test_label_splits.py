@@ -33,7 +33,7 @@ def read(*series: Page, begin: float = 2.0, end: float = 5.0) -> tuple[SplitRead
             int(t * 1e9),
             "scrape",
             metric,
-            json.dumps({**labels, "service": "a", "replica": "1"}),
+            json.dumps({"service": "a", "replica": "1", **labels}),
             "",
             float(value),
         )
@@ -200,3 +200,15 @@ def test_values_of_a_label_are_look_ups_if_all_say_hit_or_miss() -> None:
     assert both.missed == pytest.approx(2 / 3)
     assert look_ups(counted("hit", "miss", "stored")) == ()
     assert look_ups(counted("hit", "stale_hit")) == ()
+
+
+def test_replicas_are_added_up_and_times_and_sizes_are_no_look_ups() -> None:
+    def replica(number: str, *series: Page) -> list[Page]:
+        return [(metric, {**labels, "replica": number}, values) for metric, labels, values in series]
+
+    hit, miss = [0, 0, 0, 10, 20, 30], [0, 0, 0, 30, 60, 90]
+    counted: tuple[Page, ...] = (("hits_total", {}, hit), ("misses_total", {}, miss))
+    (both,) = look_ups(read(*replica("1", *counted), *replica("2", *counted)))
+    assert [both.hits, both.misses] == pytest.approx([20, 60])
+    for pair in (("hit_ms_sum", "miss_ms_sum"), ("hit_bytes_total", "miss_bytes_total")):
+        assert look_ups(read((pair[0], {}, hit), (pair[1], {}, miss))) == ()

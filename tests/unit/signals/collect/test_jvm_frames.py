@@ -42,6 +42,17 @@ Full thread dump OpenJDK 64-Bit Server VM (17.0.15+6 mixed mode, sharing):
 \tat sun.nio.ch.SocketDispatcher.read0(java.base@17.0.15/Native Method)
 \tat com.acme.shop.App.asks(App.java:20)
 
+"initialises" #35 prio=5 os_prio=0 cpu=0.1ms elapsed=5.6s tid=0x00007f06 nid=47 waiting on condition [0x1]
+   java.lang.Thread.State: RUNNABLE
+\tat com.acme.shop.App.first(App.java:22)
+\t- waiting on the Class initialization monitor for com.acme.shop.Rates
+
+"ForkJoinPool-1-worker-1" #36 [48] daemon prio=5 os_prio=0 cpu=3.1ms tid=0x00007f07 [0x00007f08]
+   Carrying virtual thread #29
+\tat jdk.internal.vm.Continuation.run(java.base@21.0.1/Continuation.java:248)
+   Mounted virtual thread #29
+\tat com.acme.shop.App.ranks(App.java:18)
+
 "GC Thread#0" os_prio=0 cpu=3.09ms elapsed=5.67s tid=0x00007f03 nid=0x2c runnable
 
 JNI global refs: 15, weak refs: 0
@@ -53,11 +64,11 @@ def test_a_dump_is_read_with_its_lines_and_the_package_of_the_service_is_its_own
 
     assert threads.names[42] == "http-nio-8080-exec-1"
     assert threads.names[44] == "GC Thread#0"
-    assert threads.waits == {42: "timer", 43: "lock"}
-    assert threads.running == {
-        45: True
-    }  # stopped by the dump alone; what a native method waits for is not said
-    assert threads.stacks.keys() == {42, 43, 45, 46}
+    assert threads.waits == {42: "timer", 43: "lock", 47: "lock"}
+    # stopped by the dump alone; what a native method waits for is not said
+    assert threads.running == {45: True, 48: True}
+    assert threads.stacks.keys() == {42, 43, 45, 46, 47, 48}
+    assert [frame.line for frame in threads.stacks[48]] == [18]
     assert threads.stacks[42][-2:] == (
         Frame("query", "com.acme.shop.db.Orders", "com/acme/shop/db/Orders.java", 41, is_own=True),
         Frame("sleep", "java.lang.Thread", "java/lang/Native Method", 0),

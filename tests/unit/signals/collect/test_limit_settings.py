@@ -142,6 +142,27 @@ def test_what_may_be_a_secret_is_left_out(line: str, tmp_path: Path) -> None:
     assert found_at(limit_settings.lines([], [own])) == {("app.py", 2)}
 
 
+@pytest.mark.parametrize(
+    ("line", "kept"),
+    [
+        ('requests.get(url, auth=("admin", "letmein"), timeout=5)', None),
+        ('smtp.login("bob", "letmein", timeout=5)', None),
+        ('fetch("letmein", timeout=5)', 'fetch("...", timeout=5)'),
+        ('headers = {"Connection": "close", "X-Own": "letmein"}', '"Connection": "close", "...": "..."'),
+        ("timeout: '1500ms'", "timeout: '1500ms'"),
+    ],
+)
+def test_of_lines_that_only_say_a_time_or_close_connections_no_text_is_kept(
+    line: str, kept: str | None, tmp_path: Path
+) -> None:
+    (tmp_path / "app.py").write_text(f"{line}\n")
+
+    texts = [each.text for each in limit_settings.lines([], [tmp_path / "app.py"])]
+
+    assert len(texts) == (kept is not None)
+    assert all(kept in text and "letmein" not in text for text in texts if kept)
+
+
 def test_lines_that_hold_a_hidden_name_are_left_out(tmp_path: Path) -> None:
     own = written(tmp_path, app__py="CARD_LIMIT = 5\nMAX = 5\n") / "app.py"
 

@@ -10,7 +10,8 @@ where a time-out within the service ends the wait: twice or more, no request was
 times as long as a usual success takes, while some waited; then most of the open requests, two or more, failed
 at one moment, after waiting for as long themselves. Failures with no success between them count once. Threads
 that wait for a lock in the service's own code before a load and throughout it are named, if they are as many
-as the stuck. So are connections that are not accepted, if they are three quarters of the stuck or more.
+as the stuck. So are connections that are not accepted, if they are three quarters of the stuck or more, and a
+tenth of the users or more are stuck, as many in each trial.
 
 **Ruled out by.** A generator that came late. As many drops of new connections as stuck users: they may not
 be connected at all. Half as many calls or more under way to one program, which take longer there than the
@@ -47,6 +48,7 @@ EXPLAINS: tuple[str, ...] = ("fairness.starvation", "accept.drops")
 LEAST_SHARE = 0.01  # of the users
 JAMS = 2  # one may be chance, such as a restart of what it calls
 MOST_PLACES = 2  # of those where threads are locked
+MANY_STUCK = 0.1  # of the users: fewer may be stuck next to a queue of others who get their turn
 UNACCEPTED = 0.75  # of the stuck, whose connections are not accepted
 IN_CALLS = 0.5  # of the stuck, that are in calls to one program
 SERVED = 20  # answers since: the service did not stand still
@@ -136,10 +138,8 @@ def claim(facts: Facts, stuck: StuckUsers | Jammed) -> Claim:
         chip = f"{unaccepted:g} not accepted"
         waits = f"{unaccepted:g} connections wait to be accepted, of {stuck.mean:.3g} users who are stuck"
         signals.append(grading.stated("stuck.unaccepted", True, text=waits, chip=chip, value=unaccepted))
-    by_nature, is_known = (
-        "the longest of them was not waited for",
-        locked is not None or unaccepted is not None,
-    )
+    by_nature = "the longest of them was not waited for"
+    is_known = locked is not None or unaccepted is not None
     rivals = [
         _pause_rival(watch),
         grading.rival("requests that take longer by nature", by_nature, True if is_known else None),
@@ -167,7 +167,8 @@ def claim(facts: Facts, stuck: StuckUsers | Jammed) -> Claim:
                 "give each back also after a failure."
             )
         if unaccepted is not None:
-            statement = f"{users} get no answer: {served} connections are served, the rest is not accepted"
+            verb = "may get" if grade is Grade.SUSPECTED else "get"
+            statement = f"{users} {verb} no answer: {served} connections are served, the rest is not accepted"
             advice = (
                 "Raise the number of connections, threads or processes that serve, or close connections "
                 "after a few requests or an idle second: the others then get their turn."
@@ -187,11 +188,15 @@ def claim(facts: Facts, stuck: StuckUsers | Jammed) -> Claim:
 
 
 def _unaccepted(stuck: StuckUsers) -> float | None:
-    """Return the connections that wait to be accepted; none: they are not most of the stuck users."""
-    kernel = stuck.step.kernel
-    if kernel is None or kernel.unaccepted is None or kernel.unaccepted < max(1.0, UNACCEPTED * stuck.mean):
+    """Return the connections that wait to be accepted; none: the stuck users are not these.
+
+    Those of earlier levels, and of probes, may wait there as well; but a queue that moves on is another one.
+    """
+    kernel, counts = stuck.step.kernel, stuck.watch.counts
+    if kernel is None or kernel.unaccepted is None or len(set(counts)) > 1 or stuck.step.load <= counts[0]:
         return None
-    return kernel.unaccepted
+    is_most = kernel.unaccepted >= max(1.0, UNACCEPTED * stuck.mean)
+    return kernel.unaccepted if is_most and stuck.mean >= MANY_STUCK * stuck.step.load else None
 
 
 def _of_jams(seen: Jammed) -> Claim:

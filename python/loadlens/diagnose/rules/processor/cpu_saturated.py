@@ -34,6 +34,7 @@ more it is half of one.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -245,7 +246,9 @@ def claim(facts: Facts, seen: UsedCores) -> Claim:
             explanation=f"At {step.load:g} users the service uses {used.point:.2f} of the {cores:g} cores "
             f"that it may use{queue}; {percent(waiting)} of the response time is waiting.{_grown(seen)}",
             advice=_advice(seen, behind) + opened_connections.advice(curve),
-            confirm="half of the cores: half of the throughput, within 10 %",
+            confirm="the same load without the other programs: throughput grows as the cores do"
+            if seen.others
+            else "half of the cores: half of the throughput, within 10 %",
             impact=waiting,
             predictions=_predictions(seen),
         )
@@ -259,7 +262,7 @@ def _used(seen: UsedCores, most: str) -> grading.Signal:
     low, high = (None if end is None else end / seen.left for end in (seen.used.low, seen.used.high))
     text = (
         f"the service uses {seen.used.point:.2f} of {seen.cores:g} cores{_besides(seen)} "
-        f"({percent(seen.share)}, limit {percent(SATURATED)}){most}"
+        f"({percent(seen.share)}{' of the rest' if seen.others else ''}, limit {percent(SATURATED)}){most}"
     )
     chip = f"{seen.used.point:.2f} of {seen.cores:g} cores used"
     if seen.others > seen.used.point:
@@ -269,20 +272,26 @@ def _used(seen: UsedCores, most: str) -> grading.Signal:
 
 
 def _grown(seen: UsedCores) -> str:
-    """State how much more CPU time a request takes under load than on average; empty: as much."""
-    rate, work = completed(seen.step), seen.curve.work_all
-    if not isinstance(work, Estimate) or rate <= 0 or seen.used.point / rate < RULED_OUT * work.point:
+    """State how much more CPU time a request takes than at the level with the least; empty: hardly more."""
+    lower = [step for step in seen.curve.steps if step.load < seen.step.load]
+    each = [(per_request, step.load) for step in lower if (per_request := _per_request(step)) is not None]
+    now, (before, load) = _per_request(seen.step), min(each, default=(math.inf, 0.0))
+    if now is None or now < RULED_OUT * before:
         return ""
-    now = with_unit(seen.used.point / rate, "s")
     return (
-        f" A request takes {now} of CPU there, {with_unit(work.point, 's')} over all levels: it grows with "
-        "the load, as where threads spin for a lock, memory is collected, or a cache misses."
+        f" A request takes {with_unit(now, 's')} of CPU there, {with_unit(before, 's')} at {load:g}: it "
+        "grows with the load, as where threads spin for a lock, memory is collected, or a cache misses."
     )
 
 
+def _per_request(step: Step) -> float | None:
+    used, rate = cores_used(step), completed(step)
+    return used.point / rate if isinstance(used, Interval) and rate > 0 else None
+
+
 def _besides(seen: UsedCores) -> str:
-    """`, other programs 0.88`; empty: they took nothing that it wanted."""
-    return f", other programs {seen.others:.2f}, and wants them all," if seen.others else ""
+    """`, wants them all, and others take 0.88`; empty: they took nothing that it wanted."""
+    return f", wants them all, and others take {seen.others:.2f}" if seen.others else ""
 
 
 def _plateau(seen: UsedCores) -> grading.Signal:
@@ -322,14 +331,14 @@ def _work(seen: UsedCores) -> grading.Signal:
         return grading.stated(
             "work.cpu", None, text=f"the CPU time of one request is not known: {numbers.shown(work)}"
         )
-    ratio = 1 / bound.utilisation
+    ratio, full = 1 / bound.utilisation, _room_taken(seen)
     if not seen.is_alike:
-        is_full = seen.is_crowded and seen.share >= NO_CORE_LEFT
         text = (
             f"{numbers.shown(work)} of CPU per request allow {with_unit(bound.rate.point, '1/s')}, more came "
             "out: the requests were not the same at all levels"
         )
-        return grading.stated("work.cpu", True if is_full else None, text=text)
+        text = f"{text}; {full}" if full else text
+        return replace(grading.stated("work.cpu", True if full else None, text=text), is_clear=False)
     plateau = bound.utilisation * bound.rate.point
     is_reached = bound.rate.low is not None and bound.rate.low <= plateau / SATURATED
     text = (
@@ -339,12 +348,23 @@ def _work(seen: UsedCores) -> grading.Signal:
         f"{', which the interval reaches' if is_reached and ratio > 1 / SATURATED else ''})"
     )
     # Threads that wait for a core show that cores are full, if not of what.
-    is_full = seen.is_crowded and seen.share >= NO_CORE_LEFT and not seen.is_falling
     is_far = ratio >= RULED_OUT and not seen.is_crowded
-    passed = False if is_far else True if ratio <= 1 / SATURATED or is_reached or is_full else None
+    passed = False if is_far else True if ratio <= 1 / SATURATED or is_reached or full else None
+    if full and ratio > 1 / SATURATED and not is_reached:
+        text += f"; {full}"
     chip = f"{with_unit(work.point, 's')} of CPU per request"
     evidence = Evidence("work.cpu", text, chip, work.point, work.low, work.high, None, passed)
     return grading.Signal(evidence, bound.explains is True)
+
+
+def _room_taken(seen: UsedCores) -> str:
+    """State that no core is left, whatever requests take; empty: there may be room, or throughput falls."""
+    if not seen.is_crowded or seen.share < NO_CORE_LEFT or seen.is_falling or seen.waited is None:
+        return ""
+    return (
+        f"but {percent(seen.share)} of the cores are used (limit {percent(NO_CORE_LEFT)}), and "
+        f"{seen.waited:.1f} threads wait for one"
+    )
 
 
 def _queue(seen: UsedCores) -> grading.Signal:
@@ -393,7 +413,7 @@ def _refusals(step: Step) -> Counter:
 def _predictions(seen: UsedCores) -> tuple[Prediction, ...]:
     """Predict twice the cores by arithmetic, where the CPU time is known and was the limit."""
     rate = seen.step.throughput
-    if seen.bound is None or seen.bound.explains is not True or not isinstance(rate, Estimate):
+    if seen.others or seen.bound is None or seen.bound.explains is not True or not isinstance(rate, Estimate):
         return ()
     after = replace(
         rate,

@@ -6,8 +6,9 @@ each miss asks a slower part, which is full. What limits is that part; why it is
 **Needs.** A plateau, and two counters of the service that differ in one word, hits and misses, or the two
 values of a label. At the highest load at least half of the look-ups miss, and there are at least 0.2 misses
 for each request. Something else is counted and timed just as often as there are misses: a histogram of the
-service, or calls that the kernel saw. It takes at least half of the time of the requests. If nothing is timed
-that comes as often, the finding is only suspected.
+service, or calls that the kernel saw. It takes at least half of the time of the requests, and without load
+less than a request does; else it may be the timer of the requests themselves. If nothing of this kind is
+timed, the finding is only suspected.
 
 **Ruled out by.** A tenth of the look-ups more that miss at the lightest load than at the highest: the cache
 is only filling, which leaves the finding suspected. Whether the same things are asked for twice at all is not
@@ -30,9 +31,9 @@ from dataclasses import dataclass
 
 from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, on_curve, strongest
-from loadlens.diagnose.observe import calls_seen, waits
+from loadlens.diagnose.observe import calls_seen, label_parts, waits
 from loadlens.measure.curve import completed
-from loadlens.model.facts import Facts, LookUps, Step
+from loadlens.model.facts import Facts, LabelPart, LabelSplit, LookUps
 from loadlens.model.finding import Estimate, Grade
 from loadlens.present import numbers, words
 
@@ -47,6 +48,7 @@ MOST = 0.5  # of the look-ups
 EACH = 0.2  # misses per request
 SAME_RATE = 0.15  # by which the rates of misses and of what follows them may differ
 FEWEST = 20  # look-ups of a level
+WHOLE = 0.9  # of the time of a request without load: what takes more counts requests, or is all that they do
 FILLING = 0.1  # of the look-ups: fewer that miss than at the lightest load
 
 
@@ -74,9 +76,9 @@ def observe(facts: Facts) -> Sequence[Missed] | Lacking | Nothing:
     if not isinstance(plateaus, tuple):
         return waits.without_plateau(plateaus)
     missed = [
-        Missed(full, now, before.get(now.name), _behind(full.top, now))
+        Missed(full, now, before.get((now.service, now.name)), _behind(full, now))
         for full in plateaus
-        for before in [{each.name: each for each in full.curve.steps[0].look_ups}]
+        for before in [{(e.service, e.name): e for e in full.curve.steps[0].look_ups if e.samples >= FEWEST}]
         for now in full.top.look_ups
         if now.samples >= FEWEST and now.misses > 0
     ]
@@ -86,24 +88,43 @@ def observe(facts: Facts) -> Sequence[Missed] | Lacking | Nothing:
     return missed or Lacking("needs counters of hits and misses (--metrics)")
 
 
-def _behind(step: Step, look_ups: LookUps) -> Behind | None:
+def _behind(full: waits.Full, look_ups: LookUps) -> Behind | None:
     """Return what comes as often as misses do and takes most of the time; none: nothing that is timed."""
-    mean, rate = step.response.mean, completed(step)
+    mean, rate = full.top.response.mean, completed(full.top)
     if not isinstance(mean, Estimate) or rate <= 0:
         return None
     counted = [
         (f'{split.label}="{part.value}"', part.rate.point, part.rate.point * part.mean.point / rate)
-        for split in step.splits
+        for split in full.top.splits
+        if not split.is_of_calls and not split.is_of_load
         for part in split.parts
-        if not split.is_of_calls and isinstance(part.rate, Estimate) and isinstance(part.mean, Estimate)
+        if isinstance(part.rate, Estimate) and isinstance(part.mean, Estimate)
+        if _is_a_part(full, split, part)
     ]
-    called = [(calls.name, calls.per_request * rate, calls.seconds) for calls in calls_seen.spent([step])]
+    called = [(calls.name, calls.per_request * rate, calls.seconds) for calls in calls_seen.spent([full.top])]
     every = [
         Behind(name, min(1.0, seconds / mean.point))
         for name, per_s, seconds in (*counted, *called)
-        if abs(per_s / look_ups.misses - 1) <= SAME_RATE
+        if abs(per_s / look_ups.misses - 1) <= SAME_RATE and seconds >= waits.MOSTLY * mean.point
     ]
     return max(every, key=lambda each: each.of_time, default=None)
+
+
+def _is_a_part(full: waits.Full, split: LabelSplit, part: LabelPart) -> bool:
+    """True unless a value stands for whole requests, by rate and time without load, or was not there then."""
+    first = full.curve.steps[0]
+    rate, alone = completed(first), first.response.mean
+    before = [
+        (each.rate.point, each.mean.point)
+        for other in first.splits
+        if (other.metric, other.label) == (split.metric, split.label)
+        for each in other.parts
+        if each.value == part.value and isinstance(each.mean, Estimate) and isinstance(each.rate, Estimate)
+    ]
+    if not before or rate <= 0 or not isinstance(alone, Estimate):
+        return False
+    of_time = sum(per_s * mean for per_s, mean in before) / rate / alone.point
+    return of_time <= WHOLE and not any(label_parts.is_of_client(first.classes, *each) for each in before)
 
 
 def claim(facts: Facts, missed: Missed) -> Claim:
@@ -112,7 +133,7 @@ def claim(facts: Facts, missed: Missed) -> Claim:
     top, rate = words.users(full.top.load), completed(full.top)
     share, each = numbers.percent(now.missed), now.misses / rate if rate > 0 else 0.0
     looked = numbers.with_unit(now.hits + now.misses, "1/s")
-    text = "nothing is timed that comes as often as a miss"
+    text = "nothing is timed that comes as often as a miss and takes half of the time"
     if behind is not None:
         text = (
             f"{behind.name}: as often as misses, {numbers.percent(behind.of_time)} of the time of requests "
@@ -135,7 +156,7 @@ def claim(facts: Facts, missed: Missed) -> Claim:
         ),
         grading.stated(
             "look-ups.time",
-            None if behind is None else behind.of_time >= waits.MOSTLY,
+            True if behind is not None else None,
             text=text,
             chip="" if behind is None else f"{numbers.percent(behind.of_time)} of the time",
             value=None if behind is None else behind.of_time,

@@ -21,12 +21,17 @@ from loadlens.model.stacks import Frame, Stack, Wait
 from loadlens.signals.collect.threads import NOT_PERMITTED, NotRead, Threads
 
 WITHIN_S: Final = 3.0
-_HEAD: Final = re.compile(r'^"(?P<name>.*)" .*\bnid=(?P<tid>0x[0-9a-f]+|\d+)\b')
+_HEAD: Final = re.compile(  # since JDK 21 the number of the thread stands in brackets
+    r'^"(?P<name>.*)" (?:#\d+ \[(?P<bracketed>\d+)\]|.*\bnid=(?P<tid>0x[0-9a-f]+|\d+)\b)'
+)
 _FRAME: Final = re.compile(
     r"^\s+at (?P<class>[^(]+)\.(?P<method>[^.(]+)"
     r"\((?:(?P<jdk>[^()/]*)/)?(?P<file>[^:()]+)(?::(?P<line>\d+))?\)"
 )
 _STATE: Final = re.compile(r"^\s+java\.lang\.Thread\.State: (?P<state>\w+)(?P<of> \(sleeping\))?")
+_CARRIES: Final = "Carrying virtual thread"  # in place of a state: it runs what follows
+_MOUNTED: Final = "Mounted virtual thread"
+_INITIALISES: Final = ("waiting on the Class initialization monitor", "in Object.wait()")
 _NATIVE: Final = "Native Method"
 _SOURCES: Final = ("src/main/java", "src/main/kotlin", "src", ".")
 _WITH_VALUE: Final = (
@@ -86,12 +91,19 @@ def parse(text: str, own: str | None) -> Threads:
     running: dict[int, bool] = {}
     frames: list[Frame] = []
     tid: int | None = None
-    state = ""
+    state, is_waiting = "", False
     for line in [*text.splitlines(), ""]:
         head = _HEAD.match(line)
         if head is not None:
-            tid, frames, state = int(head.group("tid"), 0), [], ""
+            tid, frames, state = int(head.group("bracketed") or head.group("tid"), 0), [], ""
             names[tid] = head.group("name")
+            is_waiting = _INITIALISES[1] in line
+        elif tid is not None and _INITIALISES[0] in line:
+            is_waiting = True
+        elif tid is not None and _CARRIES in line:
+            state = "RUNNABLE"
+        elif tid is not None and _MOUNTED in line:
+            frames = []
         elif tid is not None and (titled := _STATE.match(line)) is not None:
             state = titled.group("state")
             if titled.group("of"):
@@ -103,7 +115,10 @@ def parse(text: str, own: str | None) -> Threads:
         elif tid is not None and not line.strip():
             stacks[tid] = tuple(reversed(frames))
             if state == "RUNNABLE" and frames and not frames[0].file.endswith(_NATIVE):
-                running[tid] = True  # the dump itself stopped it, which the kernel sees as a lock
+                if is_waiting:  # for another thread that initialises a class
+                    waits[tid] = "lock"
+                else:  # the dump itself stopped it, which the kernel sees as a lock
+                    running[tid] = True
             tid = None
     return Threads({tid: stack for tid, stack in stacks.items() if stack}, names, waits, running=running)
 

@@ -39,16 +39,24 @@ _WORD: Final = re.compile(
     r"max|limit|size|pool|worker|thread|conn|concurr|parallel|simultan|semaphore|permit|slot|capacity|executor|"
     r"queue|backlog|in_?flight|rate|rps|qps|per_?(s|m)|quota|burst|heap|xmx|old.space|nofile|ulimit|"
     r"_?s\b\s*[:=(]|listen|accept|somaxconn|points|channel|chan\b|reservoir|bandwidth|"
-    r"\bplaces\b|pacer|throttl|time_?out|deadline|duration|millis|sec(ond)?s\b|\d ?m?s\b|_ms\b|within|"
-    r"patience|processes|instances|^-[a-z] \d|^-X",
+    r"\bplaces\b|pacer|throttl|processes|instances|max_children|^-[a-z] \d|^-X",
     re.IGNORECASE,
+)
+_TIME: Final = re.compile(
+    r"time_?out|deadline|duration|millis|sec(ond)?s\b|\d ?m?s\b|_ms\b|within|patience", re.IGNORECASE
 )
 _NUMBER: Final = re.compile(r"(?<![\w.])\d")
 _SECRET: Final = re.compile(
-    r"pass(w|phrase|\b)|pwd|secret|credential|signature|bearer|key\b|api_?key|tokens?\W{0,3}[\"'=:\[]|:[^/\s]\S*@",
+    r"pass(w|phrase|\b)|pwd|secret|credential|signature|bearer|\bauth\b|basic_?auth|x-auth|log_?in\b|cookie|"
+    r"key\b|api_?key|tokens?\W{0,3}[\"'=:\[]|:[^/\s]\S*@",
     re.IGNORECASE,
 )
-_CODED: Final = re.compile(r"""(["'`])(?=[^"'`\s]*\d)(?=[^"'`\s]*[a-z])[^"'`\s]{6,}\1""", re.IGNORECASE)
+_CODED: Final = re.compile(
+    r"""(["'`])(?!\d+(?:\.\d+)?m?s\1)(?=[^"'`\s]*\d)(?=[^"'`\s]*[a-z])[^"'`\s]{6,}\1""", re.IGNORECASE
+)
+# Lines that only say a time, or close connections, may hold any text: what is quoted in them is left out.
+_QUOTED: Final = re.compile(r"""(["'`])([^"'`]*)\1""")
+_KEPT: Final = re.compile(r"connection|close|http/1\.[01]|[\d._]+ ?m?s?", re.IGNORECASE)
 _HIDING: Final = Hiding()
 _REMARK: Final = re.compile(r"//|/\*|\*|--|%|;|\"\"\"|#(?!\[|define)")
 _NUMBERED: Final = re.compile(r"\w+=\d+(\.\d+)?[kmg]?", re.IGNORECASE)  # a variable that is a number
@@ -74,7 +82,7 @@ def lines(pids: Iterable[int], own: Iterable[Path], hide: Iterable[str] = ()) ->
     pids, files, hidden = list(pids), sorted(set(own)), tuple(map(str.casefold, hide))
     written = (line for line in _written(_files(pids, files)) if not _REMARK.match(line.text))
     may_limit = (
-        replace(line, text=_CODED.sub('"..."', line.text)[:LONGEST_LINE])
+        replace(line, text=_without_texts(line.text)[:LONGEST_LINE])
         for line in itertools.chain(_spoken(pids), written)
         if _may_limit(line.text) and not _is_secret(line.text, hidden)
     )
@@ -82,7 +90,16 @@ def lines(pids: Iterable[int], own: Iterable[Path], hide: Iterable[str] = ()) ->
 
 
 def _may_limit(text: str) -> bool:
-    return bool(_NUMBER.search(text) and _WORD.search(text)) or CLOSING.search(text) is not None
+    has_number = _NUMBER.search(text) is not None
+    return (has_number and bool(_WORD.search(text) or _TIME.search(text))) or bool(CLOSING.search(text))
+
+
+def _without_texts(text: str) -> str:
+    """Return a line without quoted texts that may be codes; if it sets no number of places, without any."""
+    is_of_places = _NUMBER.search(text) is not None and _WORD.search(text) is not None
+    if is_of_places:
+        return _CODED.sub('"..."', text)
+    return _QUOTED.sub(lambda quoted: quoted[0] if _KEPT.fullmatch(quoted[2]) else '"..."', text)
 
 
 def _is_secret(text: str, hidden: Iterable[str]) -> bool:

@@ -62,6 +62,18 @@ def test_connections_that_nobody_accepts_are_named_with_those_that_are_served(
         assert finding.unknown == ()
 
 
+@pytest.mark.parametrize("counts", [(2,), (48, 47), (64,)])
+def test_a_queue_of_connections_is_not_that_of_few_stuck_users(counts: tuple[int, ...]) -> None:
+    """Two of 64 users are stuck next to 40 whose connections get their turn; or as many as there are."""
+    built = level(64, *counts)
+    kernel = KernelWatch(None, None, 0.0, 0.0, 0.0, unaccepted=48.0)
+
+    finding = assess(facts(replace(built, steps=(built.steps[0], replace(built.steps[1], kernel=kernel)))))
+
+    assert isinstance(finding, Finding)
+    assert "connections are served" not in finding.statement
+
+
 def test_in_some_trials_only_they_are_suspected() -> None:
     finding = assess(facts(level(16, 3, 0, 3)))
 

@@ -259,8 +259,19 @@ def test_a_request_that_takes_more_cpu_under_load_leaves_full_cores_and_is_said_
     finding = found(ask(full_up))
     assert finding.grade is Grade.PROBABLE
     assert finding.statement == "All 2 cores are used (1.98) at 100 /s"
-    assert "A request takes 19.8 ms of CPU there, 10.0 ms over all levels" in finding.explanation
+    work = next(e for e in finding.evidence if e.signal == "work.cpu")
+    assert work.text.endswith("but 99 % of the cores are used (limit 93 %), and 14.0 threads wait for one")
     assert found(ask(less)).grade is Grade.SUSPECTED
+
+
+def test_a_request_that_takes_more_cpu_than_with_fewer_users_is_said_to() -> None:
+    """19.8 ms with one user and with 16; then 39.6 ms at half of the rate."""
+    usual, slower = full(processes=(process(1.98, waiting=14.0, hot=16),)), (50.0,) * 3
+    dearer = replace(usual.steps[-1], completed_trials=slower)
+
+    assert "grows with the load" not in found(ask(usual)).explanation
+    finding = found(ask(replace(usual, steps=(*usual.steps[:-1], dearer))))
+    assert "A request takes 39.6 ms of CPU there, 19.8 ms at 1: it grows with the load" in finding.explanation
 
 
 def test_full_cores_are_only_suspected_where_throughput_falls() -> None:

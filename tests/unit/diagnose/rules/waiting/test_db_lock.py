@@ -168,9 +168,11 @@ def test_threads_that_all_wake_at_once_while_cores_are_idle_are_not_what_limits(
 ) -> None:
     """32 requests wait for a core 4.7 or 5.3 % of their time; with it they would want 2.1 of 2 cores."""
     built = waiting(exports="lock", processes=(process(0.6, waiting=queued, hot=99),))
-    answer = db_lock.assess(facts(replace(built, cores_allotted=2.0)))
+    answer = db_lock.assess(facts(replace(built, cores_allotted=2.0), cores=2))
 
     assert isinstance(answer, Finding) is is_lock, answer
+    pinned = db_lock.assess(facts(replace(built, cores_allotted=2.0), cores=4))
+    assert isinstance(pinned, Absent)  # the idle cores may be others
 
 
 def test_a_full_machine_may_be_the_limit() -> None:

@@ -140,6 +140,18 @@ def test_cpu_that_was_not_read_is_no_room_unless_the_machine_is_idle(
     assert any(words in e.text for e in finding.evidence)
 
 
+@pytest.mark.parametrize(("program", "grade"), [("postgres", Grade.PROBABLE), ("worker", Grade.SUSPECTED)])
+def test_a_process_of_a_moment_is_like_those_of_its_program(program: str, grade: Grade) -> None:
+    """Of a database's processes some begin or end in the trial: the others show what they do."""
+    read = replace(process(0.05), program="postgres")
+    unread = replace(process(0.05), cpu=UNWATCHED, occupied=UNWATCHED, program=program)
+
+    host = estimate(1.5, unit="cores")
+    finding = assessed(waiting(0.02, host_cpu=host, processes=(read, unread)))
+
+    assert finding.grade is grade
+
+
 @pytest.mark.parametrize(("used", "grade"), [(0.8, Grade.PROBABLE), (1.0, Grade.SUSPECTED)])
 def test_a_full_thread_may_hide_among_helpers(used: float, grade: Grade) -> None:
     """A quarter of 4 cores: a loop next to its collector, or threads of which a lock lets one compute."""
