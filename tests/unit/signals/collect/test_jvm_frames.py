@@ -66,7 +66,7 @@ def test_a_dump_is_read_with_its_lines_and_the_package_of_the_service_is_its_own
     assert threads.names[44] == "GC Thread#0"
     assert threads.waits == {42: "timer", 43: "lock", 47: "lock"}
     # stopped by the dump alone; what a native method waits for is not said
-    assert threads.running == {45: True, 48: True}
+    assert threads.running == {42: False, 43: False, 45: True, 48: True}
     assert threads.stacks.keys() == {42, 43, 45, 46, 47, 48}
     assert [frame.line for frame in threads.stacks[48]] == [18]
     assert threads.stacks[42][-2:] == (

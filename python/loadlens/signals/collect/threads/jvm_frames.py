@@ -33,6 +33,7 @@ _CARRIES: Final = "Carrying virtual thread"  # in place of a state: it runs what
 _MOUNTED: Final = "Mounted virtual thread"
 _INITIALISES: Final = ("waiting on the Class initialization monitor", "in Object.wait()")
 _NATIVE: Final = "Native Method"
+_AT_REST: Final = ("BLOCKED", "WAITING", "TIMED_WAITING")
 _SOURCES: Final = ("src/main/java", "src/main/kotlin", "src", ".")
 _WITH_VALUE: Final = (
     *("-cp", "-classpath", "--class-path", "-p", "--module-path", "--upgrade-module-path", "--add-modules"),
@@ -114,6 +115,8 @@ def parse(text: str, own: str | None) -> Threads:
             frames.append(_frame(frame, own))
         elif tid is not None and not line.strip():
             stacks[tid] = tuple(reversed(frames))
+            if state in _AT_REST:
+                running[tid] = False  # though the kernel may have let it run since
             if state == "RUNNABLE" and frames and not frames[0].file.endswith(_NATIVE):
                 if is_waiting:  # for another thread that initialises a class
                     waits[tid] = "lock"
