@@ -314,14 +314,22 @@ def change(file: int) -> None:
 
 
 def test_files_that_change_elsewhere_than_at_their_end_are_counted_at_each_look(tmp_path: Path) -> None:
-    monitor = this_process()
+    """Of a process that has these files and no other: pytest writes to some of its own."""
     (tmp_path / "page").write_bytes(b"x")
     with (
         (tmp_path / "log").open("ab", buffering=0) as log,
         (tmp_path / "data").open("wb", buffering=0) as data,
         (tmp_path / "more").open("wb", buffering=0) as more,
         (tmp_path / "page").open("rb") as page,
+        subprocess.Popen(
+            [sys.executable, "-c", "input()"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            pass_fds=[file.fileno() for file in (log, data, more, page)],
+        ) as holder,
     ):
+        monitor = watching({"service": "self", "replica": 1, "pid": holder.pid, "tree": False})
         data.write(b"x" * 9_000)  # before the first reading
         changed = [value(read(monitor), "files_changed", service="self")]
         for files in ([], [data], [data, more], [log], [page]):
@@ -332,6 +340,7 @@ def test_files_that_change_elsewhere_than_at_their_end_are_counted_at_each_look(
                 else:
                     change(file.fileno())
             changed.append(value(read(monitor), "files_changed", service="self"))
+        holder.kill()
 
     assert changed == [0, 0, 1, 2, 0, 0]
 
