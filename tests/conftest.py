@@ -22,21 +22,16 @@ TESTS = Path(__file__).parent
 SLOW = (TESTS / "edges", TESTS / "end_to_end", TESTS / "studies", TESTS / "catalogue/test_physics.py")
 # Those that judge times or take long come first, when the processors have time left: begun last, they would
 # leave a core idle, and what is judged again stops all others.
-FIRST = tuple(
-    f"tests/end_to_end/test_{name}.py"
-    for name in (
-        *("capacity", "spans", "fleet_local", "compare", "database_lock", "predictions"),
-        *("stacks", "demo", "bench"),
-    )
+_JUDGING = (
+    *("capacity", "spans", "fleet_local", "compare", "database_lock", "predictions", "stacks", "demo"),
+    "bench",
 )
+FIRST = tuple(f"tests/end_to_end/test_{name}.py" for name in _JUDGING)
 # Those that mostly wait have a process of their own, and few judge times: they use what others leave.
+_WITHOUT_CORES = ("kills", "prometheus", "hit_own_faults", "interruptions", "merge", "catalogue")
 WAITING = (
-    *(
-        f"tests/end_to_end/test_{name}.py"
-        for name in ("kills", "prometheus", "hit_own_faults", "interruptions")
-    ),
-    *(f"tests/end_to_end/test_{name}.py" for name in ("merge", "catalogue")),
     *(f"tests/edges/test_{name}.py" for name in ("held_up", "table")),
+    *(f"tests/end_to_end/test_{name}.py" for name in _WITHOUT_CORES),
 )
 # Many short ones that share next to nothing: they fill up what longer files leave of the cores.
 APART = ("tests/catalogue/test_physics.py", "tests/edges/test_table.py")

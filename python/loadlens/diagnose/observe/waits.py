@@ -334,14 +334,9 @@ def _of_processes(facts: Facts, curve: Curve, step: Step) -> grading.Signal:
     if loop >= SATURATED:
         text = f"one thread computes {percent(min(1.0, loop))} of the time (limit {percent(SATURATED)})"
     passed = share <= IDLE_CPU and loop < SATURATED
-    if not passed and loop < SATURATED and _has_idle_cores(facts, curve, step):
-        used, waited = sum(process.cores for process in step.processes), requests_wait(step) or 0.0
-        text = (
-            f"the service computes for {used:.2f} of {curve.cores_allotted:g} cores (limit "
-            f"{percent(IDLE_CPU)}), and its requests wait for one {percent(waited)} of their time (limit "
-            f"{percent(LITTLE)})"
-        )
-        passed, share = True, used / curve.cores_allotted
+    seldom = "" if passed or loop >= SATURATED else _seldom_waits(facts, curve, step)
+    if seldom:
+        passed, text, share = True, seldom, step.server_cores / curve.cores_allotted
     if passed and unread:  # what was not read is not zero
         count = f"{len(unread)} of {len(step.processes)} processes"
         rest = _used_by_the_rest(curve, step)
@@ -365,16 +360,18 @@ def _unread(step: Step) -> list[ProcessWatch]:
     ]
 
 
-def _has_idle_cores(facts: Facts, curve: Curve, step: Step) -> bool:
-    """True if cores are idle, and hardly any time of a request passes in wait for one: many wake at once."""
-    host, waited = step.host_cpu, requests_wait(step)
-    used = sum(process.cores for process in step.processes)
+def _seldom_waits(facts: Facts, curve: Curve, step: Step) -> str:
+    """State that cores are idle and requests seldom wait for one, as where many wake at once; empty: else."""
+    host, waited, used = step.host_cpu, requests_wait(step), step.server_cores
     is_whole = curve.is_here and curve.cores_allotted == facts.cores  # else others' cores are the idle ones
     if not is_whole or _unread(step) or not isinstance(host, Estimate) or waited is None:
-        return False
-    if used > IDLE_CPU * curve.cores_allotted:
-        return False
-    return host.point <= IDLE_CPU * facts.cores and waited <= LITTLE
+        return ""
+    if max(used, host.point) > IDLE_CPU * facts.cores or waited > LITTLE:
+        return ""
+    return (
+        f"the service computes for {used:.2f} of {facts.cores:g} cores (limit {percent(IDLE_CPU)}), and its "
+        f"requests wait for one {percent(waited)} of their time (limit {percent(LITTLE)})"
+    )
 
 
 def _used_by_the_rest(curve: Curve, step: Step) -> float | None:

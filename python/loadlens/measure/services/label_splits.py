@@ -86,20 +86,24 @@ def _of_look_ups(by_metric: Mapping[str, Sequence[Series]], moments: Floats) -> 
         missed = by_metric.get(paired(metric) or "", ())
         if not missed or metric.endswith(("_sum", "_created")) or not counts_events(metric):
             continue
-        caches: dict[Key, tuple[list[_Counted], list[_Counted]]] = {}
-        for place, every in enumerate((hits, missed)):
-            for series in every:
-                labels = {name: value for name, value in series.labels.items() if name not in MONITORS_LABELS}
-                named = ", ".join(f'{name}="{value}"' for name, value in sorted(labels.items()))
-                key = (series.labels.service, f"{metric}{{{named}}}" if named else metric, PAIRED)
-                growth = _growth(series, moments)
-                if growth is not None:
-                    counted = _Counted(series.labels, growth, None)
-                    caches.setdefault(key, ([], []))[place].append(counted)
-        for key, (hit, miss) in list(caches.items())[:MOST_CACHES]:
-            if len(hit) == len(miss) and any(each.counts.any() for each in (*hit, *miss)):
+        hit, miss = (_by_cache(metric, series, moments) for series in (hits, missed))
+        for key in list(hit)[:MOST_CACHES]:
+            every = [*hit[key], *miss.get(key, ())]
+            if len(every) == 2 * len(hit[key]) and any(each.counts.any() for each in every):
                 lengths = np.diff(moments)
-                yield SplitReading(key, (_part("hit", hit, lengths), _part("miss", miss, lengths)))
+                yield SplitReading(key, (_part("hit", hit[key], lengths), _part("miss", miss[key], lengths)))
+
+
+def _by_cache(metric: str, every: Sequence[Series], moments: Floats) -> Mapping[Key, Sequence[_Counted]]:
+    """Return the growth of each cache's counters, by the labels that are not the monitor's."""
+    caches: dict[Key, list[_Counted]] = {}
+    for series in every:
+        own = sorted((name, value) for name, value in series.labels.items() if name not in MONITORS_LABELS)
+        named = ", ".join(f'{name}="{value}"' for name, value in own)
+        key = (series.labels.service, f"{metric}{{{named}}}" if named else metric, PAIRED)
+        if (growth := _growth(series, moments)) is not None:
+            caches.setdefault(key, []).append(_Counted(series.labels, growth, None))
+    return caches
 
 
 def _of_metric(
@@ -181,20 +185,25 @@ def look_ups_of(case: CaseMeasures) -> tuple[LookUps, ...]:
     """Return what is counted as hits and misses, by two counters or by values; most misses first."""
     every = []
     for (service, metric, label), splits in _by_key(case).items():
-        hits, misses = (
-            [[part for part in split.parts if look_up_of(part.value) == outcome] for split in splits]
-            for outcome in ("hit", "miss")
-        )
-        if all(misses) and all(
-            len(split.parts) == len(h) + len(m) for split, h, m in zip(splits, hits, misses, strict=True)
-        ):
-            hit, missed = (
-                fmean(sum(part.rate.point for part in parts) for parts in trials) for trials in (hits, misses)
-            )
+        rates = [rate for split in splits if (rate := _hits_and_misses(split)) is not None]
+        if len(rates) == len(splits):
+            hits, misses = (fmean(each) for each in zip(*rates, strict=True))
             counted = sum(part.count for split in splits for part in split.parts)
             name = metric if label == PAIRED else f"{metric} by {label}"
-            every.append(LookUps(service, name, hit, missed, int(counted)))
+            every.append(LookUps(service, name, hits, misses, int(counted)))
     return tuple(sorted(every, key=lambda each: -each.misses))
+
+
+def _hits_and_misses(split: SplitReading) -> tuple[float, float] | None:
+    """Return both per second; none: a value says neither, or none says that look-ups miss."""
+    said = [look_up_of(part.value) for part in split.parts]
+    if None in said or "miss" not in said:
+        return None
+    hits, misses = (
+        sum(part.rate.point for part, each in zip(split.parts, said, strict=True) if each == outcome)
+        for outcome in ("hit", "miss")
+    )
+    return hits, misses
 
 
 def _by_key(case: CaseMeasures) -> Mapping[Key, Sequence[SplitReading]]:

@@ -151,24 +151,24 @@ def claim(facts: Facts, stuck: StuckUsers | Jammed) -> Claim:
     served = round(step.load - stuck.mean)
 
     def text(grade: Grade) -> Words:
-        verb = "may wait" if grade is Grade.SUSPECTED else "wait"
+        may = "may " if grade is Grade.SUSPECTED else ""
         users = f"{stuck.mean:.3g} of {step.load:g} users"
-        statement = f"{users} {verb} for an answer that does not come ({age} and more)"
+        statement = f"{users} {may}wait for an answer that does not come ({age} and more)"
         advice = (
             "Look where they wait (a dump of the threads): connections or locks that are not given "
             "back, a deadlock, a connection that no thread serves. Put a time-out on every wait."
         )
         if locked is not None:
-            verb = "may get" if grade is Grade.SUSPECTED else "get"
             lines = " and ".join(place.rpartition(" ")[2] for place in locked.places[:MOST_PLACES])
-            statement = f"{users} {verb} no answer: threads are locked at {lines}"
+            statement = f"{users} {may}get no answer: threads are locked at {lines}"
             advice = (
                 "Take these locks in one order everywhere, do not wait for another while holding one, and "
                 "give each back also after a failure."
             )
         if unaccepted is not None:
-            verb = "may get" if grade is Grade.SUSPECTED else "get"
-            statement = f"{users} {verb} no answer: {served} connections are served, the rest is not accepted"
+            statement = (
+                f"{users} {may}get no answer: {served} connections are served, the rest is not accepted"
+            )
             advice = (
                 "Raise the number of connections, threads or processes that serve, or close connections "
                 "after a few requests or an idle second: the others then get their turn."

@@ -187,21 +187,18 @@ def _used_cores(facts: Facts, curve: Curve, loops: bool) -> UsedCores | str:
         plateau = Interval(rate, rate, rate, 0.0, "completions at that load")
         bound = next(iter(bounds([Resource("CPU", there, figures.known(curve.work_all))], plateau)), None)
     waited = cores_waited(top)
-    return UsedCores(
-        curve, capacity, top, cores, used, waited, bound, loops, _taken(facts, curve, top, used.point, waited)
-    )
+    others = _taken(facts, curve, top, cores, used.point + (waited or 0.0))
+    return UsedCores(curve, capacity, top, cores, used, waited, bound, loops, others)
 
 
-def _taken(facts: Facts, curve: Curve, step: Step, used: float, waited: float | None) -> float:
+def _taken(facts: Facts, curve: Curve, step: Step, cores: float, wanted: float) -> float:
     """Return the cores that other programs took from a service that would have used all; 0: it would not."""
-    if curve.shares_cores is False or waited is None or not isinstance(step.host_cpu, Estimate):
+    if curve.shares_cores is False or not isinstance(step.host_cpu, Estimate):
         return 0.0
-    wanted = used + waited
     is_full = step.host_cpu.point >= NO_CORE_LEFT * facts.cores
-    taken = min(step.other_cores or 0.0, cores_of(curve, step) - used)
-    if not is_full or wanted < SATURATED * cores_of(curve, step) or taken < OTHERS_MATTER * facts.cores:
-        return 0.0
-    return taken
+    taken = min(step.other_cores or 0.0, cores - step.server_cores)
+    is_wanted = wanted >= SATURATED * cores and taken >= OTHERS_MATTER * facts.cores
+    return taken if is_full and is_wanted else 0.0
 
 
 def claim(facts: Facts, seen: UsedCores) -> Claim:
@@ -260,9 +257,12 @@ def claim(facts: Facts, seen: UsedCores) -> Claim:
 def _used(seen: UsedCores, most: str) -> grading.Signal:
     """Require 85 % of the cores, without those of others; open where these have more than the service."""
     low, high = (None if end is None else end / seen.left for end in (seen.used.low, seen.used.high))
+    taken, of = (
+        (f", wants them all, and others take {seen.others:.2f}", " of the rest") if seen.others else ("", "")
+    )
     text = (
-        f"the service uses {seen.used.point:.2f} of {seen.cores:g} cores{_besides(seen)} "
-        f"({percent(seen.share)}{' of the rest' if seen.others else ''}, limit {percent(SATURATED)}){most}"
+        f"the service uses {seen.used.point:.2f} of {seen.cores:g} cores{taken} "
+        f"({percent(seen.share)}{of}, limit {percent(SATURATED)}){most}"
     )
     chip = f"{seen.used.point:.2f} of {seen.cores:g} cores used"
     if seen.others > seen.used.point:
@@ -287,11 +287,6 @@ def _grown(seen: UsedCores) -> str:
 def _per_request(step: Step) -> float | None:
     used, rate = cores_used(step), completed(step)
     return used.point / rate if isinstance(used, Interval) and rate > 0 else None
-
-
-def _besides(seen: UsedCores) -> str:
-    """`, wants them all, and others take 0.88`; empty: they took nothing that it wanted."""
-    return f", wants them all, and others take {seen.others:.2f}" if seen.others else ""
 
 
 def _plateau(seen: UsedCores) -> grading.Signal:

@@ -32,6 +32,7 @@ from dataclasses import dataclass
 from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, on_curve, strongest
 from loadlens.diagnose.observe import calls_seen, label_parts, waits
+from loadlens.diagnose.observe.label_parts import WHOLE
 from loadlens.measure.curve import completed
 from loadlens.model.facts import Facts, LabelPart, LabelSplit, LookUps
 from loadlens.model.finding import Estimate, Grade
@@ -48,7 +49,6 @@ MOST = 0.5  # of the look-ups
 EACH = 0.2  # misses per request
 SAME_RATE = 0.15  # by which the rates of misses and of what follows them may differ
 FEWEST = 20  # look-ups of a level
-WHOLE = 0.9  # of the time of a request without load: what takes more counts requests, or is all that they do
 FILLING = 0.1  # of the look-ups: fewer that miss than at the lightest load
 
 

@@ -7,13 +7,14 @@ that the file and the connection are of its own user or of root. A dump stops al
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import re
 import signal
 import socket
 import time
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar, Final
 
@@ -31,7 +32,7 @@ _FRAME: Final = re.compile(
 _STATE: Final = re.compile(r"^\s+java\.lang\.Thread\.State: (?P<state>\w+)(?P<of> \(sleeping\))?")
 _CARRIES: Final = "Carrying virtual thread"  # in place of a state: it runs what follows
 _MOUNTED: Final = "Mounted virtual thread"
-_INITIALISES: Final = ("waiting on the Class initialization monitor", "in Object.wait()")
+_INITIALISES, _WAITS = "waiting on the Class initialization monitor", "in Object.wait()"
 _NATIVE: Final = "Native Method"
 _AT_REST: Final = ("BLOCKED", "WAITING", "TIMED_WAITING")
 _SOURCES: Final = ("src/main/java", "src/main/kotlin", "src", ".")
@@ -90,40 +91,48 @@ def parse(text: str, own: str | None) -> Threads:
     names: dict[int, str] = {}
     waits: dict[int, Wait] = {}
     running: dict[int, bool] = {}
-    frames: list[Frame] = []
-    tid: int | None = None
-    state, is_waiting = "", False
-    for line in [*text.splitlines(), ""]:
-        head = _HEAD.match(line)
-        if head is not None:
-            tid, frames, state = int(head.group("bracketed") or head.group("tid"), 0), [], ""
-            names[tid] = head.group("name")
-            is_waiting = _INITIALISES[1] in line
-        elif tid is not None and _INITIALISES[0] in line:
-            is_waiting = True
-        elif tid is not None and _CARRIES in line:
-            state = "RUNNABLE"
-        elif tid is not None and _MOUNTED in line:
-            frames = []
-        elif tid is not None and (titled := _STATE.match(line)) is not None:
-            state = titled.group("state")
-            if titled.group("of"):
-                waits[tid] = "timer"
-            elif state == "BLOCKED":
-                waits[tid] = "lock"
-        elif tid is not None and (frame := _FRAME.match(line)) is not None:
-            frames.append(_frame(frame, own))
-        elif tid is not None and not line.strip():
-            stacks[tid] = tuple(reversed(frames))
-            if state in _AT_REST:
-                running[tid] = False  # though the kernel may have let it run since
-            if state == "RUNNABLE" and frames and not frames[0].file.endswith(_NATIVE):
-                if is_waiting:  # for another thread that initialises a class
-                    waits[tid] = "lock"
-                else:  # the dump itself stopped it, which the kernel sees as a lock
-                    running[tid] = True
-            tid = None
-    return Threads({tid: stack for tid, stack in stacks.items() if stack}, names, waits, running=running)
+    lines = text.splitlines()
+    heads = [(place, head) for place, line in enumerate(lines) if (head := _HEAD.match(line)) is not None]
+    ends = [place for place, _ in heads[1:]] + [len(lines)]
+    for (place, head), end in zip(heads, ends, strict=False):
+        tid = int(head.group("bracketed") or head.group("tid"), 0)
+        own_lines = list(itertools.takewhile(str.strip, lines[place:end]))
+        names[tid] = head.group("name")
+        if stack := _stack(own_lines, own):
+            stacks[tid] = stack
+        is_running, wait = _state(own_lines, stack)
+        if is_running is not None:
+            running[tid] = is_running
+        if wait is not None:
+            waits[tid] = wait
+    return Threads(stacks, names, waits, running=running)
+
+
+def _stack(lines: Sequence[str], own: str | None) -> Stack:
+    """Return the frames of a thread, outermost first; of a carrier those of the virtual thread on it."""
+    mounted = max((place for place, line in enumerate(lines) if _MOUNTED in line), default=0)
+    frames = [_frame(frame, own) for line in lines[mounted:] if (frame := _FRAME.match(line)) is not None]
+    return tuple(reversed(frames))
+
+
+def _state(lines: Sequence[str], stack: Stack) -> tuple[bool | None, Wait | None]:
+    """Return whether a thread runs, and what it waits for; none: the kernel knows better.
+
+    The dump itself stops every thread, which the kernel sees as a lock; and it may have let a thread that
+    waits run since.
+    """
+    titled = next((match for line in lines if (match := _STATE.match(line)) is not None), None)
+    state = "" if titled is None else titled.group("state")
+    if titled is not None and titled.group("of"):
+        return False, "timer"
+    if state in _AT_REST:
+        return False, "lock" if state == "BLOCKED" else None
+    is_carrier = any(_CARRIES in line for line in lines)
+    if not stack or stack[-1].file.endswith(_NATIVE) or not (is_carrier or state == "RUNNABLE"):
+        return None, None
+    if _WAITS in lines[0] or any(_INITIALISES in line for line in lines):
+        return None, "lock"  # for another thread that initialises a class
+    return True, None
 
 
 def _frame(match: re.Match[str], own: str | None) -> Frame:

@@ -90,14 +90,17 @@ def lines(pids: Iterable[int], own: Iterable[Path], hide: Iterable[str] = ()) ->
 
 
 def _may_limit(text: str) -> bool:
-    has_number = _NUMBER.search(text) is not None
-    return (has_number and bool(_WORD.search(text) or _TIME.search(text))) or bool(CLOSING.search(text))
+    has_time = _NUMBER.search(text) is not None and _TIME.search(text) is not None
+    return _is_of_places(text) or has_time or CLOSING.search(text) is not None
+
+
+def _is_of_places(text: str) -> bool:
+    return _NUMBER.search(text) is not None and _WORD.search(text) is not None
 
 
 def _without_texts(text: str) -> str:
     """Return a line without quoted texts that may be codes; if it sets no number of places, without any."""
-    is_of_places = _NUMBER.search(text) is not None and _WORD.search(text) is not None
-    if is_of_places:
+    if _is_of_places(text):
         return _CODED.sub('"..."', text)
     return _QUOTED.sub(lambda quoted: quoted[0] if _KEPT.fullmatch(quoted[2]) else '"..."', text)
 
