@@ -20,14 +20,14 @@ from tests.calm import REPEATED, TURNS
 TESTS = Path(__file__).parent
 # Everything here drives real services for real seconds. A slow test elsewhere has the mark itself.
 SLOW = (TESTS / "edges", TESTS / "end_to_end", TESTS / "studies", TESTS / "catalogue/test_physics.py")
-# Those that judge times or take long come first, when the processors have time left: begun last, they would
-# leave a core idle, and what is judged again stops all others.
+# Files that judge times or take long come first, while the processors have time left. Begun last, they would
+# leave a core idle; and a judgement that is repeated stops all others.
 _JUDGING = (
     *("capacity", "spans", "fleet_local", "compare", "database_lock", "predictions", "stacks", "demo"),
     "bench",
 )
 FIRST = tuple(f"tests/end_to_end/test_{name}.py" for name in _JUDGING)
-# Those that mostly wait have a process of their own, and few judge times: they use what others leave.
+# Files whose tests mostly wait run in a process of their own, on what the others leave of the cores.
 _WITHOUT_CORES = ("kills", "prometheus", "hit_own_faults", "interruptions", "merge", "catalogue")
 WAITING = (
     *(f"tests/edges/test_{name}.py" for name in ("held_up", "table")),

@@ -146,12 +146,12 @@ class Setting:
 
     @staticmethod
     def timeout(least_s: float, most_s: float) -> Setting:
-        """Return a time after which the service gives up, from what a request takes with and without it."""
+        """Return a time-out that is known to lie between two times, within 2 % of either."""
         return Setting("timeout", 0.98 * least_s, 1.02 * most_s)
 
     @staticmethod
     def closing() -> Setting:
-        """Return a setting, of any number, by which connections are not used again."""
+        """Return the setting that closes connections after a request; it has no number."""
         return Setting("closing", 0.0, 0.0)
 
 

@@ -145,7 +145,7 @@ def observe(facts: Facts, others: Sequence[Answer]) -> Sequence[Level] | Lacking
 
 
 def _are_all_used(level: Level, cores: int) -> bool:
-    """True if no core is left, by what the service uses, or with what others use of the same cores."""
+    """True if the service uses all of its cores, alone or together with other programs."""
     host = level.step.host_cpu
     is_shared = level.curve.shares_cores is not False
     if is_shared and isinstance(host, Estimate) and host.point >= SATURATED * cores:
