@@ -196,12 +196,12 @@ def look_ups_of(case: CaseMeasures) -> tuple[LookUps, ...]:
 
 def _hits_and_misses(split: SplitReading) -> tuple[float, float] | None:
     """Return both per second; none: a value says neither, or none says that look-ups miss."""
-    said = [look_up_of(part.value) for part in split.parts]
-    if None in said or "miss" not in said:
+    outcomes = [look_up_of(part.value) for part in split.parts]
+    if None in outcomes or "miss" not in outcomes:
         return None
     hits, misses = (
-        sum(part.rate.point for part, each in zip(split.parts, said, strict=True) if each == outcome)
-        for outcome in ("hit", "miss")
+        sum(part.rate.point for part, each in zip(split.parts, outcomes, strict=True) if each == wanted)
+        for wanted in ("hit", "miss")
     )
     return hits, misses
 
