@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import polars as pl
@@ -172,21 +173,25 @@ def test_what_is_not_told_is_not_measured_and_says_who_does_not_tell(metric: str
     assert figure_of(case_of(REPORT), metric, None) == NotMeasured(metric, f"siege does not say {what}")
 
 
+REPORTS = {
+    "all": REPORT,
+    "no successes known": replace(REPORT, unexpected_status=None),
+    "no times": replace(REPORT, times=None, bytes_in=None),
+    "no answer": replace(REPORT, answered=0, unexpected_status=0, times=None, bytes_in=0),
+    "no request": replace(REPORT, requests=()),
+}
+
+
+@cache
+def case_by(name: str, count: int) -> CaseMeasures:
+    return case_of(*[REPORTS[name]] * count)
+
+
 @pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize(
-    "tool_report",
-    [
-        REPORT,
-        replace(REPORT, unexpected_status=None),
-        replace(REPORT, times=None, bytes_in=None),
-        replace(REPORT, answered=0, unexpected_status=0, times=None, bytes_in=0),
-        replace(REPORT, requests=()),
-    ],
-    ids=["all", "no successes known", "no times", "no answer", "no request"],
-)
-def test_every_metric_has_an_answer_whatever_the_report_holds(metric: str, tool_report: ToolReport) -> None:
+@pytest.mark.parametrize("name", REPORTS)
+def test_every_metric_has_an_answer_whatever_the_report_holds(metric: str, name: str) -> None:
     for count in (1, 3):
-        figure = figure_of(case_of(*[tool_report] * count), metric, None)
+        figure = figure_of(case_by(name, count), metric, None)
 
         assert isinstance(figure, (Estimate, NotMeasured, Undecided))
         if isinstance(figure, Estimate):

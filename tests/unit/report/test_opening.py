@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 
 import pytest
 
@@ -40,6 +41,11 @@ def run_of(name: str, trials: int = 3) -> Run:
     return record(SERVICES[name], users=(1, 5, 20), trials=trials)
 
 
+@cache
+def report_of(name: str, trials: int = 3) -> Report:
+    return build.report(run_of(name, trials))
+
+
 def text_of(report: Report) -> str:
     return markdown.page(report).replace("\\", "")
 
@@ -51,7 +57,7 @@ def load_chart(report: Report) -> Chart:
 @pytest.mark.parametrize("trials", [1, 3])
 @pytest.mark.parametrize("name", SERVICES)
 def test_a_report_states_one_capacity_for_a_curve(name: str, trials: int) -> None:
-    report = build.report(run_of(name, trials))
+    report = report_of(name, trials)
 
     (band,) = load_chart(report).datasets["plateau"]
     (capacity,) = RATE.findall(str(band["label"]))
@@ -73,7 +79,7 @@ def test_a_report_states_one_capacity_for_a_curve(name: str, trials: int) -> Non
 
 @pytest.mark.parametrize("name", SERVICES)
 def test_points_on_the_plateau_lie_in_the_band_that_is_drawn(name: str) -> None:
-    chart = load_chart(build.report(run_of(name)))
+    chart = load_chart(report_of(name))
 
     (band,) = chart.datasets["plateau"]
     top = max(chart.datasets["steps"], key=lambda row: row["users"])
@@ -82,7 +88,7 @@ def test_points_on_the_plateau_lie_in_the_band_that_is_drawn(name: str) -> None:
 
 @pytest.mark.parametrize("name", SERVICES)
 def test_each_figure_of_the_headline_stands_in_the_body_with_the_same_digits(name: str) -> None:
-    report = build.report(run_of(name))
+    report = report_of(name)
 
     _, _, body = text_of(report).partition("## Findings")
     figures = NUMBER.findall(report.answer[0])
@@ -92,7 +98,7 @@ def test_each_figure_of_the_headline_stands_in_the_body_with_the_same_digits(nam
 
 @pytest.mark.parametrize("name", SERVICES)
 def test_page_text_and_terminal_open_with_the_same_screen(name: str) -> None:
-    report = build.report(run_of(name))
+    report = report_of(name)
 
     page = " ".join(parse(html.page(report)).all("header")[0].text.split())
     text = " ".join(text_of(report).split())
@@ -106,13 +112,13 @@ def test_page_text_and_terminal_open_with_the_same_screen(name: str) -> None:
 
 @pytest.mark.parametrize("name", SERVICES)
 def test_no_headline_of_a_chart_calls_time_unexplained(name: str) -> None:
-    report = build.report(run_of(name))
+    report = report_of(name)
 
     assert not [chart.headline for chart in report.charts if "unexplained" in chart.headline]
 
 
 def test_a_known_cause_names_the_waiting() -> None:
-    report = build.report(run_of("a loop"))
+    report = report_of("a loop")
 
     (chart,) = [chart for chart in report.charts if chart.kind == "demand"]
     assert chart.headline.startswith("Waiting for the event loop: 3.")
@@ -167,7 +173,7 @@ def test_no_column_of_cases_is_all_undecided() -> None:
 
 
 def test_a_suspected_finding_is_never_the_headline_and_gives_no_advice() -> None:
-    report = build.report(run_of("a loop"))
+    report = report_of("a loop")
     suspected = tuple(replace(finding, grade=Grade.SUSPECTED) for finding in report.findings)
 
     page = parse(html.page(replace(report, findings=suspected, lines=())))

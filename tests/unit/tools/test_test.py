@@ -153,10 +153,12 @@ def test_only_the_slow_tier_may_repeat_judgements_and_nothing_is_run_twice(
 
 
 def test_every_test_is_in_one_tier_by_its_folder_or_its_mark() -> None:
+    places = ["tests/end_to_end/test_run.py", "tests/unit/signals/collect/test_tcp.py"]
+    places += ["tests/catalogue/test_physics.py", "tests/catalogue/test_judging.py"]
+
     def collected(marks: str) -> set[str]:
-        command = [sys.executable, "-m", "pytest", "--collect-only", "-m", marks, "tests/end_to_end"]
-        more = ["tests/unit/signals/collect/test_tcp.py", "tests/catalogue"]
-        done = subprocess.run([*command, *more], cwd=ROOT, capture_output=True, text=True, check=False)
+        command = [sys.executable, "-m", "pytest", "--collect-only", "-m", marks, *places]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         return {line.partition("[")[0] for line in done.stdout.splitlines() if "::" in line}
 
     slow, fast = collected("slow"), collected("not slow")
