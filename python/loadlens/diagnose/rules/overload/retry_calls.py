@@ -8,7 +8,8 @@ gets more load the less it keeps up, and requests take the time of all tries.
 nine for each ten requests; and at a heavier load 1.5 times as many for each request or more, half a call at
 least, where at least 1 % of the requests fail. Calls that come at a constant rate do not count. Calls that
 are given up take their connections with them and may be missed: connections that programs of the machine
-open are calls, too. Where these became more, messages that begin a connection are not taken for calls.
+open are calls, too. Where these became more, messages that begin a connection are not taken for calls. Where
+other programs use 10 % of the cores without any load, they may be theirs, and the finding is only suspected.
 
 **Ruled out by.** Fewer calls than requests where none fails: a cache, which misses more often under load.
 Loads at which nothing fails: answers that grow look the same. A service that names a pool in its log or its
@@ -34,7 +35,8 @@ from dataclasses import dataclass
 from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, on_curve
 from loadlens.diagnose.observe import opened_connections
-from loadlens.measure.curve import completed, failed_share
+from loadlens.measure.curve import completed, failed_share, others_without_load, used_by_others
+from loadlens.measure.thresholds import OTHERS_MATTER
 from loadlens.model.facts import Curve, Facts, Step
 from loadlens.model.finding import Counter, Grade
 from loadlens.present import load_text, numbers
@@ -146,7 +148,7 @@ def _per_request(rates: Rates, well: Sequence[float]) -> dict[float, float]:
     return {load: max(0.0, rate - constant) / requests for load, (rate, requests) in rates.items()}
 
 
-def claim(_: Facts, repeated: Repeated) -> Claim:
+def claim(facts: Facts, repeated: Repeated) -> Claim:
     """Require more calls for each request where requests fail, and hold against them what looks the same."""
     at = load_text.load_of(repeated.curve, repeated.level)
     before, now = (f"{each:.2g}" for each in (repeated.before, repeated.now))
@@ -167,6 +169,7 @@ def claim(_: Facts, repeated: Repeated) -> Claim:
             chip=f"{failed} fail",
             value=repeated.failed,
         ),
+        *([_opener(facts, repeated)] if repeated.name == OPENED else []),
     ]
     rivals = [
         grading.rival(
@@ -191,6 +194,21 @@ def claim(_: Facts, repeated: Repeated) -> Claim:
         )
 
     return on_curve(repeated.curve, signals, rivals, words, cap=Grade.PROBABLE)
+
+
+def _opener(facts: Facts, repeated: Repeated) -> grading.Signal:
+    """The whole machine's connections are counted: those of a busy neighbour look like the service's."""
+    curve, level = repeated.curve, repeated.level
+    idle = others_without_load(curve, curve.steps[0], level)
+    used = used_by_others(curve, curve.steps[0]) if idle is None else max(0.0, idle)
+    limit = OTHERS_MATTER * facts.cores
+    return grading.stated(
+        "connections.own",
+        True if used < limit else None,
+        text=f"other programs use {used:.2f} cores without load, and may open connections (limit {limit:g})",
+        chip=f"others use {used:.2f} cores",
+        value=used,
+    )
 
 
 def _pool_rival(level: Step) -> Counter:

@@ -76,6 +76,20 @@ def test_calls_that_take_their_connections_with_them_are_counted_as_connections(
     assert isinstance(assess(quiet), Absent)
 
 
+def test_connections_of_a_busy_neighbour_may_be_its_own() -> None:
+    """As above, where other programs use a core at any load."""
+
+    def opening(built: Step, each: float) -> Step:
+        watch = connections(opened=4, answered=built.issued or 0)
+        kernel = KernelWatch(0, 128, 0, 0, 0, begun=4 + each * (built.issued or 0), begun_s=60.0)
+        return replace(built, connections=watch, kernel=kernel, other_cores=1.0)
+
+    levels = [opening(level(users, 0.9, 0.0), 0.3) for users in (1, 4)]
+    storm = facts(curve(*levels, opening(level(32, 0.9, 0.5), 4.3)))
+
+    assert found(assess(storm)).grade is Grade.SUSPECTED
+
+
 def test_what_is_polled_at_a_constant_rate_is_no_call_of_a_request() -> None:
     """The program is called once for each request, and asked twice a second whether it is there."""
 
