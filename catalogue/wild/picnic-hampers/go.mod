@@ -1,0 +1,3 @@
+module picnic.example/hampers
+
+go 1.22

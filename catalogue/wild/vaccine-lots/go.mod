@@ -1,0 +1,3 @@
+module vaccine-lots
+
+go 1.21
