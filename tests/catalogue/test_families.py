@@ -172,6 +172,7 @@ OF_THE_WILD: Final = frozenset(
         "calls.at-once",
         "descriptors.exhausted",
         "places.lost",
+        "processes.ended",
         "retry.calls",
         "slow.periodic",
         "tcp.calls-held",

@@ -80,6 +80,7 @@ RULES: tuple[Rule, ...] = _modules(
     "overload.shed_overload",
     "network.ports_exhausted",
     "overload.descriptors_exhausted",
+    "overload.processes_ended",
     "network.fairness_starvation",
     "overload.answers_changed",
     "overload.timeouts_cliff",

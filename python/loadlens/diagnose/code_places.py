@@ -21,7 +21,7 @@ from dataclasses import replace
 from statistics import fmean
 from typing import Final, Literal
 
-from loadlens.diagnose import HEALTHY, PAGES, limit_settings, root_of
+from loadlens.diagnose import HEALTHY, PAGES, limit_settings, limits_of, root_of
 from loadlens.estimate.distributions import binomial_at_least
 from loadlens.measure.services import thread_places
 from loadlens.measure.services.thread_places import At
@@ -115,7 +115,7 @@ def code_evidence(
     if not is_full and room not in (PROCESSOR, WAITING):
         return CodeEvidence(cost=top.cost())
     places = tuple(top.places(is_processor=room == PROCESSOR))
-    settings = limit_settings.places(stacks[-1], findings)
+    settings = limit_settings.places(stacks[-1], limits_of(findings))
     return CodeEvidence(places, "" if places else top.why_none(), top.cost(), settings)
 
 

@@ -9,10 +9,9 @@ files count if these have none. More than two lines of one finding name none.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from loadlens.diagnose import limits_of
 from loadlens.model.finding import Finding, Grade, Setting
 from loadlens.model.stacks import CLOSING, SettingPlace, SourceLine, StackSamples, short_name
 
@@ -65,29 +64,38 @@ _OTHER: Final = re.compile(  # the name of another number than a limit of what m
 )
 
 
-def places(stacks: StackSamples, findings: Sequence[Finding]) -> tuple[SettingPlace, ...]:
+def places(stacks: StackSamples, limits: Iterable[Finding]) -> tuple[SettingPlace, ...]:
     """Return the lines that may set the numbers of the limits, those of the weightiest first; none: not seen.
 
     Args:
         stacks: Of the highest level.
-        findings: The weightiest first.
+        limits: Findings of limits, the weightiest first.
     """
-    limits = (f.setting for f in limits_of(findings) if f.setting is not None and f.grade >= Grade.PROBABLE)
-    every = (place for setting in limits for place in _lines(stacks, setting))
+    settings = (f.setting for f in limits if f.setting is not None and f.grade >= Grade.PROBABLE)
+    every = (place for each in settings for place in lines_of(stacks.settings, each, stacks.own_files))
     return tuple(dict.fromkeys(every))[:MOST_IN_ALL]
 
 
-def _lines(stacks: StackSamples, setting: Setting) -> tuple[SettingPlace, ...]:
-    ends = tuple(f"/{file.lstrip('/')}" for file in stacks.own_files)
+def lines_of(
+    lines: Sequence[SourceLine], setting: Setting, own_files: Iterable[str] = ()
+) -> tuple[SettingPlace, ...]:
+    """Return the lines that may set a number, two at most; none: there is no line, or there are more.
+
+    Args:
+        lines: Of the service's files, command lines and environment.
+        setting: The number.
+        own_files: In which the service's threads were; their lines come first.
+    """
+    ends = tuple(f"/{file.lstrip('/')}" for file in own_files)
     near: list[tuple[str, SourceLine]] = []
     others: list[tuple[str, SourceLine]] = []
-    for line in stacks.settings:
+    for line in lines:
         number = next(_numbers(setting, line.text), None)
         if number is not None:
             is_near = not line.line or f"/{line.file}".endswith(ends)
             (near if is_near else others).append((number, line))
-    lines, files = near or others, {line.file for line in stacks.settings if line.line}
-    return tuple(_place(number, line, files) for number, line in lines) if len(lines) <= MOST else ()
+    best, files = near or others, {line.file for line in lines if line.line}
+    return tuple(_place(number, line, files) for number, line in best) if len(best) <= MOST else ()
 
 
 def _numbers(setting: Setting, text: str) -> Iterator[str]:

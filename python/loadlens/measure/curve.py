@@ -13,7 +13,15 @@ from loadlens.estimate.interval import Floats, Insufficient, Interval
 from loadlens.estimate.over_trials import over_trials
 from loadlens.measure.other_answers import first_cheaper
 from loadlens.measure.thresholds import OTHERS_MATTER
-from loadlens.model.facts import Curve, GeneratorWatch, ProcessWatch, ReceivedWatch, RequestClass, Step
+from loadlens.model.facts import (
+    Curve,
+    EndedLevel,
+    GeneratorWatch,
+    ProcessWatch,
+    ReceivedWatch,
+    RequestClass,
+    Step,
+)
 from loadlens.model.finding import Estimate, Figure, Undecided
 from loadlens.model.quality import OwnCores
 
@@ -265,7 +273,7 @@ def _mean(values: tuple[float, ...]) -> float:
     return sum(values) / len(values) if values else 0.0
 
 
-def failed_share(step: Step) -> float:
+def failed_share(step: Step | EndedLevel) -> float:
     """Share of the requests of the load that did not end as expected."""
     return step.failed_count / step.issued if step.issued else 0.0
 

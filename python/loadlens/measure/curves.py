@@ -20,7 +20,7 @@ from loadlens.measure.requests.jams import jams
 from loadlens.measure.requests.queue_seen import ahead_of
 from loadlens.measure.requests.samples import Rows
 from loadlens.measure.requests.stuck import stuck
-from loadlens.measure.services import gauges, handler_times, label_splits, span_times
+from loadlens.measure.services import gauges, handler_times, label_splits, span_times, while_loaded
 from loadlens.measure.services.cpu_per_request import cpu_time
 from loadlens.measure.services.host_context import (
     balances_of,
@@ -293,6 +293,7 @@ def _step(case: CaseMeasures, idle: Mapping[str, float | None], work_s: float) -
         ),
         look_ups=label_splits.look_ups_of(case),
         spans=span_times.requests_of(case),
+        ended_processes=while_loaded.ended_processes(case.usable),
     )
 
 

@@ -143,7 +143,8 @@ def _with_thread_places(curve: Curve, sampled: Sequence[StackSamples]) -> Curve:
 
     What stands still without any load does not depend on it.
     """
-    curve = replace(curve, locked=locked_of(sampled[-1]) if sampled else None)
+    if sampled:
+        curve = replace(curve, locked=locked_of(sampled[-1]), settings=sampled[-1].settings)
     if not (curve.is_closed and curve.steps and sampled and sampled[-1].load == curve.steps[-1].load):
         return curve
     top = curve.steps[-1]

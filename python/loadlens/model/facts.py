@@ -25,6 +25,7 @@ from loadlens.model.shapes import (
     StandstillWatch,
     TimerPile,
 )
+from loadlens.model.stacks import SourceLine
 
 MOST_OF_WORK = 2 / 3  # of a process: the thread that does it leaves little to collectors and compilers
 _NO_TRANSFER = NotMeasured("last_byte", "no such time was recorded")
@@ -374,7 +375,7 @@ class ConcurrencyLimit:
     # that the kernel saw
     seen_in: Literal["gauges", "stacks", "titles", "sockets"] = "gauges"
     service: str = ""  # a label, as that of its processes, where they are known
-    program: str = ""  # likewise
+    program: str = ""  # likewise; of its threads with the file where they wait: `python app.py`
     command: str = ""  # of a database, for printing: that waits for the lock, or that connections execute
     resting: Gauge | None = None  # of those who hold it: in a transaction, and the database waits for them
     held_alone: Gauge | None = None  # with one user
@@ -390,6 +391,7 @@ class Crowd:
     plural: str = "threads"  # or `tasks`
     is_for_place: bool = False  # whether most of them wait for a lock, or for a place in a pool
     limiter: str = ""  # function of a library that limits a rate, in which most of them wait; empty: none
+    is_for_threads: bool = False  # whether most are threads that wait for others of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -576,6 +578,7 @@ class Step(Speaking):
     crowd: Crowd | None = None  # likewise: where most threads at work wait; none: nowhere, or not sampled
     handshakes: Handshakes | None = None  # likewise; none: less than a third of the computing
     logging: Logging | None = None  # likewise: most threads at work log; none: they do not, or not sampled
+    ended_processes: tuple[EndedProcesses, ...] = ()  # in any trial
 
     def longest_class(self) -> RequestClass | None:
         """The class whose requests take longest here."""
@@ -602,7 +605,8 @@ def _mean_response(request_class: RequestClass) -> float:
 class LogSign:
     """Lines of a server's log, or failing answers, that say the same kind of thing."""
 
-    # "lock", "pool": waited for in vain; "ports", "descriptors", "threads", "memory": none left; "timeout"
+    # "lock", "pool": waited for in vain; "ports", "descriptors", "threads", "memory", "quota": none left;
+    # "timeout"
     kind: str
     count: int
     sample: str
@@ -622,6 +626,29 @@ class LogSign:
 
 
 @dataclass(frozen=True, slots=True)
+class OpenFiles:
+    """Descriptors of the process that came nearest to those that it may have open."""
+
+    label: str  # of the process
+    count: float  # the most at once
+    limit: float
+
+    @property
+    def share(self) -> float:
+        """Part of those that it may have open."""
+        return self.count / self.limit
+
+
+@dataclass(frozen=True, slots=True)
+class EndedProcesses:
+    """Processes of one program of the service that ended while a load ran."""
+
+    program: str  # a label
+    ended: int
+    begun: int  # meanwhile, of the same program
+
+
+@dataclass(frozen=True, slots=True)
 class EndedLevel(Speaking):
     """One level in trials that give no figures: ended because requests failed, or begun after that."""
 
@@ -631,6 +658,13 @@ class EndedLevel(Speaking):
     log_signs: tuple[LogSign, ...]
     places: tuple[ConcurrencyLimit, ...] = ()
     jams: tuple[Jam, ...] = ()
+    open_files: OpenFiles | None = None  # none: not read
+    ended_processes: tuple[EndedProcesses, ...] = ()
+
+    @property
+    def failed_count(self) -> int:
+        """Requests that did not end as expected."""
+        return sum(mode.count for mode in self.failures)
 
 
 @dataclass(frozen=True, slots=True)
@@ -686,6 +720,7 @@ class Curve:
     ended: tuple[EndedLevel, ...] = ()  # ascending by load
     lost: LostWatch | None = None
     locked: Locked | None = None  # after its loads; none: no threads are, or they were not sampled
+    settings: tuple[SourceLine, ...] = ()  # of the service, that may set a limit; empty: none, or not read
 
     @property
     def trials(self) -> int:

@@ -63,6 +63,7 @@ Because = Literal[
 
 LOOK_S: Final = 3.0  # at most
 LOOK_THINK_S: Final = 0.02
+LONG_LOOK_S: Final = 10.0  # at most, where a look showed too few requests to say which share fails
 LOOKS_EACH: Final = 5  # requests to each URL
 MEASURED_SHARE: Final = 1 / 24  # of the budget: ten levels, repeats and the overhead of each trial
 SHORTEST_S, LONGEST_S = 2.0, 10.0
@@ -185,6 +186,9 @@ def decide(
     if not seen:
         too_short = Stop("budget", f"{bounds.budget_s:.0f} s are too few for one level of load")
         return _affordable(Next("look", 1, 0.0, LOOK_S), seen, left_s) or too_short
+    nearer = _nearer_look(seen, bounds)
+    if nearer is not None and _affordable(nearer, seen, left_s):
+        return nearer
     stop = _stop_after(seen[-1], seen, bounds)
     harmful = [trial for trial in seen if _harm(trial, bounds) is not None]
     if harmful and (stop is None or stop.because in ("harm", "fails_alone")):
@@ -211,6 +215,20 @@ def decide(
         is_settled=is_settled,
         samples_stacks=samples_stacks,
     )
+
+
+def _nearer_look(seen: Sequence[Outcome], bounds: Bounds) -> Next | None:
+    """Return a longer trial of one user where requests of one fail; none: it is not needed, or was made.
+
+    A single request may be the one of many that fails. Where not all fail, a level of one user shows how.
+    """
+    last = seen[-1]
+    if last.kind != "look" or not last.ended or not last.failed_share:
+        return None
+    if last.ended < LOOKS_EACH and len(seen) == 1:
+        return Next("look", 1, 0.0, LONG_LOOK_S)
+    is_climb = bounds.harm_share <= last.failed_share < 1
+    return Next("climb", 1, 0.0, LONG_LOOK_S) if is_climb else None
 
 
 def _after_levels(

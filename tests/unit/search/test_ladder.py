@@ -344,12 +344,16 @@ def test_a_few_failures_do_not_end_it() -> None:
     assert outcome.stop.because == "saturated"
 
 
-@pytest.mark.parametrize("share", [1.0, 0.125])
-def test_a_service_that_fails_alone_is_not_loaded_at_all(share: float) -> None:
+@pytest.mark.parametrize(("share", "kinds"), [(1.0, ["look", "look"]), (0.125, ["look", "climb"])])
+def test_a_service_that_fails_alone_is_not_loaded_beyond_one_user(share: float, kinds: list[str]) -> None:
+    """A look that shows a single request is followed by a longer one. Where some succeed, a level of one user
+    shows how the others fail.
+    """
     outcome = search(failing_from(pool(8, 0.05), 1, share), BOUNDS)
 
     assert outcome.stop.because == "fails_alone"
-    assert [trial.kind for trial in outcome.seen] == ["look"]
+    assert [trial.kind for trial in outcome.seen] == kinds
+    assert {trial.users for trial in outcome.seen} == {1}
 
 
 def test_a_load_that_the_guard_ended_is_the_highest() -> None:

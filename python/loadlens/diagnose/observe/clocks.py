@@ -252,14 +252,14 @@ def _at_once(clock: Clock) -> grading.Signal:
     return grading.stated("limiter.window", passed, text=text, chip=f"every {period}")
 
 
-def same_rate(rates: Sequence[float], verb: str = "") -> grading.Signal:
+def same_rate(rates: Sequence[float], verb: str = "", limit: float = SAME) -> grading.Signal:
     """Require the same rate at every level."""
     apart = spread(rates)
     text = (
         f"{with_unit(min(rates), '1/s')} to {with_unit(max(rates), '1/s')} {verb}on {len(rates)} levels "
-        f"({percent(apart)} apart, limit {percent(SAME)})"
+        f"({percent(apart)} apart, limit {percent(limit)})"
     )
-    return grading.stated("limiter.same", apart <= SAME, text=text, chip=f"same within {percent(apart)}")
+    return grading.stated("limiter.same", apart <= limit, text=text, chip=f"same within {percent(apart)}")
 
 
 def _buffer_rival(facts: Facts, clock: Clock) -> Counter:

@@ -1,19 +1,24 @@
-"""Requests that wait in a library's function which limits a rate, for the rule `ratelimit.active`.
+"""Limiters of a rate that stand in the service's code or files, for the rule `ratelimit.active`.
 
-Stacks show it directly: the function is there for nothing else. It is the limit where throughput has stopped
-growing, most of what is at work waits there, and the service has CPU time left.
+Stacks show a library's function that delays: it is there for nothing else. It is the limit where throughput
+has stopped growing, most of what is at work waits there, and the service has CPU time left. Where it is not
+seen, a line that sets a rate is compared with the rate that comes out at every level of the plateau.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from loadlens.diagnose import grading
+from loadlens.diagnose import grading, limit_settings
 from loadlens.diagnose.driver import Claim, Words, on_curve
-from loadlens.diagnose.observe import delays, waits
+from loadlens.diagnose.observe import clocks, delays, waits
 from loadlens.model.facts import Crowd, Curve, Facts, Step
 from loadlens.model.finding import Estimate, Grade, Setting
+from loadlens.model.stacks import SettingPlace
 from loadlens.present import numbers
+
+LEVELS = 2  # of the plateau
+SAME = 0.01  # of a rate: its levels, and the number in the line
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +31,20 @@ class LimiterCall:
     crowd: Crowd
 
 
-def observe(facts: Facts) -> list[LimiterCall]:
-    """Return the curves on which a limiter of a library delays requests."""
-    return [call for curve in facts.curves if (call := _call(curve)) is not None]
+@dataclass(frozen=True, slots=True)
+class LimiterLine:
+    """A plateau that gives, at every level, the rate that a line of the service's files sets."""
+
+    full: waits.Full
+    rates: tuple[float, ...]  # of its levels, per second
+    rate: Estimate  # of the highest
+    line: SettingPlace
+
+
+def observe(facts: Facts) -> list[LimiterCall | LimiterLine]:
+    """Return the curves on which a limiter of a library delays requests, or one that a line sets."""
+    seen = (_call(curve) or _line(curve) for curve in facts.curves)
+    return [each for each in seen if each is not None]
 
 
 def _call(curve: Curve) -> LimiterCall | None:
@@ -39,8 +55,22 @@ def _call(curve: Curve) -> LimiterCall | None:
     return LimiterCall(curve, top, rate, top.crowd) if top.crowd is not None and top.crowd.limiter else None
 
 
-def claim(facts: Facts, call: LimiterCall) -> Claim:
+def _line(curve: Curve) -> LimiterLine | None:
+    full = waits.full(curve)
+    if not isinstance(full, waits.Full) or not isinstance(full.top.throughput, Estimate):
+        return None
+    rates = tuple(s.throughput.point for s in full.steps if isinstance(s.throughput, Estimate))
+    if len(rates) < LEVELS or clocks.spread(rates) > SAME:
+        return None
+    setting = Setting("pace", (1 - SAME) * max(rates), (1 + SAME) * min(rates))
+    lines = limit_settings.lines_of(curve.settings, setting)
+    return LimiterLine(full, rates, full.top.throughput, lines[0]) if lines else None
+
+
+def claim(facts: Facts, call: LimiterCall | LimiterLine) -> Claim:
     """Check that the service is idle meanwhile."""
+    if isinstance(call, LimiterLine):
+        return _claim_of_line(facts, call)
     rate, crowd, top = numbers.short(call.rate), call.crowd, call.top
     who = waits.who_waits(crowd)
     signals = [
@@ -66,3 +96,40 @@ def claim(facts: Facts, call: LimiterCall) -> Claim:
         )
 
     return on_curve(call.curve, signals, rivals, words, cap=Grade.PROBABLE)
+
+
+def _claim_of_line(facts: Facts, seen: LimiterLine) -> Claim:
+    """Check that the service is idle meanwhile; a lock that lets as many through by chance stays open."""
+    rate, place, full = numbers.short(seen.rate), seen.line, seen.full
+    signals = [
+        delays.rate_signal(seen.rate, full.top),
+        clocks.same_rate(seen.rates, limit=SAME),
+        grading.stated(
+            "limiter.line",
+            True,
+            text=f"{place.text}: {place.source}",
+            chip=f"{place.number} is set",
+            value=seen.rate,
+        ),
+        waits.cpu_signal(facts, full.curve, full.top),
+    ]
+    rivals = [
+        grading.rival("a lock that lets as many through", "not seen from outside", None),
+        grading.generator_rival(full.top),
+        grading.interference_rival(full.top, facts.cores),
+    ]
+
+    def words(_: Grade) -> Words:
+        where = place.text.rpartition(" ")[2]
+        return Words(
+            statement=f"A rate limiter lets {rate} through: {place.number} is set at {where}",
+            explanation=f"As many come out at {len(seen.rates)} levels of load, within 1 %, while the "
+            "service has processor time left.",
+            advice=f"Ask at most {rate}, or raise the limit; one that refuses instead makes clients pause.",
+            confirm=f"twice the limit at {where}: twice {rate}",
+            impact=full.waiting_share,
+            unknown=("whether a lock lets just as many through",),
+            setting=Setting.rate(seen.rate.point, "pace"),
+        )
+
+    return on_curve(full.curve, signals, rivals, words, cap=Grade.PROBABLE)

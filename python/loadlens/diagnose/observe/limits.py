@@ -7,6 +7,7 @@ limit is the cause.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeVar
@@ -25,6 +26,7 @@ TAKEN_UP = 0.9  # of the places
 SAME = 0.05  # what changes by less from level to level stays the same
 INSIDE = 0.8  # of those who hold the outer place are at the inner one
 LONGER = 1.2  # than a request takes alone
+HALF = 0.5  # of the places: others with fewer taken have room
 TWICE = 2.0  # as long: half of the holders, or more, wait behind it
 
 
@@ -269,6 +271,47 @@ def slow_behind_rival(held: Interval | Insufficient, full: Full) -> Counter:
     ratio = held.point / full.alone.point
     text = f"a place is held for {ratio:.2f} of what a whole request takes alone"
     return grading.rival(name, text, True if ratio <= LONGER else False if ratio >= TWICE else None)
+
+
+def called_at(full: Full, places: ConcurrencyLimit) -> str:
+    """Return the name and port of the program that the service calls and whose places these are; empty: none.
+
+    As many calls to it must be under way as hold a place or wait for one.
+    """
+    there = point(places.held) or 0.0
+    there += 0.0 if places.waiting is None else point(places.waiting) or 0.0
+    name, _, file = places.program.partition(" ")
+    is_alone = [process.program for process in full.top.processes].count(name) == 1
+    for calls in full.top.calls:
+        callee, under_way = calls.to.rpartition(":")[0], calls.under_way.mean
+        is_its = bool(file) and (callee == places.program or (callee == name and is_alone))
+        if is_its and isinstance(under_way, Estimate) and under_way.point >= INSIDE * there:
+            return calls.to
+    return ""
+
+
+def with_room_beside(full: Full, places: ConcurrencyLimit) -> tuple[str, int]:
+    """Return the label of full places that others of their metric, which have room, do not have.
+
+    Returns:
+        `store="7"` and the number of others; empty and 0 if one of these is taken by half, or there is none.
+    """
+    metric, own = _labels(places.held.name)
+    others = [
+        (labels, held, bound)
+        for other in full.top.places
+        for name, labels in [_labels(other.held.name)]
+        for held, bound in [(point(other.held), point(other.bound))]
+        if name == metric and labels != own and held is not None and bound
+    ]
+    apart = {label for labels, _, _ in others for label in own - labels}
+    has_room = all(held < HALF * bound for _, held, bound in others)
+    return (apart.pop(), len(others)) if has_room and len(apart) == 1 else ("", 0)
+
+
+def _labels(name: str) -> tuple[str, frozenset[str]]:
+    metric, _, labels = name.partition("{")
+    return metric, frozenset(re.findall(r'\w+="[^"]*"', labels))
 
 
 def within_rival(full: Full, limit: ConcurrencyLimit) -> Counter:

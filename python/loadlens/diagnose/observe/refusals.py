@@ -1,4 +1,4 @@
-"""Observations of refusals: the share of answers with their status, and why it is not known."""
+"""Observations of refusals: the share of answers with their status, a quota that is used up, what lacks."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from loadlens.diagnose import grading
+from loadlens.diagnose.driver import Claim, Words, on_curve
+from loadlens.diagnose.observe.vain_waits import FEWEST_FOR_A_PILE
 from loadlens.estimate.rate_limiter import LEAST_REFUSED
-from loadlens.model.facts import Step
-from loadlens.model.finding import Estimate, Figure
-from loadlens.present import numbers
+from loadlens.model.facts import Curve, Facts, LogSign, LostWatch, Step
+from loadlens.model.finding import Estimate, Figure, Grade
+from loadlens.present import numbers, words
+
+AS_FAST = 5.0  # times as long as half of the successes took, at most: a request that waits takes longer
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,3 +68,56 @@ def share_signal(share: Figure, status: int, load: str) -> grading.Signal:
         f"(limit {numbers.percent(LEAST_REFUSED)})",
         chip=f"{numbers.percent(share.point)} get {status}" if isinstance(share, Estimate) else "",
     )
+
+
+@dataclass(frozen=True, slots=True)
+class UsedUp:
+    """A curve at whose end nothing succeeds any more, and the service speaks of a quota."""
+
+    curve: Curve
+    watch: LostWatch
+    sign: LogSign
+
+
+def used_up(facts: Facts) -> list[UsedUp]:
+    """Return the curves at whose end each request is turned away because of a quota."""
+    lost = [(curve, curve.lost, curve.lost.sign("quota")) for curve in facts.curves if curve.lost is not None]
+    return [
+        UsedUp(curve, watch, sign)
+        for curve, watch, sign in lost
+        if sign is not None and watch.mode.status and _is_fast(watch)
+    ]
+
+
+def _is_fast(watch: LostWatch) -> bool:
+    took, usual = watch.mode.median_s, watch.mode.success_median_s
+    return took is not None and usual is not None and took <= AS_FAST * usual
+
+
+def claim_of_used_up(seen: UsedUp) -> Claim:
+    """Require that nothing succeeds again, and quote what the service says of it."""
+    watch, status = seen.watch, seen.watch.mode.status
+    at = words.users(watch.load) if seen.curve.is_closed else f"{watch.load:g}/s"
+    signals = [
+        grading.stated(
+            "errors.stay",
+            True if watch.mode.count >= FEWEST_FOR_A_PILE else None,
+            text=f"all {watch.failed:,} requests from then on fail, at {at} too; as much was served before",
+            chip="does not recover",
+            value=float(watch.served),
+        ),
+        grading.stated("server.log", True, text=seen.sign.text, chip=seen.sign.chip),
+    ]
+
+    def text(_: Grade) -> Words:
+        return Words(
+            statement=f"A quota is used up after {watch.served:,} answers: all others end with {status}",
+            explanation=f"From then on not one of {watch.failed:,} requests succeeds; {seen.sign.text}.",
+            advice="Ask less often what the quota is for (keep answers, ask for several at once), or raise "
+            "it; who is refused waits for the next period.",
+            confirm="the same load in the next period: it ends after as many answers",
+            impact=1.0,
+            unknown=("when the quota begins anew",),
+        )
+
+    return on_curve(seen.curve, signals, [], text, cap=Grade.PROBABLE)

@@ -16,6 +16,7 @@ from loadlens.measure.requests import failures, jams
 from loadlens.measure.requests.failures import Failure
 from loadlens.measure.requests.log_rows import FOREVER_S
 from loadlens.measure.requests.shapes import life_of
+from loadlens.measure.services import while_loaded
 from loadlens.measure.source import TrialSource, streams_of
 from loadlens.measure.trial import TrialMeasures
 from loadlens.model.facts import EndedLevel, FailureMode, LostWatch
@@ -149,6 +150,8 @@ def _level(trials: Sequence[TrialMeasures], success_s: float | None) -> EndedLev
         failures=_modes(parts, success_s),
         log_signs=log_lines.signs(failures.logs_of(t.source for t in trials), _answers(trials, parts)),
         jams=jams.of_trials([trial.source for trial in trials], success_s),
+        open_files=while_loaded.open_files(trials),
+        ended_processes=while_loaded.ended_processes(trials),
     )
 
 

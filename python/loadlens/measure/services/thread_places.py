@@ -374,6 +374,7 @@ def crowd_of(stacks: StackSamples) -> Crowd | None:
     if not is_seen or mean < SEVERAL or binomial_at_least(count, len(own), MOST) > CHANCE:
         return None
     for_places = sum(_waits_for(at) is not None for at in there)
+    for_threads = sum(at.sample.wait == "lock" and not at.sample.is_task for at in there)
     name = f"{PurePosixPath(line[0]).name}:{line[1]}"
     plural = plural_of([at.sample for at in there])
     limiters = Counter(_limiter_of(at) for at in there)
@@ -385,6 +386,7 @@ def crowd_of(stacks: StackSamples) -> Crowd | None:
         plural,
         is_for_place=for_places > MOST * len(there),
         limiter=limiter if delayed > MOST * len(there) else "",
+        is_for_threads=for_threads > MOST * len(there),
     )
 
 
@@ -592,7 +594,14 @@ def _place_of(line: Line, work: Work) -> Iterator[ConcurrencyLimit]:
         waiting,
         bound=None if line.kind == "lock" else bound,
         seen_in="stacks",
+        program=_program_of(line.waiting),
     )
+
+
+def _program_of(samples: Sequence[At]) -> str:
+    """Return the one process that some samples are of, with its file: `python app.py`; empty: several."""
+    names = {(at.sample.process, PurePosixPath(at.own.file).name) for at in samples}
+    return " ".join(names.pop()) if len({at.moment[0] for at in samples}) == 1 == len(names) else ""
 
 
 def _common(samples: Sequence[At]) -> str:

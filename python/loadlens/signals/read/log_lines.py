@@ -49,6 +49,14 @@ MEMORY = re.compile(
     r"|\bENOMEM\b|out of memory",
     re.IGNORECASE,
 )
+QUOTA = re.compile(
+    r"\bquota\b|\brate[ -]?limit(?:ed)?\b|\btoo many requests\b|\busage limit\b"
+    r"|\b(?:\w+ )?(?:allows?|allowance|limited to|at most|maximum of)\b.{0,30}"
+    r"\b(?:an?|per|each|every) (?:second|minute|hour|day|week|month)\b"
+    r"|\b(?:plan|allowance|limit|budget|credits?)\b.{0,12}\b(?:exceeded|exhausted|used up|spent|reached)\b"
+    r"|\b(?:exceeded|exhausted|used up)\b.{0,12}\b(?:plan|allowance|limit|budget|credits?)\b",
+    re.IGNORECASE,
+)
 # Words of any time-out, whatever was waited for.
 TIMEOUT = re.compile(
     r"\btimed[ -]out\b|\b\w*Timeout(?:Error|Exception|Expired)\b"
@@ -63,6 +71,7 @@ KINDS = {
     "descriptors": DESCRIPTORS,
     "threads": THREADS,
     "memory": MEMORY,
+    "quota": QUOTA,
 }
 
 

@@ -4,11 +4,11 @@
 taken, opening a file and accepting or making a connection fail at once (EMFILE), until a request gives some
 back.
 
-**Needs.** At least 0.1 % of the requests fail at the highest load that has failures, and at least twice their
-share at the lowest load. In addition, one sign of descriptors: a process that has 90 % of those that it may
-have at that load; or words of the server, in its log or in failing answers, once for every ten failures or
-more. Words alone make the finding at most probable. Where the processes' descriptors were read and none came
-near its limit, words leave it suspected.
+**Needs.** At least 0.1 % of the requests fail at the highest load that has failures, or at one that was ended
+because of them, and at least twice their share at the lowest load. In addition, one sign of descriptors: a
+process that has 90 % of those that it may have at that load; or words of the server, in its log or in failing
+answers, once for every ten failures or more. Words alone make the finding at most probable. Where the
+processes' descriptors were read and none came near its limit, words leave it suspected.
 
 **Ruled out by.** Failures at the lowest load already. A log that says that a connection found no local port
 leaves it open which of the two ran out. Many open descriptors without failures are no finding.
@@ -33,7 +33,7 @@ from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, on_curve
 from loadlens.diagnose.observe.vain_waits import LEAST_SHARE, RISES, SPOKEN_FOR
 from loadlens.measure.curve import failed_share
-from loadlens.model.facts import Curve, EndedLevel, Facts, LogSign, ProcessWatch, Step
+from loadlens.model.facts import Curve, EndedLevel, Facts, LogSign, OpenFiles, Step
 from loadlens.model.finding import Counter, Grade, Setting
 from loadlens.present import load_text, numbers
 
@@ -50,7 +50,7 @@ EXPLAINS: tuple[str, ...] = (
     "timeouts.cliff",
     "accept.drops",
     "saturation.plateau",
-    "retrograde.throughput",
+    "processes.ended",
 )
 
 TAKEN = 0.90  # of the descriptors that a process may have
@@ -58,11 +58,11 @@ TAKEN = 0.90  # of the descriptors that a process may have
 
 @dataclass(frozen=True, slots=True)
 class FailingLevel:
-    """The highest level of a curve that has failures, and its fullest process."""
+    """A level of a curve that has failures, and its fullest process."""
 
     curve: Curve
-    step: Step
-    process: ProcessWatch | None  # none: descriptors were not read
+    step: Step | EndedLevel
+    process: OpenFiles | None  # none: descriptors were not read
 
     @property
     def at(self) -> str:
@@ -77,7 +77,7 @@ class FailingLevel:
     @property
     def is_full(self) -> bool:
         """True if a process has nearly all descriptors that it may have."""
-        return self.process is not None and _taken(self.process) >= TAKEN
+        return self.process is not None and self.process.share >= TAKEN
 
 
 def observe(facts: Facts) -> Sequence[FailingLevel] | Lacking | Nothing:
@@ -91,28 +91,34 @@ def observe(facts: Facts) -> Sequence[FailingLevel] | Lacking | Nothing:
     signed = [level for level in failing if level.sign is not None or level.is_full]
     if signed:
         return sorted(signed, key=lambda level: failed_share(level.step), reverse=True)
-    fullest = max((level.process for level in failing if level.process is not None), key=_taken, default=None)
+    read = [level.process for level in failing if level.process is not None]
+    fullest = max(read, key=lambda each: each.share, default=None)
     words = "neither the log nor failing answers name descriptors"
     return Nothing(words if fullest is None else f"{words}; {_open(fullest)}")
 
 
 def _failing(curve: Curve) -> FailingLevel | None:
-    step = next((step for step in reversed(curve.steps) if step.failed_count), None)
-    if step is None:
-        return None
-    return FailingLevel(curve, step, max((p for p in step.processes if _taken(p)), key=_taken, default=None))
+    """Return the highest level with failures; if it shows nothing, one that was ended."""
+    highest = [step for step in curve.steps if step.failed_count][-1:]
+    ended = [level for level in curve.ended if level.failed_count]
+    levels = [
+        *(FailingLevel(curve, step, _fullest(step)) for step in highest),
+        *(FailingLevel(curve, level, level.open_files) for level in ended),
+    ]
+    return max(levels, key=lambda level: (level.is_full, level.step in highest), default=None)
 
 
-def _taken(process: ProcessWatch) -> float:
-    """Share of its descriptors that a process has open; 0: not read."""
-    return (process.descriptors or 0.0) / process.descriptor_limit if process.descriptor_limit else 0.0
+def _fullest(step: Step) -> OpenFiles | None:
+    opened = [
+        OpenFiles(process.label, process.descriptors, process.descriptor_limit)
+        for process in step.processes
+        if process.descriptors and process.descriptor_limit
+    ]
+    return max(opened, key=lambda each: each.share, default=None)
 
 
-def _open(process: ProcessWatch) -> str:
-    return (
-        f"{process.descriptors or 0.0:,.0f} of {process.descriptor_limit or 0.0:,.0f} descriptors are open "
-        f"in {process.label}"
-    )
+def _open(process: OpenFiles) -> str:
+    return f"{process.count:,.0f} of {process.limit:,.0f} descriptors are open in {process.label}"
 
 
 def claim(facts: Facts, level: FailingLevel) -> Claim:
@@ -133,9 +139,9 @@ def claim(facts: Facts, level: FailingLevel) -> Claim:
 
     def words(_: Grade) -> Words:
         process, many = level.process, ""
-        most = None if process is None else process.descriptor_limit
+        most = None if process is None else process.limit
         if process is not None and level.is_full:
-            many = f", {process.descriptors or 0.0:,.0f} of {process.descriptor_limit or 0.0:,.0f} are open"
+            many = f", {process.count:,.0f} of {process.limit:,.0f} are open"
         says = "" if level.sign is None else f" {level.sign.text[0].upper()}{level.sign.text[1:]}."
         return Words(
             statement=f"{numbers.percent(share)} of requests fail at {level.at}: descriptors run out{many}",
@@ -195,18 +201,17 @@ def _opened(level: FailingLevel) -> grading.Signal:
     if process is None:
         text = "how many descriptors a process has open was not read"
         return grading.stated("descriptors.open", None, text=text)
-    limit = process.descriptor_limit or 0.0
     return grading.stated(
         "descriptors.open",
         True if level.is_full else None,  # a look between two peaks finds fewer
         text=f"{_open(process)} (limit {numbers.percent(TAKEN)} of them)",
-        chip=f"{process.descriptors or 0.0:,.0f} of {limit:,.0f} open",
-        value=process.descriptors,
-        threshold=TAKEN * limit,
+        chip=f"{process.count:,.0f} of {process.limit:,.0f} open",
+        value=process.count,
+        threshold=TAKEN * process.limit,
     )
 
 
-def _ports(step: Step) -> Counter:
+def _ports(step: Step | EndedLevel) -> Counter:
     sign, name = step.sign("ports"), "local ports"
     if sign is None:
         return grading.rival(name, "no log says that a connection found no local port", True)

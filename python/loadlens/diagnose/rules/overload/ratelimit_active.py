@@ -7,6 +7,10 @@ it answers the rest with 429. More load brings no more successes, however much t
 every level with refusals: the refused share of an offered rate is then 1 - limit / offered. A rate of 0,
 with a single user too, is a quota that is used up.
 
+Whatever the status, a quota is used up where no request succeeds any more to the end of the run, although as
+many were served before, they fail as fast as others succeed, and the service's log or answers speak of a
+quota. Where requests wait before they fail, it is `places.lost`.
+
 A limiter that delays instead shows itself by its burst or its windows, on two levels at least. After a pause
 it lets its burst through and then keeps its rate: 5 requests or more, and 3 standard deviations, are done
 beyond the rate of the last 40 % of a trial, which is the same at every level within 10 %. Or it counts per
@@ -19,6 +23,10 @@ Where stacks were sampled, a library's function that limits a rate shows it as w
 spare, more than half of the threads or tasks at work wait at one line, beyond chance, and more than half of
 these in that function. Such a finding is at most probable, as it stands on one trial, and is ruled out by a
 generator or other programs that are the limit.
+
+So does a line of the service's files, command lines or environment that sets a rate, where just this rate,
+within 1 %, comes out at two levels of the plateau or more, and there is CPU to spare. A lock may let as many
+through by chance, so the finding is at most probable.
 
 Without any of these it is found where throughput has stopped growing while the service has little to
 do, at no more than 0.7 / (time of a request without load): a lock with room for one request at a time admits
@@ -79,7 +87,8 @@ EXPLAINS: tuple[str, ...] = (
     "downstream.slow",
 )
 
-Delayed = limiter_calls.LimiterCall | clocks.Clock | delays.Delay
+Seen = limiter_calls.LimiterCall | limiter_calls.LimiterLine
+Delayed = refusals.UsedUp | Seen | clocks.Clock | delays.Delay
 
 TOO_MANY = 429
 DECIDES = 0.05  # of the requests refused
@@ -150,6 +159,7 @@ def observe(facts: Facts) -> Sequence[Limit | Delayed] | Lacking | Nothing:
     if levels:
         return [Limit([level for level in levels if level.share.point >= DECIDES] or levels)]
     return [
+        *refusals.used_up(facts),
         *limiter_calls.observe(facts),
         *clocks.observe(facts),
         *delays.observe(facts),
@@ -177,7 +187,9 @@ def _not_seen(facts: Facts) -> Lacking | Nothing:
 
 def claim(facts: Facts, limit: Limit | Delayed) -> Claim:
     """Compare the accepted rates of all levels, and the limit with others that would look the same."""
-    if isinstance(limit, limiter_calls.LimiterCall):
+    if isinstance(limit, refusals.UsedUp):
+        return refusals.claim_of_used_up(limit)
+    if isinstance(limit, Seen):
         return limiter_calls.claim(facts, limit)
     if isinstance(limit, clocks.Clock):
         return clocks.claim(facts, limit)

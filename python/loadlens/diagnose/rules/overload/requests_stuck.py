@@ -8,13 +8,15 @@ fine, because the stuck requests are not among them.
 more, and three times as long as the longest answer of that trial; they are 1 % of the users or more. Or,
 where a time-out within the service ends the wait: twice or more, no request was answered for 1 s, and ten
 times as long as a usual success takes, while some waited; then most of the open requests, two or more, failed
-at one moment, after waiting for as long themselves. Failures with no success between them count once. Threads
-that wait for a lock in the service's own code before a load and throughout it are named, if they are as many
-as the stuck. So are connections that are not accepted, if they are three quarters of the stuck or more, and a
-tenth of the users or more are stuck, as many in each trial.
+at one moment, after waiting for as long themselves. Failures with no success between them count once. Once is
+enough where stacks show threads that wait for each other: at the highest load nothing succeeds, 90 % of the
+threads at work wait at one line for others of their process, hardly any call is under way, and they compute
+nothing. Threads that wait for a lock in the service's own code before a load and throughout it are named, if
+they are as many as the stuck. So are connections that are not accepted, if they are three quarters of the
+stuck or more, and a tenth of the users or more are stuck, as many in each trial.
 
-**Ruled out by.** A generator that came late. As many drops of new connections as stuck users: they may not
-be connected at all. Half as many calls or more under way to one program, which take longer there than the
+**Ruled out by.** A generator that came late. As many drops of new connections as stuck users: they may not be
+connected at all. Half as many calls or more under way to one program, which take longer there than the
 requests that are answered take in all, if it is asked so often meanwhile that it would have answered each:
 they wait in a line there. Where fewer than 20 requests were sent later and answered, the service may only
 have paused at the end. That these requests take far longer than others by nature cannot be excluded from
@@ -37,13 +39,17 @@ from dataclasses import dataclass
 
 from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, on_curve, strongest
-from loadlens.model.facts import Curve, EndedLevel, Facts, Jam, Step, StuckWatch
+from loadlens.diagnose.observe import waits
+from loadlens.model.facts import Crowd, Curve, EndedLevel, Facts, Jam, Step, StuckWatch
 from loadlens.model.finding import Counter, Estimate, Grade, Setting
 from loadlens.present import load_text, numbers, words
 
 ID = "requests.stuck"
 TITLE = "requests that are never answered"
-EXPLAINS: tuple[str, ...] = ("fairness.starvation", "accept.drops")
+EXPLAINS: tuple[str, ...] = (
+    *("fairness.starvation", "accept.drops", "timeouts.cliff", "db.lock-timeouts"),
+    *("retrograde.throughput", "downstream.serialised"),
+)
 
 LEAST_SHARE = 0.01  # of the users
 JAMS = 2  # one may be chance, such as a restart of what it calls
@@ -52,6 +58,8 @@ MANY_STUCK = 0.1  # of the users: fewer may be stuck next to a queue of others w
 UNACCEPTED = 0.75  # of the stuck, whose connections are not accepted
 IN_CALLS = 0.5  # of the stuck, that are in calls to one program
 SERVED = 20  # answers since: the service did not stand still
+TOGETHER = 0.9  # of the threads at work, that wait for others of them
+AT_REST = 0.1  # cores, and calls under way for each of these threads
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +82,15 @@ class Jammed:
 
     curve: Curve
     jams: tuple[Jam, ...]
+    together: Crowd | None  # threads that wait for each other meanwhile; none: not seen
 
 
 def observe(facts: Facts) -> Sequence[StuckUsers | Jammed] | Lacking | Nothing:
     """Return the closed levels with stuck requests, the most first, and curves with standstills."""
     jammed = [
-        Jammed(curve, jams) for curve in facts.curves if (jams := (*_jams(curve.steps), *_jams(curve.ended)))
+        Jammed(curve, jams, _together(curve))
+        for curve in facts.curves
+        if (jams := (*_jams(curve.steps), *_jams(curve.ended)))
     ]
     watched = [
         StuckUsers(curve, step, step.stuck)
@@ -98,6 +109,19 @@ def observe(facts: Facts) -> Sequence[StuckUsers | Jammed] | Lacking | Nothing:
 
 def _jams(levels: Sequence[Step] | Sequence[EndedLevel]) -> Iterator[Jam]:
     return (jam for level in levels for jam in level.jams)
+
+
+def _together(curve: Curve) -> Crowd | None:
+    """Return the threads that wait for each other at the highest load, at which nothing succeeds."""
+    top = curve.steps[-1]
+    crowd, calls = top.crowd, [each.under_way.mean for each in top.calls]
+    if crowd is None or not crowd.is_for_threads or crowd.waiting < TOGETHER * crowd.at_work:
+        return None
+    is_over = isinstance(top.throughput, Estimate) and top.throughput.point == 0 and top.failed_count
+    called = sum(mean.point for mean in calls if isinstance(mean, Estimate))
+    is_known = all(isinstance(mean, Estimate) for mean in calls)
+    at_rest = is_known and called <= AT_REST * crowd.waiting and top.server_cores <= AT_REST
+    return crowd if is_over and at_rest else None
 
 
 def claim(facts: Facts, stuck: StuckUsers | Jammed) -> Claim:
@@ -204,29 +228,48 @@ def _of_jams(seen: Jammed) -> Claim:
     jams = sorted(seen.jams, key=lambda jam: -jam.failed)
     longest, most = numbers.with_unit(max(jam.seconds for jam in jams), "s"), jams[0].failed
     times = words.plural(len(jams), "time")
+    together = seen.together
     signals = [
         grading.stated(
             "stuck.jams",
-            True if len(jams) >= JAMS else None,
+            True if len(jams) >= JAMS or together is not None else None,
             text=f"{times} no request was answered for up to {longest}, and then most that were open failed "
             f"at one moment, {most} of them at most",
             chip=f"{times}, up to {longest}",
             value=float(len(jams)),
         ),
     ]
+    called = "what it called was not looked at"
+    if together is not None:
+        called = "hardly a call is under way, and nothing is computed"
+        who = f"{waits.who_waits(together)} at work wait for others of them, at {together.line}"
+        chip = f"all wait at {together.line}"
+        signals.append(grading.stated("stuck.together", True, text=who, chip=chip, value=together.waiting))
     rivals = [
-        grading.rival("something it calls that stood still", "what it called was not looked at", None),
+        grading.rival("something it calls that stood still", called, True if together else None),
         grading.generator_rival(seen.curve.steps[-1]),
     ]
 
     def text(grade: Grade) -> Words:
+        statement = (
+            f"{times} all requests stand still for up to {longest} and then fail together, as in a deadlock"
+        )
+        advice = (
+            "Look where they wait (a dump of the threads or processes at that moment). Take locks in one "
+            "order everywhere, and do not wait for another while holding one."
+        )
+        if together is not None:
+            many = f"{numbers.about(together.waiting)} {together.plural}"
+            statement = f"{many} wait for each other at {together.line}: a deadlock"
+            advice = (
+                "Do not wait in a thread of a pool for work that the same pool has to do: give that work a "
+                "pool of its own. Take locks in one order everywhere."
+            )
         return Words(
-            statement=f"{times} all requests stand still for up to {longest} and then fail together, as in "
-            "a deadlock",
+            statement=statement,
             explanation="In between no request was answered, and afterwards the service went on. A pause "
             "ends in answers; a time-out ends these waits.",
-            advice="Look where they wait (a dump of the threads or processes at that moment). Take locks in "
-            "one order everywhere, and do not wait for another while holding one.",
+            advice=advice,
             confirm="the same load for twice as long: twice as many standstills",
             impact=1.0,
             unknown=("whether they wait for each other or for what the service calls",),

@@ -11,7 +11,7 @@ on the plateau that other programs left alone, the service uses at least 85 % of
 its CPU set, its quota, else the machine. Where other programs take some of these, and the service's threads
 use and wait for as many as 85 % of all, those that others left count. The CPU time of one request, from all
 levels together, times the plateau accounts for the cores that were there, within what 85 % leaves, or an end
-of its interval does; or 93 % of them are used, threads wait for one, and throughput is not a tenth below its
+of its interval does; or 93 % of them are used, threads wait for one, and throughput is not 15 % below its
 highest. Where more threads work than there are cores, they wait for one, or 93 % of the cores are used: a
 runtime may start no more threads than there are cores, and its requests wait within it.
 
@@ -37,6 +37,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean
 
 from loadlens.diagnose import grading
 from loadlens.diagnose.capacity import most_of
@@ -79,7 +80,7 @@ NO_CORE_LEFT = 0.93  # of the cores: more is no other limit by chance
 WAITING_EACH = 0.25  # threads for each core that wait for one
 MOST_REFUSED = 0.5
 MOSTLY = 0.5  # of the cores in use
-FALLING = 0.9  # of the highest throughput
+FALLING = 0.85  # of the highest throughput, means over trials
 MOST_USED = 1 / SATURATED  # of the cores: what the noise of the kernel's counters and of a rate can make of 1
 
 
@@ -120,8 +121,8 @@ class UsedCores:
     @property
     def is_falling(self) -> bool:
         """True if less comes out than at another level: more work for each request is an effect, too."""
-        rates = [max(step.throughput_trials, default=0.0) for step in self.curve.steps]
-        here = max(self.step.throughput_trials, default=0.0)
+        rates = [fmean(step.throughput_trials) for step in self.curve.steps if step.throughput_trials]
+        here = fmean(self.step.throughput_trials or [0.0])
         return here < FALLING * max(rates, default=0.0)
 
     @property

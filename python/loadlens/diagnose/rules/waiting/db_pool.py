@@ -46,7 +46,7 @@ from loadlens.diagnose.observe import clocks, connections, gauge_courses, limits
 from loadlens.estimate.interval import Interval
 from loadlens.model.facts import ConcurrencyLimit, Facts
 from loadlens.model.finding import Counter, Grade, Setting
-from loadlens.present import numbers
+from loadlens.present import numbers, words
 
 ID = "db.pool"
 TITLE = "too few connections in a pool"
@@ -107,7 +107,7 @@ def claim(facts: Facts, pool: limits.Taken) -> Claim:
         *_burst_rivals(pool),
     ]
 
-    def words(grade: Grade) -> Words:
+    def text(grade: Grade) -> Words:
         count, long = pool.count, long_holds.holders(full, hold)
         waiting = limits.point(places.waiting)
         noun = "connection" if places.kind == "pool" else "place"
@@ -131,6 +131,14 @@ def claim(facts: Facts, pool: limits.Taken) -> Claim:
         if in_front.ruled_out is None:
             unknown = (f"whether the pool has no more, or something in front of it lets in just {count:.3g}",)
         statement = _statement(full, count, grade, noun, is_pool=in_front.ruled_out is True)
+        apart, others = limits.with_room_beside(full, places)
+        if others:
+            statement = statement.replace("The pool is", f"The pool of {apart} is", 1)
+            line = f"; {words.plural(others, 'other')} {'has' if others == 1 else 'have'} room"
+        called = limits.called_at(full, places)
+        if called:
+            verb = "may serve" if grade is Grade.SUSPECTED else "serves"
+            statement = f"{called} {verb} {count:.3g} calls at a time, {full.most}"
         return Words(
             statement=statement + line,
             explanation=explanation,
@@ -141,7 +149,7 @@ def claim(facts: Facts, pool: limits.Taken) -> Claim:
             setting=Setting.places(count),
         )
 
-    return on_curve(full.curve, signals, rivals, words)
+    return on_curve(full.curve, signals, rivals, text)
 
 
 def _statement(full: waits.Full, count: float, grade: Grade, noun: str, *, is_pool: bool) -> str:

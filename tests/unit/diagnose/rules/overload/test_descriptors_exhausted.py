@@ -9,7 +9,7 @@ import pytest
 
 from loadlens import diagnose
 from loadlens.diagnose.rules.overload.descriptors_exhausted import assess
-from loadlens.model.facts import Curve, EndedLevel, FailureMode, LogSign
+from loadlens.model.facts import Curve, EndedLevel, FailureMode, LogSign, OpenFiles
 from loadlens.model.finding import Absent, Finding, Grade, NotAssessed
 from tests.unit.diagnose.build import curve, facts, found, process, step
 
@@ -137,3 +137,16 @@ def test_it_says_why_requests_fail_at_once() -> None:
 
 def test_a_load_that_does_not_say_what_became_of_requests_is_not_assessed() -> None:
     assert isinstance(assess(facts(curve(step(4, 40.0, 0.1, issued=None)))), NotAssessed)
+
+
+def test_a_level_that_was_ended_shows_the_open_files_as_well() -> None:
+    """All levels that give figures have no failure: the load was ended at the first that had some."""
+    mode = FailureMode("b", "unexpected_status", 500, 40, 0.002, 0.9, 0.3)
+    ended = EndedLevel(64, 100, (mode,), (), open_files=OpenFiles("web gunicorn 7", 119.0, 120.0))
+    room = replace(ended, open_files=OpenFiles("web gunicorn 7", 60.0, 120.0))
+    well = failing(share=0.0, sign=None)
+
+    finding = found(assess(facts(replace(well, ended=(ended,)))))
+
+    assert finding.statement == "40 % of requests fail at 64 users: descriptors run out, 119 of 120 are open"
+    assert isinstance(assess(facts(replace(well, ended=(room,)))), Absent)

@@ -14,6 +14,7 @@ from loadlens.measure.curve import Capacity, capacity_of
 from loadlens.model.facts import Curve, Facts, Step
 from loadlens.model.finding import Absent, Estimate, Finding, Grade, NotAssessed
 from loadlens.model.shapes import LetThrough, Standstill, StandstillWatch
+from loadlens.model.stacks import SourceLine
 from tests.unit.diagnose.build import curve, estimate, facts, process, step, times
 
 RATE, BURST, ALONE_S, SECONDS = 60.0, 48.0, 0.2, 4.0
@@ -115,3 +116,36 @@ def test_a_request_that_takes_as_long_as_a_window_is_a_batch() -> None:
     answer = assess(replace(built, unloaded=(slow,)))
 
     assert isinstance(answer, Absent | NotAssessed)
+
+
+def by_a_line(text: str, *rates: float, cpu: float = 0.1) -> Finding | Absent | NotAssessed:
+    """A plateau with a line of the service's files; alone, a request takes 0.2 s."""
+    levels = [level(32.0 * 2**n, rate, cpu=cpu) for n, rate in enumerate(rates)]
+    built = ladder(level(1, 5.0, cpu=cpu), level(4, 20.0, cpu=cpu), *levels)
+    only = replace(built.curves[0], settings=(SourceLine("conf/zone.conf", 3, text),))
+    return assess(replace(built, curves=(only,)))
+
+
+def test_a_line_that_sets_the_rate_that_comes_out_names_the_limiter() -> None:
+    finding = by_a_line("limit_req_zone $host zone=a:1m rate=60r/s;", 60.1, 60.0)
+
+    assert isinstance(finding, Finding)
+    assert finding.grade is Grade.PROBABLE  # a lock may let as many through by chance
+    assert finding.statement == "A rate limiter lets 60.0 /s through: 60 is set at zone.conf:3"
+
+
+@pytest.mark.parametrize(
+    ("text", "rates", "cpu"),
+    [
+        ("rate = 61", (60.1, 60.0), 0.1),
+        ("rate = 60", (60.1, 61.5), 0.1),  # levels more than 1 % apart
+        ("rate = 60", (60.1,), 0.1),
+        ("workers = 60", (60.1, 60.0), 0.1),
+        ("rate = 60", (60.1, 60.0), 3.9),  # of 4 cores
+    ],
+    ids=["another number", "rates apart", "one level", "no rate", "cores are full"],
+)
+def test_a_line_that_does_not_fit_names_none(text: str, rates: tuple[float, ...], cpu: float) -> None:
+    answer = by_a_line(text, *rates, cpu=cpu)
+
+    assert not (isinstance(answer, Finding) and answer.grade is not Grade.SUSPECTED)

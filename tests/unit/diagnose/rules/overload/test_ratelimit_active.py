@@ -12,6 +12,9 @@ from loadlens.model.facts import (
     Crowd,
     Curve,
     Facts,
+    FailureMode,
+    LogSign,
+    LostWatch,
     QuotaWatch,
     ReceivedWatch,
     RefusalWatch,
@@ -397,3 +400,28 @@ def test_answers_that_take_long_to_come_are_not_held_back_by_a_limiter(coming: f
     came = ReceivedWatch(estimate(5e6), estimate(0.16 * (1 - coming)), estimate(0.16 * coming))
 
     assert isinstance(assess(paced(received=came)), Finding if fires else Absent)
+
+
+def spent(words: str = "allows 1500 an hour", took_s: float = 0.1, status: int = 503) -> Curve:
+    """1,500 requests of 0.1 s were served, and from then on none."""
+    mode = FailureMode("b", "unexpected_status", status, 80, took_s, 0.9, 0.1)
+    signs = (LogSign("quota", 80, words, "answers"),) if words else ()
+    watch = LostWatch(16, 1_500, 80, mode, signs)
+    levels = (step(users, 10.0 * users, 0.1, statuses=((200, 900),)) for users in (1.0, 16.0))
+    return curve(*levels, lost=watch)
+
+
+def test_a_quota_that_is_used_up_is_named_whatever_the_status() -> None:
+    finding = assess(facts(spent()))
+
+    assert isinstance(finding, Finding)
+    assert finding.grade is Grade.PROBABLE
+    assert finding.statement == "A quota is used up after 1,500 answers: all others end with 503"
+    assert "allows 1500 an hour" in finding.explanation
+
+
+@pytest.mark.parametrize(
+    "built", [spent(words=""), spent(took_s=2.0), spent(status=0)], ids=["no words", "they wait", "no answer"]
+)
+def test_a_service_that_fails_for_good_without_words_of_a_quota_has_none(built: Curve) -> None:
+    assert not isinstance(assess(facts(built)), Finding)

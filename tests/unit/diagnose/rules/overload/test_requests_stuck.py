@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from loadlens.diagnose.rules.overload.requests_stuck import assess
-from loadlens.model.facts import CallsWatch, Curve, Jam, KernelWatch, Locked, StuckWatch
+from loadlens.model.facts import CallsWatch, Crowd, Curve, Jam, KernelWatch, Locked, StuckWatch
 from loadlens.model.finding import Absent, Finding, Grade, NotAssessed, Setting
-from tests.unit.diagnose.build import curve, facts, generator, step
+from tests.unit.diagnose.build import curve, facts, found, generator, process, step
 from tests.unit.diagnose.waiting import gauge
 
 
@@ -159,3 +159,35 @@ def test_standstills_that_end_in_failures_are_probable_from_the_second_on() -> N
         "2 times all requests stand still for up to 4.00 s and then fail together, as in a deadlock"
     )
     assert "128 of them at most" in finding.evidence[0].text
+
+
+def deadlocked(crowd: Crowd, *, ok: float = 0.0, cores: float = 0.0, calls: float = 0.0) -> Curve:
+    """One standstill, and a level at which nothing succeeds; its threads were sampled."""
+    asked = CallsWatch("python store.py:81", gauge("calls to python store.py:81", calls), 0.1, 4.0)
+    top = step(16, ok, 2.0, failed_count=16, crowd=crowd, calls=(asked,), processes=(process(cores),))
+    return curve(step(1, 50.0, 0.02), replace(step(8, 50.0, 0.1), jams=(Jam(8, 2.0),)), top)
+
+
+ALL_WAIT = Crowd(8.0, 8.1, "planner.py:61", is_for_threads=True)
+
+
+def test_threads_that_wait_for_each_other_are_a_deadlock_the_first_time() -> None:
+    finding = found(assess(facts(deadlocked(ALL_WAIT))))
+
+    assert finding.grade is Grade.PROBABLE
+    assert finding.statement == "8 threads wait for each other at planner.py:61: a deadlock"
+
+
+@pytest.mark.parametrize(
+    "built",
+    [
+        deadlocked(replace(ALL_WAIT, is_for_threads=False)),  # for sockets, or for a time to pass
+        deadlocked(replace(ALL_WAIT, waiting=7.0)),  # one of eight gets on
+        deadlocked(ALL_WAIT, ok=3.0),
+        deadlocked(ALL_WAIT, cores=0.5),
+        deadlocked(ALL_WAIT, calls=4.0),
+    ],
+    ids=["for others", "one is past it", "some succeed", "it computes", "calls are under way"],
+)
+def test_threads_that_wait_for_something_else_are_no_deadlock(built: Curve) -> None:
+    assert found(assess(facts(built))).grade is Grade.SUSPECTED

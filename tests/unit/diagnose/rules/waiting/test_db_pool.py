@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from loadlens.diagnose.rules.waiting import db_lock, db_pool
-from loadlens.model.facts import ConcurrencyLimit, Curve, Step
+from loadlens.model.facts import CallsWatch, ConcurrencyLimit, Curve, Step
 from loadlens.model.finding import Absent, Finding, Grade, NotAssessed
 from loadlens.model.shapes import LetThrough
 from tests.unit.diagnose.build import estimate, facts, process
@@ -312,3 +312,43 @@ def test_the_lock_that_connections_wait_for_is_the_cause() -> None:
 
     assert isinstance(answer, Finding)
     assert answer.grade is Grade.PROBABLE
+
+
+def test_places_of_a_program_that_is_called_are_said_to_be_there() -> None:
+    """4 hold a place and 26 wait: 30 calls to the program are under way, or 20, which are too few."""
+
+    def of(program: str, under_way: float) -> str:
+        def placed(level: Step) -> Step:
+            own = tuple(replace(place, seen_in="stacks", program=program) for place in level.places)
+            calls = CallsWatch("python stock.py:81", gauge("calls", under_way), 1.0, None)
+            return replace(level, places=own, calls=(calls,))
+
+        built = pool()
+        return assessed(replace(built, steps=tuple(map(placed, built.steps)))).statement
+
+    there = "python stock.py:81 serves 4 calls at a time, 200 /s; 26 requests wait for one"
+    assert of("python stock.py", 30.0) == there
+    assert of("python app.py", 30.0).startswith("The pool is full")
+    assert of("python stock.py", 20.0).startswith("The pool is full")
+
+
+def test_a_pool_next_to_others_with_room_is_named_by_its_label() -> None:
+    """Pools of one metric, distinguished by one label; the others have 1 of 4 places taken."""
+
+    def with_others(held: float) -> str:
+        def placed(level: Step) -> Step:
+            (own,) = level.places
+            named = replace(own, held=replace(own.held, name='in_use{store="7",unit="a"}'))
+            others = [
+                ConcurrencyLimit(
+                    "pool", gauge(f'in_use{{store="{n}",unit="a"}}', held), bound=gauge("most", 4.0)
+                )
+                for n in (1, 2)
+            ]
+            return replace(level, places=(named, *others))
+
+        built = pool()
+        return assessed(replace(built, steps=tuple(map(placed, built.steps)))).statement
+
+    assert with_others(1.0) == 'The pool of store="7" is full: 4 connections carry 200 /s; 2 others have room'
+    assert with_others(3.0).startswith("The pool is full")
