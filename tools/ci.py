@@ -20,7 +20,7 @@ Lane = tuple[str, ...]  # steps one after the other
 FIRST: tuple[Lane, ...] = (("tools",),)
 STEPS: tuple[tuple[Lane, ...], ...] = (
     FIRST,
-    (("test", "try-wheel", "check"), ("studies",)),  # side by side
+    (("test", "check"), ("studies", "try-wheel")),  # side by side
     (("test-slow",),),
 )
 

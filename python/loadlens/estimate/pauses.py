@@ -61,6 +61,7 @@ class Bursts:
     """Slow requests, by the moments at which they begin to come."""
 
     begin_s: Floats  # when the first of each burst was due, ascending; shape (bursts,)
+    end_s: Floats  # when the last of each burst was answered; same shape
     longer_s: float  # mean of the slow ones beyond the median of all
     slow: int
     requests: int
@@ -89,7 +90,9 @@ def slow_bursts(due_s: Floats, took_s: Floats) -> Bursts | None:
     if is_first.sum() > MOST_BURSTS:
         return None
     longer = float(took_s[slow].mean()) - usual if slow.any() else 0.0
-    return Bursts(due[is_first], longer, int(slow.sum()), due_s.size, usual)
+    done = due + took_s[slow]
+    ends = np.maximum.reduceat(done, np.flatnonzero(is_first)) if slow.any() else done
+    return Bursts(due[is_first], ends, longer, int(slow.sum()), due_s.size, usual)
 
 
 def shortest_visible(completions: int, seconds: float, *, false_alarm: float = FALSE_ALARM) -> float:

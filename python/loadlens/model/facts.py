@@ -672,7 +672,7 @@ class LostWatch(Speaking):
     """Requests of loads that were served before, and of which not one succeeds any more."""
 
     load: float  # the lightest of them: users, or offered requests per second
-    served: int  # successes until then
+    served: int  # successes until then, of loads of any length
     failed: int  # requests that ended since
     mode: FailureMode  # how most of them do
     log_signs: tuple[LogSign, ...] = ()

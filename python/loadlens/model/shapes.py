@@ -28,6 +28,7 @@ class SlowBursts:
     request: str
     load: float
     begin_s: tuple[float, ...]  # when the first of each burst was due, ascending
+    end_s: tuple[float, ...]  # when the last of each was answered
     longer_s: float  # mean of the slow ones beyond the median of all
     slow: int
     requests: int

@@ -306,10 +306,15 @@ def _may_collapse_beyond(
     seen: Sequence[Outcome],
     bounds: Bounds,
 ) -> bool:
-    """True if the highest level is on the plateau, and below the load at which a service may collapse."""
-    if not isinstance(capacity, load.Saturation) or capacity.verdict != "saturated":
+    """True if the highest level is beyond the knee, and below the load at which a service may collapse.
+
+    Where throughput fell with a few users, only many of them show how far it falls.
+    """
+    if not isinstance(capacity, load.Saturation) or capacity.verdict == "underdriven":
         return False
     is_narrow = _may_be_wide(levels, seen, bounds)
+    if capacity.verdict == "retrograde":
+        return is_narrow
     return capacity.beyond_knee is not None and (capacity.beyond_knee < BEYOND or is_narrow)
 
 

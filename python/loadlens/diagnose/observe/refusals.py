@@ -111,8 +111,8 @@ def claim_of_used_up(seen: UsedUp) -> Claim:
 
     def text(_: Grade) -> Words:
         return Words(
-            statement=f"A quota is used up after {watch.served:,} answers: all others end with {status}",
-            explanation=f"From then on not one of {watch.failed:,} requests succeeds; {seen.sign.text}.",
+            statement=f"A quota is used up: after {watch.served:,} answers all requests end with {status}",
+            explanation=f"From then on not one of {watch.failed:,} succeeds; {seen.sign.text}.",
             advice="Ask less often what the quota is for (keep answers, ask for several at once), or raise "
             "it; who is refused waits for the next period.",
             confirm="the same load in the next period: it ends after as many answers",

@@ -78,7 +78,7 @@ def lost(
         return None
     return LostWatch(
         load=lightest,
-        served=sum(_counts(trial).ok for trial in before),
+        served=sum(_succeeded(trial) for trial in run if trial.began_unix_ns < since[-1].source.began_unix_ns),
         failed=sum(_counts(trial).ended for trial in since),
         mode=_modes(parts, _success_s(kept))[0],
         log_signs=log_lines.signs(failures.logs_of(t.source for t in since), _answers(since, parts)),
@@ -114,8 +114,13 @@ def _is_alike(trial: TrialSource, other: TrialSource) -> bool:
     return (load.is_closed, load.steps) == (its.is_closed, its.steps) and pids[0] == pids[1]
 
 
+def _succeeded(trial: TrialSource) -> int:
+    load = None if trial.result is None else trial.result.load
+    return 0 if load is None else load.requests.ok
+
+
 def _has_succeeded(trial: TrialSource) -> bool:
-    return trial.result is not None and trial.result.load is not None and trial.result.load.requests.ok > 0
+    return _succeeded(trial) > 0
 
 
 def _success_s(kept: Sequence[CaseMeasures]) -> float | None:

@@ -59,7 +59,7 @@ class Distance:
 
     load: float
     gap_s: float
-    longer_s: float  # what the slow ones of that trial take longer
+    pause_s: float  # from the end of the first to the begin of the second
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +73,9 @@ class Beating:
     def distances(self) -> list[Distance]:
         """Distances of bursts that follow each other in a trial."""
         return [
-            Distance(trial.load, float(gap), trial.longer_s)
+            Distance(trial.load, then - begin, then - end)
             for trial in self.trials
-            for gap in np.diff(trial.begin_s)
+            for begin, end, then in zip(trial.begin_s, trial.end_s, trial.begin_s[1:], strict=False)
         ]
 
     @property
@@ -85,8 +85,8 @@ class Beating:
 
     @property
     def between(self) -> list[Distance]:
-        """The same distances without what the slow requests of that trial take longer."""
-        return [replace(each, gap_s=each.gap_s - each.longer_s) for each in self.distances]
+        """The same distances without the bursts themselves."""
+        return [replace(each, gap_s=each.pause_s) for each in self.distances]
 
     @property
     def alike(self) -> float:

@@ -17,7 +17,8 @@ from tests.unit.diagnose.build import curve, facts, generator, step
 
 def bursts(load: float, *begin_s: float, longer_s: float = 0.3) -> SlowBursts:
     """A tenth of 400 requests, 80 ms each otherwise."""
-    return SlowBursts("a", "GET /a", load, begin_s, longer_s, 40, 400, 0.08)
+    end_s = tuple(begin + longer_s for begin in begin_s)
+    return SlowBursts("a", "GET /a", load, begin_s, end_s, longer_s, 40, 400, 0.08)
 
 
 def beating(*trials: SlowBursts) -> Curve:
@@ -49,6 +50,20 @@ def test_a_lifetime_that_begins_at_the_end_of_a_burst_is_as_regular() -> None:
 def test_bursts_that_last_longer_under_more_load_come_later_and_alike_at_each_level() -> None:
     """Filled again in 0.3 s for one user and in 0.6 s for four, at the next request of one."""
     trials = (bursts(1, 0.0, 1.3, 2.6, 3.9), bursts(4, 0.0, 2.0, 4.0, 6.0, longer_s=0.6))
+
+    assert isinstance(assess(facts(beating(*trials))), Finding)
+
+
+def test_bursts_of_any_length_after_which_a_lifetime_begins_are_found() -> None:
+    """They last 0.1 to 0.9 s in one trial, and each begins 1 s after the end of the one before."""
+    trials = []
+    for load, lengths in ((1, (0.1, 0.3, 0.9, 0.2)), (4, (0.8, 0.2, 0.5, 0.9))):
+        begin, begins, ends = 0.0, [], []
+        for length in lengths:
+            begins.append(begin)
+            ends.append(begin + length)
+            begin += length + 1.0
+        trials.append(replace(bursts(load, *begins), end_s=tuple(ends)))
 
     assert isinstance(assess(facts(beating(*trials))), Finding)
 

@@ -416,7 +416,7 @@ def test_a_quota_that_is_used_up_is_named_whatever_the_status() -> None:
 
     assert isinstance(finding, Finding)
     assert finding.grade is Grade.PROBABLE
-    assert finding.statement == "A quota is used up after 1,500 answers: all others end with 503"
+    assert finding.statement == "A quota is used up: after 1,500 answers all requests end with 503"
     assert "allows 1500 an hour" in finding.explanation
 
 
