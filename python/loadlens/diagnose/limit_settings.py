@@ -33,7 +33,9 @@ _WORDS: Final[Mapping[str, re.Pattern[str]]] = {
         r"rate|rps|qps|per.?s|limit|quota|tokens|permits|allow|reservoir|points|bandwidth|pacer|throttl",
         re.IGNORECASE,
     ),
-    "pace": re.compile(r"(?<![a-z])rate|rps|qps|per.?s|pacer", re.IGNORECASE),
+    "pace": re.compile(
+        r"(?<![a-z])rate|rps|qps|per[-_ ]?s(?:ec(?:ond)?s?)?(?![a-z])|(?<=[a-z])Rate|pacer", re.IGNORECASE
+    ),
     "backlog": re.compile(
         r"backlog|listen|queue|accept|somaxconn|ServerSocket|HttpServer\.create", re.IGNORECASE
     ),
@@ -60,6 +62,13 @@ _OTHER: Final = re.compile(  # the name of another number than a limit of what m
     r"time_?out|ttl|interval|seconds|millis|_ms$|_s$|delay|(?<!im)(?<!ex)(?<!sup)port$|version$|bytes|retr(y|ies)|"
     r"attempts|duration|length|depth|age$|wait|header|max_requests|page_?size|chunk|batch|min_?(size|idle)|"
     r"termination|(?-i:^LIMIT$)",
+    re.IGNORECASE,
+)
+
+
+_OTHER_RATE: Final = re.compile(  # shares, prices and sampling
+    r"(vat|tax|fee|interest|exchange|discount|tariff|sampl\w*|frame|bit|error|hit|miss|success|fail\w*|trace\w*)"
+    r"[_ -]?rates?",
     re.IGNORECASE,
 )
 
@@ -110,7 +119,8 @@ def _numbers(setting: Setting, text: str) -> Iterator[str]:
     for match in _NUMBER.finditer(text):
         before, begin = text[begin : match.start()], match.end()
         is_near = setting.low <= float(match[0].replace("_", "")) <= setting.high
-        if is_near and _WORDS[setting.kind].search(before) and not _is_other(before):
+        is_share = setting.kind == "pace" and _OTHER_RATE.search(before)
+        if is_near and not is_share and _WORDS[setting.kind].search(before) and not _is_other(before):
             yield match[0]
 
 

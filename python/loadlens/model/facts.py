@@ -674,7 +674,8 @@ class LostWatch(Speaking):
     load: float  # the lightest of them: users, or offered requests per second
     served: int  # successes until then, of loads of any length
     failed: int  # requests that ended since
-    mode: FailureMode  # how most of them do
+    mode: FailureMode  # how most of one class do
+    alike: int  # that end with this status, of any class
     log_signs: tuple[LogSign, ...] = ()
     since_ns: int = 0  # since 1970, when the first trial without a success began
     calls: float | None = None  # to other programs, under way at a time since; none: none before, or not seen

@@ -65,6 +65,7 @@ LOOK_S: Final = 3.0  # at most
 LOOK_THINK_S: Final = 0.02
 LONG_LOOK_S: Final = 10.0  # at most, where a look showed too few requests to say which share fails
 LOOKS_EACH: Final = 5  # requests to each URL
+FEWEST_LOOKED: Final = 5  # of which a share says something
 MEASURED_SHARE: Final = 1 / 24  # of the budget: ten levels, repeats and the overhead of each trial
 SHORTEST_S, LONGEST_S = 2.0, 10.0
 LONGEST_SHARE: Final = 1 / 8
@@ -225,10 +226,11 @@ def _nearer_look(seen: Sequence[Outcome], bounds: Bounds) -> Next | None:
     last = seen[-1]
     if last.kind != "look" or not last.ended or not last.failed_share:
         return None
-    if last.ended < LOOKS_EACH and len(seen) == 1:
+    if last.ended < FEWEST_LOOKED and len(seen) == 1:
         return Next("look", 1, 0.0, LONG_LOOK_S)
     is_climb = bounds.harm_share <= last.failed_share < 1
-    return Next("climb", 1, 0.0, LONG_LOOK_S) if is_climb else None
+    pause = pause_of(seen, bounds.rate_cap_per_s)
+    return Next("climb", 1, 0.0, LONG_LOOK_S, pause) if is_climb else None
 
 
 def _after_levels(

@@ -64,7 +64,7 @@ def _line(curve: Curve) -> LimiterLine | None:
         return None
     setting = Setting("pace", (1 - SAME) * max(rates), (1 + SAME) * min(rates))
     lines = limit_settings.lines_of(curve.settings, setting)
-    return LimiterLine(full, rates, full.top.throughput, lines[0]) if lines else None
+    return LimiterLine(full, rates, full.top.throughput, lines[0]) if len(lines) == 1 else None
 
 
 def claim(facts: Facts, call: LimiterCall | LimiterLine) -> Claim:
@@ -120,13 +120,13 @@ def _claim_of_line(facts: Facts, seen: LimiterLine) -> Claim:
     ]
 
     def words(_: Grade) -> Words:
-        where = place.text.rpartition(" ")[2]
+        where = place.text.partition(" set ")[2]
         return Words(
-            statement=f"A rate limiter lets {rate} through: {place.number} is set at {where}",
+            statement=f"A rate limiter lets {rate} through: {place.number} is set {where}",
             explanation=f"As many come out at {len(seen.rates)} levels of load, within 1 %, while the "
             "service has processor time left.",
-            advice=f"Ask at most {rate}, or raise the limit; one that refuses instead makes clients pause.",
-            confirm=f"twice the limit at {where}: twice {rate}",
+            advice=f"Ask at most {rate}, or raise the limit; an answer with 429 would make clients pause.",
+            confirm=f"twice the limit {where}: twice {rate}",
             impact=full.waiting_share,
             unknown=("whether a lock lets just as many through",),
             setting=Setting.rate(seen.rate.point, "pace"),

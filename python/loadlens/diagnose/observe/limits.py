@@ -278,14 +278,14 @@ def called_at(full: Full, places: ConcurrencyLimit) -> str:
 
     As many calls to it must be under way as hold a place or wait for one.
     """
-    there = point(places.held) or 0.0
-    there += 0.0 if places.waiting is None else point(places.waiting) or 0.0
+    held, waiting = point(places.held) or 0.0, point(places.waiting) or 0.0
+    least = max(INSIDE * (held + waiting), held + HALF * waiting)  # those who wait are in calls, too
     name, _, file = places.program.partition(" ")
     is_alone = [process.program for process in full.top.processes].count(name) == 1
     for calls in full.top.calls:
         callee, under_way = calls.to.rpartition(":")[0], calls.under_way.mean
         is_its = bool(file) and (callee == places.program or (callee == name and is_alone))
-        if is_its and isinstance(under_way, Estimate) and under_way.point >= INSIDE * there:
+        if is_its and isinstance(under_way, Estimate) and under_way.point >= least:
             return calls.to
     return ""
 

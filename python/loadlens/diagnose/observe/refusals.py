@@ -1,4 +1,4 @@
-"""Observations of refusals: the share of answers with their status, a quota that is used up, what lacks."""
+"""Observations of refusals: their share of the answers, why it is not known, and a quota that is used up."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Words, on_curve
-from loadlens.diagnose.observe.vain_waits import FEWEST_FOR_A_PILE
+from loadlens.diagnose.observe.vain_waits import FEWEST_FOR_A_PILE, SPOKEN_FOR
 from loadlens.estimate.rate_limiter import LEAST_REFUSED
 from loadlens.model.facts import Curve, Facts, LogSign, LostWatch, Step
 from loadlens.model.finding import Estimate, Figure, Grade
 from loadlens.present import numbers, words
 
+FIRST_ERROR = 400  # status
+MOST = 0.9  # of the failures end with the same status
 AS_FAST = 5.0  # times as long as half of the successes took, at most: a request that waits takes longer
 
 
@@ -85,13 +87,15 @@ def used_up(facts: Facts) -> list[UsedUp]:
     return [
         UsedUp(curve, watch, sign)
         for curve, watch, sign in lost
-        if sign is not None and watch.mode.status and _is_fast(watch)
+        if sign is not None and sign.count >= SPOKEN_FOR * watch.failed and _turns_away(watch)
     ]
 
 
-def _is_fast(watch: LostWatch) -> bool:
-    took, usual = watch.mode.median_s, watch.mode.success_median_s
-    return took is not None and usual is not None and took <= AS_FAST * usual
+def _turns_away(watch: LostWatch) -> bool:
+    """True if nearly all requests end with the same status of an error, and about as fast as successes."""
+    mode, took, usual = watch.mode, watch.mode.median_s, watch.mode.success_median_s
+    is_same = mode.status >= FIRST_ERROR and watch.alike >= MOST * watch.failed
+    return is_same and took is not None and usual is not None and took <= AS_FAST * usual
 
 
 def claim_of_used_up(seen: UsedUp) -> Claim:

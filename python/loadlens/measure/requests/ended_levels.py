@@ -76,11 +76,13 @@ def lost(
     parts = _failures(since)
     if not parts:
         return None
+    mode = _modes(parts, _success_s(kept))[0]
     return LostWatch(
         load=lightest,
-        served=sum(_succeeded(trial) for trial in run if trial.began_unix_ns < since[-1].source.began_unix_ns),
+        served=sum(_succeeded(trial) for trial in run if _is_before(trial, since[-1].source)),
         failed=sum(_counts(trial).ended for trial in since),
-        mode=_modes(parts, _success_s(kept))[0],
+        mode=mode,
+        alike=sum(part.count for part in parts if part.status == mode.status),
         log_signs=log_lines.signs(failures.logs_of(t.source for t in since), _answers(since, parts)),
         calls=_calls_under_way(before, since),
         since_ns=since[-1].source.began_unix_ns,
@@ -112,6 +114,10 @@ def _is_alike(trial: TrialSource, other: TrialSource) -> bool:
     load, its = streams_of(trial.plan)[0], streams_of(other.plan)[0]
     pids = [{process.pid for process in each.services} for each in (trial, other)]
     return (load.is_closed, load.steps) == (its.is_closed, its.steps) and pids[0] == pids[1]
+
+
+def _is_before(trial: TrialSource, other: TrialSource) -> bool:
+    return trial.began_unix_ns < other.began_unix_ns and _is_alike(trial, other)
 
 
 def _succeeded(trial: TrialSource) -> int:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections.abc import Sequence
 from math import inf
 from typing import Final
 
@@ -20,8 +19,8 @@ TICKS: Final = 1.5  # without a reading: a process is gone, not only read late
 
 def open_files(trials: Sequence[TrialMeasures]) -> OpenFiles | None:
     """Return the process that came nearest to the descriptors that it may have open; none: not read."""
-    read = [each for trial in trials for process in _own(trial) if (each := _opened(process)) is not None]
-    return max(read, key=lambda each: each.share, default=None)
+    opened = (_opened(process) for trial in trials for process in _own(trial, _watched(trial)))
+    return max((each for each in opened if each is not None), key=lambda each: each.share, default=None)
 
 
 def _opened(process: Process) -> OpenFiles | None:
@@ -35,31 +34,30 @@ def ended_processes(trials: Sequence[TrialMeasures]) -> tuple[EndedProcesses, ..
     """Return how many processes of each program ended while a load ran, and how many began."""
     ended, begun = Counter[str](), Counter[str]()
     for trial in trials:
-        read = [(p.series.get(ProcMetrics.threads), p) for p in _watched(trial)]
-        seen = [(series.seconds, process) for series, process in read if series is not None]
-        if not seen:
+        watched = _watched(trial)
+        ticks = max((_seconds(process) for process in watched), key=len, default=())
+        if not ticks:
             continue
-        ticks = max((seconds for seconds, _ in seen), key=len)
-        first, last = float(ticks[0]), float(ticks[-1])
-        missed = TICKS * (last - first) / max(1, len(ticks) - 1)
-        for seconds, process in seen:
-            if not process.is_lab and process.service not in called_by(trial):
-                ended[process.name] += float(seconds[-1]) < last - missed
-                begun[process.name] += float(seconds[0]) > first + missed
+        missed = TICKS * (ticks[-1] - ticks[0]) / max(1, len(ticks) - 1)
+        for process in _own(trial, watched):
+            if seconds := _seconds(process):
+                ended[process.name] += seconds[-1] < ticks[-1] - missed
+                begun[process.name] += seconds[0] > ticks[0] + missed
     return tuple(EndedProcesses(name, count, begun[name]) for name, count in ended.items() if count)
 
 
-def called_by(trial: TrialMeasures) -> frozenset[str]:
-    """Return the services that the service under test calls."""
-    return frozenset(name for name, placed in trial.source.placement.services.items() if placed.is_called)
+def _seconds(process: Process) -> tuple[float, ...]:
+    """Return when a process was looked at."""
+    series = process.series.get(ProcMetrics.threads)
+    return () if series is None else tuple(series.seconds.tolist())
 
 
-def _own(trial: TrialMeasures) -> Iterator[Process]:
-    return (p for p in _watched(trial) if not p.is_lab and p.service not in called_by(trial))
+def _watched(trial: TrialMeasures) -> tuple[Process, ...]:
+    """Return all processes; a trial that was ended early may have no measured part."""
+    return trial.resources.processes or resources.read(Readings(trial.source.readings()), -inf, inf).processes
 
 
-def _watched(trial: TrialMeasures) -> Iterator[Process]:
-    """Yield all processes; a trial that was ended early may have no measured part."""
-    if trial.resources.processes:
-        return chain(trial.resources.processes)
-    return chain(resources.read(Readings(trial.source.readings()), -inf, inf).processes)
+def _own(trial: TrialMeasures, watched: Sequence[Process]) -> list[Process]:
+    """Return those of the service under test, without what it calls."""
+    called = {name for name, placed in trial.source.placement.services.items() if placed.is_called}
+    return [process for process in watched if not process.is_lab and process.service not in called]

@@ -50,11 +50,14 @@ MEMORY = re.compile(
     re.IGNORECASE,
 )
 QUOTA = re.compile(
-    r"\bquota\b|\brate[ -]?limit(?:ed)?\b|\btoo many requests\b|\busage limit\b"
-    r"|\b(?:\w+ )?(?:allows?|allowance|limited to|at most|maximum of)\b.{0,30}"
-    r"\b(?:an?|per|each|every) (?:second|minute|hour|day|week|month)\b"
-    r"|\b(?:plan|allowance|limit|budget|credits?)\b.{0,12}\b(?:exceeded|exhausted|used up|spent|reached)\b"
-    r"|\b(?:exceeded|exhausted|used up)\b.{0,12}\b(?:plan|allowance|limit|budget|credits?)\b",
+    r"(?<!disk )(?<![/\w-])quota\b.{0,30}?\b(?:exceeded|exhausted|used up|reached|spent)\b"
+    r"|\b(?:exceeded|exhausted|used up|over) (?:\w+ ){0,2}(?<!disk )quota\b"
+    r"|\btoo many requests\b|\busage limit\b|\brate[ -]limited\b|\brate limit (?:exceeded|reached|hit)\b"
+    r"|\b(?:\w+ )?(?:allows?|allowance|limited to)\b.{0,30}\b(?:an?|per|each|every) "
+    r"(?:second|minute|hour|day|week|month)\b"
+    r"|\b(?:plan|allowance|(?<!retry )budget|credits?) (?:(?:is|are|was|were) )?"
+    r"(?:exceeded|exhausted|used up|spent)\b"
+    r"|\b(?:daily|hourly|monthly|request|api|call|plan) limit (?:is |was )?(?:exceeded|reached|used up)\b",
     re.IGNORECASE,
 )
 # Words of any time-out, whatever was waited for.
@@ -108,7 +111,8 @@ def _said(text: str) -> Iterator[tuple[str, str]]:
     for match in TIMEOUT.finditer(text):
         begin, end = max(0, match.start() - AROUND), match.end() + AROUND
         line = text[begin : match.start()].rpartition("\n")[2] + text[match.start() : end].partition("\n")[0]
-        if not any(pattern.search(line) for pattern in KINDS.values()):
+        # A limit of the time is no quota.
+        if not any(pattern.search(line) for kind, pattern in KINDS.items() if kind != "quota"):
             yield "timeout", match.group(0)
 
 

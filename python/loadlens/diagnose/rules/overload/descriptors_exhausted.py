@@ -105,7 +105,11 @@ def _failing(curve: Curve) -> FailingLevel | None:
         *(FailingLevel(curve, step, _fullest(step)) for step in highest),
         *(FailingLevel(curve, level, level.open_files) for level in ended),
     ]
-    return max(levels, key=lambda level: (level.is_full, level.step in highest), default=None)
+    return max(levels, key=_shows_most, default=None)
+
+
+def _shows_most(level: FailingLevel) -> tuple[bool, bool, bool]:
+    return level.is_full, level.sign is not None, isinstance(level.step, Step)
 
 
 def _fullest(step: Step) -> OpenFiles | None:

@@ -3,11 +3,12 @@
 **Means.** A worker of the service crashes, is killed for its memory, or exceeds the time that its supervisor
 allows. Its connections are cut. Until another one has begun in its place, the others do its share.
 
-**Needs.** At levels at which requests fail without an answer, other than by a time-out (connections that are
-refused, reset or closed): at least 0.1 % of the requests, and two processes of one program of the service
-that were watched and are gone before the level is over; one is only suspected. At levels without failures, of
-which there is at least one, no process of that program may end. Processes of a PostgreSQL server do not
-count: one ends with each connection.
+**Needs.** At levels at which at least 0.1 % of the requests get no answer because their connection is
+refused, reset or closed, two processes of one program of the service that are gone before the level is over;
+one is only suspected. At levels without failures, of which there is at least one, no process of that program
+may end; if fewer than 3 would have ended there, at as many for each request as at the others, it is only
+suspected: they may end by design after so many requests. Processes of a PostgreSQL server whose titles are
+read do not count: one ends with each connection.
 
 **Ruled out by.** Nothing else is known to look like this. Why a process ended is not seen from outside, so
 the finding is never more than probable.
@@ -42,19 +43,20 @@ EXPLAINS: tuple[str, ...] = (
 )
 
 SEVERAL = 2
-TIMED_OUT = "timeout"
+EXPECTED = 3.0  # processes that would end at levels without failures as well, if they do by design
+CUT = frozenset({"refused", "reset", "closed_before_response", "closed_on_reuse", "truncated"})
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """Processes of one program that ended at levels of a curve at which requests got no answer."""
+    """Processes of one program that ended at levels of a curve at which connections were cut."""
 
     curve: Curve
-    level: Step | EndedLevel  # that cut most requests
+    level: Step | EndedLevel  # that cut the largest share of the requests
     program: str
     count: int  # over all these levels
     begun: int  # meanwhile
-    cut: int  # requests without an answer at that level
+    expected: float  # that would have ended at levels without failures, if they end after so many requests
 
 
 def observe(facts: Facts) -> Sequence[Ended] | Lacking | Nothing:
@@ -68,32 +70,32 @@ def observe(facts: Facts) -> Sequence[Ended] | Lacking | Nothing:
 def _on(curve: Curve) -> list[Ended]:
     levels: list[Step | EndedLevel] = [*curve.steps, *curve.ended]
     well = [level for level in levels if not level.failed_count]
+    cut = sorted((level for level in levels if _cut(level) >= LEAST_SHARE), key=_cut)
+    if not well or not cut:
+        return []
     usual = {each.program for level in well for each in level.ended_processes}
     usual |= {place.program for step in curve.steps for place in step.places if place.seen_in == "titles"}
     count, begun = Counter[str](), Counter[str]()
-    where: dict[str, Step | EndedLevel] = {}
-    for level in sorted(levels, key=_cut):
-        for each in level.ended_processes:
-            if _cut(level) and each.program not in usual:
-                count[each.program] += each.ended
-                begun[each.program] += each.begun
-                where[each.program] = level
+    for each in (each for level in cut for each in level.ended_processes):
+        count[each.program] += each.ended
+        begun[each.program] += each.begun
+    served, under = (sum(level.issued or 0 for level in some) for some in (well, cut))
     return [
-        Ended(curve, where[name], name, number, begun[name], _cut(where[name]))
+        Ended(curve, cut[-1], name, number, begun[name], number * served / max(1, under))
         for name, number in count.items()
-        if well
+        if name not in usual
     ]
 
 
-def _cut(level: Step | EndedLevel) -> int:
-    """Return the requests that ended without an answer, and not for lack of time."""
-    return sum(mode.count for mode in level.failures if not mode.status and mode.outcome != TIMED_OUT)
+def _cut(level: Step | EndedLevel) -> float:
+    """Return the share of the requests whose connection was cut."""
+    return sum(mode.count for mode in level.failures if mode.outcome in CUT) / (level.issued or 1)
 
 
 def claim(_: Facts, seen: Ended) -> Claim:
     """Require several processes that ended, and requests that were cut meanwhile."""
     at, program = load_text.load_of(seen.curve, seen.level), seen.program
-    share = seen.cut / (seen.level.issued or 1)
+    share = _cut(seen.level)
     gone = words.plural(seen.count, f"{program} process", f"{program} processes")
     signals = [
         grading.stated(
@@ -105,9 +107,15 @@ def claim(_: Facts, seen: Ended) -> Claim:
             value=float(seen.count),
         ),
         grading.stated(
+            "processes.usual",
+            True if seen.expected >= EXPECTED else None,
+            text=f"{seen.expected:.2g} would have ended where no request fails, at as many for each request "
+            f"(limit {EXPECTED:g}); none did",
+        ),
+        grading.stated(
             "errors.cut",
             share >= LEAST_SHARE,
-            text=f"{seen.cut:,} requests ({numbers.percent(share)}) got no answer at {at} "
+            text=f"{numbers.percent(share)} of the requests are cut off at {at} "
             f"(limit {numbers.percent(LEAST_SHARE)})",
             chip=f"{numbers.percent(share)} cut",
             value=share,
@@ -118,7 +126,8 @@ def claim(_: Facts, seen: Ended) -> Claim:
     def text(_: Grade) -> Words:
         verb = "ends" if seen.count == 1 else "end"
         return Words(
-            statement=f"{gone} {verb} under load: {numbers.percent(share)} of requests at {at} are cut off",
+            statement=f"{gone} {verb} under load; at {at} {numbers.percent(share)} of the requests are "
+            "cut off",
             explanation=f"Requests of a process that ends get no answer; {seen.begun} of its kind began "
             "meanwhile.",
             advice="Read what the service and its supervisor say of it: an exception, a time limit of the "

@@ -8,8 +8,9 @@ every level with refusals: the refused share of an offered rate is then 1 - limi
 with a single user too, is a quota that is used up.
 
 Whatever the status, a quota is used up where no request succeeds any more to the end of the run, although as
-many were served before, they fail as fast as others succeed, and the service's log or answers speak of a
-quota. Where requests wait before they fail, it is `places.lost`.
+many were served before; nine tenths end with the same status of an error, and half of these take at most five
+times as long as half of the successes; and the service's log or answers speak of a quota once for every ten
+failures or more. Where requests wait before they fail, it is `places.lost`.
 
 A limiter that delays instead shows itself by its burst or its windows, on two levels at least. After a pause
 it lets its burst through and then keeps its rate: 5 requests or more, and 3 standard deviations, are done
@@ -24,7 +25,7 @@ spare, more than half of the threads or tasks at work wait at one line, beyond c
 these in that function. Such a finding is at most probable, as it stands on one trial, and is ruled out by a
 generator or other programs that are the limit.
 
-So does a line of the service's files, command lines or environment that sets a rate, where just this rate,
+So does one line of the service's files, command lines or environment that sets a rate, where just this rate,
 within 1 %, comes out at two levels of the plateau or more, and there is CPU to spare. A lock may let as many
 through by chance, so the finding is at most probable.
 

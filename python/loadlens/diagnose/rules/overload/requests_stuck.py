@@ -9,11 +9,12 @@ more, and three times as long as the longest answer of that trial; they are 1 % 
 where a time-out within the service ends the wait: twice or more, no request was answered for 1 s, and ten
 times as long as a usual success takes, while some waited; then most of the open requests, two or more, failed
 at one moment, after waiting for as long themselves. Failures with no success between them count once. Once is
-enough where stacks show threads that wait for each other: at the highest load nothing succeeds, 90 % of the
-threads at work wait at one line for others of their process, hardly any call is under way, and they compute
-nothing. Threads that wait for a lock in the service's own code before a load and throughout it are named, if
-they are as many as the stuck. So are connections that are not accepted, if they are three quarters of the
-stuck or more, and a tenth of the users or more are stuck, as many in each trial.
+enough where stacks show threads that wait for each other: at the highest load nothing succeeds, all threads
+at work wait at one line for others of their process, and of calls, which must have been seen, less than half
+of one is under way; the service uses a tenth of a core at most. Threads that wait for a lock in the service's
+own code before a load and throughout it are named, if they are as many as the stuck. So are connections that
+are not accepted, if they are three quarters of the stuck or more, and a tenth of the users or more are stuck,
+as many in each trial.
 
 **Ruled out by.** A generator that came late. As many drops of new connections as stuck users: they may not be
 connected at all. Half as many calls or more under way to one program, which take longer there than the
@@ -58,8 +59,8 @@ MANY_STUCK = 0.1  # of the users: fewer may be stuck next to a queue of others w
 UNACCEPTED = 0.75  # of the stuck, whose connections are not accepted
 IN_CALLS = 0.5  # of the stuck, that are in calls to one program
 SERVED = 20  # answers since: the service did not stand still
-TOGETHER = 0.9  # of the threads at work, that wait for others of them
-AT_REST = 0.1  # cores, and calls under way for each of these threads
+HARDLY = 0.5  # of a thread at work elsewhere, or of a call
+AT_REST = 0.1  # cores
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,16 +113,18 @@ def _jams(levels: Sequence[Step] | Sequence[EndedLevel]) -> Iterator[Jam]:
 
 
 def _together(curve: Curve) -> Crowd | None:
-    """Return the threads that wait for each other at the highest load, at which nothing succeeds."""
+    """Return the threads that wait for each other at the highest load, at which nothing succeeds.
+
+    Calls must have been seen: a thread may wait for another one that waits for an answer.
+    """
     top = curve.steps[-1]
     crowd, calls = top.crowd, [each.under_way.mean for each in top.calls]
-    if crowd is None or not crowd.is_for_threads or crowd.waiting < TOGETHER * crowd.at_work:
+    if crowd is None or not crowd.is_for_threads or crowd.at_work - crowd.waiting >= HARDLY:
         return None
     is_over = isinstance(top.throughput, Estimate) and top.throughput.point == 0 and top.failed_count
-    called = sum(mean.point for mean in calls if isinstance(mean, Estimate))
-    is_known = all(isinstance(mean, Estimate) for mean in calls)
-    at_rest = is_known and called <= AT_REST * crowd.waiting and top.server_cores <= AT_REST
-    return crowd if is_over and at_rest else None
+    read = [mean.point for mean in calls if isinstance(mean, Estimate)]
+    is_known = bool(calls) and len(read) == len(calls)
+    return crowd if is_over and is_known and sum(read) < HARDLY and top.server_cores <= AT_REST else None
 
 
 def claim(facts: Facts, stuck: StuckUsers | Jammed) -> Claim:
@@ -250,26 +253,25 @@ def _of_jams(seen: Jammed) -> Claim:
         grading.generator_rival(seen.curve.steps[-1]),
     ]
 
-    def text(grade: Grade) -> Words:
-        statement = (
-            f"{times} all requests stand still for up to {longest} and then fail together, as in a deadlock"
-        )
-        advice = (
-            "Look where they wait (a dump of the threads or processes at that moment). Take locks in one "
-            "order everywhere, and do not wait for another while holding one."
-        )
+    def text(_: Grade) -> Words:
         if together is not None:
             many = f"{numbers.about(together.waiting)} {together.plural}"
-            statement = f"{many} wait for each other at {together.line}: a deadlock"
-            advice = (
-                "Do not wait in a thread of a pool for work that the same pool has to do: give that work a "
-                "pool of its own. Take locks in one order everywhere."
+            return Words(
+                statement=f"{many} wait for each other at {together.line}: a deadlock",
+                explanation="Meanwhile no request succeeds, hardly a call is under way, and the service "
+                "computes nothing. A time-out ends these waits.",
+                advice="Do not wait in a thread of a pool for work that the same pool has to do: give that "
+                "work a pool of its own. Take locks in one order everywhere.",
+                confirm="a pool with twice the threads: it stands still at twice the users",
+                impact=1.0,
             )
         return Words(
-            statement=statement,
+            statement=f"{times} all requests stand still for up to {longest} and then fail together, as in "
+            "a deadlock",
             explanation="In between no request was answered, and afterwards the service went on. A pause "
             "ends in answers; a time-out ends these waits.",
-            advice=advice,
+            advice="Look where they wait (a dump of the threads or processes at that moment). Take locks in "
+            "one order everywhere, and do not wait for another while holding one.",
             confirm="the same load for twice as long: twice as many standstills",
             impact=1.0,
             unknown=("whether they wait for each other or for what the service calls",),

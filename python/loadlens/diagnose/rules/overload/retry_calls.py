@@ -199,13 +199,17 @@ def claim(facts: Facts, repeated: Repeated) -> Claim:
 def _opener(facts: Facts, repeated: Repeated) -> grading.Signal:
     """The whole machine's connections are counted: those of a busy neighbour look like the service's."""
     curve, level = repeated.curve, repeated.level
-    idle = others_without_load(curve, curve.steps[0], level)
-    used = used_by_others(curve, curve.steps[0]) if idle is None else max(0.0, idle)
+    first = curve.steps[0]
+    if first.other_cores is None or level.other_cores is None:
+        return grading.stated("connections.own", None, text="what other programs use was not read")
+    idle = others_without_load(curve, first, level)
+    used = used_by_others(curve, first) if idle is None else max(0.0, idle)
     limit = OTHERS_MATTER * facts.cores
     return grading.stated(
         "connections.own",
         True if used < limit else None,
-        text=f"other programs use {used:.2f} cores without load, and may open connections (limit {limit:g})",
+        text=f"other programs use {used:.2f} cores whatever the load (limit {limit:g}): connections may be "
+        "theirs",
         chip=f"others use {used:.2f} cores",
         value=used,
     )

@@ -131,14 +131,16 @@ def claim(facts: Facts, pool: limits.Taken) -> Claim:
         if in_front.ruled_out is None:
             unknown = (f"whether the pool has no more, or something in front of it lets in just {count:.3g}",)
         statement = _statement(full, count, grade, noun, is_pool=in_front.ruled_out is True)
-        apart, others = limits.with_room_beside(full, places)
-        if others:
-            statement = statement.replace("The pool is", f"The pool of {apart} is", 1)
-            line = f"; {words.plural(others, 'other')} {'has' if others == 1 else 'have'} room"
-        called = limits.called_at(full, places)
+        called, (apart, others) = limits.called_at(full, places), limits.with_room_beside(full, places)
         if called:
             verb = "may serve" if grade is Grade.SUSPECTED else "serves"
             statement = f"{called} {verb} {count:.3g} calls at a time, {full.most}"
+            line = "" if waiting is None else f"; {waiting:.3g} wait there"
+            advice = f"Ask {called} less often, keep its answers, or let it serve more calls at a time."
+        elif others and statement.startswith("The pool is"):
+            statement = statement.replace("The pool", f"The pool of {apart}", 1)
+            line = f"; {words.plural(others, 'other')} {'has' if others == 1 else 'have'} room"
+            advice = f"Spread what goes there over the others. {advice}"
         return Words(
             statement=statement + line,
             explanation=explanation,

@@ -77,7 +77,7 @@ def claim(_: Facts, lost: Lost) -> Claim | Nothing:
     if mode.median_s is None or mode.success_median_s is None:
         return Nothing("how long failures and successes take was not kept")
     took, usual = (numbers.with_unit(each, "s") for each in (mode.median_s, mode.success_median_s))
-    pile = (mode.pile or 0.0) * mode.count / watch.failed
+    pile = (mode.pile or 0.0) * watch.alike / watch.failed
     named = watch.sign("pool")
     at = words.users(watch.load) if lost.curve.is_closed else f"{watch.load:g}/s"
     signals = [

@@ -146,7 +146,10 @@ def test_a_level_that_was_ended_shows_the_open_files_as_well() -> None:
     room = replace(ended, open_files=OpenFiles("web gunicorn 7", 60.0, 120.0))
     well = failing(share=0.0, sign=None)
 
+    by_words = replace(ended, open_files=None, log_signs=(replace(SAYS, count=40),))
+
     finding = found(assess(facts(replace(well, ended=(ended,)))))
 
     assert finding.statement == "40 % of requests fail at 64 users: descriptors run out, 119 of 120 are open"
     assert isinstance(assess(facts(replace(well, ended=(room,)))), Absent)
+    assert isinstance(assess(facts(replace(failing(share=0.01, sign=None), ended=(by_words,)))), Finding)

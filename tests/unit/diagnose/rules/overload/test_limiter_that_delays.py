@@ -14,7 +14,7 @@ from loadlens.measure.curve import Capacity, capacity_of
 from loadlens.model.facts import Curve, Facts, Step
 from loadlens.model.finding import Absent, Estimate, Finding, Grade, NotAssessed
 from loadlens.model.shapes import LetThrough, Standstill, StandstillWatch
-from loadlens.model.stacks import SourceLine
+from loadlens.model.stacks import COMMAND_LINE, SourceLine
 from tests.unit.diagnose.build import curve, estimate, facts, process, step, times
 
 RATE, BURST, ALONE_S, SECONDS = 60.0, 48.0, 0.2, 4.0
@@ -118,11 +118,13 @@ def test_a_request_that_takes_as_long_as_a_window_is_a_batch() -> None:
     assert isinstance(answer, Absent | NotAssessed)
 
 
-def by_a_line(text: str, *rates: float, cpu: float = 0.1) -> Finding | Absent | NotAssessed:
+def by_a_line(
+    text: str, *rates: float, cpu: float = 0.1, file: str = "conf/zone.conf", line: int = 3
+) -> Finding | Absent | NotAssessed:
     """A plateau with a line of the service's files; alone, a request takes 0.2 s."""
     levels = [level(32.0 * 2**n, rate, cpu=cpu) for n, rate in enumerate(rates)]
     built = ladder(level(1, 5.0, cpu=cpu), level(4, 20.0, cpu=cpu), *levels)
-    only = replace(built.curves[0], settings=(SourceLine("conf/zone.conf", 3, text),))
+    only = replace(built.curves[0], settings=(SourceLine(file, line, text),))
     return assess(replace(built, curves=(only,)))
 
 
@@ -132,20 +134,26 @@ def test_a_line_that_sets_the_rate_that_comes_out_names_the_limiter() -> None:
     assert isinstance(finding, Finding)
     assert finding.grade is Grade.PROBABLE  # a lock may let as many through by chance
     assert finding.statement == "A rate limiter lets 60.0 /s through: 60 is set at zone.conf:3"
+    on_its_own = by_a_line("--requests-per-second 60", 60.1, 60.0, file=COMMAND_LINE, line=0)
+    assert isinstance(on_its_own, Finding)
+    assert on_its_own.statement.endswith("60 is set on its command line")
 
 
 @pytest.mark.parametrize(
     ("text", "rates", "cpu"),
     [
+        ("VAT_RATE = 60", (60.1, 60.0), 0.1),
+        ("max_persons = 60", (60.1, 60.0), 0.1),
         ("rate = 61", (60.1, 60.0), 0.1),
         ("rate = 60", (60.1, 61.5), 0.1),  # levels more than 1 % apart
         ("rate = 60", (60.1,), 0.1),
         ("workers = 60", (60.1, 60.0), 0.1),
         ("rate = 60", (60.1, 60.0), 3.9),  # of 4 cores
     ],
-    ids=["another number", "rates apart", "one level", "no rate", "cores are full"],
+    ids=["a tax", "no seconds", "another number", "rates apart", "one level", "no rate", "cores are full"],
 )
 def test_a_line_that_does_not_fit_names_none(text: str, rates: tuple[float, ...], cpu: float) -> None:
-    answer = by_a_line(text, *rates, cpu=cpu)
+    answer, named = by_a_line(text, *rates, cpu=cpu), by_a_line("rate = 60", 60.1, 60.0)
 
-    assert not (isinstance(answer, Finding) and answer.grade is not Grade.SUSPECTED)
+    assert isinstance(named, Finding)
+    assert not isinstance(answer, Finding) or answer.grade is Grade.SUSPECTED

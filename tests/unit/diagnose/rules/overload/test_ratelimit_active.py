@@ -406,7 +406,7 @@ def spent(words: str = "allows 1500 an hour", took_s: float = 0.1, status: int =
     """1,500 requests of 0.1 s were served, and from then on none."""
     mode = FailureMode("b", "unexpected_status", status, 80, took_s, 0.9, 0.1)
     signs = (LogSign("quota", 80, words, "answers"),) if words else ()
-    watch = LostWatch(16, 1_500, 80, mode, signs)
+    watch = LostWatch(16, 1_500, 80, mode, 80, signs)
     levels = (step(users, 10.0 * users, 0.1, statuses=((200, 900),)) for users in (1.0, 16.0))
     return curve(*levels, lost=watch)
 
@@ -421,7 +421,9 @@ def test_a_quota_that_is_used_up_is_named_whatever_the_status() -> None:
 
 
 @pytest.mark.parametrize(
-    "built", [spent(words=""), spent(took_s=2.0), spent(status=0)], ids=["no words", "they wait", "no answer"]
+    "built",
+    [spent(words=""), spent(took_s=2.0), spent(status=0), spent(status=200)],
+    ids=["no words", "they wait", "no answer", "no error"],
 )
 def test_a_service_that_fails_for_good_without_words_of_a_quota_has_none(built: Curve) -> None:
     assert not isinstance(assess(facts(built)), Finding)

@@ -163,8 +163,9 @@ def test_standstills_that_end_in_failures_are_probable_from_the_second_on() -> N
 
 def deadlocked(crowd: Crowd, *, ok: float = 0.0, cores: float = 0.0, calls: float = 0.0) -> Curve:
     """One standstill, and a level at which nothing succeeds; its threads were sampled."""
-    asked = CallsWatch("python store.py:81", gauge("calls to python store.py:81", calls), 0.1, 4.0)
-    top = step(16, ok, 2.0, failed_count=16, crowd=crowd, calls=(asked,), processes=(process(cores),))
+    asked = (CallsWatch("python store.py:81", gauge("calls to python store.py:81", calls), 0.1, 4.0),)
+    seen = asked if calls >= 0 else ()
+    top = step(16, ok, 2.0, failed_count=16, crowd=crowd, calls=seen, processes=(process(cores),))
     return curve(step(1, 50.0, 0.02), replace(step(8, 50.0, 0.1), jams=(Jam(8, 2.0),)), top)
 
 
@@ -185,9 +186,17 @@ def test_threads_that_wait_for_each_other_are_a_deadlock_the_first_time() -> Non
         deadlocked(replace(ALL_WAIT, waiting=7.0)),  # one of eight gets on
         deadlocked(ALL_WAIT, ok=3.0),
         deadlocked(ALL_WAIT, cores=0.5),
-        deadlocked(ALL_WAIT, calls=4.0),
+        deadlocked(ALL_WAIT, calls=1.0),
+        deadlocked(ALL_WAIT, calls=-1.0),
     ],
-    ids=["for others", "one is past it", "some succeed", "it computes", "calls are under way"],
+    ids=[
+        "for others",
+        "one is past it",
+        "some succeed",
+        "it computes",
+        "a call is under way",
+        "none was seen",
+    ],
 )
 def test_threads_that_wait_for_something_else_are_no_deadlock(built: Curve) -> None:
     assert found(assess(facts(built))).grade is Grade.SUSPECTED

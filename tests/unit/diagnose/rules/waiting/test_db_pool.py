@@ -326,7 +326,7 @@ def test_places_of_a_program_that_is_called_are_said_to_be_there() -> None:
         built = pool()
         return assessed(replace(built, steps=tuple(map(placed, built.steps)))).statement
 
-    there = "python stock.py:81 serves 4 calls at a time, 200 /s; 26 requests wait for one"
+    there = "python stock.py:81 serves 4 calls at a time, 200 /s; 26 wait there"
     assert of("python stock.py", 30.0) == there
     assert of("python app.py", 30.0).startswith("The pool is full")
     assert of("python stock.py", 20.0).startswith("The pool is full")

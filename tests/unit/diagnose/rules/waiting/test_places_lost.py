@@ -14,7 +14,7 @@ from tests.unit.diagnose.build import curve, facts, step
 
 # 503 after 2 s, where half of the successes took 20 ms
 IN_VAIN = FailureMode("a", "unexpected_status", 503, 12, 2.0, 1.0, 0.02)
-LOST = LostWatch(load=1, served=1_203, failed=12, mode=IN_VAIN)
+LOST = LostWatch(load=1, served=1_203, failed=12, mode=IN_VAIN, alike=12)
 
 
 def with_lost(lost: LostWatch | None) -> Curve:
@@ -90,7 +90,10 @@ def test_threads_that_all_wait_for_a_place_wait_within(crowd: Crowd, grade: Grad
     ],
 )
 def test_failures_that_end_no_wait_are_something_else(mode: dict[str, Any]) -> None:
-    assert isinstance(assess(facts(with_lost(replace(LOST, mode=replace(IN_VAIN, **mode))))), Absent)
+    changed = replace(IN_VAIN, **mode)
+    lost = replace(LOST, mode=changed, alike=changed.count)
+
+    assert isinstance(assess(facts(with_lost(lost))), Absent)
 
 
 def test_a_service_that_serves_to_the_end_is_silent_and_without_trials_it_is_not_assessed() -> None:
