@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,7 @@ from loadlens.measure.whole_run import facts
 from loadlens.model.facts import Curve, Facts
 from loadlens.model.finding import Estimate
 from loadlens.record import open_run
-from tests.calm import calmly
+from tests.calm import Machine, calmly
 from tests.end_to_end.running import run_or_resume
 
 STUDY = Path(__file__).parent / "traced" / "study.yaml"
@@ -28,9 +28,24 @@ FOUND: dict[str, set[str]] = {
 }
 
 
+@dataclass(frozen=True)
+class Look:
+    """A measurement, and why its times do not count; none: nothing disturbed it."""
+
+    facts: Facts
+    why_not: str | None
+
+
 @pytest.fixture(scope="module")
-def seen(tmp_path_factory: pytest.TempPathFactory) -> Facts:
-    return measured(tmp_path_factory.mktemp("traced"))
+def look(tmp_path_factory: pytest.TempPathFactory) -> Look:
+    with Machine() as machine:
+        facts = measured(tmp_path_factory.mktemp("traced"))
+    return Look(facts, machine.why_not())
+
+
+@pytest.fixture
+def seen(look: Look) -> Facts:
+    return look.facts
 
 
 def measured(folder: Path) -> Facts:
@@ -43,8 +58,8 @@ def curve_of(seen: Facts, path: str) -> Curve:
     return next(curve for curve in seen.curves if curve.label == f"path={path}")
 
 
-def test_a_flaw_is_found_by_its_spans_and_its_twin_is_silent(seen: Facts, tmp_path: Path) -> None:
-    looks = iter([seen])
+def test_a_flaw_is_found_by_its_spans_and_its_twin_is_silent(look: Look, tmp_path: Path) -> None:
+    looks = iter([look.facts])
 
     def check() -> None:
         facts = next(looks, None) or measured(Path(tempfile.mkdtemp(dir=tmp_path)))
@@ -54,7 +69,7 @@ def test_a_flaw_is_found_by_its_spans_and_its_twin_is_silent(seen: Facts, tmp_pa
             ids[path] = {finding.rule for finding in verdict.findings} & OF_SPANS
         assert ids == FOUND
 
-    calmly(check)
+    calmly(check, why=lambda: look.why_not)
 
 
 def test_own_times_of_spans_add_up_to_the_time_of_the_request(seen: Facts) -> None:
@@ -66,9 +81,9 @@ def test_own_times_of_spans_add_up_to_the_time_of_the_request(seen: Facts) -> No
             assert sum(own_s) == pytest.approx(kind.time.point)
 
 
-def test_a_request_lasts_as_long_for_its_client_as_its_span_and_the_way(seen: Facts, tmp_path: Path) -> None:
+def test_a_request_lasts_as_long_for_its_client_as_its_span_and_the_way(look: Look, tmp_path: Path) -> None:
     """A slow request on the edge of the measured part counts in one mean alone: then all is measured anew."""
-    looks = iter([seen])
+    looks = iter([look.facts])
 
     def check() -> None:
         for curve in (next(looks, None) or measured(Path(tempfile.mkdtemp(dir=tmp_path)))).curves:
@@ -78,4 +93,4 @@ def test_a_request_lasts_as_long_for_its_client_as_its_span_and_the_way(seen: Fa
             assert isinstance(first.response.mean, Estimate)
             assert kind.time.point <= first.response.mean.point * 1.05  # spans that came late are left out
 
-    calmly(check)
+    calmly(check, why=lambda: look.why_not)

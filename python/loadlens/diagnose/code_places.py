@@ -112,10 +112,10 @@ def code_evidence(
         return CodeEvidence()
     top, root = _Level(stacks[-1]), root_of(findings)
     room = "" if root is None else _room(root.rule)
-    if not is_full and room not in (PROCESSOR, WAITING):
-        return CodeEvidence(cost=top.cost())
-    places = tuple(top.places(is_processor=room == PROCESSOR))
     settings = limit_settings.places(stacks[-1], limits_of(findings))
+    if not is_full and room not in (PROCESSOR, WAITING):
+        return CodeEvidence(cost=top.cost(), settings=settings)
+    places = tuple(top.places(is_processor=room == PROCESSOR))
     return CodeEvidence(places, "" if places else top.why_none(), top.cost(), settings)
 
 

@@ -145,11 +145,11 @@ def line(full: Full) -> Line | None:
 
 
 def _full_places(full: Full, gauge: Gauge) -> FullPlaces | None:
-    size, mean = round(gauge.highest), limits.point(gauge)
-    if size < 1 or mean is None or mean < limits.TAKEN_UP * size:
+    size, mean, is_of_calls = round(gauge.highest), limits.point(gauge), _is_of_calls(full, gauge)
+    least = (limits.CALLS_TAKEN if is_of_calls else limits.TAKEN_UP) * size
+    if size < 1 or mean is None or mean < least:
         return None
     # Where one at a time passes something else, as many calls of the same length are under way at any time.
-    is_of_calls = _is_of_calls(full, gauge)
     if size > 1 and is_of_calls and answers_are_apart(full):
         return None
     below = next((step for step in reversed(full.curve.steps) if full.top.load >= MORE * step.load), None)
@@ -158,7 +158,7 @@ def _full_places(full: Full, gauge: Gauge) -> FullPlaces | None:
     fewest = size if is_of_calls and full.top.load >= BEYOND * size else BEYOND * size
     if below is None or then is None or below.load < fewest or round(then.highest) != size:
         return None
-    if (limits.point(then) or 0.0) < limits.TAKEN_UP * size:
+    if (limits.point(then) or 0.0) < least:
         return None
     light = _mean_of(full.curve.steps[0], gauge.name)
     is_unheld = all(each.before is not None and each.before <= UNHELD * size for each in (gauge, then))

@@ -23,6 +23,7 @@ from loadlens.present import numbers, words
 from loadlens.present.numbers import percent, with_unit
 
 TAKEN_UP = 0.9  # of the places
+CALLS_TAKEN = 0.85  # of the calls that go at once: a place is free until the next one is sent
 SAME = 0.05  # what changes by less from level to level stays the same
 INSIDE = 0.8  # of those who hold the outer place are at the inner one
 LONGER = 1.2  # than a request takes alone
@@ -128,7 +129,12 @@ def of_kind(full: Full, kind: Literal["lock", "pool"]) -> list[ConcurrencyLimit]
 def is_taken_up(full: Full, limit: ConcurrencyLimit) -> bool | None:
     """Return true if nearly all places are held; none: not known."""
     held, size = point(limit.held), size_of(full, limit)
-    return None if held is None or size is None else held >= TAKEN_UP * size.count
+    return None if held is None or size is None else held >= fullest(limit) * size.count
+
+
+def fullest(limit: ConcurrencyLimit) -> float:
+    """Return the share of its places that must be held on average, for all to be taken."""
+    return CALLS_TAKEN if limit.seen_in == "sockets" else TAKEN_UP
 
 
 def has_waiters(limit: ConcurrencyLimit) -> bool | None:
@@ -201,8 +207,8 @@ def taken_signal(full: Full, limit: ConcurrencyLimit, size: Size | None, signal:
         source = f"of {size.name} {_count(size.count)}"
     return grading.stated(
         signal,
-        value >= TAKEN_UP * size.count,
-        text=f"{reading(limit.held)}, {source} (limit {percent(TAKEN_UP)})",
+        value >= fullest(limit) * size.count,
+        text=f"{reading(limit.held)}, {source} (limit {percent(fullest(limit))})",
         chip=f"{_count(value)} of {_count(size.count)} taken",
         value=number,
     )

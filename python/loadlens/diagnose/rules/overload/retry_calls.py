@@ -43,7 +43,9 @@ from loadlens.present import load_text, numbers
 
 ID = "retry.calls"
 TITLE = "calls are made again when they fail"
-EXPLAINS: tuple[str, ...] = ("shed.overload", "timeouts.cliff", "retrograde.throughput")
+EXPLAINS: tuple[str, ...] = (
+    *("shed.overload", "timeouts.cliff", "retrograde.throughput", "downstream.serialised"),
+)
 
 OFTEN = 0.9  # of the requests call where none fails: no cache answers
 TIMES = 1.5  # as many calls for each request

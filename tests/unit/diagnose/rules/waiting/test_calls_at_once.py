@@ -62,6 +62,11 @@ def under_way(users: float, rate: float) -> float:
     return 0.96 * rate * CALL_S
 
 
+def with_gaps(users: float, rate: float) -> float:
+    """As above, where 2.6 ms of 20 pass until the next call is sent on a new connection."""
+    return 0.87 * rate * CALL_S
+
+
 def all_but_own_work(users: float, rate: float) -> float:
     """All that wait do so in the other program."""
     return users - rate * BASE_S
@@ -130,6 +135,11 @@ def test_of_calls_that_go_four_at_a_time_the_line_is_in_front_and_a_pool() -> No
     assert "Calls to db:5432 go 4 at a time: 200 /s" in seen["calls.at-once"].statement
     assert "the most under way: 4" in seen["calls.at-once"].evidence[1].text
     assert seen["calls.at-once"].unknown, "a pool of connections, or of something else"
+
+
+def test_places_that_are_free_until_the_next_call_is_sent_are_taken_all_the_same() -> None:
+    assert isinstance(assess(facts(calling(4, with_gaps))), Finding)
+    assert isinstance(assess(facts(calling(4, lambda _, rate: 0.84 * rate * CALL_S))), Absent)
 
 
 def test_as_many_calls_as_users_at_the_level_below_are_places_if_more_users_make_no_more() -> None:
