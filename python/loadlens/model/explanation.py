@@ -87,7 +87,9 @@ class Explanation:
 
     @property
     def has_no_service(self) -> bool:
-        """True if the service ended, or no load was made because requests of one user do not succeed."""
+        """True if the service ended, or one user's requests do not succeed and nothing says why."""
         if self.stopped_because == "service_ended":
             return True
-        return not self.ladder and self.stopped_because in ("fails_alone", "refused", "no_answer")
+        if self.stopped_because == "fails_alone":
+            return self.limit is None
+        return not self.ladder and self.stopped_because in ("refused", "no_answer")

@@ -474,6 +474,15 @@ def test_failures_that_ended_the_load_stand_next_to_a_limit(monkeypatch: pytest.
     assert answered.sentence.endswith(f"(probable). The load was ended: {ended}.")
 
 
+def test_a_service_of_which_some_requests_fail_alone_is_there_if_the_cause_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    answered = explained(build.facts(plateau()), monkeypatch, because="fails_alone", words="some fail")
+
+    assert answered.limit is not None
+    assert not answered.has_no_service
+
+
 def test_a_service_that_ended_is_the_answer_whatever_limited_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -26,10 +26,11 @@ a closed load hardly any two come closer to each other than half of the mean gap
 97.5 % confidence). Requests in several places end by chance, or together: with exponential times 39 % come
 closer, and users who start together end together.
 
-**Ruled out by.** A lock or pool that gauges show (`db.lock`, `db.pool`) or full threads
-(`threads.pool-limit`): these are then the finding. A machine or generator that is the limit. Fast refusals:
-refused requests do not wait. Responses whose transfer takes most of the time; where transfer was not timed,
-large responses (16 KiB) leave the finding suspected.
+**Ruled out by.** A lock or pool that gauges show (`db.lock`, `db.pool`) or full threads (`threads.pool-
+limit`): these are then the finding. A machine or generator that is the limit. Fast refusals: refused requests
+do not wait. Responses whose transfer takes most of the time; where transfer was not timed, large responses
+(16 KiB) leave the finding suspected. So do failures of a tenth of the requests or more: the rate is then that
+of what is left.
 
 **Thresholds.** 0.2: measured ratios were 0.00 for a lock, 0.09 for fairly shared cores and 1 for full
 threads. One in five: fairly shared cores delayed four probes in ten, a lock none. The lowest level: threads
@@ -59,6 +60,7 @@ from loadlens.diagnose.driver import (
 )
 from loadlens.diagnose.observe import calls_seen, gauge_courses, label_parts, limits, waits
 from loadlens.estimate.interval import Insufficient, Interval
+from loadlens.measure.curve import failed_share
 from loadlens.measure.thresholds import UNCOUPLED
 from loadlens.model.facts import Facts
 from loadlens.model.finding import Estimate, Finding, Grade, Setting
@@ -67,6 +69,8 @@ from loadlens.present import numbers, words
 ID = "downstream.serialised"
 TITLE = "a line in the service or behind it, of a kind that no gauge names"
 EXPLAINS: tuple[str, ...] = ("saturation.plateau",)
+
+MANY_FAIL = 0.10  # of the requests of the highest level
 
 # What has found the limit already, or is a line with a name of its own.
 NAMED = (
@@ -143,6 +147,7 @@ def claim(facts: Facts, line: NamelessLine) -> Claim:
             chip=share,
         ),
         *_named_by(line),
+        *_failing(full),
     ]
     if gap:
         close = f"{full.top.spacing.close} of {full.top.spacing.gaps} gaps are shorter than half of that"
@@ -175,6 +180,15 @@ def claim(facts: Facts, line: NamelessLine) -> Claim:
         )
 
     return on_curve(full.curve, signals, waits.rivals(facts, full), text)
+
+
+def _failing(full: waits.Full) -> list[grading.Signal]:
+    """Leave open what limits a level at which many requests fail: its rate is that of what is left."""
+    failed = failed_share(full.top)
+    if failed < MANY_FAIL:
+        return []
+    text = f"{numbers.percent(failed)} of the requests fail there (limit {numbers.percent(MANY_FAIL)})"
+    return [grading.stated("errors.few", None, text=text)]
 
 
 def _named_by(line: NamelessLine) -> Iterator[grading.Signal]:

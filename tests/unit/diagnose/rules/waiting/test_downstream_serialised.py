@@ -49,6 +49,16 @@ def test_a_probe_that_does_not_wait_beside_a_full_service_that_does_not_compute(
     assert finding.impact == pytest.approx(1 - 0.03 / 0.64)
 
 
+@pytest.mark.parametrize(("failed", "grade"), [(0.09, Grade.PROBABLE), (0.11, Grade.SUSPECTED)])
+def test_where_a_tenth_of_the_requests_fail_the_line_is_only_suspected(failed: float, grade: Grade) -> None:
+    built = waiting(0.02)
+    *lower, top = built.steps
+    assert top.issued is not None
+    failing = replace(top, failed_count=round(failed * top.issued))
+
+    assert assessed(replace(built, steps=(*lower, failing))).grade is grade
+
+
 @pytest.mark.parametrize(
     ("spacing", "is_apart"),
     [
