@@ -29,7 +29,7 @@ FOUND: dict[str, set[str]] = {
 
 
 @dataclass(frozen=True)
-class Look:
+class Measurement:
     """A measurement, and why its times do not count; none: nothing disturbed it."""
 
     facts: Facts
@@ -37,14 +37,14 @@ class Look:
 
 
 @pytest.fixture(scope="module")
-def look(tmp_path_factory: pytest.TempPathFactory) -> Look:
+def look(tmp_path_factory: pytest.TempPathFactory) -> Measurement:
     with Machine() as machine:
         facts = measured(tmp_path_factory.mktemp("traced"))
-    return Look(facts, machine.why_not())
+    return Measurement(facts, machine.why_not())
 
 
 @pytest.fixture
-def seen(look: Look) -> Facts:
+def seen(look: Measurement) -> Facts:
     return look.facts
 
 
@@ -58,7 +58,7 @@ def curve_of(seen: Facts, path: str) -> Curve:
     return next(curve for curve in seen.curves if curve.label == f"path={path}")
 
 
-def test_a_flaw_is_found_by_its_spans_and_its_twin_is_silent(look: Look, tmp_path: Path) -> None:
+def test_a_flaw_is_found_by_its_spans_and_its_twin_is_silent(look: Measurement, tmp_path: Path) -> None:
     looks = iter([look.facts])
 
     def check() -> None:
@@ -81,7 +81,9 @@ def test_own_times_of_spans_add_up_to_the_time_of_the_request(seen: Facts) -> No
             assert sum(own_s) == pytest.approx(kind.time.point)
 
 
-def test_a_request_lasts_as_long_for_its_client_as_its_span_and_the_way(look: Look, tmp_path: Path) -> None:
+def test_a_request_lasts_as_long_for_its_client_as_its_span_and_the_way(
+    look: Measurement, tmp_path: Path
+) -> None:
     """A slow request on the edge of the measured part counts in one mean alone: then all is measured anew."""
     looks = iter([look.facts])
 
