@@ -86,6 +86,8 @@ EXPLAINS: tuple[str, ...] = (
     "saturation.plateau",
     "downstream.serialised",
     "downstream.slow",
+    "calls.at-once",
+    "calls.wait-before",
 )
 
 Seen = limiter_calls.LimiterCall | limiter_calls.LimiterLine
