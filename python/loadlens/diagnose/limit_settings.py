@@ -64,8 +64,6 @@ _OTHER: Final = re.compile(  # the name of another number than a limit of what m
     r"termination|(?-i:^LIMIT$)",
     re.IGNORECASE,
 )
-
-
 _OTHER_RATE: Final = re.compile(  # shares, prices and sampling
     r"(vat|tax|fee|interest|exchange|discount|tariff|sampl\w*|frame|bit|error|hit|miss|success|fail\w*|trace\w*)"
     r"[_ -]?rates?",

@@ -293,7 +293,7 @@ def _step(case: CaseMeasures, idle: Mapping[str, float | None], work_s: float) -
         ),
         look_ups=label_splits.look_ups_of(case),
         spans=span_times.requests_of(case),
-        ended_processes=while_loaded.ended_processes(case.usable),
+        ended_processes=while_loaded.ended_processes(while_loaded.seen_in(case.usable)),
     )
 
 

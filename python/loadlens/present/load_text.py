@@ -11,7 +11,7 @@ from loadlens.present import words
 from loadlens.units import duration_text
 
 if TYPE_CHECKING:
-    from loadlens.model.facts import Curve, EndedLevel, Step
+    from loadlens.model.facts import Curve, EndedLevel, LostWatch, Step
 
 MOST_SEGMENTS = 4  # that are named one by one
 
@@ -70,7 +70,7 @@ def _law(law: Think) -> str:
     return duration_text(law.mean_s) + how
 
 
-def load_of(curve: Curve, step: Step | EndedLevel) -> str:
+def load_of(curve: Curve, step: Step | EndedLevel | LostWatch) -> str:
     """`64 users`, `400/s`: the load of a level."""
     return words.users(step.load, exactly=True) if curve.is_closed else f"{step.load:g}/s"
 

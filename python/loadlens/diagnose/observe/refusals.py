@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Words, on_curve
-from loadlens.diagnose.observe.vain_waits import FEWEST_FOR_A_PILE, SPOKEN_FOR
+from loadlens.diagnose.observe import waits
+from loadlens.diagnose.observe.vain_waits import FEWEST_FOR_A_PILE, SPOKEN_FOR, stays_signal
 from loadlens.estimate.rate_limiter import LEAST_REFUSED
 from loadlens.model.facts import Curve, Facts, LogSign, LostWatch, Step
 from loadlens.model.finding import Estimate, Figure, Grade
-from loadlens.present import numbers, words
+from loadlens.present import numbers
 
-FIRST_ERROR = 400  # status
 MOST = 0.9  # of the failures end with the same status
 AS_FAST = 5.0  # times as long as half of the successes took, at most: a request that waits takes longer
 
@@ -94,22 +94,15 @@ def used_up(facts: Facts) -> list[UsedUp]:
 def _turns_away(watch: LostWatch) -> bool:
     """True if nearly all requests end with the same status of an error, and about as fast as successes."""
     mode, took, usual = watch.mode, watch.mode.median_s, watch.mode.success_median_s
-    is_same = mode.status >= FIRST_ERROR and watch.alike >= MOST * watch.failed
+    is_same = mode.status >= waits.ERROR and watch.alike >= MOST * watch.failed
     return is_same and took is not None and usual is not None and took <= AS_FAST * usual
 
 
 def claim_of_used_up(seen: UsedUp) -> Claim:
     """Require that nothing succeeds again, and quote what the service says of it."""
     watch, status = seen.watch, seen.watch.mode.status
-    at = words.users(watch.load) if seen.curve.is_closed else f"{watch.load:g}/s"
     signals = [
-        grading.stated(
-            "errors.stay",
-            True if watch.mode.count >= FEWEST_FOR_A_PILE else None,
-            text=f"all {watch.failed:,} requests from then on fail, at {at} too; as much was served before",
-            chip="does not recover",
-            value=float(watch.served),
-        ),
+        stays_signal(seen.curve, watch, True if watch.mode.count >= FEWEST_FOR_A_PILE else None),
         grading.stated("server.log", True, text=seen.sign.text, chip=seen.sign.chip),
     ]
 

@@ -10,9 +10,18 @@ from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Lacking, Nothing
 from loadlens.diagnose.observe import limits, waits
 from loadlens.measure.thresholds import ONE_HOLDER, SATURATED
-from loadlens.model.facts import ConcurrencyLimit, Curve, EndedLevel, Facts, FailureMode, LogSign, Step
+from loadlens.model.facts import (
+    ConcurrencyLimit,
+    Curve,
+    EndedLevel,
+    Facts,
+    FailureMode,
+    LogSign,
+    LostWatch,
+    Step,
+)
 from loadlens.model.finding import Estimate
-from loadlens.present import numbers
+from loadlens.present import load_text, numbers
 
 Kind = Literal["lock", "pool"]
 
@@ -98,6 +107,18 @@ def observe(facts: Facts, kind: Kind) -> Sequence[ServerErrors] | Lacking | Noth
     bound = f", at most {numbers.percent(max(shares))} of a case" if shares else ""
     return Nothing(
         f"no answer of 500 or above among {issued:,} requests ({failed:,} failed otherwise{bound})"
+    )
+
+
+def stays_signal(curve: Curve, watch: LostWatch, passed: bool | None) -> grading.Signal:
+    """State that requests fail from one moment on, however few there are."""
+    at = load_text.load_of(curve, watch)
+    return grading.stated(
+        "errors.stay",
+        passed,
+        text=f"all {watch.failed:,} requests from then on fail, at {at} too; as much was served before",
+        chip="does not recover",
+        value=float(watch.served),
     )
 
 

@@ -38,6 +38,7 @@ ALL_WAIT = 0.5
 HELD_UP = 0.2  # of the probes
 MOSTLY = 0.5
 MOST_FAILED = 0.01
+HARDLY = 0.5  # of a call, or of a thread at work
 FAST = 0.5  # of the time of a success
 REFUSALS = (429, 503)
 ERROR = 400  # and above
@@ -110,6 +111,11 @@ def saturated(curve: Curve) -> tuple[Step, Estimate] | None:
         return None
     rate = capacity.top.throughput
     return (capacity.top, rate) if isinstance(rate, Estimate) else None
+
+
+def all_wait(crowd: Crowd) -> bool:
+    """Return true if hardly any thread or task at work is anywhere else than in the crowd."""
+    return crowd.at_work - crowd.waiting < HARDLY
 
 
 def who_waits(crowd: Crowd) -> str:

@@ -155,14 +155,15 @@ def _level(trials: Sequence[TrialMeasures], success_s: float | None) -> EndedLev
     parts = _failures(trials)
     if not parts:
         return None
+    seen = while_loaded.seen_in(trials)
     return EndedLevel(
         load=_load(trials[0]),
         issued=sum(part.count for part in parts) + sum(_counts(trial).ok for trial in trials),
         failures=_modes(parts, success_s),
         log_signs=log_lines.signs(failures.logs_of(t.source for t in trials), _answers(trials, parts)),
         jams=jams.of_trials([trial.source for trial in trials], success_s),
-        open_files=while_loaded.open_files(trials),
-        ended_processes=while_loaded.ended_processes(trials),
+        open_files=while_loaded.open_files(seen),
+        ended_processes=while_loaded.ended_processes(seen),
     )
 
 

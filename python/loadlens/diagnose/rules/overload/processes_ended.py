@@ -76,9 +76,10 @@ def _on(curve: Curve) -> list[Ended]:
     usual = {each.program for level in well for each in level.ended_processes}
     usual |= {place.program for step in curve.steps for place in step.places if place.seen_in == "titles"}
     count, begun = Counter[str](), Counter[str]()
-    for each in (each for level in cut for each in level.ended_processes):
-        count[each.program] += each.ended
-        begun[each.program] += each.begun
+    for level in cut:
+        for each in level.ended_processes:
+            count[each.program] += each.ended
+            begun[each.program] += each.begun
     served, under = (sum(level.issued or 0 for level in some) for some in (well, cut))
     return [
         Ended(curve, cut[-1], name, number, begun[name], number * served / max(1, under))

@@ -59,7 +59,6 @@ MANY_STUCK = 0.1  # of the users: fewer may be stuck next to a queue of others w
 UNACCEPTED = 0.75  # of the stuck, whose connections are not accepted
 IN_CALLS = 0.5  # of the stuck, that are in calls to one program
 SERVED = 20  # answers since: the service did not stand still
-HARDLY = 0.5  # of a thread at work elsewhere, or of a call
 AT_REST = 0.1  # cores
 
 
@@ -119,12 +118,13 @@ def _together(curve: Curve) -> Crowd | None:
     """
     top = curve.steps[-1]
     crowd, calls = top.crowd, [each.under_way.mean for each in top.calls]
-    if crowd is None or not crowd.is_for_threads or crowd.at_work - crowd.waiting >= HARDLY:
+    if crowd is None or not crowd.is_for_threads or not waits.all_wait(crowd):
         return None
-    is_over = isinstance(top.throughput, Estimate) and top.throughput.point == 0 and top.failed_count
+    if not isinstance(top.throughput, Estimate) or top.throughput.point != 0 or not top.failed_count:
+        return None
     read = [mean.point for mean in calls if isinstance(mean, Estimate)]
     is_known = bool(calls) and len(read) == len(calls)
-    return crowd if is_over and is_known and sum(read) < HARDLY and top.server_cores <= AT_REST else None
+    return crowd if is_known and sum(read) < waits.HARDLY and top.server_cores <= AT_REST else None
 
 
 def claim(facts: Facts, stuck: StuckUsers | Jammed) -> Claim:

@@ -44,7 +44,10 @@ from loadlens.present import load_text, numbers
 ID = "retry.calls"
 TITLE = "calls are made again when they fail"
 EXPLAINS: tuple[str, ...] = (
-    *("shed.overload", "timeouts.cliff", "retrograde.throughput", "downstream.serialised"),
+    "shed.overload",
+    "timeouts.cliff",
+    "retrograde.throughput",
+    "downstream.serialised",
 )
 
 OFTEN = 0.9  # of the requests call where none fails: no cache answers

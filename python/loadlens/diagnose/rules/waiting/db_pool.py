@@ -130,15 +130,15 @@ def claim(facts: Facts, pool: limits.Taken) -> Claim:
         unknown: tuple[str, ...] = ()
         if in_front.ruled_out is None:
             unknown = (f"whether the pool has no more, or something in front of it lets in just {count:.3g}",)
-        statement = _statement(full, count, grade, noun, is_pool=in_front.ruled_out is True)
-        called, (apart, others) = limits.called_at(full, places), limits.with_room_beside(full, places)
+        is_pool, called = in_front.ruled_out is True, limits.called_at(full, places)
+        apart, others = limits.with_room_beside(full, places) if is_pool else ("", 0)
+        statement = _statement(full, count, grade, noun, of=apart, is_pool=is_pool)
         if called:
             verb = "may serve" if grade is Grade.SUSPECTED else "serves"
             statement = f"{called} {verb} {count:.3g} calls at a time, {full.most}"
             line = "" if waiting is None else f"; {waiting:.3g} wait there"
             advice = f"Ask {called} less often, keep its answers, or let it serve more calls at a time."
-        elif others and statement.startswith("The pool is"):
-            statement = statement.replace("The pool", f"The pool of {apart}", 1)
+        elif others:
             line = f"; {words.plural(others, 'other')} {'has' if others == 1 else 'have'} room"
             advice = f"Spread what goes there over the others. {advice}"
         return Words(
@@ -154,13 +154,13 @@ def claim(facts: Facts, pool: limits.Taken) -> Claim:
     return on_curve(full.curve, signals, rivals, text)
 
 
-def _statement(full: waits.Full, count: float, grade: Grade, noun: str, *, is_pool: bool) -> str:
+def _statement(full: waits.Full, count: float, grade: Grade, noun: str, *, of: str, is_pool: bool) -> str:
     """Name the pool; where something in front of it may let in as many, only say what is at work."""
     is_one, is_suspected = round(count) == 1, grade is Grade.SUSPECTED
     if is_pool:
         many = f"{count:.3g} {noun}" + ("" if is_one else "s")
         verb = "may carry" if is_suspected else "carries" if is_one else "carry"
-        return f"The pool is full: {many} {verb} {full.most}"
+        return f"The pool{f' of {of}' if of else ''} is full: {many} {verb} {full.most}"
     all_of_them = "The one database connection" if is_one else f"All {count:.3g} database connections"
     verb = "may be" if is_suspected else "is" if is_one else "are"
     return f"{all_of_them} {verb} at work: {full.most}"

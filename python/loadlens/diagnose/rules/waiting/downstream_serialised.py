@@ -26,11 +26,11 @@ a closed load hardly any two come closer to each other than half of the mean gap
 97.5 % confidence). Requests in several places end by chance, or together: with exponential times 39 % come
 closer, and users who start together end together.
 
-**Ruled out by.** A lock or pool that gauges show (`db.lock`, `db.pool`) or full threads (`threads.pool-
-limit`): these are then the finding. A machine or generator that is the limit. Fast refusals: refused requests
-do not wait. Responses whose transfer takes most of the time; where transfer was not timed, large responses
-(16 KiB) leave the finding suspected. So do failures of a tenth of the requests or more: the rate is then that
-of what is left.
+**Ruled out by.** A lock or pool that gauges show (`db.lock`, `db.pool`) or full threads
+(`threads.pool-limit`): these are then the finding. A machine or generator that is the limit. Fast refusals:
+refused requests do not wait. Responses whose transfer takes most of the time; where transfer was not timed,
+large responses (16 KiB) leave the finding suspected. So do failures of a tenth of the requests or more: the
+rate is then that of what is left.
 
 **Thresholds.** 0.2: measured ratios were 0.00 for a lock, 0.09 for fairly shared cores and 1 for full
 threads. One in five: fairly shared cores delayed four probes in ten, a lock none. The lowest level: threads

@@ -31,10 +31,11 @@ from dataclasses import dataclass
 
 from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, on_curve
-from loadlens.diagnose.observe.vain_waits import FEWEST_FOR_A_PILE, PILED
+from loadlens.diagnose.observe import waits
+from loadlens.diagnose.observe.vain_waits import FEWEST_FOR_A_PILE, PILED, stays_signal
 from loadlens.model.facts import Curve, Facts, LostWatch
 from loadlens.model.finding import Grade
-from loadlens.present import numbers, words
+from loadlens.present import load_text, numbers
 
 ID = "places.lost"
 TITLE = "what requests take is not given back"
@@ -48,7 +49,6 @@ EXPLAINS: tuple[str, ...] = (
 
 OF_OTHERS = (429, 502, 504)  # RFC 6585, RFC 9110
 WAITS = 5.0  # times as long as half of the successes took
-HARDLY = 0.5  # of a call, or of a thread
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,15 +79,9 @@ def claim(_: Facts, lost: Lost) -> Claim | Nothing:
     took, usual = (numbers.with_unit(each, "s") for each in (mode.median_s, mode.success_median_s))
     pile = (mode.pile or 0.0) * watch.alike / watch.failed
     named = watch.sign("pool")
-    at = words.users(watch.load) if lost.curve.is_closed else f"{watch.load:g}/s"
+    at = load_text.load_of(lost.curve, watch)
     signals = [
-        grading.stated(
-            "errors.stay",
-            mode.count >= FEWEST_FOR_A_PILE,
-            text=f"all {watch.failed:,} requests from then on fail, at {at} too; as much was served before",
-            chip="does not recover",
-            value=float(watch.served),
-        ),
+        stays_signal(lost.curve, watch, mode.count >= FEWEST_FOR_A_PILE),
         grading.stated(
             "errors.pile",
             pile >= PILED and mode.median_s >= WAITS * mode.success_median_s,
@@ -127,11 +121,11 @@ def claim(_: Facts, lost: Lost) -> Claim | Nothing:
 
 def _within(watch: LostWatch, at: str) -> grading.Signal | None:
     """Return what shows that requests wait within the service; none: nothing does."""
-    if watch.calls is not None and watch.calls < HARDLY:
+    if watch.calls is not None and watch.calls < waits.HARDLY:
         text = f"{watch.calls:.2g} calls to other programs are under way meanwhile, at {at}"
         return grading.stated("calls.none", True, text=text, chip="no call is under way")
     crowd = watch.crowd
-    if crowd is not None and crowd.is_for_place and crowd.at_work - crowd.waiting < HARDLY:
+    if crowd is not None and crowd.is_for_place and waits.all_wait(crowd):
         text = f"all {crowd.at_work:.0f} {crowd.plural} at work wait for a place at {crowd.line} since then"
         return grading.stated("threads.wait", True, text=text, chip=f"all wait at {crowd.line}")
     return None
