@@ -190,14 +190,16 @@ def decide(
     nearer = _nearer_look(seen, bounds)
     if nearer is not None and _affordable(nearer, seen, left_s):
         return nearer
-    stop = _stop_after(seen[-1], seen, bounds)
+    refused = next((i for i, trial in enumerate(seen) if _is_all_refused(trial)), len(seen) - 1)
+    stop = _stop_after(seen[refused], seen[: refused + 1], bounds)
     harmful = [trial for trial in seen if _harm(trial, bounds) is not None]
     if harmful and (stop is None or stop.because in ("harm", "fails_alone")):
         return _after_harm(
             harmful, seen, left_s, bounds, is_certain=is_certain, samples_stacks=samples_stacks
         )
     if stop is not None:
-        return stop
+        lighter = _lighter_again(seen, bounds) if stop.because in ("refused", "fails_beyond") else None
+        return stop if lighter is None else _affordable(lighter, seen, left_s) or stop
     last, pause = seen[-1], pause_of(seen, bounds.rate_cap_per_s)
     if last.end == "broken":
         again = Next(last.kind, last.users, *_lengths(last.users, seen, bounds), last.pause_s)
@@ -231,6 +233,18 @@ def _nearer_look(seen: Sequence[Outcome], bounds: Bounds) -> Next | None:
     is_climb = bounds.harm_share <= last.failed_share < 1
     pause = pause_of(seen, bounds.rate_cap_per_s)
     return Next("climb", 1, 0.0, LONG_LOOK_S, pause) if is_climb else None
+
+
+def _lighter_again(seen: Sequence[Outcome], bounds: Bounds) -> Next | None:
+    """Return the lightest level again once all requests of a heavier one were refused; none: it was asked.
+
+    What is too heavy is refused while it is there; once something is used up, everyone is refused.
+    """
+    before, served = seen[:-1], [trial for trial in seen[:-1] if trial.kind == "climb" and trial.ok_per_s]
+    lightest = min(served, key=lambda trial: trial.users, default=None)
+    if lightest is None or not _is_all_refused(seen[-1]) or any(map(_is_all_refused, before)):
+        return None
+    return Next("climb", lightest.users, *_lengths(lightest.users, before, bounds), lightest.pause_s)
 
 
 def _after_levels(
@@ -498,6 +512,10 @@ def _is_all_lost(trial: Outcome) -> bool:
     return trial.kind == "climb" and trial.failed_share >= 1
 
 
+def _is_all_refused(trial: Outcome) -> bool:
+    return trial.kind == "climb" and trial.ended > 0 and trial.refused_share >= 1
+
+
 def with_vain_waits_failed(trial: Outcome, seen: Sequence[Outcome]) -> Outcome:
     """Return an outcome whose refusals are failures if each came after waiting far longer than successes."""
     successes = [other.mean_s for other in seen if other.kind == "climb" and other.mean_s]
@@ -524,7 +542,7 @@ def _stop_after(last: Outcome, seen: Sequence[Outcome], bounds: Bounds) -> Stop 
         return Stop("broken", f"with {who}, twice: {last.words}") if len(broken) > 1 else None
     if last.ended == 0:
         return Stop("no_answer", f"no request of {who} ended within {last.load_s:.0f} s")
-    if last.kind == "climb" and last.refused_share >= 1:
+    if _is_all_refused(last):
         capacity = saturation_of(levels_of(seen[:-1], last.pause_s), last.pause_s)
         if isinstance(capacity, load.Saturation) and capacity.verdict != "underdriven":
             words = f"{capacity.reason}, and beyond: every request of {who} is refused with 429 or 503"

@@ -391,9 +391,14 @@ def test_refusals_are_no_harm_and_a_service_that_refuses_all_is_left() -> None:
     every = climbed(2, 0.0, None, refused_share=1.0)
 
     assert isinstance(decide([LOOK, climbed(1, 50.0, 0.01), some], 60.0, BOUNDS), Next)
-    decision = decide([LOOK, climbed(1, 50.0, 0.01), every], 60.0, BOUNDS)
-    assert isinstance(decision, Stop)
-    assert decision.because == "refused"
+    lighter = decide([LOOK, climbed(1, 50.0, 0.01), every], 60.0, BOUNDS)
+    assert isinstance(lighter, Next)
+    assert lighter.users == 1
+    for again in (climbed(1, 50.0, 0.01), replace(every, users=1)):
+        decision = decide([LOOK, climbed(1, 50.0, 0.01), every, again], 50.0, BOUNDS)
+        assert isinstance(decision, Stop)
+        assert decision.because == "refused"
+        assert "every request of 2 users is refused" in decision.words
 
 
 def test_where_a_tenth_is_refused_users_pause_and_the_ladder_begins_anew() -> None:
@@ -750,7 +755,10 @@ def test_a_level_beyond_that_is_refused_as_a_whole_leaves_the_capacity() -> None
     seen = [LOOK, *(climbed(n, min(20.0 * n, 160.0), max(0.05, n / 160)) for n in (1, 2, 4, 8, 16))]
     refused = climbed(64, 0.0, 0.01, refused_share=1.0)
 
-    end = decide([*seen, refused], 60.0, BOUNDS, is_certain=True)
+    lighter = decide([*seen, refused], 60.0, BOUNDS, is_certain=True)
+    end = decide([*seen, refused, climbed(1, 20.0, 0.05)], 60.0, BOUNDS, is_certain=True)
 
+    assert isinstance(lighter, Next)
+    assert lighter.users == 1
     assert isinstance(end, Stop)
     assert end.because == "fails_beyond"
