@@ -41,6 +41,19 @@ def _with_line(full: Full, pool: ConcurrencyLimit) -> ConcurrencyLimit | None:
     return None if waiting is None else replace(pool, waiting=waiting)
 
 
+def inner_threads(full: Full) -> list[ConcurrencyLimit]:
+    """Return full threads with a line of their own that cheap requests do not need."""
+    levels = waits(full)
+    if isinstance(levels, str) or levels[0].coupling.point > UNCOUPLED:
+        return []
+    return [
+        place
+        for place in full.top.places
+        if place.kind == "threads" and place.seen_in == "gauges"
+        if limits.has_waiters(place) is True and limits.is_taken_up(full, place) is True
+    ]
+
+
 def in_front_rival(full: Full, pool: ConcurrencyLimit) -> Counter:
     """Weigh another limit of the same number in front of connections, which the database does not see."""
     name = "another limit of as many in front"

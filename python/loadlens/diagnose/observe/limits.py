@@ -27,7 +27,7 @@ CALLS_TAKEN = 0.85  # of the calls that go at once: a place is free until the ne
 SAME = 0.05  # what changes by less from level to level stays the same
 INSIDE = 0.8  # of those who hold the outer place are at the inner one
 LONGER = 1.2  # than a request takes alone
-HALF = 0.5  # of the places: others with fewer taken have room
+HALF = 0.5  # of the places: others with no more taken have room
 TWICE = 2.0  # as long: half of the holders, or more, wait behind it
 
 
@@ -300,7 +300,7 @@ def with_room_beside(full: Full, places: ConcurrencyLimit) -> tuple[str, int]:
     """Return the label of full places that others of their metric, which have room, do not have.
 
     Returns:
-        `store="7"` and the number of others; empty and 0 if one of these is taken by half, or there is none.
+        `store="7"` and the number of others; empty and 0 if more than half of one of these is taken.
     """
     metric, own = _labels(places.held.name)
     others = [
@@ -311,7 +311,7 @@ def with_room_beside(full: Full, places: ConcurrencyLimit) -> tuple[str, int]:
         if name == metric and labels != own and held is not None and bound
     ]
     apart = {label for labels, _, _ in others for label in own - labels}
-    has_room = all(held < HALF * bound for _, held, bound in others)
+    has_room = all(held <= HALF * bound for _, held, bound in others)
     return (apart.pop(), len(others)) if has_room and len(apart) == 1 else ("", 0)
 
 
@@ -330,7 +330,7 @@ def within_rival(full: Full, limit: ConcurrencyLimit) -> Counter:
 
 def threads_rival(full: Full, limit: ConcurrencyLimit) -> Counter:
     """Weigh full threads in front of it, which would let no request through to wait here."""
-    pools = [other for other in full.top.places if other.kind == "threads"]
+    pools = [other for other in full.top.places if other.kind == "threads" and other is not limit]
     if not pools:
         return grading.rival("full threads", "requests wait behind the threads, not for them", True)
     taken = next((pool for pool in pools if is_taken_up(full, pool)), None)

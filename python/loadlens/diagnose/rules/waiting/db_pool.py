@@ -13,8 +13,8 @@ within 5 % over the last two levels. Without gauges, samples of threads serve: s
 a library that hands out connections, or for a semaphore, while others work. Half or more of all waiting
 requests, X (R - R1), wait for this pool, or they fill the threads in front of it; otherwise the finding is
 suspected. Where no name of a gauge says pool, two gauges that behave like two or more full places and like
-their queue serve as well, if a cheap probe does not wait (`downstream.serialised` says which). So do titles
-of the processes of a PostgreSQL server: 90 % of its connections from the service are at work, their number is
+their queue serve as well, if a cheap probe does not wait (`downstream.serialised` says which). So do gauges
+of threads with their own queue, which then do only a part of the work of a request, and titles of the processes of a PostgreSQL server: 90 % of its connections from the service are at work, their number is
 the same at the level before, at least 1.2 users come for each, and a cheap probe does not wait. The waiting
 requests are then X (R - R1), and whether something else in front of the pool lets in just as many stays open:
 the finding is at most probable.
@@ -83,7 +83,7 @@ def _burst_rivals(pool: limits.Taken) -> list[Counter]:
 
 def _pools(full: waits.Full) -> list[ConcurrencyLimit]:
     named = connections.full_pools(full, limits.of_kind(full, "pool"))
-    return [*named, *gauge_courses.of_kind(full, "pool")]
+    return [*named, *connections.inner_threads(full), *gauge_courses.of_kind(full, "pool")]
 
 
 def claim(facts: Facts, pool: limits.Taken) -> Claim:
@@ -110,7 +110,7 @@ def claim(facts: Facts, pool: limits.Taken) -> Claim:
     def text(grade: Grade) -> Words:
         count, long = pool.count, long_holds.holders(full, hold)
         waiting = limits.point(places.waiting)
-        noun = "connection" if places.kind == "pool" else "place"
+        noun = {"pool": "connection", "threads": "thread"}.get(places.kind, "place")
         line = "" if waiting is None else f"; {waiting:.3g} requests wait for one"
         explanation = limits.explanation(full, places)
         advice = f"More {noun}s, as many as what is behind serves well; or hold each for less."

@@ -332,8 +332,24 @@ def test_places_of_a_program_that_is_called_are_said_to_be_there() -> None:
     assert of("python stock.py", 20.0).startswith("The pool is full")
 
 
+def test_threads_with_their_own_line_that_cheap_requests_do_not_need_are_a_pool() -> None:
+    """4 threads do 20 ms of each request; a probe that waits as long as the load is behind all threads."""
+
+    def of(coupling: float, waiters: float) -> NotAssessed | Absent | Finding:
+        line = places("threads", 4.0, waiters, 4.0, THREADS)
+        built = waiting(0.02, size=4, coupling=coupling)
+        return db_pool.assess(facts(with_places(built, line)))
+
+    finding = of(0.0, 26.0)
+
+    assert isinstance(finding, Finding)
+    assert finding.statement == "The pool is full: 4 threads carry 200 /s; 26 requests wait for one"
+    assert isinstance(of(1.0, 26.0), NotAssessed)
+    assert isinstance(of(0.0, 0.1), NotAssessed)
+
+
 def test_a_pool_next_to_others_with_room_is_named_by_its_label() -> None:
-    """Pools of one metric, distinguished by one label; the others have 1 of 4 places taken."""
+    """Pools of one metric, distinguished by one label; the others have 2 of 4 places taken."""
 
     def with_others(held: float) -> str:
         def placed(level: Step) -> Step:
@@ -350,5 +366,5 @@ def test_a_pool_next_to_others_with_room_is_named_by_its_label() -> None:
         built = pool()
         return assessed(replace(built, steps=tuple(map(placed, built.steps)))).statement
 
-    assert with_others(1.0) == 'The pool of store="7" is full: 4 connections carry 200 /s; 2 others have room'
+    assert with_others(2.0) == 'The pool of store="7" is full: 4 connections carry 200 /s; 2 others have room'
     assert with_others(3.0).startswith("The pool is full")
