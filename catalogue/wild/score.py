@@ -38,7 +38,7 @@ RIGHT: Final[Mapping[str, frozenset[str]]] = {
         "lock-retrograde": "retrograde.throughput db.lock",
         "database-lock": "db.lock db.lock-timeouts",
         "database-query": "cpu.saturated drift.data-growth",
-        "downstream": "",
+        "downstream": "downstream.full downstream.slow",
         "rate-limit-rejects": "ratelimit.active",
         "rate-limit-delays": "ratelimit.active",
         "shedding": "requests.in-flight-limit shed.overload",

@@ -171,6 +171,7 @@ OF_THE_WILD: Final = frozenset(
         "cache.misses",
         "calls.at-once",
         "descriptors.exhausted",
+        "downstream.full",
         "places.lost",
         "processes.ended",
         "retry.calls",

@@ -103,6 +103,7 @@ RULES: tuple[Rule, ...] = _modules(
     "network.tcp_timer_mode",
     "network.tcp_calls_held",
     "waiting.db_pool",
+    "waiting.downstream_full",
     "waiting.threads_pool_limit",
     "waiting.outside_handler_wait",
     "waiting.cache_misses",

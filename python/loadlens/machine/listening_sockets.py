@@ -15,6 +15,11 @@ from typing import Final
 
 _LISTEN = "0A"  # state in /proc/net/tcp
 _PROC = Path("/proc")
+_WITH_VALUE = (  # options of `java` whose value is the next word
+    *("-cp", "-classpath", "--class-path", "-p", "--module-path", "--upgrade-module-path"),
+    *("--add-modules", "--limit-modules", "--add-reads", "--add-exports", "--add-opens", "--patch-module"),
+    *("--enable-native-access", "--source"),
+)
 # Programs that pass connections on to a service elsewhere: in a container, on another machine.
 FORWARDERS: Final = frozenset(
     {
@@ -321,15 +326,29 @@ def _ancestors(pid: int) -> Iterator[int]:
 
 
 def name_of(pid: int) -> str:
-    """Return the name of a program, of an interpreter with the file that it runs: `python3 app.py`."""
+    """Return the name of a program, of an interpreter with what it runs: `python3 app.py`, `java Main`."""
     try:
         words = (_PROC / str(pid) / "cmdline").read_text(errors="replace").split("\0")
         name = (_PROC / str(pid) / "comm").read_text().strip()
     except OSError:
         return "?"
+    if name == "java":
+        start = jvm_start(words)
+        main = Path(start).name if start.endswith((".jar", ".java")) else start.rpartition(".")[2]
+        return f"{name} {main}".rstrip()
     script = next((word for word in words[1:] if word and not word.startswith("-")), "")
-    is_script = script.endswith((".py", ".js", ".mjs", ".rb", ".php", ".jar", ".ts"))
+    is_script = script.endswith((".py", ".js", ".mjs", ".rb", ".php", ".ts"))
     return f"{name} {Path(script).name}" if is_script else name
+
+
+def jvm_start(words: Sequence[str]) -> str:
+    """Return what a command line of `java` starts, a class with its package or a file; empty: none."""
+    before = ""
+    for word in words[1:]:
+        if word and not word.startswith(("-", "@")) and before not in _WITH_VALUE:
+            return word
+        before = word
+    return ""
 
 
 def _parent(pid: str) -> int:

@@ -10,10 +10,17 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
-from loadlens.machine.listening_sockets import Listening, is_on_this_machine, listening_on
+from loadlens.machine.listening_sockets import (
+    Listening,
+    is_on_this_machine,
+    jvm_start,
+    listening_on,
+    name_of,
+)
 
 LOOPBACK = ipaddress.ip_address("127.0.0.1")
 LISTEN = """
@@ -46,6 +53,39 @@ def listener(*arguments: str, before: tuple[str, ...] = ()) -> Iterator[tuple[in
             yield process.pid, int(process.stdout.readline())
         finally:
             process.stdin.close()
+
+
+@pytest.mark.parametrize(
+    ("words", "start"),
+    [
+        ("java -Xmx1g -cp a.jar:b.jar com.acme.Main x.y.Z", "com.acme.Main"),
+        ("java --add-opens a/b=ALL-UNNAMED -m shop/com.acme.Main", "shop/com.acme.Main"),
+        ("java -Dport=1 -jar libs/shop-1.2.jar run", "libs/shop-1.2.jar"),
+        ("java --source 21 @options App.java", "App.java"),
+        ("java -version", ""),
+    ],
+)
+def test_what_a_jvm_starts_is_the_first_word_that_is_no_option(words: str, start: str) -> None:
+    assert jvm_start(words.split()) == start
+
+
+@pytest.mark.skipif(shutil.which("java") is None, reason="no JVM here")
+def test_a_jvm_is_named_with_the_file_or_class_that_it_runs(tmp_path: Path) -> None:
+    source = tmp_path / "Waiting.java"
+    source.write_text(
+        "public class Waiting { public static void main(String[] a) throws Exception { "
+        "System.out.println(1); System.in.read(); } }"
+    )
+    with subprocess.Popen(
+        ["java", "-XX:TieredStopAtLevel=1", str(source)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdout.readline()
+        name = name_of(process.pid)
+        process.stdin.close()
+
+    assert name == "java Waiting.java"
 
 
 def pids(discovered: Listening) -> list[int]:

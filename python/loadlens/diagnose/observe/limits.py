@@ -64,6 +64,11 @@ class Taken:
         """Return how many there are, as far as that is known."""
         return self.size.count if self.size is not None else point(self.places.held) or 0.0
 
+    @property
+    def called(self) -> str:
+        """Return the called program whose places these are, with its port; empty: none."""
+        return called_at(self.full, self.places)
+
 
 def taken(full: Full, places: ConcurrencyLimit) -> Taken:
     """Return places with what is known of them."""

@@ -42,6 +42,7 @@ WAITS_FOR: Mapping[str, str] = {
     "db.pool-timeouts": "a database connection",
     "calls.at-once": "its turn to call",
     "calls.wait-before": "a connection to what it calls",
+    "downstream.full": "what it calls",
     "downstream.slow": "what it calls",
     "downstream.serialised": "a service behind",
     "disk.bound": "storage",

@@ -143,6 +143,10 @@ TREATMENTS: Final[Mapping[str, Treatment]] = {
         _connections,
         (changes.twice_as_many("connections", assumes="what is behind serves twice as many as fast"),),
     ),
+    "downstream.full": Treatment(
+        _connections,
+        (changes.twice_as_many("places there", assumes="what is behind serves twice as many as fast"),),
+    ),
     "calls.at-once": Treatment(
         _connections,
         (changes.twice_as_many("calls at a time", assumes="what is behind serves twice as many as fast"),),

@@ -56,6 +56,7 @@ MAKE_GAPS = (
     "loop.multipass",
     "threads.pool-limit",
     "db.pool",
+    "downstream.full",
     "calls.at-once",
     "cgroup.throttled",
     "memory.pressure",

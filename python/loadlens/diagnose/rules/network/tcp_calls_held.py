@@ -39,6 +39,7 @@ ID = "tcp.calls-held"
 TITLE = "calls to another program wait for TCP's acknowledgement"
 EXPLAINS: tuple[str, ...] = (
     "db.pool",
+    "downstream.full",
     "threads.pool-limit",
     "calls.at-once",
     "calls.wait-before",

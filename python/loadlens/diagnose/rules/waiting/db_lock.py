@@ -38,7 +38,7 @@ from dataclasses import dataclass, replace
 
 from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, on_curve
-from loadlens.diagnose.observe import connections, gauge_courses, limits, waits
+from loadlens.diagnose.observe import gauge_courses, limits, pools, waits
 from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.measure.thresholds import ONE_HOLDER
 from loadlens.model.facts import ConcurrencyLimit, Facts, Step
@@ -92,7 +92,7 @@ def claim(facts: Facts, lock: FullLock) -> Claim:
         limits.waiting_signal(places, "lock.waiters"),
         *limits.line_signals(full, places, "lock.line"),
         limits.hold_signal("lock.hold", lock.hold, full),
-        *connections.at_rest(places, "lock.idle"),
+        *pools.at_rest(places, "lock.idle"),
     ]
     rivals = [
         *waits.rivals(facts, full),
@@ -111,7 +111,7 @@ def claim(facts: Facts, lock: FullLock) -> Claim:
         advice = (
             "Hold the lock for less: shorter transactions, several writes in one, or a store that locks rows."
         )
-        if connections.at_rest(places, ""):
+        if pools.at_rest(places, ""):
             advice = f"Commit before that work, or begin the transaction after it. {advice}"
         unknown = f"whether who holds {places.held.name} waits for a disk meanwhile"
         if isinstance(hold, Interval):

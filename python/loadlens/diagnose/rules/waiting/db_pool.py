@@ -14,8 +14,9 @@ a library that hands out connections, or for a semaphore, while others work. Hal
 requests, X (R - R1), wait for this pool, or they fill the threads in front of it; otherwise the finding is
 suspected. Where no name of a gauge says pool, two gauges that behave like two or more full places and like
 their queue serve as well, if a cheap probe does not wait (`downstream.serialised` says which). So do gauges
-of threads with their own queue, which then do only a part of the work of a request, and titles of the processes of a PostgreSQL server: 90 % of its connections from the service are at work, their number is
-the same at the level before, at least 1.2 users come for each, and a cheap probe does not wait. The waiting
+of threads with their own queue, which then do only a part of the work of a request, and titles of the
+processes of a PostgreSQL server: 90 % of its connections from the service are at work, their number is the
+same at the level before, at least 1.2 users come for each, and a cheap probe does not wait. The waiting
 requests are then X (R - R1), and whether something else in front of the pool lets in just as many stays open:
 the finding is at most probable.
 
@@ -40,12 +41,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from loadlens.diagnose import grading
 from loadlens.diagnose.driver import Claim, Lacking, Nothing, Words, assessing, on_curve
-from loadlens.diagnose.observe import clocks, connections, gauge_courses, limits, long_holds, waits
+from loadlens.diagnose.observe import limits, long_holds, pools, waits
 from loadlens.estimate.interval import Interval
-from loadlens.model.facts import ConcurrencyLimit, Facts
-from loadlens.model.finding import Counter, Grade, Setting
+from loadlens.model.facts import Facts
+from loadlens.model.finding import Grade, Setting
 from loadlens.present import numbers, words
 
 ID = "db.pool"
@@ -61,51 +61,21 @@ EXPLAINS: tuple[str, ...] = (
 
 def observe(facts: Facts) -> Sequence[limits.Taken] | Lacking | Nothing:
     """Return the pools on all plateaus, the one with the longest line first."""
-    plateaus = waits.plateaus(facts)
-    if not isinstance(plateaus, tuple):
-        return waits.without_plateau(plateaus)
-    pools = [limits.taken(full, pool) for full in plateaus for pool in _pools(full)]
-    if not pools:
-        return Lacking(
-            "no gauge of a pool: how many hold a connection and how many wait would decide (--metrics)"
-        )
-    return limits.by_line(pools)
-
-
-def _burst_rivals(pool: limits.Taken) -> list[Counter]:
-    """Return the rival of a limiter that delays, where no gauge shows places: it lets more in at once."""
-    burst = clocks.burst_of(pool.full.curve)
-    if pool.places.seen_in != "stacks" or burst is None or not burst.is_one_rate:
-        return []
-    text = f"{burst.at_once:.0f} more than by the later rate were done at first, in {pool.count:.0f} places"
-    return [grading.rival("a rate limiter", text, burst.at_once <= pool.count)]
-
-
-def _pools(full: waits.Full) -> list[ConcurrencyLimit]:
-    named = connections.full_pools(full, limits.of_kind(full, "pool"))
-    return [*named, *connections.inner_threads(full), *gauge_courses.of_kind(full, "pool")]
+    seen = pools.on_plateaus(facts)
+    if not isinstance(seen, list):
+        return seen
+    own = [pool for pool in seen if not pool.called]
+    if seen and not own:
+        return Nothing(f"the full places are those of {seen[0].called}")
+    return own or Lacking(
+        "no gauge of a pool: how many hold a connection and how many wait would decide (--metrics)"
+    )
 
 
 def claim(facts: Facts, pool: limits.Taken) -> Claim:
     """Hold the pool against its size, its line, and what else would look the same."""
     full, places, size, hold = pool.full, pool.places, pool.size, pool.hold
-    signals = [
-        waits.cpu_signal(facts, full.curve, full.top),
-        limits.taken_signal(full, places, size, "pool.size"),
-        limits.waiting_signal(places, "pool.waiting"),
-        *limits.line_signals(full, places, "pool.line"),
-        limits.hold_signal("pool.hold", hold, full),
-        *connections.at_rest(places, "pool.idle"),
-    ]
-    in_front = connections.in_front_rival(full, places)
-    rivals = [
-        *waits.rivals(facts, full),
-        limits.threads_rival(full, places),
-        limits.within_rival(full, places),
-        limits.slow_behind_rival(hold, full),
-        in_front,
-        *_burst_rivals(pool),
-    ]
+    signals, rivals, in_front = pools.evidence(facts, pool)
 
     def text(grade: Grade) -> Words:
         count, long = pool.count, long_holds.holders(full, hold)
@@ -121,7 +91,7 @@ def claim(facts: Facts, pool: limits.Taken) -> Claim:
                 f"{numbers.with_unit(hold.point, 's')} each, if what is behind serves them; or hold it for "
                 "less."
             )
-        if connections.at_rest(places, ""):
+        if pools.at_rest(places, ""):
             advice = f"Give the connection back before that work. {advice}"
         if long is not None:
             line = f"; {long.of_places}"
@@ -130,19 +100,13 @@ def claim(facts: Facts, pool: limits.Taken) -> Claim:
         unknown: tuple[str, ...] = ()
         if in_front.ruled_out is None:
             unknown = (f"whether the pool has no more, or something in front of it lets in just {count:.3g}",)
-        is_pool, called = in_front.ruled_out is True, limits.called_at(full, places)
+        is_pool = in_front.ruled_out is True
         apart, others = limits.with_room_beside(full, places) if is_pool else ("", 0)
-        statement = _statement(full, count, grade, noun, of=apart, is_pool=is_pool)
-        if called:
-            verb = "may serve" if grade is Grade.SUSPECTED else "serves"
-            statement = f"{called} {verb} {count:.3g} calls at a time, {full.most}"
-            line = "" if waiting is None else f"; {waiting:.3g} wait there"
-            advice = f"Ask {called} less often, keep its answers, or let it serve more calls at a time."
-        elif others:
+        if others:
             line = f"; {words.plural(others, 'other')} {'has' if others == 1 else 'have'} room"
             advice = f"Spread what goes there over the others. {advice}"
         return Words(
-            statement=statement + line,
+            statement=_statement(full, count, grade, noun, of=apart, is_pool=is_pool) + line,
             explanation=explanation,
             advice=advice,
             confirm=f"twice the {noun}s: twice the throughput, until the next limit",

@@ -74,7 +74,7 @@ MANY_FAIL = 0.10  # of the requests of the highest level
 
 # What has found the limit already, or is a line with a name of its own.
 NAMED = (
-    *("db.lock", "db.pool", "calls.at-once", "threads.pool-limit"),
+    *("db.lock", "db.pool", "downstream.full", "calls.at-once", "threads.pool-limit"),
     *("ratelimit.active", "shed.overload", "accept.drops"),
     *("part.full", "calls.wait-before", "downstream.slow", "eventloop.waits"),
     *(

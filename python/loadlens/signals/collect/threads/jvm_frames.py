@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar, Final
 
+from loadlens.machine.listening_sockets import jvm_start
 from loadlens.model.stacks import Frame, Stack, Wait
 from loadlens.signals.collect.threads import NOT_PERMITTED, NotRead, Threads
 
@@ -36,10 +37,6 @@ _INITIALISES, _WAITS = "waiting on the Class initialization monitor", "in Object
 _NATIVE: Final = "Native Method"
 _AT_REST: Final = ("BLOCKED", "WAITING", "TIMED_WAITING")
 _SOURCES: Final = ("src/main/java", "src/main/kotlin", "src", ".")
-_WITH_VALUE: Final = (
-    *("-cp", "-classpath", "--class-path", "-p", "--module-path", "--upgrade-module-path", "--add-modules"),
-    *("--add-exports", "--add-opens", "--add-reads", "--patch-module"),
-)
 _ATTACH: Final = b"1\0threaddump\0\0\0\0"  # version of the protocol, command, three arguments
 
 
@@ -152,14 +149,8 @@ def own_package(command: tuple[str, ...], folder: Path) -> str | None:
 
     A jar says its main class in its manifest, that of Spring Boot as its start class.
     """
-    main = None
-    for place, word in enumerate(command[1:], 1):
-        if word == "-jar" and place + 1 < len(command):
-            main = _main_class(folder / command[place + 1])
-            break
-        if not word.startswith(("-", "@")) and command[place - 1] not in _WITH_VALUE:
-            main = word.rpartition("/")[2]
-            break
+    start = jvm_start(command)
+    main = _main_class(folder / start) if start.endswith(".jar") else start.rpartition("/")[2] or None
     if main is None:
         return None
     package = main.rpartition(".")[0]

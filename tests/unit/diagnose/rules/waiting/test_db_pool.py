@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from loadlens.diagnose.rules.waiting import db_lock, db_pool
-from loadlens.model.facts import CallsWatch, ConcurrencyLimit, Curve, Step
+from loadlens.model.facts import ConcurrencyLimit, Curve, Step
 from loadlens.model.finding import Absent, Finding, Grade, NotAssessed
 from loadlens.model.shapes import LetThrough
 from tests.unit.diagnose.build import estimate, facts, process
@@ -312,24 +312,6 @@ def test_the_lock_that_connections_wait_for_is_the_cause() -> None:
 
     assert isinstance(answer, Finding)
     assert answer.grade is Grade.PROBABLE
-
-
-def test_places_of_a_program_that_is_called_are_said_to_be_there() -> None:
-    """4 hold a place and 26 wait: 30 calls to the program are under way, or 20, which are too few."""
-
-    def of(program: str, under_way: float) -> str:
-        def placed(level: Step) -> Step:
-            own = tuple(replace(place, seen_in="stacks", program=program) for place in level.places)
-            calls = CallsWatch("python stock.py:81", gauge("calls", under_way), 1.0, None)
-            return replace(level, places=own, calls=(calls,))
-
-        built = pool()
-        return assessed(replace(built, steps=tuple(map(placed, built.steps)))).statement
-
-    there = "python stock.py:81 serves 4 calls at a time, 200 /s; 26 wait there"
-    assert of("python stock.py", 30.0) == there
-    assert of("python app.py", 30.0).startswith("The pool is full")
-    assert of("python stock.py", 20.0).startswith("The pool is full")
 
 
 def test_threads_with_their_own_line_that_cheap_requests_do_not_need_are_a_pool() -> None:

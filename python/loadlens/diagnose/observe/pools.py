@@ -1,7 +1,8 @@
-"""Observations of a database's connections by the titles of its processes: at work, or in idle transactions.
+"""Observations of pools on a plateau: of gauges, of threads that were sampled, of a database's connections.
 
-The database does not see who waits for a connection in the service. By Little's law X (R - R1) requests wait;
-if all connections are at work, and no cheap request is held up, they wait in front of them.
+The titles of its processes show which connections are at work, and which are in idle transactions. The
+database does not see who waits for a connection in the service. By Little's law X (R - R1) requests wait; if
+all connections are at work, and no cheap request is held up, they wait in front of them.
 """
 
 from __future__ import annotations
@@ -10,13 +11,59 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from loadlens.diagnose import grading
-from loadlens.diagnose.observe import limits
+from loadlens.diagnose.driver import Lacking, Nothing
+from loadlens.diagnose.observe import clocks, gauge_courses, limits, waits
 from loadlens.diagnose.observe.gauge_courses import BEYOND
-from loadlens.diagnose.observe.waits import MOSTLY, Full, waits
+from loadlens.diagnose.observe.waits import MOSTLY, Full
 from loadlens.measure.thresholds import UNCOUPLED
-from loadlens.model.facts import ConcurrencyLimit
+from loadlens.model.facts import ConcurrencyLimit, Facts
 from loadlens.model.finding import Counter
 from loadlens.present.numbers import percent
+
+
+def on_plateaus(facts: Facts) -> list[limits.Taken] | Lacking | Nothing:
+    """Return the pools on all plateaus, the one with the longest line first."""
+    plateaus = waits.plateaus(facts)
+    if not isinstance(plateaus, tuple):
+        return waits.without_plateau(plateaus)
+    return limits.by_line([limits.taken(full, pool) for full in plateaus for pool in _pools(full)])
+
+
+def _pools(full: Full) -> list[ConcurrencyLimit]:
+    named = full_pools(full, limits.of_kind(full, "pool"))
+    return [*named, *inner_threads(full), *gauge_courses.of_kind(full, "pool")]
+
+
+def evidence(facts: Facts, pool: limits.Taken) -> tuple[list[grading.Signal], list[Counter], Counter]:
+    """Return what shows a pool to be full, its rivals, and of these another limit in front."""
+    full, places = pool.full, pool.places
+    signals = [
+        waits.cpu_signal(facts, full.curve, full.top),
+        limits.taken_signal(full, places, pool.size, "pool.size"),
+        limits.waiting_signal(places, "pool.waiting"),
+        *limits.line_signals(full, places, "pool.line"),
+        limits.hold_signal("pool.hold", pool.hold, full),
+        *at_rest(places, "pool.idle"),
+    ]
+    in_front = in_front_rival(full, places)
+    rivals = [
+        *waits.rivals(facts, full),
+        limits.threads_rival(full, places),
+        limits.within_rival(full, places),
+        limits.slow_behind_rival(pool.hold, full),
+        in_front,
+        *_burst_rivals(pool),
+    ]
+    return signals, rivals, in_front
+
+
+def _burst_rivals(pool: limits.Taken) -> list[Counter]:
+    """Return the rival of a limiter that delays, where no gauge shows places: it lets more in at once."""
+    burst = clocks.burst_of(pool.full.curve)
+    if pool.places.seen_in != "stacks" or burst is None or not burst.is_one_rate:
+        return []
+    text = f"{burst.at_once:.0f} more than by the later rate were done at first, in {pool.count:.0f} places"
+    return [grading.rival("a rate limiter", text, burst.at_once <= pool.count)]
 
 
 def full_pools(full: Full, pools: Iterable[ConcurrencyLimit]) -> list[ConcurrencyLimit]:
@@ -32,7 +79,7 @@ def _with_line(full: Full, pool: ConcurrencyLimit) -> ConcurrencyLimit | None:
 
     Where cheap requests are held up, the threads of the service may be full, each with its own connection.
     """
-    size, levels = limits.size_of(full, pool), waits(full)
+    size, levels = limits.size_of(full, pool), waits.waits(full)
     if size is None or full.top.load < BEYOND * size.count or limits.is_taken_up(full, pool) is not True:
         return None
     if isinstance(levels, str) or levels[0].coupling.point > UNCOUPLED:
@@ -43,7 +90,7 @@ def _with_line(full: Full, pool: ConcurrencyLimit) -> ConcurrencyLimit | None:
 
 def inner_threads(full: Full) -> list[ConcurrencyLimit]:
     """Return full threads with a line of their own that cheap requests do not need."""
-    levels = waits(full)
+    levels = waits.waits(full)
     if isinstance(levels, str) or levels[0].coupling.point > UNCOUPLED:
         return []
     return [
