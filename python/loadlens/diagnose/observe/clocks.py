@@ -36,6 +36,9 @@ BURSTS = 1.3  # of the burst as seen: a bucket refills between trials
 MORE_USERS = 1.5  # of the levels: who waits does not make the size of a window
 STOPPED = 0.5  # of the time between windows at most does the whole service stand still
 SHORT = 0.3  # of a window: what one request takes alone
+SAME_PERIOD = 0.01  # of windows that let different numbers of requests through
+LEVELS_OF_WORK = 3
+ROUNDS = 1.5  # requests of each user in one window: a batch of those who wait has one
 VARIED = 0.3  # of a request's time, that slow ones add to it in the mean
 WAITS_FOR_STORAGE = 0.05  # of the time
 
@@ -85,13 +88,36 @@ class Clock:
     def at_once(self) -> float:
         """Requests that were let through at once, mean of the levels."""
         if self.is_windows:
-            return sum(map(_each, self._seen)) / len(self.levels)
+            return sum(self.sizes) / len(self.levels)
         return sum(seen.ahead for seen in self._seen) / len(self.levels)
 
     @property
     def period_s(self) -> float:
         """Time from window to window, mean of the levels."""
-        return sum(seen.period_s or 0.0 for seen in self._seen) / len(self.levels)
+        return sum(self.periods) / len(self.levels)
+
+    @property
+    def periods(self) -> list[float]:
+        """Seconds from window to window, of each level."""
+        return [seen.period_s or 0.0 for seen in self._seen]
+
+    @property
+    def sizes(self) -> list[float]:
+        """Requests of a window, mean of each level."""
+        return [_each(seen) for seen in self._seen]
+
+    @property
+    def is_of_work(self) -> bool:
+        """True if windows of one length let different numbers through, and some users several times."""
+        if not self.is_windows:
+            return False
+        rounds = (size / step.load for size, (step, _) in zip(self.sizes, self.levels, strict=True))
+        return (
+            len(self.levels) >= LEVELS_OF_WORK
+            and spread(self.sizes) > SAME_SIZE
+            and spread(self.periods) <= SAME_PERIOD
+            and max(rounds) >= ROUNDS
+        )
 
     @property
     def _seen(self) -> list[LetThrough]:
@@ -195,7 +221,7 @@ def claim(facts: Facts, clock: Clock) -> Claim:
             value=rate,
         ),
         _at_once(clock),
-        same_rate(clock.rates),
+        *(() if clock.is_of_work else (same_rate(clock.rates),)),
         waits.cpu_signal(facts, clock.curve, top),
     ]
     rivals = [
@@ -211,16 +237,24 @@ def claim(facts: Facts, clock: Clock) -> Claim:
     def words(_: Grade) -> Words:
         much, limit = f"{clock.at_once:.0f}", with_unit(rate.point, "1/s")
         statement = f"{limit} are let through, after {much} at once; what exceeds that is delayed"
+        period = with_unit(clock.period_s, "s") if clock.is_windows else ""
         if clock.is_windows:
-            period = with_unit(clock.period_s, "s")
             statement = f"{much} requests are let through every {period}; who is later waits for the next"
         lowest = clock.levels[0][0]
+        explanation = f"{users(lowest.load)} and {users(top.load)} get the same"
+        advice = f"Ask at most {limit}, or raise the limit; one that refuses instead makes clients pause."
+        confirm = f"twice the limit: {with_unit(2 * rate.point, '1/s')}"
+        if clock.is_of_work:
+            silent = percent(max(seen.silent for _, seen in clock.levels))
+            statement = f"A quota is used up in each period of {period}: up to {silent} of it nothing comes"
+            explanation = f"The periods are the same for {users(lowest.load)} and {users(top.load)}"
+            advice = f"Find what is granted anew every {period}, and raise it or ask for less of it."
+            confirm = "twice the quota: twice as many in each period"
         return Words(
             statement=statement,
-            explanation=f"{users(lowest.load)} and {users(top.load)} get the same, while the service has "
-            "little to do.",
-            advice=f"Ask at most {limit}, or raise the limit; one that refuses instead makes clients pause.",
-            confirm=f"twice the limit: {with_unit(2 * rate.point, '1/s')}",
+            explanation=f"{explanation}, while the service has little to do.",
+            advice=advice,
+            confirm=confirm,
             impact=_impact(facts, top),
             setting=Setting.rate(rate.point),
         )
@@ -241,14 +275,13 @@ def _at_once(clock: Clock) -> grading.Signal:
         ahead = ", ".join(f"{seen.ahead:.0f}" for _, seen in clock.levels)
         text = f"at {at} users {ahead} more were done at first than at the rate afterwards"
         return grading.stated("limiter.burst", True, text=text, chip=f"{clock.at_once:.0f} at once")
-    sizes, periods = [_each(seen) for _, seen in clock.levels], [s.period_s or 0.0 for _, s in clock.levels]
     silent = min(seen.silent for _, seen in clock.levels)
     period = with_unit(clock.period_s, "s")
     text = (
-        f"at {at} users {', '.join(f'{size:.1f}' for size in sizes)} requests come together every {period}, "
-        f"with none for {percent(silent)} of the time"
+        f"at {at} users {', '.join(f'{size:.1f}' for size in clock.sizes)} requests come together every "
+        f"{period}, with none for {percent(silent)} of the time"
     )
-    passed = spread(sizes) <= SAME_SIZE and spread(periods) <= SAME
+    passed = clock.is_of_work or (spread(clock.sizes) <= SAME_SIZE and spread(clock.periods) <= SAME)
     return grading.stated("limiter.window", passed, text=text, chip=f"every {period}")
 
 

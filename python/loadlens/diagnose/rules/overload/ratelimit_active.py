@@ -17,8 +17,11 @@ it lets its burst through and then keeps its rate: 5 requests or more, and 3 sta
 beyond the rate of the last 40 % of a trial, which is the same at every level within 10 %. Or it counts per
 window: as many requests come together at equal distances, whether few or many users wait, with none for 30 %
 of the time, and a request alone takes less than 0.3 of that distance. A buffer that takes so many in, before
-something slower that empties it, looks like a burst; so do requests some of which take long, unless these
-add at most 30 % to the mean time. Windows are excluded where the whole service stands still between them.
+something slower that empties it, looks like a burst; so do requests some of which take long, unless these add
+at most 30 % to the mean time. Windows are excluded where the whole service stands still between them. Windows
+that let different numbers through are a quota of something else, such as computing time, if three levels or
+more have the same period within 1 %, and users come 1.5 times or more in one window: what takes in all who
+wait has each of them once.
 
 Where stacks were sampled, a library's function that limits a rate shows it as well: on a plateau, with CPU to
 spare, more than half of the threads or tasks at work wait at one line, beyond chance, and more than half of

@@ -97,6 +97,32 @@ def test_windows_of_one_size_are_named() -> None:
     assert answer.statement == "11 requests are let through every 1.00 s; who is later waits for the next"
 
 
+def test_windows_of_one_length_with_different_numbers_are_a_quota_of_something_else() -> None:
+    answer = assess(in_windows(11, 14, 9))
+
+    assert isinstance(answer, Finding)
+    assert answer.statement == "A quota is used up in each period of 1.00 s: up to 90 % of it nothing comes"
+
+
+@pytest.mark.parametrize(
+    ("periods", "sizes"),
+    [
+        ((1.0, 1.0, 1.03), (11, 14, 9)),  # lengths differ
+        ((1.0, 1.0), (11, 14)),  # two levels
+        ((1.0, 1.0, 1.0), (2, 8, 32)),  # 2, 8 and 32 users: each once
+    ],
+)
+def test_windows_of_other_lengths_or_of_all_who_wait_are_none(
+    periods: tuple[float, ...], sizes: tuple[int, ...]
+) -> None:
+    levels = [
+        level(2.0 * 4**n, 11.0, window(size, period))
+        for n, (size, period) in enumerate(zip(sizes, periods, strict=True))
+    ]
+
+    assert not isinstance(assess(ladder(level(1, 11.0), *levels)), Finding)
+
+
 def test_what_takes_in_all_who_wait_has_no_window() -> None:
     assert not isinstance(assess(in_windows(2, 8)), Finding)
 
