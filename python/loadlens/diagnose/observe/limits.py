@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import Literal, Protocol, TypeVar
 
 from loadlens.diagnose import grading
@@ -295,7 +296,8 @@ def called_at(full: Full, places: ConcurrencyLimit) -> str:
     is_alone = [process.program for process in full.top.processes].count(name) == 1
     for calls in full.top.calls:
         callee, under_way = calls.to.rpartition(":")[0], calls.under_way.mean
-        is_its = bool(file) and (callee == places.program or (callee == name and is_alone))
+        is_same = callee in (places.program, f"{name} {PurePosixPath(file).stem}")
+        is_its = bool(file) and (is_same or (callee.partition(" ")[0] == name and is_alone))
         if is_its and isinstance(under_way, Estimate) and under_way.point >= least:
             return calls.to
     return ""

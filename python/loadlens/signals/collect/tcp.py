@@ -116,16 +116,19 @@ class _Talk(NamedTuple):
     data_out: int
     holds_back: bool
 
-    @property
-    def is_busy(self) -> bool:
-        """True if a request is being worked on.
+    def is_busy(self, out_per_in: float) -> bool:
+        """Return true if a request is being worked on.
 
-        An answer and the next request may fall into one step of the kernel's timer; where each request and
-        each answer is a segment, their counts differ.
+        An answer and the next request may fall into one step of the kernel's timer; then the counts of
+        segments say whether the last answer is missing.
+
+        Args:
+            out_per_in: Segments of the answers over those of the requests, where no answer is missing.
         """
         if self.came_ago_s != self.sent_ago_s:
             return self.came_ago_s < self.sent_ago_s
-        return self.data_in == self.data_out + 1
+        missing = abs(self.data_out - out_per_in * (self.data_in - 1))
+        return missing < abs(self.data_out - out_per_in * self.data_in)
 
 
 @dataclass(slots=True)
@@ -136,18 +139,25 @@ class _Answers:
     answers: int = 0
     answer_s: float = 0.0
     in_use: int = 0  # connections with new data, or busy
+    busy: int = 0  # connections on which a request is being worked on
+    out_per_in: float = 1.0  # segments, where all is answered
     seen: dict[bytes, _Talk] = field(default_factory=dict)  # connections that stand, by cookie
 
     def take(self, talks: Sequence[_Talk]) -> None:
         """Count what is new since the last look."""
-        self.in_use = 0
+        self.in_use = self.busy = 0
+        answered = [talk for talk in talks if talk.came_ago_s > talk.sent_ago_s]
+        if came := sum(talk.data_in for talk in answered):
+            self.out_per_in = sum(talk.data_out for talk in answered) / came
         for talk in talks:
+            is_busy = talk.is_busy(self.out_per_in)
+            self.busy += is_busy
             before = self.seen.get(talk.cookie)
             more = talk.data_in - (0 if before is None else before.data_in)
             self.requests += more
-            self.in_use += more > 0 or talk.is_busy
+            self.in_use += more > 0 or is_busy
             has_answered = talk.data_out > (0 if before is None else before.data_out)
-            if has_answered and not talk.is_busy:
+            if has_answered and not is_busy:
                 self.answers += 1
                 self.answer_s += max(0.0, talk.came_ago_s - talk.sent_ago_s)
         self.seen = {talk.cookie: talk for talk in talks}
@@ -235,7 +245,7 @@ class TcpMonitor(Monitor):
             calls = self._answers.setdefault(port, _Answers())
             calls.take(talks[port])
             yield reading(TcpMetrics.calls, text, calls.requests)
-            yield reading(TcpMetrics.calls_under_way, text, sum(talk.is_busy for talk in talks[port]))
+            yield reading(TcpMetrics.calls_under_way, text, calls.busy)
             yield reading(TcpMetrics.call_connections, text, calls.in_use)
             held = sum(talk.holds_back for talk in talks[port]) + asking[port]
             yield reading(TcpMetrics.calls_held_back, text, held)
@@ -245,7 +255,7 @@ class TcpMonitor(Monitor):
         answers = self._answers.setdefault(port, _Answers())
         answers.take(talks)
         yield reading(TcpMetrics.requests_in, text, answers.requests)
-        yield reading(TcpMetrics.busy, text, sum(talk.is_busy for talk in talks))
+        yield reading(TcpMetrics.busy, text, answers.busy)
         yield reading(TcpMetrics.answers_seen, text, answers.answers)
         yield reading(TcpMetrics.answer_s, text, round(answers.answer_s, 6))
 

@@ -19,7 +19,7 @@ from loadlens.machine import sock_diag
 from loadlens.model.readings import METRICS
 from loadlens.signals.collect import tcp
 from loadlens.signals.collect.monitor import Row
-from loadlens.signals.collect.tcp import Port, Ports, TcpMonitor, _Talk
+from loadlens.signals.collect.tcp import Port, Ports, TcpMonitor, _Answers, _Talk
 from tests.calm import where_calm
 from tests.unit.signals.collect.test_monitor import read, value, values
 
@@ -196,7 +196,24 @@ def test_a_connection_is_busy_if_data_came_after_the_last_that_went(
 ) -> None:
     talk = _Talk(80, b"c", came_ago_s, sent_ago_s, data_in, data_out, holds_back=False)
 
-    assert talk.is_busy is is_busy
+    assert talk.is_busy(out_per_in=1.0) is is_busy
+
+
+@pytest.mark.parametrize(("data_out", "busy"), [(6, 2), (8, 1)])
+def test_within_one_step_of_the_timer_the_segments_of_answers_say_whether_one_is_missing(
+    data_out: int, busy: int
+) -> None:
+    """Head and body of an answer are a segment each: 4 requests have 8, and 6 while the last is worked on."""
+    idle, working = (
+        _Talk(80, cookie, came, sent, 5, out, holds_back=False)
+        for cookie, came, sent, out in ((b"a", 0.05, 0.01, 10), (b"b", 0.01, 0.05, 8))
+    )
+    tied = _Talk(80, b"c", 0.004, 0.004, 4, data_out, holds_back=False)
+    answers = _Answers()
+
+    answers.take([idle, working, tied])
+
+    assert answers.busy == busy
 
 
 def test_at_a_port_that_the_service_calls_only_calls_are_counted(opened: ExitStack) -> None:

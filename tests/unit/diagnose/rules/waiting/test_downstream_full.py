@@ -15,12 +15,12 @@ from tests.unit.diagnose.waiting import gauge, waiting
 # 4 places held for 20 ms: 200/s; at 32 users 26 wait, so 30 calls to the program are under way.
 
 
-def called(program: str, under_way: float) -> Curve:
-    """A pool that samples of a program showed, and calls to `python stock.py`."""
+def called(program: str, under_way: float, to: str = "python stock.py:81") -> Curve:
+    """A pool that samples of a program showed, and calls to another or the same."""
 
     def placed(level: Step) -> Step:
         own = tuple(replace(place, seen_in="stacks", program=program) for place in level.places)
-        calls = CallsWatch("python stock.py:81", gauge("calls", under_way), 1.0, None)
+        calls = CallsWatch(to, gauge("calls", under_way), 1.0, None)
         return replace(level, places=own, calls=(calls,))
 
     built = waiting(0.02, size=4, exports="pool")
@@ -38,6 +38,12 @@ def test_full_places_of_a_called_program_are_its_and_no_pool_of_the_service() ->
     assert finding.grade is Grade.PROBABLE
     assert finding.statement == "python stock.py:81 serves 4 calls at a time, 200 /s; 26 wait there"
     assert isinstance(pool, Absent)
+
+
+def test_a_class_is_in_the_file_of_its_name() -> None:
+    finding, _ = of_both(called("java Stock.java", 30.0, "java Stock:81"))
+
+    assert isinstance(finding, Finding)
 
 
 @pytest.mark.parametrize(("program", "under_way"), [("python app.py", 30.0), ("python stock.py", 20.0)])
