@@ -172,6 +172,7 @@ OF_THE_WILD: Final = frozenset(
         "calls.at-once",
         "descriptors.exhausted",
         "downstream.full",
+        "drift.handles",
         "places.lost",
         "processes.ended",
         "retry.calls",

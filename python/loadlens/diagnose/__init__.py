@@ -99,6 +99,7 @@ RULES: tuple[Rule, ...] = _modules(
     "latency.pause_periodic",
     "latency.slow_periodic",
     "memory_and_disk.drift_leak",
+    "memory_and_disk.drift_handles",
     "memory_and_disk.drift_data_growth",
     "network.tcp_timer_mode",
     "network.tcp_calls_held",

@@ -333,22 +333,26 @@ def name_of(pid: int) -> str:
     except OSError:
         return "?"
     if name == "java":
-        start = jvm_start(words)
-        main = Path(start).name if start.endswith((".jar", ".java")) else start.rpartition(".")[2]
+        start, is_file = jvm_start(words)
+        main = Path(start).name if is_file else start.rpartition(".")[2]
         return f"{name} {main}".rstrip()
     script = next((word for word in words[1:] if word and not word.startswith("-")), "")
     is_script = script.endswith((".py", ".js", ".mjs", ".rb", ".php", ".ts"))
     return f"{name} {Path(script).name}" if is_script else name
 
 
-def jvm_start(words: Sequence[str]) -> str:
-    """Return what a command line of `java` starts, a class with its package or a file; empty: none."""
+def jvm_start(words: Sequence[str]) -> tuple[str, bool]:
+    """Return what a command line of `java` starts, a class with its package or a file; empty: none.
+
+    Returns:
+        The word, and true if it is a file: an archive, or the source of one class.
+    """
     before = ""
     for word in words[1:]:
         if word and not word.startswith(("-", "@")) and before not in _WITH_VALUE:
-            return word
+            return word, before == "-jar" or word.endswith(".java")
         before = word
-    return ""
+    return "", False
 
 
 def _parent(pid: str) -> int:

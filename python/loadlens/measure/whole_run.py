@@ -179,6 +179,7 @@ def _with_shapes(
         timer_piles=slow_paths.timer_piles(group.cases, looks),
         slow_bursts=slow_bursts(group.cases, looks),
         memory=growth.memory_growth(group.cases, everything, called),
+        handles=growth.handle_growth(group.cases, everything, called),
         slowdowns=growth.slowdowns(group.cases, everything),
         failed=failed_at_once(levels),
         ended=ended_levels(levels, group.cases),

@@ -15,6 +15,7 @@ from loadlens.model.readings import CgroupMetrics, HostMetrics, ProcMetrics, Sig
 from loadlens.model.shapes import (
     AnswerSize,
     FailedAtOnce,
+    HandleGrowth,
     LetThrough,
     MemoryGrowth,
     SlowBursts,
@@ -713,6 +714,7 @@ class Curve:
     timer_piles: tuple[TimerPile, ...] = ()
     slow_bursts: tuple[SlowBursts, ...] = ()  # of each trial with any in which requests hardly wait
     memory: tuple[MemoryGrowth, ...] = ()  # of each service in its longest life, the most grown first
+    handles: tuple[HandleGrowth, ...] = ()  # threads and open files of each service in its longest life
     slowdowns: tuple[Slowdown, ...] = ()  # one a class of a closed load
     is_here: bool = True  # whether the services run on the machine that was watched
     failed: tuple[

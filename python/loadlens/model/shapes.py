@@ -223,6 +223,23 @@ class MemoryGrowth:
 
 
 @dataclass(frozen=True, slots=True)
+class HandleGrowth:
+    """Growth of the threads or open files of a service with its requests, over the trials of one life."""
+
+    label: str  # of the service
+    what: str  # "threads", "open files"
+    trials: int
+    seconds: float  # measured
+    requests: int  # answered meanwhile
+    begin: float
+    end: float
+    grown: float  # within measured parts alone
+    fallen: float  # the deepest fall within measured parts
+    slope: Figure  # for each request
+    late: float | None  # the slope in the last third of the requests over that before
+
+
+@dataclass(frozen=True, slots=True)
 class Slowdown:
     """Rise of response times of one class over time at the same level of load."""
 

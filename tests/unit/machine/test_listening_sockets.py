@@ -56,17 +56,18 @@ def listener(*arguments: str, before: tuple[str, ...] = ()) -> Iterator[tuple[in
 
 
 @pytest.mark.parametrize(
-    ("words", "start"),
+    ("words", "start", "is_file"),
     [
-        ("java -Xmx1g -cp a.jar:b.jar com.acme.Main x.y.Z", "com.acme.Main"),
-        ("java --add-opens a/b=ALL-UNNAMED -m shop/com.acme.Main", "shop/com.acme.Main"),
-        ("java -Dport=1 -jar libs/shop-1.2.jar run", "libs/shop-1.2.jar"),
-        ("java --source 21 @options App.java", "App.java"),
-        ("java -version", ""),
+        ("java -Xmx1g -cp a.jar:b.jar com.acme.Main x.y.Z", "com.acme.Main", False),
+        ("java --add-opens a/b=ALL-UNNAMED -m shop/com.acme.Main", "shop/com.acme.Main", False),
+        ("java -Dport=1 -jar libs/shop-1.2.jar run", "libs/shop-1.2.jar", True),
+        ("java -jar target/ROOT.war --server.port=80", "target/ROOT.war", True),
+        ("java --source 21 @options App.java", "App.java", True),
+        ("java -version", "", False),
     ],
 )
-def test_what_a_jvm_starts_is_the_first_word_that_is_no_option(words: str, start: str) -> None:
-    assert jvm_start(words.split()) == start
+def test_what_a_jvm_starts_is_the_first_word_that_is_no_option(words: str, start: str, is_file: bool) -> None:
+    assert jvm_start(words.split()) == (start, is_file)
 
 
 @pytest.mark.skipif(shutil.which("java") is None, reason="no JVM here")

@@ -1,7 +1,7 @@
-"""Growth while a service answers: of its memory with its requests, and of the time of a request.
+"""Growth while a service answers: of what it holds with its requests, and of the time of a request.
 
-Trials of one life of the processes follow each other: memory is put together from what grew within measured
-parts, and times are compared at the same level of load, so that neither users nor start-up count.
+Trials of one life of the processes follow each other: what is held is put together from what grew within
+measured parts, and times are compared at the same level of load, so that neither users nor start-up count.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from loadlens.measure.requests.shapes import life_of, zero_s
 from loadlens.measure.source import StepPlan
 from loadlens.measure.trial import TrialMeasures
 from loadlens.model.finding import Estimate, Figure, NotMeasured, Undecided
-from loadlens.model.readings import ProcMetrics
-from loadlens.model.shapes import HeapGrowth, MemoryBound, MemoryGrowth, Slowdown
+from loadlens.model.readings import Metric, ProcMetrics
+from loadlens.model.shapes import HandleGrowth, HeapGrowth, MemoryBound, MemoryGrowth, Slowdown
 from loadlens.signals.read.trial_series import Series, added
 
 MEMORY = ProcMetrics.rss_bytes
@@ -73,10 +73,10 @@ def _answered(trial: TrialMeasures) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Grown:
-    """Requests that a trial answered, and the growth of memory meanwhile."""
+    """Requests that a trial answered, and the growth meanwhile."""
 
     requests: float
-    grown_bytes: float
+    grown: float
     seconds: float
 
 
@@ -94,9 +94,18 @@ def memory_growth(
         called: Names of what the services call, which are left out: a database fills a cache, and what its
             processes share counts at each.
     """
+    longest = _longest(cases, everything, called)
+    grown = [growth for name, life in longest if (growth := _memory(name, life)) is not None]
+    return tuple(sorted(grown, key=lambda growth: -growth.grown_bytes))
+
+
+def _longest(
+    cases: Sequence[CaseMeasures], everything: Sequence[CaseMeasures], called: Collection[str]
+) -> list[tuple[str, list[_Placed]]]:
+    """Return the names of the services in the life with the most requests, and that life."""
     lives = _lives_of(cases, everything)
     if not lives:
-        return ()
+        return []
     longest = max(lives, key=lambda life: sum(_answered(placed.trial) for placed in life))
     names = dict.fromkeys(
         process.service
@@ -104,22 +113,34 @@ def memory_growth(
         for process in placed.trial.resources.services
         if process.service not in called
     )
-    grown = [growth for name in names if (growth := _memory(name, longest)) is not None]
-    return tuple(sorted(grown, key=lambda growth: -growth.grown_bytes))
+    return [(name, longest) for name in names]
 
 
-def _memory(name: str, life: Sequence[_Placed]) -> MemoryGrowth | None:
-    """Return the growth within the measured parts, put end to end over the requests answered, or the time."""
-    requests, clock, levels = [0.0], [0.0], []
-    grown = [0.0]
-    seconds, trials = 0.0, 0
+@dataclass(frozen=True, slots=True, eq=False)
+class _Course:
+    """What all processes of a service hold within the measured parts of a life, put end to end."""
+
+    requests: Floats  # answered until each reading
+    clock: Floats  # seconds
+    grown: Floats  # since the first reading
+    levels: Floats  # as read
+    trials: tuple[_Grown, ...]
+
+    @property
+    def seconds(self) -> float:
+        """Measured."""
+        return sum(trial.seconds for trial in self.trials)
+
+
+def _course(name: str, life: Sequence[_Placed], metric: Metric) -> _Course | None:
+    requests, clock, grown, levels = [0.0], [0.0], [0.0], []
     each: list[_Grown] = []
     for placed in life:
-        # Resident memory of all processes of a service, added up where they were read together
+        # Of all processes of a service, added up where they were read together
         parts = [
-            process.series[MEMORY]
+            process.series[metric]
             for process in placed.trial.resources.services
-            if process.service == name and MEMORY in process.series
+            if process.service == name and metric in process.series
         ]
         series, counted = added(parts), _answered_at(placed.trial)
         if series is None or counted is None or placed.trial.grid is None:
@@ -135,35 +156,77 @@ def _memory(name: str, life: Sequence[_Placed]) -> MemoryGrowth | None:
         levels.append(inside.values)
         lasted = float(inside.seconds[-1] - inside.seconds[0])
         each.append(_Grown(float(at[-1] - at[0]), float(inside.values[-1] - inside.values[0]), lasted))
-        seconds += lasted
-        trials += 1
     if not levels:
         return None
-    follows = _grows_with(each)
+    return _Course(np.array(requests), np.array(clock), np.array(grown), np.concatenate(levels), tuple(each))
+
+
+def _memory(name: str, life: Sequence[_Placed]) -> MemoryGrowth | None:
+    """Return the growth within the measured parts, over the requests answered, or the time."""
+    course = _course(name, life, MEMORY)
+    if course is None:
+        return None
+    follows = _grows_with(course.trials)
     per, unit = ("second", "bytes/s") if follows == "clock" else ("request", "bytes")
-    x, y = np.array(clock if per == "second" else requests), np.array(grown)
-    everything = np.concatenate(levels)
-    fallen = float((np.maximum.accumulate(everything) - everything).max())
+    x, y, levels = course.clock if per == "second" else course.requests, course.grown, course.levels
     moved = np.concatenate([[True], np.diff(x) > 0])
     x, y = x[moved], y[moved]
     slope, late, pace = _slope(x, y, f"memory.per-{per}", unit)
-    rate = float(x[-1]) / seconds if seconds > 0 else 0.0
-    level = float(everything[-1])
+    rate = float(x[-1]) / course.seconds if course.seconds > 0 else 0.0
+    level = float(levels[-1])
     return MemoryGrowth(
         label=name,
-        trials=trials,
-        seconds=seconds,
+        trials=len(course.trials),
+        seconds=course.seconds,
         readings=int(x.size),
-        requests=round(requests[-1]),
-        begin_bytes=float(everything[0]),
+        requests=round(float(course.requests[-1])),
+        begin_bytes=float(levels[0]),
         grown_bytes=float(y[-1]),
-        fallen_bytes=fallen,
+        fallen_bytes=_fallen(levels),
         slope=slope,
         per_minute=None if pace is None or level <= 0 else 60 * rate * pace / level,
         late=late,
         follows=follows,
         bound=next((bounds[name] for bounds in reversed(_bounds(life)) if name in bounds), None),
         heap=_heap(name, life),
+    )
+
+
+def _fallen(levels: Floats) -> float:
+    return float((np.maximum.accumulate(levels) - levels).max())
+
+
+def handle_growth(
+    cases: Sequence[CaseMeasures], everything: Sequence[CaseMeasures], called: Collection[str] = ()
+) -> tuple[HandleGrowth, ...]:
+    """Each service's threads and open files in the life with the most requests; none without readings."""
+    return tuple(
+        growth
+        for name, life in _longest(cases, everything, called)
+        for what, metric in (("threads", ProcMetrics.threads), ("open files", ProcMetrics.descriptors))
+        if (growth := _handles(name, life, what, metric)) is not None
+    )
+
+
+def _handles(name: str, life: Sequence[_Placed], what: str, metric: Metric) -> HandleGrowth | None:
+    course = _course(name, life, metric)
+    if course is None:
+        return None
+    moved = np.concatenate([[True], np.diff(course.requests) > 0])
+    x, y = course.requests[moved], course.grown[moved]
+    slope, late, _ = _slope(x, y, "handles.per-request", "")
+    return HandleGrowth(
+        label=name,
+        what=what,
+        trials=len(course.trials),
+        seconds=course.seconds,
+        requests=round(float(x[-1])),
+        begin=float(course.levels[0]),
+        end=float(course.levels[-1]),
+        grown=float(y[-1]),
+        fallen=_fallen(course.grown),
+        slope=slope,
+        late=late,
     )
 
 
@@ -191,7 +254,7 @@ def _heap(name: str, life: Sequence[_Placed]) -> HeapGrowth | None:
 def _grows_with(each: Sequence[_Grown]) -> str:
     """Return whether trials grew in proportion to their requests or to their lengths."""
     requests, grown, seconds = (
-        np.array([getattr(trial, name) for trial in each]) for name in ("requests", "grown_bytes", "seconds")
+        np.array([getattr(trial, name) for trial in each]) for name in ("requests", "grown", "seconds")
     )
     if len(each) < FEWEST_FITTED or requests.min() <= 0 or requests.max() < SPREAD * requests.min():
         return "unknown"

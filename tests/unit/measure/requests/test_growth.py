@@ -36,8 +36,9 @@ class Life:
         *,
         bound: float = np.inf,
         fresh: bool = False,
+        left: float = 0.0,
     ) -> None:
-        self.took, self.kept, self.bound, self.fresh = took, kept, bound, fresh
+        self.took, self.kept, self.bound, self.fresh, self.left = took, kept, bound, fresh, left
         self.answered, self.number = 0, 0
         self.cases: dict[float, Any] = {}
 
@@ -53,7 +54,9 @@ class Life:
         seconds = np.arange(0.0, 5.1, 0.5)
         done = self.answered + requests * seconds / 5
         resident = BASE + np.minimum(self.bound, self.kept * done) + 65_536.0 * users  # threads of users
-        process = SimpleNamespace(service="s", series={ProcMetrics.rss_bytes: Series(seconds, resident)})
+        threads = Series(seconds, 12 + users + np.floor(self.left * done))
+        series = {ProcMetrics.rss_bytes: Series(seconds, resident), ProcMetrics.threads: threads}
+        process = SimpleNamespace(service="s", series=series)
         by_interval = np.full(20, requests / 20)
         plan = StreamPlan(0, "load", False, True, users, 0.0, "keep", 5.0, (StepPlan(0, "a", "GET", "/a"),))
         source = SimpleNamespace(
@@ -103,6 +106,22 @@ def test_what_each_request_leaves_is_measured_without_the_threads_of_users() -> 
     assert type(growing.per_minute) is float  # a record is JSON
     level = BASE + 8_192.0 * growing.requests + 65_536.0
     assert growing.per_minute == pytest.approx(60 * 8_192.0 * growing.requests / 45 / level, rel=0.01)
+
+
+def test_threads_that_requests_leave_behind_are_counted_without_those_of_users() -> None:
+    cases = Life(constant, left=0.5).ladder()
+
+    (threads,) = growth.handle_growth(cases, cases)
+
+    assert isinstance(threads.slope, Estimate)
+    assert threads.slope.point == pytest.approx(0.5, rel=0.01)
+    assert threads.what == "threads"
+    assert threads.requests == 200 * (1 + 2 + 4 + 8 + 16 + 32 * 3 + 1)
+    assert threads.grown == pytest.approx(0.5 * threads.requests, rel=0.01)
+    assert threads.end == pytest.approx(12 + 1 + 0.5 * threads.requests)
+    assert threads.fallen == 0  # the 31 of users end between trials
+    assert threads.late == pytest.approx(1.0, abs=0.05)
+    assert growth.handle_growth(cases, cases, called=["s"]) == ()
 
 
 def test_a_cache_that_fills_levels_off() -> None:

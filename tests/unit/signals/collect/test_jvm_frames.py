@@ -89,6 +89,8 @@ def test_a_dump_is_read_with_its_lines_and_the_package_of_the_service_is_its_own
         (("java", "-jar", "gone.jar"), None),
         (("java", "-jar", "plain.jar"), "com.acme."),
         (("java", "-jar", "spring.jar"), "com.acme.shop."),
+        (("java", "-jar", "spring.war"), "com.acme.shop."),
+        (("java", "src/App.java"), ""),
     ],
 )
 def test_own_code_is_the_package_of_the_main_class(
@@ -98,6 +100,7 @@ def test_own_code_is_the_package_of_the_main_class(
         "plain.jar": "Manifest-Version: 1.0\r\nMain-Class: com.acme.Ma\r\n in\r\n",
         "spring.jar": "Main-Class: org.springframework.boot.loader.launch.JarLauncher\r\n"
         "Start-Class: com.acme.shop.Application\r\n",
+        "spring.war": "Start-Class: com.acme.shop.Application\r\n",
     }.items():
         with zipfile.ZipFile(tmp_path / name, "w") as jar:
             jar.writestr("META-INF/MANIFEST.MF", manifest)

@@ -5,10 +5,11 @@ does. The service grows until it reaches its bound, and is then killed, or pages
 
 **Needs.** Resident memory of all processes of a service, read 30 times or more during measured parts, over
 the trials of one life of the processes. Readings within measured parts are joined end to end, so that
-start-up, new users and idle time between them do not count. The lower end of the slope's interval is above
-1 % of the memory per minute, and 64 bytes per request; growth is at least 10 % and 1 MiB; in the last third
-it is at least half as fast as before. Trials with four times the requests say which it follows: these, or the
-clock, where all grew as fast whatever they answered; then the slope is one over time.
+start-up, new users and idle time between them do not count. The lower end of the slope's interval is above 1
+% of the memory per minute, and 64 bytes per request; growth is at least 10 % and 1 MiB; in the last third it
+is at least half as fast as before. Trials with four times the requests say which it follows: these, or the
+clock, where all grew as fast whatever they answered; then the slope is one over time. Where no trials say so
+the finding is suspected, unless memory has quadrupled: then it grows too fast to wait for the answer.
 
 The forecast is for the highest throughput that was measured without failures: the growth per request times
 this rate, and what is left of the nearest limit (the control group, the heap of a JVM or of Node.js, the free
@@ -61,6 +62,7 @@ LEAST_GROWN = 0.10
 STILL_GROWING, AS_BEFORE, FASTER = 0.5, 0.8, 2.0
 FALLEN = 0.5
 CLEAR = ((40.0, 1.0), (20.0, 3.0))  # seconds, and growth over what it had
+LARGE = 3.0  # of growth over what it had: whatever it follows
 OF_THE_HEAP, LEFT_OVER = 1 / 3, 0.5  # of the growth; of the growth of the heap's peak
 BORNE = 0.001  # share of the requests that fail
 
@@ -106,8 +108,10 @@ def claim(facts: Facts, growth: tuple[Curve, MemoryGrowth]) -> Claim | Nothing:
             chip=f"{grown} in {memory.seconds:.0f} s",
         ),
         _late(memory.late, "second" if by_clock else "request"),
-        _follows(memory),
     ]
+    is_open = memory.follows == "unknown" and share >= LARGE
+    if not is_open:
+        signals.append(_follows(memory))
     fallen = numbers.with_unit(memory.fallen_bytes, "bytes")
     is_kept = memory.grown_bytes <= 0 or memory.fallen_bytes / memory.grown_bytes < FALLEN
     rivals = [
@@ -122,6 +126,8 @@ def claim(facts: Facts, growth: tuple[Curve, MemoryGrowth]) -> Claim | Nothing:
         statement = f"Memory grows by {pace} per request: {grown} over {memory.requests:,} requests"
         apart, more = "10,000 requests", numbers.with_unit(1e4 * each.point, "bytes")
         confirm = "a restart brings the first level back; twice the requests leave twice as much behind"
+        if is_open:
+            statement = f"Memory grows by {grown} in {memory.seconds:.0f} s of load: {pace} per request"
         if by_clock:
             statement = f"Memory grows by {pace}, whatever the load: {grown} in {memory.seconds:.0f} s"
             apart, more = "a minute", numbers.with_unit(60 * each.point, "bytes")
@@ -134,6 +140,7 @@ def claim(facts: Facts, growth: tuple[Curve, MemoryGrowth]) -> Claim | Nothing:
             "fixed, restart in time.",
             confirm=confirm,
             impact=memory.grown_bytes / (memory.begin_bytes + memory.grown_bytes),
+            unknown=("whether it grows with the requests or with time",) if is_open else (),
             scope=f"{memory.label} · {curve.label}",
         )
 

@@ -149,8 +149,10 @@ def own_package(command: tuple[str, ...], folder: Path) -> str | None:
 
     A jar says its main class in its manifest, that of Spring Boot as its start class.
     """
-    start = jvm_start(command)
-    main = _main_class(folder / start) if start.endswith(".jar") else start.rpartition("/")[2] or None
+    start, is_file = jvm_start(command)
+    main = start.rpartition("/")[2] or None
+    if is_file:  # the source of one class is of no package, as a rule
+        main = Path(start).stem if start.endswith(".java") else _main_class(folder / start)
     if main is None:
         return None
     package = main.rpartition(".")[0]

@@ -48,6 +48,17 @@ def test_memory_that_grows_with_each_request_is_found() -> None:
     assert finding.impact == pytest.approx(156.25 / 166.25)
 
 
+@pytest.mark.parametrize(("grown_mib", "grade"), [(29, Grade.SUSPECTED), (30, Grade.PROBABLE)])
+def test_where_it_is_open_what_it_follows_memory_must_have_quadrupled(grown_mib: int, grade: Grade) -> None:
+    finding = assess(record(memory(follows="unknown", grown_bytes=grown_mib * 2.0**20)))
+
+    assert isinstance(finding, Finding)
+    assert finding.grade is grade
+    if grade is Grade.PROBABLE:
+        assert finding.statement == "Memory grows by 30.0 MiB in 60 s of load: 8.00 KiB per request"
+        assert finding.unknown == ("whether it grows with the requests or with time",)
+
+
 @pytest.mark.parametrize(
     ("seconds", "grown_mib", "grade"),
     [
@@ -72,7 +83,7 @@ def test_a_short_look_is_a_suspicion_unless_memory_has_quadrupled(
         memory(begin_bytes=200 * 2.0**20),  # a heap of 200 MiB that has not doubled
         memory(late=0.6),  # it may be levelling off
         memory(late=2.2),  # it may follow the users, of which there were more
-        memory(follows="unknown"),  # all levels answered as many
+        memory(follows="unknown", grown_bytes=25 * 2.0**20),  # all levels answered as many
     ],
     ids=["not doubled", "slower", "faster", "one rate"],
 )
