@@ -118,7 +118,7 @@ def _longest(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Course:
-    """What all processes of a service hold within the measured parts of a life, put end to end."""
+    """Numbers that all processes of a service hold within the measured parts of a life, put end to end."""
 
     requests: Floats  # answered until each reading
     clock: Floats  # seconds

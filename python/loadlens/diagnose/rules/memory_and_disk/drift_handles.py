@@ -142,13 +142,13 @@ def _limit(curve: Curve, growth: HandleGrowth) -> str:
     if growth.what == "threads":
         return "each takes memory for its stack, and the machine allows only so many."
     limits = [p.descriptor_limit for s in curve.steps for p in s.processes if p.service == growth.label]
-    known = [limit for limit in limits if limit is not None]
+    most = [limit for limit in limits if limit is not None]
     each, rate = figures.point(growth.slope), max(figures.point(step.throughput) for step in curve.steps)
-    if not known or each * rate <= 0:
+    if not most or each * rate <= 0:
         return "how many a process may have was not read."
-    left = max(0.0, min(known) - growth.end)
+    left = max(0.0, min(most) - growth.end)
     when = numbers.duration(left / (each * rate))
-    return f"at {numbers.with_unit(rate, '1/s')} the limit of {min(known):,.0f} is reached in about {when}."
+    return f"at {numbers.with_unit(rate, '1/s')} the limit of {min(most):,.0f} is reached in about {when}."
 
 
 assess = assessing(ID, TITLE, observe, claim)
