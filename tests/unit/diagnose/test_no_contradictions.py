@@ -154,6 +154,7 @@ def test_no_finding_contradicts_what_was_measured(built: Curve) -> None:
     for finding in verdict.findings:
         assert 0 <= finding.impact <= 1, finding
         assert not re.match(r"0(?:\.0+)? %", finding.statement), finding.statement
+        assert not re.search(r"undecided|not measured", finding.statement), finding.statement
         assert_shares_are_shares(finding)
     if diagnose.HEALTHY in by_rule:
         assert most_failed <= 0.01, f"healthy, and {most_failed:.0%} of a level fail"

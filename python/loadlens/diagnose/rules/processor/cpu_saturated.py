@@ -226,12 +226,13 @@ def claim(facts: Facts, seen: UsedCores) -> Claim:
     ]
 
     def words(_: Grade) -> Words:
-        rate, waiting = most_of(curve, seen.capacity).words, waiting_share(curve, seen.capacity)
+        most, waiting = most_of(curve, seen.capacity), waiting_share(curve, seen.capacity)
+        at = f" at {most.words}" if isinstance(most.figure, Estimate) else ""
         fully = "The one core is" if cores == 1 else f"All {cores:g} cores are"
-        statement = f"{fully} used ({used.point:.2f}) at {rate}"
+        statement = f"{fully} used ({used.point:.2f}){at}"
         if seen.is_accounted_for and isinstance(curve.work_all, Estimate) and curve.work_all.point > 0:
             work = with_unit(curve.work_all.point, "s")
-            statement = f"{fully} used at {rate}: {work} of CPU per request"
+            statement = f"{fully} used{at}: {work} of CPU per request"
         if seen.others:
             statement += f"; other programs take {seen.others:.2f}"
         elif behind is not None:
