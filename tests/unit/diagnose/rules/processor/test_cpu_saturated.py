@@ -10,7 +10,7 @@ import pytest
 from loadlens import diagnose
 from loadlens.diagnose.rules.processor.cpu_saturated import ID, assess_after
 from loadlens.model.facts import ConcurrencyLimit, Curve, Facts, Gauge, ProcessWatch, QuotaWatch
-from loadlens.model.finding import Absent, Estimate, Figure, Finding, Grade, NotAssessed
+from loadlens.model.finding import Absent, Estimate, Figure, Finding, Grade, NotAssessed, Undecided
 from tests.unit.diagnose.build import (
     UNWATCHED,
     blocked,
@@ -65,6 +65,18 @@ def test_full_cores_are_found_with_the_cpu_time_of_a_request() -> None:
     work = next(e for e in finding.evidence if e.signal == "work.cpu")
     assert work.value == pytest.approx(0.0198)
     assert "each brings 50.5 /s" in finding.advice  # 1 / 0.0198 s
+
+
+def test_a_rate_that_trials_do_not_agree_on_is_left_out() -> None:
+    built = full(processes=(process(1.98, waiting=14.0, hot=16),))
+    apart = tuple(
+        replace(level, throughput=Undecided("throughput", "1/s", "trials differ")) for level in built.steps
+    )
+
+    finding = ask(replace(built, steps=apart))
+
+    assert isinstance(finding, Finding)
+    assert "undecided" not in finding.statement
 
 
 @pytest.mark.parametrize(("taken", "kind"), [(0.0, Finding), (1.0, Absent)])
