@@ -6,15 +6,16 @@ service gets slower with each of them and ends at a limit of the process or of t
 **Needs.** The threads or the open files of all processes of a service, read 30 times or more during measured
 parts, over the trials of one life of the processes. Readings within measured parts are joined end to end, so
 that start-up, new users and idle time between them do not count. The lower end of the slope's interval is at
-least one for each 20 requests; 100 or more are left behind, and there are 4 times as many as users in the
+least one for each 10 requests; 100 or more are left behind, and there are 4 times as many as users in the
 end. In the last third of the requests there are at least half and at most twice as many for each as before.
 
 **Ruled out by.** A fall of more than a tenth of the growth: some are given back. Growth that levels off: a
 pool that has reached its size. That a pool is so large is never excluded, so the finding is at most probable.
 
 **Thresholds.** 4 times the users: a request that is served takes a connection, one to what it calls and a
-file or two, and gives them back. One for each 20 requests: a rarer leak takes longer to be sure of. 100:
-pools of threads and of connections grow by some dozens on their own.
+file or two, and gives them back. One for each 10 requests: pools and users who come brought up to one for
+each 20, and a rarer leak takes longer to be sure of. 100: pools of threads and of connections grow by some
+dozens on their own.
 
 **Do.** Close what a request opens, also when it fails; start no thread for a request that outlives it, and
 hand such work to a pool with a fixed number.
@@ -38,7 +39,7 @@ ID = "drift.handles"
 TITLE = "threads or open files are not given back"
 EXPLAINS: tuple[str, ...] = ("drift.leak",)
 
-LEAST = 0.05  # for each request
+LEAST = 0.1  # for each request
 FEWEST = 100
 OF_USERS = 4.0
 STILL_GROWING, FASTER = 0.5, 2.0  # in the last third, of before

@@ -62,7 +62,7 @@ def test_threads_that_outlive_their_request_are_named() -> None:
     "grown",
     [
         handles(grown=99.0, end=119.0),  # few
-        handles(slope=estimate(0.04, unit="")),  # rarer than one for each 20 requests
+        handles(slope=estimate(0.1, unit="")),  # the lower end is below one for each 10 requests
         handles(grown=100.0, begin=-69.0, end=31.0),  # fewer than 4 for each of 8 users
         handles(late=0.49),  # it levels off
         handles(late=2.1),
