@@ -4,15 +4,14 @@
 one thread of a process compute at a time. Such a process answers at most 1 / D requests per second, D being
 the CPU time of one request, whatever cores the machine has. More threads only wait for their turn.
 
-**Needs.** A plateau. At the highest load every working process uses between 85 % and 125 % of one core,
-while computing and waiting for a core leave at least 15 % of the cores that the service may use; or all
-programs together do, and it uses 90 %: threads that hand their turn over wait for a core each time, though
-cores are idle. The
-CPU time of one request, from all levels together, times the plateau accounts for one core per process, within
-what 85 % leaves. At the level of the plateau before, the processes used as much, within a tenth: more users
-brought no more computing. Of several processes one may be full alone, if it uses 90 % of a core at two levels
-of the plateau or more: the others wait for what it does, and its CPU time of a request comes from the level
-before.
+**Needs.** A plateau. At the highest load every working process uses between 85 % and 125 % of one core, while
+computing and waiting for a core leave at least 15 % of the cores that the service may use; or all programs
+together do, and it uses 90 %: threads that hand their turn over wait for a core each time, though cores are
+idle. The CPU time of one request, from all levels together, times the plateau accounts for one core per
+process, within what 85 % leaves, or within its interval. At the level of the plateau before, the processes
+used as much, within a tenth: more users brought no more computing. Of several processes one may be full
+alone, if it uses 90 % of a core at two levels of the plateau or more: the others wait for what it does, and
+its CPU time of a request comes from the level before.
 
 **Ruled out by.** A blocked event loop, which is the same with a line for every request, however cheap. Full
 cores. A quota or a CPU set of one core for each process. Refusals: the core is then busy refusing. A
@@ -31,7 +30,7 @@ and that of threads with cores of their own by far more.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from loadlens.diagnose import grading
 from loadlens.diagnose.capacity import most_of
@@ -276,20 +275,23 @@ def _work(seen: OneCore) -> grading.Signal:
         text = f"the CPU time of one request is not known: {numbers.shown(work)}"
         return grading.stated("work.cpu", None, text=text)
     use = bound.utilisation
+    is_near = SATURATED <= use <= 1 / SATURATED
+    is_reached = bound.rate.low is not None and bound.rate.low <= use * bound.rate.point / SATURATED
     text = (
         f"{numbers.shown(work)} of CPU per request fill {plural(len(seen.processes), 'core')} at "
         f"{with_unit(bound.rate.point, '1/s')}, {with_unit(use * bound.rate.point, '1/s')} came out "
-        f"(within {numbers.signed_percent(1 / SATURATED - 1)})"
+        f"(within {numbers.signed_percent(1 / SATURATED - 1)}"
+        f"{', which the interval reaches' if is_reached and use < SATURATED else ''})"
     )
-    is_near = SATURATED <= use <= 1 / SATURATED
     is_far = not 1 / RULED_OUT <= use <= RULED_OUT
-    return grading.stated(
+    signal = grading.stated(
         "work.cpu",
-        True if is_near else False if is_far else None,
+        False if is_far else True if is_near or (is_reached and use < SATURATED) else None,
         text=text,
         chip=f"{with_unit(work.point, 's')} of CPU per request",
         value=work,
     )
+    return signal if is_near else replace(signal, is_clear=False)
 
 
 def _loop(seen: OneCore) -> Counter:

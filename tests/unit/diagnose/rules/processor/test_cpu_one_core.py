@@ -120,6 +120,15 @@ def test_the_cpu_time_of_a_request_must_fill_the_core_at_this_rate(
     assert (answer.grade if isinstance(answer, Finding) else None) is expected
 
 
+@pytest.mark.parametrize(("high_s", "grade"), [(0.00086, Grade.PROBABLE), (0.00084, Grade.SUSPECTED)])
+def test_the_interval_of_the_cpu_time_may_reach_the_core(high_s: float, grade: Grade) -> None:
+    """0.80 ms of 1,000 requests/s fill 0.80 of a core; the limit is 0.85."""
+    built = one_at_a_time()
+    work = replace(estimate(0.0008), low=0.0007, high=high_s)
+
+    assert found(ask(replace(built, work=work, work_all=work))).grade is grade
+
+
 def test_threads_that_do_less_the_more_they_are_still_fill_the_core() -> None:
     """The best level shows what the CPU time of a request allows."""
     less = (0.7 / WORK_S,) * 3
