@@ -1,0 +1,3 @@
+module example.org/seafarercards
+
+go 1.22
