@@ -212,18 +212,15 @@ def settled_rate(curve: Curve, besides: Callable[[Step], float]) -> Estimate | N
 def claim(facts: Facts, clock: Clock) -> Claim:
     """Check that all levels settle at one rate, that the service is idle, and what else would look so."""
     top, rate = clock.top, clock.rate
-    signals = [
-        grading.stated(
-            "limiter.rate",
-            True,
-            text=f"throughput settles at {with_unit(rate.point, '1/s')}",
-            chip=f"lets through {with_unit(rate.point, '1/s')}",
-            value=rate,
-        ),
-        _at_once(clock),
-        *(() if clock.is_of_work else (same_rate(clock.rates),)),
-        waits.cpu_signal(facts, clock.curve, top),
-    ]
+    settles = grading.stated(
+        "limiter.rate",
+        True,
+        text=f"throughput settles at {with_unit(rate.point, '1/s')}",
+        chip=f"lets through {with_unit(rate.point, '1/s')}",
+        value=rate,
+    )
+    of_rate = [] if clock.is_of_work else [settles, same_rate(clock.rates)]
+    signals = [*of_rate, _at_once(clock), waits.cpu_signal(facts, clock.curve, top)]
     rivals = [
         _buffer_rival(facts, clock),
         delays.quota_rival(top),
@@ -256,7 +253,7 @@ def claim(facts: Facts, clock: Clock) -> Claim:
             advice=advice,
             confirm=confirm,
             impact=_impact(facts, top),
-            setting=Setting.rate(rate.point),
+            setting=None if clock.is_of_work else Setting.rate(rate.point),
         )
 
     return on_curve(clock.curve, signals, rivals, words)

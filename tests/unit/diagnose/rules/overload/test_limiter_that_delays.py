@@ -102,6 +102,8 @@ def test_windows_of_one_length_with_different_numbers_are_a_quota_of_something_e
 
     assert isinstance(answer, Finding)
     assert answer.statement == "A quota is used up in each period of 1.00 s: up to 90 % of it nothing comes"
+    assert answer.setting is None  # no line sets one of these rates
+    assert {e.signal for e in answer.evidence} == {"limiter.window", "cpu.room"}
 
 
 @pytest.mark.parametrize(
