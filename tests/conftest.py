@@ -20,8 +20,8 @@ from tests.calm import REPEATED, TURNS
 TESTS = Path(__file__).parent
 # Everything here drives real services for real seconds. A slow test elsewhere has the mark itself.
 SLOW = (TESTS / "edges", TESTS / "end_to_end", TESTS / "studies", TESTS / "catalogue/test_physics.py")
-# Files that judge times or take long come first, while the processors have time left. Begun last, they would
-# leave a core idle; and a judgement that is repeated stops all others.
+# Files that judge times for long come first, one after the other in one process: side by side they fail, and
+# a judgement that is repeated stops all others. Begun last, they would leave a core idle.
 _JUDGING = (
     *("capacity", "spans", "fleet_local", "compare", "database_lock", "predictions", "stacks", "demo"),
     "bench",
@@ -83,10 +83,16 @@ class BothCoresBusy(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no 
 
     def _assign_work_unit(self, node: WorkerController) -> None:
         waiting = [unit for unit in self.workqueue if unit.partition("::")[0] in WAITING]
-        others = [unit for unit in FIRST if unit in self.workqueue]
-        others += [unit for unit in self.workqueue if unit not in others and unit not in waiting]
+        judging = [unit for unit in FIRST if unit in self.workqueue]
+        others = [unit for unit in self.workqueue if unit not in judging and unit not in waiting]
         alone = [unit for unit in others if unit.partition("::")[0] in APART]
-        wanted = waiting or alone or others if node is self.nodes[0] else others or waiting
+        match self.nodes.index(node):
+            case 0:
+                wanted = waiting or alone or others or judging
+            case 1:
+                wanted = judging or others or waiting
+            case _:
+                wanted = others or judging or waiting
         self.workqueue.move_to_end(wanted[0], last=False)
         super()._assign_work_unit(node)
 

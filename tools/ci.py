@@ -1,9 +1,9 @@
 """Run all that a change must pass, step by step, and close with one line that counts the tests.
 
 A step that fails does not stop the next ones, unless the environment cannot be made. The slow tests, which
-judge times, have the machine for themselves. The studies judge none and mostly wait: the fast tests, the
-wheel and the checks run next to them. `.ci/run` calls this once the machine has what it needs, with the
-system's Python, since `make` makes the environment first.
+judge times, have the machine for themselves. The studies judge none and mostly wait: the fast tests run next
+to them, and to the checks and the wheel, which are quick. `.ci/run` calls this once the machine has what it
+needs, with the system's Python, since `make` makes the environment first.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Lane = tuple[str, ...]  # steps one after the other
 FIRST: tuple[Lane, ...] = (("tools",),)
 STEPS: tuple[tuple[Lane, ...], ...] = (
     FIRST,
-    (("test", "check"), ("studies", "try-wheel")),  # side by side
+    (("test",), ("studies", "check", "try-wheel")),  # side by side
     (("test-slow",),),
 )
 
