@@ -2,17 +2,17 @@
 
 The baseline step sends each URL a few widely spaced requests. Then the number of users doubles from one until
 throughput stops growing and the last level lies well beyond the knee (see `estimate/saturation.py`). As long
-as throughput grows in proportion to the users and the findings are settled, every other level is left out; it
-is measured after all if the level above it falls behind. Where a level does clearly less than the best, the
-best is measured again at once: less from the same load is a fall with time. At the end of the climb threads
-are sampled at its highest level, and where the answer is certain then (see `provisional.py`), one more level
-follows, at 3.6 times the knee or beyond, and at 64 users where they wait for 1 s at most: a service may
-collapse there, or answer otherwise, and its failures do not end that trial. Else the
-remaining time narrows it: two more trials at the highest level (an interval needs three), then two more at
-the knee. One light load with frequent probes follows, and with what is left that further level. Its threads
-are sampled, too. A fall is repeated; failures there leave the capacity as it is. The light load's time is
-reserved from eight users on, unless the curve bends and one more level may show its plateau: with fewer users
-a pause shows only if it delays several probes. Any obstacle ends the climb and is named.
+as throughput grows in proportion to the users and the findings are settled, every other level is left out, of
+slow answers two of three; one between is measured after all if the level above it falls behind. Where a level
+does clearly less than the best, the best is measured again at once: less from the same load is a fall with
+time. At the end of the climb threads are sampled at its highest level, and where the answer is certain then
+(see `provisional.py`), one more level follows, at 3.6 times the knee or beyond, and at 64 users where they
+wait for 1 s at most: a service may collapse there, or answer otherwise, and its failures do not end that
+trial. Else the remaining time narrows it: two more trials at the highest level (an interval needs three),
+then two more at the knee. One light load with frequent probes follows, and with what is left that further
+level. Its threads are sampled, too. A fall is repeated; failures there leave the capacity as it is. The light
+load's time is reserved from eight users on, unless the curve bends and one more level may show its plateau:
+with fewer users a pause shows only if it delays several probes. Any obstacle ends the climb and is named.
 
 When requests fail at a level, the search backs off: to a level between it and the highest one that was
 served, then to repeats of the highest one that was served, and to the frequent probes. A service that fails
@@ -80,6 +80,8 @@ WIDE_S: Final = 1.0  # that they wait at most: then the trial is short
 LEAST_TOP: Final = 8  # users: cheap, and behaviour just past saturation separates causes
 RATE_CAP_MARGIN: Final = 4.0  # users pause unless one user stays below the rate cap by this factor
 FAR: Final = 4  # times the users of the last level, where no level between would show anything
+FARTHER: Final = 8  # the same where answers are slow
+SLOW_SHARE: Final = 1 / 120  # of the budget, that slow answers take: of their levels it holds five
 PROPORTIONAL: Final = 0.95  # of growth in proportion to the users: they hardly wait for each other
 BENDS: Final = 0.75  # of it: twice the users bring less than half as much again
 BEHIND: Final = 0.6  # of it, for four times the users: with more, twice the users were below the plateau
@@ -284,7 +286,8 @@ def _after_levels(
                 return lower
     if end is None:
         goes_far = is_settled and _may_go_far(seen, levels, bounds)
-        far = _affordable(replace(higher, users=FAR * levels[-1].users), seen, room_s) if goes_far else None
+        users = _far(levels[-1], bounds) * levels[-1].users
+        far = _affordable(replace(higher, users=users), seen, room_s) if goes_far else None
         return far or _affordable(higher, seen, room_s) or (dense if kept_s else _out_of_time(seen))
     if is_early and bound is None and _affordable(higher, seen, left_s):
         return higher
@@ -553,13 +556,20 @@ def _stop_after(last: Outcome, seen: Sequence[Outcome], bounds: Bounds) -> Stop 
     return None
 
 
+def _far(level: Level, bounds: Bounds) -> int:
+    """Return how many times the users of this level the next one has where none between is needed."""
+    is_slow = level.mean_s is not None and level.mean_s >= SLOW_SHARE * bounds.budget_s
+    return FARTHER if is_slow else FAR
+
+
 def _may_go_far(seen: Sequence[Outcome], levels: Sequence[Level], bounds: Bounds) -> bool:
     """True if the next level may be left out: throughput grows in proportion, and no bound is in the way."""
-    users = FAR * levels[-1].users
+    far = _far(levels[-1], bounds)
+    enough = BENDS if far == FARTHER else PROPORTIONAL  # time is scarce where answers are slow
     return (
-        (len(levels) == 1 or _grows(levels[-2], levels[-1], PROPORTIONAL))
-        and users <= bounds.most_users
-        and FAR * _asked_per_s(seen, levels[-1]) <= bounds.rate_cap_per_s
+        (len(levels) == 1 or _grows(levels[-2], levels[-1], enough))
+        and far * levels[-1].users <= bounds.most_users
+        and far * _asked_per_s(seen, levels[-1]) <= bounds.rate_cap_per_s
         and not any(trial.refused_share or trial.failed_share for trial in seen)
     )
 
@@ -570,12 +580,13 @@ def _bends(levels: Sequence[Level]) -> bool:
 
 
 def _skipped_users(levels: Sequence[Level]) -> int | None:
-    """Return the level that was left out below the highest, if throughput has fallen behind there."""
-    if len(levels) < 2 or levels[-1].users != FAR * levels[-2].users:
+    """Return a level that was left out below the highest, if throughput has fallen behind there."""
+    if len(levels) < 2 or levels[-1].users not in (FAR * levels[-2].users, FARTHER * levels[-2].users):
         return None
     if len(levels) > 2 and not _grows(levels[-3], levels[-2], BENDS):
         return None  # the level below is on the plateau already
-    return None if _grows(levels[-2], levels[-1], BEHIND) else 2 * levels[-2].users
+    between = round(math.sqrt(levels[-1].users * levels[-2].users))
+    return None if _grows(levels[-2], levels[-1], BEHIND) else between
 
 
 def _grows(lower: Level, higher: Level, share: float) -> bool:

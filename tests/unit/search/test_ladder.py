@@ -118,6 +118,23 @@ def test_an_endless_service_is_climbed_as_far_as_the_budget_goes_beside_the_dens
     assert saturation(outcome).verdict == "underdriven"
 
 
+def test_slow_answers_leave_time_for_a_capacity_that_takes_hundreds_of_users() -> None:
+    # D = 4 ms and 1 s elsewhere: 250/s, N* = 251 users; each level takes 11 s or more of the 90 s.
+    outcome = search(one_server(0.004, 1.0), BOUNDS, is_settled=True)
+
+    # 512 users fall behind: 250/s in place of 510/s. sqrt(64 * 512) = 181.
+    assert [t.users for t in outcome.seen if t.kind == "climb"] == [1, 8, 64, 512, 181]
+    assert max(t.ok_per_s for t in outcome.seen) == pytest.approx(250.0, rel=0.05)
+
+
+def test_a_level_between_follows_where_slow_answers_fall_behind_the_users() -> None:
+    # 1 / D = 1/s from one user on: eight users show that they wait, three (8 ** 0.5 users) where from.
+    outcome = search(one_server(1.0, 0.001), BOUNDS, is_settled=True)
+
+    assert set(levels(outcome)) == {1, 3, 8}
+    assert outcome.stop.because == "saturated"
+
+
 @pytest.mark.parametrize("latency_s", [0.01, 0.05, 0.2])
 def test_levels_that_show_nothing_are_left_out_of_a_clear_climb_to_the_same_height(latency_s: float) -> None:
     every = search(endless(latency_s), BOUNDS)

@@ -101,7 +101,7 @@ def growth(full: Full) -> Growth | None:
     waiting_s = mean.point - full.alone.point
     for calls in reversed(spent([full.top])):
         then = before.get(calls.name)
-        if then is None or then.seconds > full.alone.point:
+        if then is None or then.seconds > AS_ALONE * full.alone.point:
             continue  # those that go side by side take longer together than the request
         share = (calls.seconds - then.seconds) / waiting_s
         if share >= (MOSTLY if calls.per_request <= SEVERAL else NEARLY_ALL):
