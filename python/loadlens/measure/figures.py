@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from loadlens.estimate.interval import Insufficient, Interval
 from loadlens.model.finding import Estimate, Figure, Undecided
 
@@ -41,6 +43,14 @@ def point(figure: Figure | None) -> float:
 def interval_of(figure: Figure) -> Interval | Insufficient:
     """Return a figure as the estimators take it."""
     return known(figure) if isinstance(figure, Estimate) else Insufficient(figure.reason)
+
+
+def scaled(figure: Figure, times: float) -> Figure:
+    """Return a figure so many times as large; what is not measured as it is."""
+    if not isinstance(figure, Estimate):
+        return figure
+    low, high = (None if end is None else times * end for end in (figure.low, figure.high))
+    return replace(figure, point=times * figure.point, low=low, high=high)
 
 
 def known(figure: Estimate) -> Interval:

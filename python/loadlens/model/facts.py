@@ -97,6 +97,7 @@ class ProcessWatch:
     threads: float | None
     memory_bytes: float | None
     busiest_thread: float | None = None  # share of its CPU time that its busiest thread used
+    busiest_occupied: float | None = None  # cores that this thread used or waited for
     service: str = ""  # a label: processes of one service have the same
     program: str = ""  # a label
     is_called: bool = False  # by the service, and no process of it

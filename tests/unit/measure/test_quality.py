@@ -102,6 +102,21 @@ def test_the_share_of_the_busiest_thread_is_that_of_its_process(
     assert process.busiest_thread == pytest.approx(busiest)
 
 
+def test_a_thread_is_occupied_while_it_runs_and_while_it_waits_for_a_core() -> None:
+    rows = [*thread_rows(1, 0.72), *thread_rows(2, 0.12)]
+    waited = {1: 0.2, 2: 0.6}  # of each second
+    rows += [
+        (time_ns, source, "thread_runq_wait_s", of, unit, waited[tid] * time_ns / 1e9)
+        for tid in waited
+        for time_ns, source, metric, of, unit, _ in thread_rows(tid, 0.0)
+        if metric == "thread_run_s"
+    ]
+
+    (process,) = resources.read(Readings(pl.DataFrame(rows, schema=SCHEMA, orient="row")), 3.0, 9.0).processes
+
+    assert process.busiest_occupied == pytest.approx(0.72 + 0.2)
+
+
 def test_others_and_soft_interrupts_are_those_of_one_trial() -> None:
     """0.9 with 0.8 of the network is less of others than 0.5 with 0.1."""
     used = [SimpleNamespace(others=0.9, soft=0.8), SimpleNamespace(others=0.5, soft=0.1)]

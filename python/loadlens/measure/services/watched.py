@@ -72,6 +72,7 @@ def processes_of(case: CaseMeasures) -> tuple[ProcessWatch, ...]:
         opened = [most for p in members if (most := p.highest(ProcMetrics.descriptors)) is not None]
         allowed = [most for p in members if (most := p.highest(ProcMetrics.descriptor_limit)) is not None]
         busiest = [p.busiest_thread for p in members if p.busiest_thread is not None]
+        occupied = [p.busiest_occupied for p in members if p.busiest_occupied is not None]
         watches.append(
             ProcessWatch(
                 label=members[0].label if len(members) == 1 else f"{key[0]} {members[0].name} #{key[2] + 1}",
@@ -82,6 +83,7 @@ def processes_of(case: CaseMeasures) -> tuple[ProcessWatch, ...]:
                 threads=max(threads, default=None),
                 memory_bytes=max(memory, default=None),
                 busiest_thread=min(busiest, default=None) if len(busiest) == len(members) else None,
+                busiest_occupied=min(occupied, default=None) if len(occupied) == len(members) else None,
                 service=key[0],
                 program=members[0].name,
                 is_called=key[0] in called,

@@ -33,6 +33,7 @@ class Process:
     waiting: Measured  # cores wanted and not given
     hot_threads: int | None = None
     busiest_thread: float | None = None  # share of the CPU time that its busiest thread used
+    busiest_occupied: float | None = None  # cores that this thread used or waited for
     series: Mapping[Metric, Series] = field(default_factory=dict)  # over the whole trial
     begin: float = 0.0  # measured part, seconds since t0
     end: float = 0.0
@@ -136,6 +137,7 @@ def read(readings: Readings, begin: float, end: float, *, is_driven: bool = Fals
     threads: dict[str, list[Series]] = {}
     for series in readings.of(ProcMetrics.thread_run_s):
         threads.setdefault(series.labels.pid, []).append(series)
+    waits = {(s.labels.pid, s.labels.tid): s for s in readings.of(ProcMetrics.thread_runq_wait_s)}
     late = readings.one(MonitorMetrics.tick_late_s)
     used = _busy(readings, ALL)
     soft = _rate(readings.one(HostMetrics.cpu_softirq_s, cpu=ALL), begin, end)
@@ -145,7 +147,7 @@ def read(readings: Readings, begin: float, end: float, *, is_driven: bool = Fals
     by_cpu = {cpu: _rate(_busy(readings, str(cpu)), begin, end) for cpu in processors}
     return Resources(
         processes=tuple(
-            _process(key, series, threads.get(key[2]), begin, end)
+            _process(key, series, threads.get(key[2]), waits, begin, end)
             for key, series in sorted(
                 by_process.items(), key=lambda item: (*item[0][:2], len(item[0][2]), item[0][2])
             )
@@ -173,6 +175,7 @@ def _process(
     key: tuple[str, str, str],
     series: Mapping[Metric, Series],
     threads: Sequence[Series] | None,
+    waits: Mapping[tuple[str, str], Series],
     begin: float,
     end: float,
 ) -> Process:
@@ -192,15 +195,18 @@ def _process(
         return process
     by_thread = [_used(thread, begin, end) for thread in threads]
     whole = process.cpu.point * (end - begin) if isinstance(process.cpu, Interval) else 0.0
+    most, busiest = max(zip(by_thread, threads, strict=True), key=lambda each: each[0])
+    waited = waits.get((busiest.labels.pid, busiest.labels.tid))
     return replace(
         process,
         hot_threads=sum(each > HOT * (end - begin) for each in by_thread),
-        busiest_thread=min(1.0, max(by_thread) / whole) if whole > 0 else None,
+        busiest_thread=min(1.0, most / whole) if whole > 0 else None,
+        busiest_occupied=None if waited is None else (most + _used(waited, begin, end)) / (end - begin),
     )
 
 
 def _used(thread: Series, begin: float, end: float) -> float:
-    """Return the CPU seconds of a thread; one that did not run has no readings in between."""
+    """Return the seconds of a thread, on a core or before; one that did not run has none in between."""
     first = thread.last_before(begin)
     return (thread.last_before(end) or 0.0) - (first if first is not None else float(thread.values[0]))
 

@@ -7,11 +7,12 @@ the CPU time of one request, whatever cores the machine has. More threads only w
 **Needs.** A plateau. At the highest load every working process uses between 85 % and 125 % of one core, while
 computing and waiting for a core leave at least 15 % of the cores that the service may use; or all programs
 together do, and it uses 90 %: threads that hand their turn over wait for a core each time, though cores are
-idle. The CPU time of one request, from all levels together, times the plateau accounts for one core per
-process, within what 85 % leaves, or within its interval. At the level of the plateau before, the processes
-used as much, within a tenth: more users brought no more computing. Of several processes one may be full
-alone, if it uses 90 % of a core at two levels of the plateau or more: the others wait for what it does, and
-its CPU time of a request comes from the level before.
+idle. Where one thread does more of the work than all others of the only process, which help it, its own use
+of a core counts, and for the 90 % the time that it waits for one, too. The CPU time of one request, from all
+levels together, times the plateau accounts for one core per process, within what 85 % leaves, or within its
+interval. At the level of the plateau before, the processes used as much, within a tenth: more users brought
+no more computing. Of several processes one may be full alone, if it uses 90 % of a core at two levels of the
+plateau or more: the others wait for what it does, and its CPU time of a request comes from the level before.
 
 **Ruled out by.** A blocked event loop, which is the same with a line for every request, however cheap. Full
 cores. A quota or a CPU set of one core for each process. Refusals: the core is then busy refusing. A
@@ -19,8 +20,8 @@ full machine, other programs or a late generator leave it probable; so do severa
 they may wait for something else, and use as much as a core by chance.
 
 **Thresholds.** 0.85: see `cpu.saturated`. 125 %: collectors and compilers of a runtime compute alongside the
-one thread. A tenth: twice the users change the use of a full core by the noise of the kernel's counters, 3 %,
-and that of threads with cores of their own by far more.
+one thread; where they use more, its threads are distinguished. A tenth: twice the users change the use of a
+full core by the noise of the kernel's counters, 3 %, and that of threads with cores of their own by far more.
 
 **Do.** Run more processes, one for each core; or do the computing where the runtime uses several cores.
 
@@ -65,6 +66,7 @@ EXPLAINS: tuple[str, ...] = ("saturation.plateau", "hol.correlation", "outside.h
 
 ONE_CORE = 1.25  # cores that one thread and the helpers of its runtime may seem to want
 FULL_ALONE = 0.9  # of a core, at each level of the plateau, next to processes that have time
+MOST_WORK = 0.5  # of a process, by one thread: the others together do less
 ALIKE = 0.10  # of the occupation at another level of the plateau
 
 
@@ -84,6 +86,7 @@ class OneCore:
     before: float | None  # the least used at the level of the plateau before, cores
     loop: Grade | None  # of a blocked event loop that was found on it
     others: int = 0  # working processes that have time
+    helpers: float = 0.0  # cores that the other threads of the process use: the least is its busiest thread's
 
     @property
     def used(self) -> float:
@@ -92,6 +95,11 @@ class OneCore:
             process.occupied.point if isinstance(process.occupied, Estimate) else process.cores
             for process in self.step.processes
         )
+
+    @property
+    def wanted(self) -> float:
+        """Cores that a thread with helpers used or waited for; 0 where it is not one."""
+        return (self.processes[0].busiest_occupied or 0.0) if self.helpers else 0.0
 
     @property
     def left(self) -> float:
@@ -119,14 +127,17 @@ def _seen(curve: Curve, loop: Grade | None) -> OneCore | str:
     processes = working(top)
     if not processes or not isinstance(processes[0].cpu, Estimate):
         return "needs the CPU of the service's processes: watch them with pid or start"
-    work, others = curve.work_all, 0
-    alone = _alone(curve, capacity, processes)
+    work, others, helpers = curve.work_all, 0, 0.0
+    alone, thread = _alone(curve, capacity, processes), _busiest_thread(processes)
     if alone is not None:
         others, processes, work = (
             len(processes) - 1,
             [alone],
             _work_of_busiest(curve, capacity, alone.program),
         )
+    elif thread is not None:
+        helpers, processes = processes[0].cores - thread.cores, [thread]
+        work = _work_of_busiest(curve, capacity, thread.program, is_thread=True)
     bound = None
     if isinstance(work, Estimate) and top.completed_trials:
         # Threads that take turns may do less the more they are, with the same core full.
@@ -147,9 +158,10 @@ def _seen(curve: Curve, loop: Grade | None) -> OneCore | str:
         cores=cores_of(curve, top),
         work=work,
         bound=bound,
-        before=_before(curve, capacity, is_alone=alone is not None),
+        before=_before(curve, capacity, is_alone=alone is not None, is_thread=thread is not None),
         loop=loop,
         others=others,
+        helpers=helpers,
     )
 
 
@@ -166,28 +178,42 @@ def _alone(curve: Curve, capacity: Capacity, processes: Sequence[ProcessWatch]) 
     return max(processes, key=lambda process: process.cores)
 
 
-def _work_of_busiest(curve: Curve, capacity: Capacity, program: str) -> Figure:
-    """Return the CPU time of a request in the busiest process of a program, at the level before the plateau.
+def _busiest_thread(processes: Sequence[ProcessWatch]) -> ProcessWatch | None:
+    """Return the only process as if its busiest thread were all of it; none: no helpers compute as well."""
+    (process, *others) = processes
+    share = process.busiest_thread
+    if others or share is None or share <= MOST_WORK or process.cores <= ONE_CORE:
+        return None
+    return replace(process, cpu=figures.scaled(process.cpu, share))
+
+
+def _work_of_busiest(curve: Curve, capacity: Capacity, program: str, *, is_thread: bool = False) -> Figure:
+    """Return the CPU time of a request in the busiest process or thread, at the level before the plateau.
 
     Lower levels have more of what a process does without requests.
     """
     levels = [s for s in curve.steps if s.load < capacity.saturation.plateau_from and s.completed_trials]
-    same = [p.cores for p in working(levels[-1]) if p.program == program] if levels else []
-    used = max(same, default=0.0)
+    same = [p for p in working(levels[-1]) if p.program == program] if levels else []
+    used = max((_counted(p, is_thread=is_thread) for p in same), default=0.0)
     rate = completed(levels[-1]) if levels else 0.0
     if not used or not rate:
         return NotMeasured("cpu.per-request", "no level before the plateau shows it")
     return Estimate("cpu.per-request", "s", used / rate, None, None, 1, 0, "CPU over answers")
 
 
-def _before(curve: Curve, capacity: Capacity, *, is_alone: bool) -> float | None:
-    """Return the cores of the process that counts at the level of the plateau before the highest."""
+def _counted(process: ProcessWatch, *, is_thread: bool) -> float:
+    """Return the cores of a process, or of its busiest thread."""
+    return process.cores * ((process.busiest_thread or 0.0) if is_thread else 1.0)
+
+
+def _before(curve: Curve, capacity: Capacity, *, is_alone: bool, is_thread: bool) -> float | None:
+    """Return the cores of what counts at the level of the plateau before the highest."""
     lower = [
         step
         for step in curve.steps
         if capacity.saturation.plateau_from <= step.load < capacity.undisturbed.load and working(step)
     ]
-    used = [process.cores for process in working(lower[-1])] if lower else []
+    used = [_counted(process, is_thread=is_thread) for process in working(lower[-1])] if lower else []
     return max(used, default=None) if is_alone else min(used, default=None)
 
 
@@ -195,6 +221,8 @@ def claim(facts: Facts, seen: OneCore) -> Claim:
     """Hold the processes against one core each, the work of a request, and what else fills a core."""
     curve, step, count = seen.curve, seen.step, len(seen.processes)
     each = "the working process" if count == 1 else f"each of {count} working processes"
+    if seen.helpers:
+        each = "the busiest thread"
     is_one = seen.most <= ONE_CORE
     signals = [
         plateau_signal(seen.capacity.saturation),
@@ -209,8 +237,7 @@ def claim(facts: Facts, seen: OneCore) -> Claim:
         grading.stated(
             "process.cores",
             is_one,
-            text=f"{'no process uses more than' if is_one else 'one process uses'} {seen.most:.2f} cores "
-            f"(limit {ONE_CORE:g})",
+            text=_cores_text(seen, is_one),
         ),
         _free(seen, facts.cores),
         _work(seen),
@@ -233,14 +260,19 @@ def claim(facts: Facts, seen: OneCore) -> Claim:
         if seen.others:
             who = f"One of {seen.others + 1} processes ({seen.processes[0].program})"
         fills = "that core is full" if count == 1 else "each core is full"
+        statement = f"{who} {verb} on one core at a time, and {fills}: {rate}"
+        if seen.helpers:
+            verb = "may be" if grade is Grade.SUSPECTED else "is"
+            statement = f"One thread does most of the work, and {verb} full: {rate}"
         advice = "Run more processes, one for each core"
         if isinstance(seen.work, Estimate) and seen.work.point > 0:
             work_s = seen.work.point
             advice += f": each brings {with_unit(1 / work_s, '1/s')}"
             if not seen.others:  # which compute as well
-                advice += f", {seen.cores:g} cores at most {with_unit(seen.cores / work_s, '1/s')}"
+                whole_s = work_s * (1 + seen.helpers / seen.least.point)
+                advice += f", {seen.cores:g} cores at most {with_unit(seen.cores / whole_s, '1/s')}"
         return Words(
-            statement=f"{who} {verb} on one core at a time, and {fills}: {rate}",
+            statement=statement,
             explanation=f"At {step.load:g} users {each} uses {seen.least.point:.2f} cores and "
             f"{seen.left:.1f} of {plural(round(seen.cores), 'core')} are free; "
             f"{percent(waiting_share(curve, seen.capacity))} of the response time is waiting.",
@@ -255,6 +287,13 @@ def claim(facts: Facts, seen: OneCore) -> Claim:
     return on_curve(curve, signals, rivals, words)
 
 
+def _cores_text(seen: OneCore, is_one: bool) -> str:
+    if seen.helpers:
+        return f"it does most of its process's work: all other threads use {seen.helpers:.2f} cores"
+    uses = "no process uses more than" if is_one else "one process uses"
+    return f"{uses} {seen.most:.2f} cores (limit {ONE_CORE:g})"
+
+
 def _free(seen: OneCore, machine_cores: int) -> grading.Signal:
     """Require idle cores: threads that hand their turn over wait for one each time, though it is free."""
     text = f"the service wants {seen.used:.2f} of {seen.cores:g} cores (limit {percent(SATURATED)})"
@@ -262,9 +301,11 @@ def _free(seen: OneCore, machine_cores: int) -> grading.Signal:
     if not is_free and seen.cores == machine_cores and isinstance(seen.step.host_cpu, Estimate):
         busy = seen.step.host_cpu.point
         is_free = busy < SATURATED * machine_cores
-        if is_free and seen.least.point < FULL_ALONE:
+        if is_free and max(seen.least.point, seen.wanted) < FULL_ALONE:
             is_free = None  # threads that want more cores than there are may wait for something else
         text += f", and all programs use {busy:.2f} (limit {percent(SATURATED)}, and {FULL_ALONE} of one)"
+        if seen.wanted:
+            text += f"; the thread wants {seen.wanted:.2f}"
     return grading.stated("cores.free", is_free, text=text, chip=f"{seen.left:.1f} cores free")
 
 

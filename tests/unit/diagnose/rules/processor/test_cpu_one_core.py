@@ -159,6 +159,51 @@ def test_the_only_full_process_of_several_is_named_where_it_is_full_on_the_whole
     assert isinstance(ask(one_of_two(0.2, 0.5, 0.7, 0.98), cores=2), Absent)
 
 
+def helped(
+    *threads: float, helpers: float = 0.5, occupied: float = 0.97, host: float = 1.55, rates: Any = None
+) -> Curve:
+    """One thread, which uses so much of a core at each level, and helpers with half a core: X = busy / D."""
+    steps = []
+    for users, thread, of in zip((1, 2, 4, 8), threads, rates or threads, strict=True):
+        each = replace(
+            process(thread + helpers, waiting=0.6, hot=5),
+            busiest_thread=thread / (thread + helpers),
+            busiest_occupied=occupied,
+        )
+        at = step(users, of / WORK_S, users * WORK_S / of, processes=(each,))
+        steps.append(replace(at, host_cpu=estimate(host, unit="cores")))
+    return curve(*steps, work=estimate(0.6 * WORK_S), think=0.0, cores_allotted=2.0)
+
+
+def test_a_full_thread_is_named_whatever_the_collectors_of_its_runtime_compute_on_other_cores() -> None:
+    """1.38 of 2 cores in all, as a server of one thread does with garbage that four others collect."""
+    finding = found(ask(helped(0.5, 0.8, 0.88, 0.88), cores=2))
+
+    assert finding.grade is Grade.PROBABLE
+    assert finding.statement.startswith("One thread does most of the work, and is full: 880 /s")
+    # 0.8 cores of the thread at 800/s; with 0.5 of 0.88 + 0.5 cores besides: 2 cores / 1.57 ms.
+    assert "each brings 1,000 /s, 2 cores at most 1,275 /s" in finding.advice
+
+
+@pytest.mark.parametrize(
+    "built",
+    [
+        pytest.param(helped(0.5, 0.7, 0.8, 0.8), id="the thread has time: limit 0.85"),
+        pytest.param(helped(0.5, 0.8, 0.88, 0.88, helpers=0.9), id="others do more than it"),
+        pytest.param(helped(0.88, 0.88, 0.88, 0.88, rates=(0.1, 0.3, 0.88, 0.88)), id="it spins at any rate"),
+        pytest.param(helped(0.5, 0.8, 0.88, 0.88, host=1.8), id="the machine is full"),
+    ],
+)
+def test_a_thread_with_helpers_that_is_not_full_or_not_alone_is_no_limit(built: Curve) -> None:
+    assert isinstance(ask(built, cores=2), Absent)
+
+
+def test_a_thread_that_neither_computes_nor_waits_for_a_core_nearly_all_the_time_is_suspected() -> None:
+    finding = found(ask(helped(0.5, 0.8, 0.88, 0.88, occupied=0.89), cores=2))
+
+    assert finding.grade is Grade.SUSPECTED
+
+
 def test_more_computing_with_more_users_leaves_it_open() -> None:
     *lower, top = one_at_a_time().steps
     growing = replace(one_at_a_time(), steps=(*lower, replace(top, processes=(process(1.15, hot=0),))))
