@@ -1,0 +1,3 @@
+module bouquets
+
+go 1.22

@@ -1,0 +1,3 @@
+module tariffs
+
+go 1.22
